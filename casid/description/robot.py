@@ -1,0 +1,246 @@
+"""What the machine is: a tree of joints, each carrying a link. Frozen, unit-checked, free of any file format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import RobotError
+from casid.inertia import standard_names, to_standard
+
+Array = NDArray[np.float64]
+JointType = Literal["revolute", "prismatic"]
+
+#: Standard gravity in the base frame [m/s^2].
+STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
+
+
+def _readonly(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+    array = np.array(value, dtype=float)
+    if array.shape != shape:
+        raise RobotError(f"{what}: expected shape {shape}, got {array.shape}")
+    if np.isnan(array).any():
+        raise RobotError(f"{what}: contains NaN")
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Inertial:
+    """Mass [kg], centre of mass [m] and inertia about it [kg.m^2], in the axes of the link frame."""
+
+    mass: float
+    com: Array
+    inertia_com: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "com", _readonly(self.com, (3,), "centre of mass"))
+        object.__setattr__(self, "inertia_com", _readonly(self.inertia_com, (3, 3), "inertia"))
+
+    def standard_parameters(self) -> Array:
+        """The ten standard parameters ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m``."""
+        return to_standard(self.mass, self.com, self.inertia_com)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkBounds:
+    """A-priori bounds on a link's physical parameters (Gaz et al. 2019, Sec. V): lower and upper, infinite where free.
+
+    Attributes
+    ----------
+    mass : ndarray, shape (2,)
+        [kg]
+    com : ndarray, shape (3, 2)
+        Box that holds the centre of mass [m].
+    inertia_com : ndarray, shape (6, 2)
+        Entries ``xx xy xz yy yz zz`` of the inertia about the centre of mass [kg.m^2].
+    """
+
+    mass: Array = field(default_factory=lambda: np.array([0.0, np.inf]))
+    com: Array = field(default_factory=lambda: np.tile([-np.inf, np.inf], (3, 1)))
+    inertia_com: Array = field(default_factory=lambda: np.tile([-np.inf, np.inf], (6, 1)))
+
+    def __post_init__(self) -> None:
+        for name, shape in (("mass", (2,)), ("com", (3, 2)), ("inertia_com", (6, 2))):
+            bounds = _readonly(getattr(self, name), shape, f"bounds of {name}")
+            if (bounds[..., 0] > bounds[..., 1]).any():
+                raise RobotError(f"bounds of {name} cross: a lower bound exceeds its upper bound in {bounds.tolist()}")
+            object.__setattr__(self, name, bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid body: its name, nominal inertial values where known, and bounds on them."""
+
+    name: str
+    inertial: Inertial | None = None
+    bounds: LinkBounds = field(default_factory=LinkBounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint and the link it carries.
+
+    The link frame is reached from the parent link's frame by ``placement``, the joint's motion about (revolute) or along
+    (prismatic) ``axis``, then ``link_placement``. Modified DH and URDF have ``link_placement = 1``.
+
+    Attributes
+    ----------
+    parent : int
+        Index of the joint that carries the parent link; -1 for the base.
+    placement : ndarray, shape (4, 4)
+        Joint frame at rest in the parent link's frame.
+    axis : ndarray, shape (3,)
+        Unit vector in the joint frame.
+    link_placement : ndarray, shape (4, 4)
+        Link frame in the moved joint frame.
+    """
+
+    name: str
+    type: JointType
+    parent: int
+    link: Link
+    placement: Array = field(default_factory=lambda: np.eye(4))
+    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    link_placement: Array = field(default_factory=lambda: np.eye(4))
+
+    def __post_init__(self) -> None:
+        if self.type not in ("revolute", "prismatic"):
+            raise RobotError(f"joint '{self.name}': type '{self.type}' is neither 'revolute' nor 'prismatic'")
+        for name, shape in (("placement", (4, 4)), ("axis", (3,)), ("link_placement", (4, 4))):
+            object.__setattr__(self, name, _readonly(getattr(self, name), shape, f"joint '{self.name}': {name}"))
+        if abs(np.linalg.norm(self.axis) - 1.0) > 1e-12:
+            raise RobotError(f"joint '{self.name}': axis must have unit length, got {self.axis.tolist()}")
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed to a link (flange, tool, sensor); ``joint`` is the carrying joint's index, -1 for the base."""
+
+    name: str
+    joint: int
+    placement: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "placement", _readonly(self.placement, (4, 4), f"frame '{self.name}': placement"))
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Joint limits, one entry a joint, infinite where none is given.
+
+    Attributes
+    ----------
+    lower, upper : ndarray, shape (n,)
+        Position [rad or m].
+    velocity, acceleration, jerk : ndarray, shape (n,)
+        Largest absolute value [rad/s, rad/s^2, rad/s^3 or m/s, ...].
+    effort : ndarray, shape (n,)
+        Largest absolute torque or force [N.m or N].
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    jerk: Array
+    effort: Array
+
+    def __post_init__(self) -> None:
+        n = len(np.asarray(self.lower))
+        for name in ("lower", "upper", "velocity", "acceleration", "jerk", "effort"):
+            object.__setattr__(self, name, _readonly(getattr(self, name), (n,), f"limits: {name}"))
+
+    @classmethod
+    def unlimited(cls, n: int) -> Limits:
+        """Limits of ``n`` joints that have none."""
+        free = np.full(n, np.inf)
+        return cls(-free, free, free, free, free, free)
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A tree of moving joints and their links, on a fixed base.
+
+    Attributes
+    ----------
+    name : str
+    joints : tuple of Joint
+        Parents come before their children; the order of q, dq, ddq, tau and of the links' parameters.
+    gravity : ndarray, shape (3,)
+        Acceleration of gravity in the base frame [m/s^2].
+    limits : Limits
+    frames : tuple of Frame
+        Named frames fixed to links or to the base.
+    total_mass : tuple of float
+        Bounds on the sum of the moving links' masses [kg].
+    source : mapping
+        Where each group of numbers comes from, and the licence.
+    """
+
+    name: str
+    joints: tuple[Joint, ...]
+    gravity: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
+    limits: Limits = None  # type: ignore[assignment]  # filled in below: unlimited
+    frames: tuple[Frame, ...] = ()
+    total_mass: tuple[float, float] = (0.0, np.inf)
+    source: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.joints:
+            raise RobotError(f"robot '{self.name}' has no moving joint")
+        object.__setattr__(self, "joints", tuple(self.joints))
+        object.__setattr__(self, "gravity", _readonly(self.gravity, (3,), f"robot '{self.name}': gravity"))
+        object.__setattr__(self, "source", MappingProxyType(dict(self.source)))
+        if self.limits is None:
+            object.__setattr__(self, "limits", Limits.unlimited(self.n))
+        if len(self.limits.lower) != self.n:
+            raise RobotError(f"robot '{self.name}': limits of {len(self.limits.lower)} joints for {self.n} joints")
+        for kind, names in (("joint", [j.name for j in self.joints]), ("link", [j.link.name for j in self.joints])):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise RobotError(f"robot '{self.name}': {kind} names must be unique, '{twice[0]}' appears twice")
+        for k, joint in enumerate(self.joints):
+            if not -1 <= joint.parent < k:
+                raise RobotError(f"robot '{self.name}': joint '{joint.name}' must come after its parent")
+
+    @property
+    def n(self) -> int:
+        """Number of moving joints."""
+        return len(self.joints)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The moving links, in the order of the joints."""
+        return tuple(joint.link for joint in self.joints)
+
+    def standard_parameters(self) -> Array:
+        """Nominal standard parameters of all links.
+
+        Returns
+        -------
+        ndarray, shape (10 n,)
+            ``Lxx1 Lxy1 Lxz1 Lyy1 Lyz1 Lzz1 lx1 ly1 lz1 m1 Lxx2 ...`` in SI units.
+
+        Raises
+        ------
+        RobotError
+            If links have no inertial values; the message names them.
+        """
+        missing = [link.name for link in self.links if link.inertial is None]
+        if missing:
+            raise RobotError(
+                f"robot '{self.name}' gives no inertial values (mass, centre of mass, inertia) for "
+                f"{'link' if len(missing) == 1 else 'links'} {', '.join(missing)}; add them to its description or pass "
+                "the parameters yourself"
+            )
+        return np.concatenate([link.inertial.standard_parameters() for link in self.links if link.inertial])
+
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the standard parameters: ``Lxx1 ... m<n>``."""
+        return standard_names(self.n)

@@ -1,0 +1,115 @@
+"""The ten standard parameters of a link: their order, meaning and conversions.
+
+Order (Sousa 2014): ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m`` with
+
+* ``L`` the inertia tensor about the **link-frame origin** [kg.m^2] (matrix elements, so ``Lxy = -int x y dm``),
+* ``l = m c`` the first moment [kg.m] and ``c`` the centre of mass [m],
+* ``m`` the mass [kg].
+
+``I`` is the inertia tensor about the centre of mass. Steiner's theorem (Gaz et al. 2019, eq. 26)::
+
+    L = I + m (c'c 1 - c c')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+#: Names of a link's ten standard parameters, in order.
+STANDARD_NAMES = ("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz", "lx", "ly", "lz", "m")
+#: Row and column of each of the six tensor entries, in order xx xy xz yy yz zz.
+TENSOR_INDEX = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+Vector = NDArray[np.float64]
+
+
+def standard_names(links: int) -> tuple[str, ...]:
+    """Names ``Lxx1 ... m1, Lxx2 ... m<links>`` of the standard parameters of a robot."""
+    return tuple(f"{name}{k + 1}" for k in range(links) for name in STANDARD_NAMES)
+
+
+def tensor(six: ArrayLike) -> Vector:
+    """Symmetric 3x3 matrix from its entries ``xx xy xz yy yz zz``."""
+    xx, xy, xz, yy, yz, zz = np.asarray(six, dtype=float)
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def tensor_entries(matrix: ArrayLike) -> Vector:
+    """Entries ``xx xy xz yy yz zz`` of a symmetric 3x3 matrix."""
+    matrix = np.asarray(matrix, dtype=float)
+    return np.array([matrix[i, j] for i, j in TENSOR_INDEX])
+
+
+def skew(vector: Sequence[float] | Vector) -> Vector:
+    """Matrix ``S(v)`` with ``S(v) w = v x w``."""
+    x, y, z = vector
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def to_standard(mass: float, com: ArrayLike, inertia_com: ArrayLike) -> Vector:
+    """Ten standard parameters of a body.
+
+    Parameters
+    ----------
+    mass
+        Mass m [kg].
+    com
+        Centre of mass c in the link frame, shape (3,) [m].
+    inertia_com
+        Inertia tensor I about the centre of mass, axes of the link frame, shape (3, 3) [kg.m^2].
+
+    Returns
+    -------
+    ndarray, shape (10,)
+        ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m``.
+    """
+    com = np.asarray(com, dtype=float)
+    about_origin = np.asarray(inertia_com, dtype=float) + mass * (com @ com * np.eye(3) - np.outer(com, com))
+    return np.concatenate([tensor_entries(about_origin), mass * com, [mass]])
+
+
+def from_standard(parameters: ArrayLike) -> tuple[float, Vector, Vector]:
+    """Mass, centre of mass and inertia about it from the ten standard parameters; inverse of `to_standard`.
+
+    Returns
+    -------
+    mass : float
+        [kg]
+    com : ndarray, shape (3,)
+        [m]; zeros where the mass is zero (the centre of mass is then undefined).
+    inertia_com : ndarray, shape (3, 3)
+        [kg.m^2]
+    """
+    parameters = np.asarray(parameters, dtype=float)
+    mass, first_moment = float(parameters[9]), parameters[6:9]
+    com = first_moment / mass if mass != 0.0 else np.zeros(3)
+    steiner = com @ first_moment * np.eye(3) - np.outer(com, first_moment)
+    return mass, com, tensor(parameters[:6]) - steiner
+
+
+def express_in(parameters: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Vector:
+    """Parameters of the same body in another frame.
+
+    Parameters
+    ----------
+    parameters
+        Ten standard parameters in frame B.
+    rotation, translation
+        Placement of frame B in frame A, shapes (3, 3) and (3,): ``p_A = R p_B + t``.
+
+    Returns
+    -------
+    ndarray, shape (10,)
+        The standard parameters in frame A. With ``l' = R l``: ``l_A = l' + m t`` and
+        ``L_A = R L R' - S(t) S(l') - S(l') S(t) - m S(t) S(t)``; linear in the parameters, so it holds for any of them.
+    """
+    parameters = np.asarray(parameters, dtype=float)
+    rotation, translation = np.asarray(rotation, dtype=float), np.asarray(translation, dtype=float)
+    mass = parameters[9]
+    moment = rotation @ parameters[6:9]
+    shift, rotated = skew(translation), skew(moment)
+    inertia = rotation @ tensor(parameters[:6]) @ rotation.T - shift @ rotated - rotated @ shift - mass * shift @ shift
+    return np.concatenate([tensor_entries(inertia), moment + mass * translation, [mass]])
