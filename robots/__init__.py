@@ -1,0 +1,1 @@
+"""The robots that ship with casid: one TOML file each."""
