@@ -1,0 +1,338 @@
+"""The dynamics of a robot as CasADi functions, built when first asked for.
+
+Equation of motion (Gaz et al. 2019, eq. 1; Sousa 2014, eq. 2.9)::
+
+    tau = M(q) ddq + c(q, dq) + g(q) + friction = Y(q, dq, ddq) pi
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.description import Robot
+from casid.dynamics.base_parameters import BaseParameters, base_parameters
+from casid.dynamics.energy import kinetic_energy, potential_energy
+from casid.dynamics.joint_terms import JointTerm, joint_terms
+from casid.dynamics.kinematics import carrying_joint, frame_jacobian, frame_placement, homogeneous, link_placements
+from casid.dynamics.mass_matrix import mass_matrix, solve_mass_matrix
+from casid.dynamics.newton_euler import newton_euler
+from casid.errors import RobotError
+from casid.inertia import STANDARD_NAMES
+
+
+class Model:
+    """CasADi functions of a robot's dynamics, for standard parameters as a symbolic input.
+
+    Every property below is a ``casadi.Function`` with named inputs and outputs (SX inside): call it with numbers, embed it
+    in another graph, map it, differentiate it, or generate C from it.
+
+    Parameters
+    ----------
+    robot : Robot
+        The tree; n moving joints.
+    terms : sequence of str
+        Joint-side effects added to the torque, each with one parameter a joint: any of ``viscous, coulomb, offset, rotor``.
+    gravity : array_like, shape (3,), or "input", optional
+        Acceleration of gravity in the base frame [m/s^2]; default: the robot's. With ``"input"`` it becomes an input
+        ``gravity`` (3), placed last, of every function that depends on it.
+
+    Notes
+    -----
+    The parameter vector ``pi`` has, link by link, ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m`` and then the joint's terms;
+    `parameter_names` gives them. Units: SI; q in rad (revolute) or m (prismatic).
+
+    Examples
+    --------
+    >>> import casid
+    >>> robot = casid.load_robot("panda")
+    >>> model = casid.Model(robot)
+    >>> tau = model.inverse_dynamics(q, dq, ddq, robot.standard_parameters())  # doctest: +SKIP
+    """
+
+    def __init__(self, robot: Robot, terms: Sequence[str] = (), gravity: ArrayLike | str | None = None) -> None:
+        self.robot = robot
+        self.terms: tuple[JointTerm, ...] = joint_terms(terms)
+        if isinstance(gravity, str):
+            if gravity != "input":
+                raise RobotError(f"gravity: give three numbers or 'input', not '{gravity}'")
+            self.gravity_vector: np.ndarray | None = None
+        else:
+            vector = np.array(robot.gravity if gravity is None else gravity, dtype=float)
+            if vector.shape != (3,) or not np.isfinite(vector).all():
+                raise RobotError(f"gravity: expected three finite numbers, got {gravity!r}")
+            self.gravity_vector = vector
+
+    # ------------------------------------------------------------------ names and symbols
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.robot.n
+
+    @property
+    def stride(self) -> int:
+        """Number of parameters of one link and its joint: 10 and one a term."""
+        return len(STANDARD_NAMES) + len(self.terms)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the parameters ``pi``: ``Lxx1 ... m1, fv1 ..., Lxx2 ...``."""
+        symbols = STANDARD_NAMES + tuple(term.symbol for term in self.terms)
+        return tuple(f"{symbol}{k + 1}" for k in range(self.n) for symbol in symbols)
+
+    def _symbols(self) -> _Symbols:
+        return _Symbols(self)
+
+    # ------------------------------------------------------------------ dynamics
+
+    @cached_property
+    def inverse_dynamics(self) -> ca.Function:
+        """``(q, dq, ddq, pi) -> tau`` (n): recursive Newton-Euler (Gaz et al. 2019, eq. 1)."""
+        s = self._symbols()
+        return s.function("inverse_dynamics", ["q", "dq", "ddq", "pi"], {"tau": s.torque()})
+
+    @cached_property
+    def regressor(self) -> ca.Function:
+        """``(q, dq, ddq) -> Y`` (n x N), with ``tau = Y pi`` (Gaz et al. 2019, eq. 5)."""
+        s = self._symbols()
+        return s.function("regressor", ["q", "dq", "ddq"], {"Y": ca.jacobian(s.torque(), s.pi)})
+
+    @cached_property
+    def base_regressor(self) -> ca.Function:
+        """``(q, dq, ddq) -> Y`` (n x rank), with ``tau = Y beta`` for the base parameters ``beta = K pi``."""
+        s = self._symbols()
+        Y = ca.jacobian(s.torque(), s.pi)[:, list(self.base.independent)]
+        return s.function("base_regressor", ["q", "dq", "ddq"], {"Y": Y})
+
+    @cached_property
+    def mass_matrix(self) -> ca.Function:
+        """``(q, pi) -> M`` (n x n): symmetric joint-space mass matrix, rotor inertia included where modelled."""
+        s = self._symbols()
+        return s.function("mass_matrix", ["q", "pi"], {"M": s.mass_matrix()})
+
+    @cached_property
+    def gravity(self) -> ca.Function:
+        """``(q, pi) -> g`` (n): gravity torques."""
+        s = self._symbols()
+        return s.function("gravity", ["q", "pi"], {"g": s.rigid_torque(motion=False)})
+
+    @cached_property
+    def coriolis(self) -> ca.Function:
+        """``(q, dq, pi) -> c`` (n): Coriolis and centrifugal torques."""
+        s = self._symbols()
+        return s.function("coriolis", ["q", "dq", "pi"], {"c": s.coriolis()})
+
+    @cached_property
+    def coriolis_matrix(self) -> ca.Function:
+        """``(q, dq, pi) -> C`` (n x n), ``c = C dq``, from the Christoffel symbols, so that ``dM/dt - 2 C`` is skew.
+
+        ``C = (dM/dt + B - B') / 2`` with ``B = d(M v)/dq`` at the constant vector v = dq.
+        """
+        s = self._symbols()
+        M = s.mass_matrix()
+        v = ca.SX.sym("v", self.n)
+        B = ca.substitute(ca.jacobian(ca.mtimes(M, v), s.q), v, s.dq)
+        rate = ca.reshape(ca.jtimes(ca.vec(M), s.q, s.dq), self.n, self.n)
+        return s.function("coriolis_matrix", ["q", "dq", "pi"], {"C": (rate + B - B.T) / 2})
+
+    @cached_property
+    def friction(self) -> ca.Function:
+        """``(dq, pi) -> tau`` (n): the velocity-dependent joint terms."""
+        s = self._symbols()
+        return s.function("friction", ["dq", "pi"], {"tau": s.term_torque(ca.SX(self.n, 1))})
+
+    @cached_property
+    def forward_dynamics(self) -> ca.Function:
+        """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)``."""
+        s = self._symbols()
+        ddq = solve_mass_matrix(s.mass_matrix(), self.robot, s.tau - s.torque(ddq=ca.SX(self.n, 1)))
+        return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": ddq})
+
+    @cached_property
+    def static_regressor(self) -> ca.Function:
+        """``(q) -> Y`` ((n (n + 1) / 2 + n) x N), with ``[vech M; g] = Y pi`` (Gaz et al. 2019, eq. 17).
+
+        ``vech`` stacks the rows of the lower triangle: M11, M21, M22, M31, ... (numpy's ``tril_indices``).
+        """
+        s = self._symbols()
+        M = s.mass_matrix()
+        stack = [M[i, j] for i in range(self.n) for j in range(i + 1)]
+        Y = ca.jacobian(ca.vertcat(*stack, s.rigid_torque(motion=False)), s.pi)
+        return s.function("static_regressor", ["q"], {"Y": Y})
+
+    @cached_property
+    def joint_wrenches(self) -> ca.Function:
+        """``(q, dq, ddq, pi) -> w`` (6 x n): what the parent exerts on each link through its joint.
+
+        Rows: force [N], then moment [N.m], about the origin and in the axes of the moved joint frame (which is the link
+        frame in modified DH and URDF).
+        """
+        s = self._symbols()
+        _, wrenches = newton_euler(self.robot, s.q, s.dq, s.ddq, s.links, s.gravity)
+        stacked = ca.horzcat(*(ca.vertcat(w.force, w.moment) for w in wrenches))
+        return s.function("joint_wrenches", ["q", "dq", "ddq", "pi"], {"w": stacked})
+
+    @cached_property
+    def kinetic_energy(self) -> ca.Function:
+        """``(q, dq, pi) -> T`` [J], rotor inertia included where modelled."""
+        s = self._symbols()
+        energy = kinetic_energy(self.robot, s.q, s.dq, s.links)
+        for k, rotor in s.rotor_inertias():
+            energy += rotor * s.dq[k] ** 2 / 2
+        return s.function("kinetic_energy", ["q", "dq", "pi"], {"T": energy})
+
+    @cached_property
+    def potential_energy(self) -> ca.Function:
+        """``(q, pi) -> U`` [J], zero with all mass at the base origin."""
+        s = self._symbols()
+        return s.function("potential_energy", ["q", "pi"], {"U": potential_energy(self.robot, s.q, s.links, s.gravity)})
+
+    # ------------------------------------------------------------------ kinematics
+
+    @cached_property
+    def forward_kinematics(self) -> ca.Function:
+        """``(q) -> T_<link>, ...``: placement (4x4) of every link frame in the base frame, one output a link."""
+        s = self._symbols()
+        links = link_placements(self.robot, s.q)
+        names = [f"T_{_identifier(joint.link.name)}" for joint in self.robot.joints]
+        return s.function(
+            "forward_kinematics", ["q"], {name: homogeneous(*link) for name, link in zip(names, links, strict=True)}
+        )
+
+    @cached_property
+    def jacobian(self) -> ca.Function:
+        """``(q) -> J_<link>, ...``: geometric Jacobian (6 x n) of every link frame, see `frame_jacobian`."""
+        s = self._symbols()
+        links = [joint.link.name for joint in self.robot.joints]
+        return s.function(
+            "jacobian", ["q"], {f"J_{_identifier(link)}": frame_jacobian(self.robot, link, s.q) for link in links}
+        )
+
+    def frame_placement(self, frame: str) -> ca.Function:
+        """``(q) -> T`` (4x4): placement of a link or named frame in the base frame."""
+        self._check_frame(frame)
+        s = self._symbols()
+        return s.function("frame_placement", ["q"], {"T": frame_placement(self.robot, frame, s.q)})
+
+    def frame_jacobian(self, frame: str) -> ca.Function:
+        """``(q) -> J`` (6 x n): linear velocity of the frame's origin, then angular velocity, in base axes."""
+        self._check_frame(frame)
+        s = self._symbols()
+        return s.function("frame_jacobian", ["q"], {"J": frame_jacobian(self.robot, frame, s.q)})
+
+    # ------------------------------------------------------------------ derivatives and base parameters
+
+    def derivatives(self, function: str) -> ca.Function:
+        """Analytic first derivatives of one of the functions above.
+
+        Parameters
+        ----------
+        function
+            Its name, e.g. ``"inverse_dynamics"``.
+
+        Returns
+        -------
+        casadi.Function
+            Same inputs; outputs ``d<out>_d<in>`` for every output and every input, a matrix output stacked by columns:
+            ``inverse_dynamics`` gives ``dtau_dq, dtau_ddq (with respect to dq), ...``, see its ``name_out()``.
+        """
+        original = getattr(type(self), function, None)
+        if not isinstance(original, cached_property):
+            known = [name for name, value in vars(Model).items() if isinstance(value, cached_property) and name != "base"]
+            raise RobotError(f"no function '{function}' to differentiate; known: {', '.join(known)}")
+        f: ca.Function = getattr(self, function)
+        inputs = [ca.SX.sym(f.name_in(i), f.size1_in(i), f.size2_in(i)) for i in range(f.n_in())]
+        outputs = f.call(inputs)
+        jacobians = {
+            f"d{f.name_out(o)}_d{f.name_in(i)}": ca.jacobian(ca.vec(outputs[o]), inputs[i])
+            for o in range(f.n_out())
+            for i in range(f.n_in())
+        }
+        name = f"{function}_derivatives"
+        return ca.Function(name, inputs, list(jacobians.values()), f.name_in(), list(jacobians), {"cse": True})
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """Base parameters of this model: rank, selection, K and printed groupings."""
+        return base_parameters(self)
+
+    # ------------------------------------------------------------------ help
+
+    def _check_frame(self, frame: str) -> None:
+        try:
+            carrying_joint(self.robot, frame)
+        except KeyError:
+            known = [joint.link.name for joint in self.robot.joints] + [f.name for f in self.robot.frames]
+            raise RobotError(f"robot '{self.robot.name}' has no frame '{frame}'; known: {', '.join(known)}") from None
+
+
+class _Symbols:
+    """Fresh symbols of one function and the expressions it is made of."""
+
+    def __init__(self, model: Model) -> None:
+        n = model.n
+        self.model = model
+        self.q, self.dq, self.ddq, self.tau = (ca.SX.sym(name, n) for name in ("q", "dq", "ddq", "tau"))
+        self.pi = ca.SX.sym("pi", n * model.stride)
+        self.links = [self.pi[k * model.stride : k * model.stride + 10] for k in range(n)]
+        self.symbolic_gravity = model.gravity_vector is None
+        self.gravity = ca.SX.sym("gravity", 3) if self.symbolic_gravity else ca.SX(ca.DM(model.gravity_vector))
+
+    def function(self, name: str, inputs: list[str], outputs: dict[str, ca.SX]) -> ca.Function:
+        """A Function with named inputs and outputs, common subexpressions shared."""
+        symbols = [getattr(self, item) for item in inputs]
+        expressions = [ca.densify(value) for value in outputs.values()]
+        if self.symbolic_gravity and any(ca.depends_on(e, self.gravity) for e in expressions):
+            inputs, symbols = [*inputs, "gravity"], [*symbols, self.gravity]
+        return ca.Function(name, symbols, expressions, inputs, list(outputs), {"cse": True})
+
+    def rigid_torque(self, motion: bool = True) -> ca.SX:
+        """Torque of the links; of gravity alone without motion."""
+        still = ca.SX(self.model.n, 1)
+        dq, ddq = (self.dq, self.ddq) if motion else (still, still)
+        return newton_euler(self.model.robot, self.q, dq, ddq, self.links, self.gravity)[0]
+
+    def coriolis(self) -> ca.SX:
+        still = ca.SX(self.model.n, 1)
+        return newton_euler(self.model.robot, self.q, self.dq, still, self.links, ca.SX(3, 1))[0]
+
+    def torque(self, ddq: ca.SX | None = None) -> ca.SX:
+        """Torque of the links and of the joint terms."""
+        ddq = self.ddq if ddq is None else ddq
+        rigid = newton_euler(self.model.robot, self.q, self.dq, ddq, self.links, self.gravity)[0]
+        return rigid + self.term_torque(ddq)
+
+    def term_torque(self, ddq: ca.SX) -> ca.SX:
+        n, stride = self.model.n, self.model.stride
+        torque = ca.SX(n, 1)
+        for i, term in enumerate(self.model.terms):
+            for k in range(n):
+                torque[k] += self.pi[k * stride + 10 + i] * term.column(self.dq[k], ddq[k])
+        return torque
+
+    def rotor_inertias(self) -> list[tuple[int, ca.SX]]:
+        names = [term.name for term in self.model.terms]
+        if "rotor" not in names:
+            return []
+        return [(k, self.pi[k * self.model.stride + 10 + names.index("rotor")]) for k in range(self.model.n)]
+
+    def mass_matrix(self) -> ca.SX:
+        M = mass_matrix(self.model.robot, self.q, self.links)
+        for k, rotor in self.rotor_inertias():
+            M[k, k] += rotor
+        return M
+
+
+def _identifier(name: str) -> str:
+    """A name CasADi accepts: letters, digits and single underscores."""
+    cleaned = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
+    while "__" in cleaned:
+        cleaned = cleaned.replace("__", "_")
+    return cleaned.strip("_") or "link"
+
+
