@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from casid.description.assembly import Lock
 from casid.description.placement import ANGLE_TOLERANCE
+from casid.description.raw import Lock
 from casid.description.robot import STANDARD_GRAVITY, Robot
 from casid.description.toml import parse_toml, read_toml
 from casid.description.urdf import read_urdf
@@ -43,7 +43,7 @@ def load_robot(
         Acceleration of gravity in the base frame, shape (3,) [m/s^2]; default: what the file says, else
         (0, 0, -9.80665).
     angle_tolerance
-        Angles this close to a multiple of pi/2 count as that multiple [rad]; 1e-5 suits files that print pi/2 as 1.5708.
+        Angles this close to a multiple of pi/2 count as that multiple [rad]; 1e-5 suits files that print 1.5708.
 
     Returns
     -------
@@ -66,8 +66,8 @@ def load_robot(
     """
     text = str(name_or_path)
     suffix = Path(text).suffix.lower()
-    is_path = isinstance(name_or_path, Path) or suffix in (".toml", ".urdf", ".xacro", ".xml") or "/" in text or "\\" in text
-    if not is_path:
+    written_as_path = suffix in (".toml", ".urdf", ".xacro", ".xml") or "/" in text or "\\" in text
+    if not (written_as_path or isinstance(name_or_path, Path)):
         content = _shipped(text).read_text(encoding="utf-8")
         return parse_toml(content, f"{text}.toml", lock=lock, gravity=gravity, angle_tolerance=angle_tolerance)
     path = Path(text).expanduser()

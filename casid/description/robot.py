@@ -86,8 +86,8 @@ class Link:
 class Joint:
     """A joint and the link it carries.
 
-    The link frame is reached from the parent link's frame by ``placement``, the joint's motion about (revolute) or along
-    (prismatic) ``axis``, then ``link_placement``. Modified DH and URDF have ``link_placement = 1``.
+    The link frame is reached from the parent link's frame by ``placement``, the joint's motion about (revolute) or
+    along (prismatic) ``axis``, then ``link_placement``. Modified DH and URDF have ``link_placement = 1``.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A named frame fixed to a link (flange, tool, sensor); ``joint`` is the carrying joint's index, -1 for the base."""
+    """A named frame fixed to a link (flange, sensor); ``joint`` is the index of the joint that carries it, -1: base."""
 
     name: str
     joint: int
@@ -175,6 +175,7 @@ class Robot:
     gravity : ndarray, shape (3,)
         Acceleration of gravity in the base frame [m/s^2].
     limits : Limits
+        Default: unlimited.
     frames : tuple of Frame
         Named frames fixed to links or to the base.
     total_mass : tuple of float
@@ -186,7 +187,7 @@ class Robot:
     name: str
     joints: tuple[Joint, ...]
     gravity: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
-    limits: Limits = None  # type: ignore[assignment]  # filled in below: unlimited
+    limits: Limits = field(default_factory=lambda: Limits.unlimited(0))
     frames: tuple[Frame, ...] = ()
     total_mass: tuple[float, float] = (0.0, np.inf)
     source: Mapping[str, str] = field(default_factory=dict)
@@ -197,7 +198,7 @@ class Robot:
         object.__setattr__(self, "joints", tuple(self.joints))
         object.__setattr__(self, "gravity", _readonly(self.gravity, (3,), f"robot '{self.name}': gravity"))
         object.__setattr__(self, "source", MappingProxyType(dict(self.source)))
-        if self.limits is None:
+        if not len(self.limits.lower):
             object.__setattr__(self, "limits", Limits.unlimited(self.n))
         if len(self.limits.lower) != self.n:
             raise RobotError(f"robot '{self.name}': limits of {len(self.limits.lower)} joints for {self.n} joints")

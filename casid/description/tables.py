@@ -75,7 +75,13 @@ class Table:
         return float(value)
 
     def array(
-        self, key: str, shape: tuple[int, ...], default: object | None = None, *, entries: str = "", infinite: bool = False
+        self,
+        key: str,
+        shape: tuple[int, ...],
+        default: object | None = None,
+        *,
+        entries: str = "",
+        infinite: bool = False,
     ) -> Array:
         """Nested rows of numbers of a given shape; ``entries`` names them in messages."""
         value = self._value(key, default)

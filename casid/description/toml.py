@@ -34,9 +34,10 @@ A file says what the machine is, in SI units, and where every number comes from:
     xyz = [0.0, 0.0, 0.107]
     rpy_deg = [0, 0, 45]                  # or rpy, radians; default none
 
-In ``modified-dh`` files the row ``mdh`` places a joint, in ``standard-dh`` files ``dh``, in ``placement`` files ``xyz``,
-``rpy`` (or ``rpy_deg``) and ``axis`` (default z). Fixed joints may use ``xyz`` and ``rpy`` in any file. Every angle may be
-given in degrees (key ``..._deg``) or radians. For a prismatic joint ``d`` is the offset of q, for a revolute one ``theta``.
+In ``modified-dh`` files the row ``mdh`` places a joint, in ``standard-dh`` files ``dh``, in ``placement`` files
+``xyz``, ``rpy`` (or ``rpy_deg``) and ``axis`` (default z). Fixed joints may use ``xyz`` and ``rpy`` in any file. Every
+angle may be given in degrees (key ``..._deg``) or radians. For a prismatic joint ``d`` is the offset of q, for a
+revolute one ``theta``.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description.assembly import JointLimits, Lock, RawFrame, RawJoint, assemble
+from casid.description.assembly import assemble
 from casid.description.placement import ANGLE_TOLERANCE, Array, modified_dh, standard_dh, unit_axis, xyz_rpy
+from casid.description.raw import JointLimits, Lock, RawFrame, RawJoint
 from casid.description.robot import STANDARD_GRAVITY, Inertial, Link, LinkBounds, Robot
 from casid.description.tables import Table
 from casid.errors import RobotError
@@ -162,7 +164,7 @@ def _source(file: Table) -> Mapping[str, str]:
             "(identifiers: https://spdx.org/licenses)"
         )
     if len(texts) < 2:
-        source.fail("say where the numbers come from: at least one citation beside 'licence', e.g. kinematics = \"...\"")
+        source.fail("say where the numbers come from: give a citation beside 'licence', e.g. kinematics = \"...\"")
     return texts
 
 
@@ -293,9 +295,8 @@ def _inertial(table: Table) -> Inertial | None:
 def _bounds(table: Table) -> LinkBounds:
     free = LinkBounds()
     com = table.array("com", (3, 2), free.com.tolist(), entries="[lower, upper] of x, y, z", infinite=True)
-    inertia = table.array(
-        "inertia_com", (6, 2), free.inertia_com.tolist(), entries="[lower, upper] of xx, xy, xz, yy, yz, zz", infinite=True
-    )
+    six = "[lower, upper] of xx, xy, xz, yy, yz, zz"
+    inertia = table.array("inertia_com", (6, 2), free.inertia_com.tolist(), entries=six, infinite=True)
     for key, rows, names in (("com", com, "xyz"), ("inertia_com", inertia, ("xx", "xy", "xz", "yy", "yz", "zz"))):
         for name, (lower, upper) in zip(names, rows, strict=True):
             if lower > upper:

@@ -1,8 +1,8 @@
 """Reader of URDF, the Unified Robot Description Format of ROS.
 
 Honoured: ``joint`` (``origin``, ``axis``, ``parent``, ``child``, ``limit``), ``link`` with ``inertial`` (``origin``,
-``mass``, ``inertia``). Ignored: everything that does not move mass (meshes, colours, transmissions, ...). The link frame
-is the joint frame. References: https://wiki.ros.org/urdf/XML/joint, https://wiki.ros.org/urdf/XML/link.
+``mass``, ``inertia``). Ignored: everything that does not move mass (meshes, colours, transmissions, ...). The link
+frame is the joint frame. References: https://wiki.ros.org/urdf/XML/joint, https://wiki.ros.org/urdf/XML/link.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description.assembly import JointLimits, Lock, RawJoint, assemble
+from casid.description.assembly import assemble
 from casid.description.placement import ANGLE_TOLERANCE, Array, rotation_rpy, unit_axis, xyz_rpy
+from casid.description.raw import JointLimits, Lock, RawJoint
 from casid.description.robot import STANDARD_GRAVITY, Inertial, Link, Robot
 from casid.errors import RobotError
 from casid.inertia import tensor
@@ -44,7 +45,7 @@ def read_urdf(
     gravity
         Acceleration of gravity in the base frame, shape (3,) [m/s^2]; a URDF does not say.
     angle_tolerance
-        Angles this close to a multiple of pi/2 count as that multiple [rad]; 1e-5 suits files that print pi/2 as 1.5708.
+        Angles this close to a multiple of pi/2 count as that multiple [rad]; 1e-5 suits files that print 1.5708.
 
     Returns
     -------
@@ -126,20 +127,23 @@ class _Reader:
             self._fail(f"a <{element.tag}> has no name")
         return name
 
-    def _numbers(self, element: _Element, key: str, count: int, what: str, default: Sequence[float] | None) -> list[float]:
+    def _numbers(
+        self, element: _Element, key: str, count: int, what: str, default: Sequence[float] | None
+    ) -> list[float]:
         text = element.get(key)
         if text is None:
             if default is None:
                 self._fail(f"{what}: <{element.tag}> has no attribute '{key}'")
             return list(default)
+        shown = f'{what}: <{element.tag} {key}="{text}">'
         try:
             numbers = [float(word) for word in text.split()]
         except ValueError:
-            self._fail(f"{what}: <{element.tag} {key}=\"{text}\"> is not {'a number' if count == 1 else f'{count} numbers separated by spaces'}")
+            self._fail(f"{shown} is not {'a number' if count == 1 else f'{count} numbers separated by spaces'}")
         if len(numbers) != count:
-            self._fail(f"{what}: <{element.tag} {key}=\"{text}\"> must hold {count} numbers, got {len(numbers)}")
+            self._fail(f"{shown} must hold {count} number{'s' if count > 1 else ''}, got {len(numbers)}")
         if not all(map(math.isfinite, numbers)):
-            self._fail(f"{what}: <{element.tag} {key}=\"{text}\"> must be finite")
+            self._fail(f"{shown} must be finite")
         return numbers
 
     def _number(self, element: _Element, key: str, what: str, default: float | None = None) -> float:
