@@ -1,0 +1,119 @@
+"""Checks of the tree that a list of joints forms, and an order in which parents come first."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from casid.description.raw import MOVING_TYPES, RawFrame, RawJoint
+from casid.description.words import listed, near
+from casid.errors import RobotError
+
+
+def check_types(joints: Sequence[RawJoint], where: str) -> None:
+    """Raise a `RobotError` for joints that casid cannot move: unknown types, and joints that mimic others."""
+    coupled = [joint.name for joint in joints if joint.mimic is not None]
+    for joint in joints:
+        if joint.type != "fixed" and joint.type not in MOVING_TYPES:
+            raise RobotError(
+                f"{where}: joint '{joint.name}' is of type '{joint.type}', which casid does not support (it knows "
+                "revolute, continuous, prismatic, fixed); describe it by several joints of these types, or make it "
+                f'fixed: load_robot(..., lock=("{joint.name}",))'
+            )
+        if joint.mimic is not None:
+            names = ", ".join(f'"{name}"' for name in coupled)
+            raise RobotError(
+                f"{where}: joint '{joint.name}' mimics joint '{joint.mimic}'; casid does not support coupled joints, "
+                f"so make {'it' if len(coupled) == 1 else 'each joint that mimics another'} fixed: load_robot(..., "
+                f"lock=({names},)), or lock={{name: position, ...}} to fix joints away from 0"
+            )
+
+
+def check_unique(joints: Sequence[RawJoint], frames: Sequence[RawFrame], where: str) -> None:
+    """Raise a `RobotError` where two joints, links or frames share a name (two joints with one link are a loop)."""
+    by_name: set[str] = set()
+    by_link: dict[str, str] = {}
+    for joint in joints:
+        if joint.name in by_name:
+            raise RobotError(f"{where}: two joints are named '{joint.name}'; joint names must be unique")
+        if joint.link.name in by_link:
+            raise RobotError(
+                f"{where}: link '{joint.link.name}' is carried by two joints, '{by_link[joint.link.name]}' and "
+                f"'{joint.name}'; either two links share a name, or the links form a closed loop, which casid does not "
+                "support (a robot is a tree: cut the loop at one of these joints)"
+            )
+        by_name.add(joint.name)
+        by_link[joint.link.name] = joint.name
+    names: set[str] = set(by_link)
+    for frame in frames:
+        if frame.name in names:
+            raise RobotError(f"{where}: frame '{frame.name}' has the name of another frame or link; rename it")
+        names.add(frame.name)
+
+
+def base_link(joints: Sequence[RawJoint], base: str | None, loose: Sequence[str], where: str) -> str:
+    """Name of the base: ``base`` where given, else the only link that no joint carries.
+
+    Raises
+    ------
+    RobotError
+        If the given base is carried by a joint, if several links are carried by none, or if all links are carried.
+    """
+    children = {joint.link.name for joint in joints}
+    if base is not None:
+        if base in children:
+            raise RobotError(f"{where}: the base link '{base}' is carried by a joint, but the base must not move")
+        return base
+    roots = list(dict.fromkeys([*(j.parent for j in joints if j.parent not in children), *loose]))
+    if len(roots) > 1:
+        raise RobotError(
+            f"{where}: a robot is one tree, but {len(roots)} links are carried by no joint: {listed(roots)}; "
+            "connect all but one of them by (fixed) joints"
+        )
+    if not roots:
+        raise RobotError(f"{where}: {_loop(joints)}" if joints else f"{where}: there is no joint and no link")
+    return roots[0]
+
+
+def parents_first(joints: Sequence[RawJoint], base: str, where: str) -> list[RawJoint]:
+    """Stable topological order: of the joints whose parent link is placed, always the first of the file.
+
+    Raises
+    ------
+    RobotError
+        Where a joint stands on a link that does not exist, or joints form a loop.
+    """
+    carried: dict[str, list[int]] = {}
+    for k, joint in enumerate(joints):
+        carried.setdefault(joint.parent, []).append(k)
+    ready = list(carried.get(base, []))
+    order: list[int] = []
+    while ready:
+        k = heapq.heappop(ready)
+        order.append(k)
+        for child in carried.get(joints[k].link.name, []):
+            heapq.heappush(ready, child)
+    if len(order) < len(joints):
+        placed = set(order)
+        rest = [joint for k, joint in enumerate(joints) if k not in placed]
+        links = [base, *(joint.link.name for joint in joints)]
+        for joint in rest:
+            if joint.parent not in links:
+                raise RobotError(
+                    f"{where}: joint '{joint.name}' stands on link '{joint.parent}', which does not exist"
+                    f"{near(joint.parent, links)} (links: {listed(links)})"
+                )
+        raise RobotError(f"{where}: {_loop(rest)}")
+    return [joints[k] for k in order]
+
+
+def _loop(joints: Sequence[RawJoint]) -> str:
+    """Describe the loop that is met by walking from the first joint to its parents."""
+    carrying = {joint.link.name: joint for joint in joints}
+    joint, seen = joints[0], []
+    while joint.name not in seen:
+        seen.append(joint.name)
+        joint = carrying[joint.parent]
+    loop = [*seen[seen.index(joint.name) :], joint.name]
+    path = " -> ".join(reversed(loop))
+    return f"the joints form a loop that never reaches the base: {path}; correct one of their parents"
