@@ -1,0 +1,127 @@
+"""Picture: the links' masses drawn on the robot as ellipsoids of uniform density."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MultipleLocator
+from mpl_toolkits.mplot3d import Axes3D
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.inertia import from_standard
+from casid.report.style import FAINT, INK, MUTED, link_colours, new_figure, set_title
+
+Array = NDArray[np.float64]
+_VIEWS = ((18.0, -62.0), (12.0, 28.0))
+
+
+def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None = None, title: str = "") -> Figure:
+    """Skeleton of the robot with each link's centre of mass and equivalent ellipsoid, from two sides, axes equal.
+
+    The ellipsoid is the body of uniform density with the link's mass and inertia: semi-axes ``sqrt(5 lambda_i / m)``
+    along the eigenvectors of ``Sigma = tr(I)/2 1 - I``, the second moment of mass about the centre of mass. A negative
+    ``lambda_i`` (no real body) counts as zero.
+
+    Parameters
+    ----------
+    parameters
+        Standard parameters, shape (10 n,).
+    posture
+        Joint positions, shape (n,) [rad or m]; default `middle_posture`.
+    """
+    parameters = np.asarray(parameters, dtype=float)
+    if parameters.shape != (10 * robot.n,):
+        raise DatasetError(f"robot '{robot.name}': expected {10 * robot.n} parameters, got shape {parameters.shape}")
+    q = middle_posture(robot) if posture is None else np.asarray(posture, dtype=float)
+    placements = link_placements(robot, q)
+    colours = link_colours(robot.n)
+    labels = [f"{link.name}  {mass:.3g} kg" for link, mass in zip(robot.links, parameters[9::10], strict=True)]
+    columns = max(1, min(len(labels), 150 // (max(map(len, labels)) + 6)))
+    head = 0.55 + 0.22 * -(-len(labels) // columns)  # inches that title and legend take
+    height = 6.0 + head
+    figure = new_figure(10.0, height, layout=None)
+    set_title(figure, title or f"{robot.name}: links as ellipsoids of uniform density")
+
+    bodies = [_ellipsoid(parameters[10 * k : 10 * k + 10], placements[k]) for k in range(robot.n)]
+    points = [np.zeros((1, 3)), np.stack([T[:3, 3] for T in placements])]
+    points += [surface.reshape(3, -1).T for _, _, surface in bodies]
+    cloud = np.concatenate(points)
+    for k, (elevation, azimuth) in enumerate(_VIEWS):
+        place = (0.5 * k - 0.01, 0.055, 0.5, 5.8 / height)
+        axes = figure.add_axes(place, projection="3d", computed_zorder=False)
+        assert isinstance(axes, Axes3D)
+        axes.view_init(elevation, azimuth)
+        _skeleton(axes, robot, placements)
+        for colour, (_, centre, surface) in zip(colours, bodies, strict=True):
+            axes.plot_surface(*surface, color=colour, alpha=0.30, linewidth=0, antialiased=True, zorder=2)
+            axes.plot(*centre[:, None], "o", color=colour, ms=5.5, mec="white", mew=0.8, zorder=5)
+        _equal(axes, cloud)
+    marks = [Line2D([], [], marker="o", linestyle="", color=colour, ms=7) for colour in colours]
+    figure.legend(
+        marks, labels, loc="upper left", bbox_to_anchor=(0.005, 1 - 0.42 / height), ncols=columns, frameon=False,
+        fontsize=9, handletextpad=0.2, columnspacing=1.2,
+    )  # fmt: skip
+    return figure
+
+
+def middle_posture(robot: Robot) -> Array:
+    """Return the middle of each joint's position limits, zero where it has none, shape (n,) [rad or m]."""
+    lower, upper = robot.limits.lower, robot.limits.upper
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    return np.where(bounded, np.where(bounded, lower, 0.0) / 2 + np.where(bounded, upper, 0.0) / 2, 0.0)
+
+
+def link_placements(robot: Robot, q: ArrayLike) -> list[Array]:
+    """Placement of each link frame in the base frame at joint positions q, 4x4 each."""
+    outputs = Model(robot).forward_kinematics.call([np.asarray(q, dtype=float)])
+    return [np.array(T, dtype=float) for T in outputs]
+
+
+def _ellipsoid(parameters: Array, placement: Array) -> tuple[float, Array, Array]:
+    """Mass, centre of mass (3,) and surface (3, u, v) of a link's uniform ellipsoid, in the base frame."""
+    mass, com, inertia = from_standard(parameters)
+    second = np.trace(inertia) / 2 * np.eye(3) - inertia
+    values, vectors = np.linalg.eigh(second)
+    semi_axes = np.sqrt(5.0 * np.maximum(values, 0.0) / mass) if mass > 0 else np.zeros(3)
+    u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 33), np.linspace(0, np.pi, 17), indexing="ij")
+    sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
+    rotation, origin = placement[:3, :3], placement[:3, 3]
+    shape = rotation @ vectors @ np.diag(semi_axes)
+    centre = rotation @ com + origin
+    return mass, centre, np.einsum("ij,juv->iuv", shape, sphere) + centre[:, None, None]
+
+
+def _skeleton(axes: Axes3D, robot: Robot, placements: list[Array]) -> None:
+    """Lines from each link's origin to its parent's, the base as a square."""
+    for joint, T in zip(robot.joints, placements, strict=True):
+        start = placements[joint.parent][:3, 3] if joint.parent >= 0 else np.zeros(3)
+        line = np.stack([start, T[:3, 3]], axis=1)
+        axes.plot(*line, color=INK, linewidth=2.0, solid_capstyle="round", zorder=3)
+        axes.plot(*T[:3, 3:], "o", color="white", mec=INK, mew=1.1, ms=4.0, zorder=4)
+    axes.plot([0], [0], [0], "s", color=INK, ms=6, zorder=4)
+
+
+def _equal(axes: Axes3D, cloud: Array) -> None:
+    """Give the same scale to all three axes, around the drawn points; few, plain ticks."""
+    low, high = cloud.min(axis=0), cloud.max(axis=0)
+    span = np.maximum(high - low, 0.35 * (high - low).max()) * 1.06
+    middle = (low + high) / 2
+    for k, name in enumerate("xyz"):
+        getattr(axes, f"set_{name}lim")(middle[k] - span[k] / 2, middle[k] + span[k] / 2)
+        getattr(axes, f"set_{name}label")(f"{name} [m]", fontsize=9, color=INK)
+        axis = getattr(axes, f"{name}axis")
+        axis.set_major_locator(MultipleLocator(_tick_step(span.max())))
+        axis.set_pane_color((1.0, 1.0, 1.0, 0.0))
+        axis._axinfo["grid"].update(color=FAINT, linewidth=0.5)
+    axes.tick_params(labelsize=8, colors=MUTED, pad=1)
+    axes.set_box_aspect(tuple(span), zoom=1.13)
+
+
+def _tick_step(largest: float) -> float:
+    """Round distance between ticks that gives four to ten of them over the largest span."""
+    step = 10.0 ** np.floor(np.log10(largest / 4))
+    return float(next(factor * step for factor in (1, 2, 5, 10) if largest / (factor * step) <= 10))

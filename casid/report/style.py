@@ -1,0 +1,52 @@
+"""One look for every picture. Figures are made without pyplot, so nothing global is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+#: Resolution of the files; a figure 10 inches wide becomes 1200 pixels wide.
+DPI = 120
+INK, MUTED, FAINT, BAND = "#1a1a2e", "#6b7280", "#d5d9e0", "#f3f5f8"
+BLUE, ORANGE, GREEN, RED = "#2563eb", "#ea7317", "#1a8f5a", "#c62828"
+
+Colour = tuple[float, float, float]
+
+
+def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
+    """Return an empty figure of the given size [inch] that draws with Agg, on any machine."""
+    figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def tidy(axes: Axes, grid: str = "both") -> None:
+    """Thin grid behind the data, no box, muted ticks."""
+    axes.set_axisbelow(True)
+    axes.grid(True, axis=grid, color=FAINT, linewidth=0.6)  # type: ignore[arg-type]
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(FAINT)
+    axes.tick_params(colors=MUTED, labelsize=9, length=3)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+
+
+def set_title(figure: Figure, text: str) -> None:
+    """Title of the whole picture, top left."""
+    figure.suptitle(text, x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
+
+
+def link_colours(count: int) -> list[Colour]:
+    """One colour a link: distinct for up to ten links, a continuous scale beyond."""
+    if count <= 10:
+        palette: Sequence[Colour] = [tuple(c[:3]) for c in colormaps["tab10"](np.arange(count))]
+        return list(palette)
+    return [tuple(c[:3]) for c in colormaps["turbo"](np.linspace(0.05, 0.95, count))]

@@ -1,0 +1,95 @@
+"""Tables for the terminal (rich): what a person wants to see first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rich import box
+from rich.table import Table
+
+from casid.description import Robot
+from casid.dynamics import BaseParameters
+from casid.inertia import from_standard
+
+
+def _table(title: str, **options: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, **options)  # type: ignore[arg-type]
+
+
+def robots_table(robots: Iterable[Robot]) -> Table:
+    """One row a robot: joints, their types, mass of the moving links where known, source."""
+    table = _table("Robots")
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("joints", justify="right")
+    table.add_column("types", no_wrap=True)
+    table.add_column("mass [kg]", justify="right")
+    table.add_column("source")
+    for robot in robots:
+        types = "".join("P" if joint.type == "prismatic" else "R" for joint in robot.joints)
+        table.add_row(robot.name, str(robot.n), types, _mass(robot), _source(robot))
+    return table
+
+
+def base_table(name: str, base: BaseParameters) -> Table:
+    """Base parameters written out; those without effect in the caption."""
+    table = _table(f"{name}: {base.rank} base parameters of {len(base.parameter_names)} standard parameters")
+    table.add_column("#", justify="right", style="dim")
+    table.add_column("leads", style="bold", no_wrap=True)
+    table.add_column("base parameter", overflow="fold")
+    for k, (leader, expression) in enumerate(zip(base.names, base.expressions, strict=True)):
+        table.add_row(str(k + 1), leader, expression)
+    if base.unidentifiable:
+        table.caption = f"Without effect on the torques: {', '.join(base.unidentifiable)}"
+        table.caption_justify = "left"
+    return table
+
+
+def links_table(names: Sequence[str], parameters: ArrayLike) -> Table:
+    """Mass, centre of mass and principal moments about it, one row a link.
+
+    Parameters
+    ----------
+    names
+        The links' names, length n.
+    parameters
+        Standard parameters, shape (10 n,).
+    """
+    table = _table("Links")
+    table.add_column("link", style="bold", no_wrap=True)
+    table.add_column("mass [kg]", justify="right", no_wrap=True)
+    table.add_column("centre of mass [m]", justify="right", no_wrap=True)
+    table.add_column("principal moments [kg m²]", justify="right", no_wrap=True)
+    total = 0.0
+    for name, ten in zip(names, np.reshape(np.asarray(parameters, dtype=float), (len(names), 10)), strict=True):
+        mass, com, inertia = from_standard(ten)
+        total += mass
+        moments = np.linalg.eigvalsh(inertia)
+        table.add_row(
+            name, f"{mass:.4f}", "  ".join(f"{c:+.4f}" for c in com), "  ".join(f"{value:.5f}" for value in moments)
+        )
+    table.add_section()
+    table.add_row("total", f"{total:.4f}", "", "")
+    return table
+
+
+def summary_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
+    """Two columns: what, value."""
+    table = _table(title, show_header=False)  # type: ignore[arg-type]
+    table.add_column("what", style="dim", no_wrap=True)
+    table.add_column("value")
+    for what, value in rows:
+        table.add_row(what, value)
+    return table
+
+
+def _mass(robot: Robot) -> str:
+    if any(link.inertial is None for link in robot.links):
+        low, high = robot.total_mass
+        return f"{low:g} to {high:g}" if np.isfinite(high) else "-"
+    return f"{sum(link.inertial.mass for link in robot.links if link.inertial):.3g}"
+
+
+def _source(robot: Robot) -> str:
+    return "; ".join(dict.fromkeys(text for key, text in robot.source.items() if key != "license")) or "-"

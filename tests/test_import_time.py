@@ -1,0 +1,42 @@
+"""``import casid`` stays light: what it must not load (times are measured by the acceptance script, not here)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("matplotlib", "scipy", "typer", "rich", "pinocchio", "mujoco", "clarabel")
+
+
+def loaded_after(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint('\\n'.join(sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_import_casid_loads_nothing_heavy() -> None:
+    assert not loaded_after("import casid") & {*HEAVY, "casadi", "numpy"}
+
+
+def test_a_model_needs_neither_scipy_nor_matplotlib() -> None:
+    assert not loaded_after("from casid import Model, load_robot") & set(HEAVY)
+
+
+def test_command_line_starts_without_casadi() -> None:
+    assert not loaded_after("import casid.cli") & {"casadi", "numpy", "matplotlib", "scipy"}
+
+
+def test_every_public_name_exists() -> None:
+    import casid
+
+    for name in casid.__all__:
+        assert getattr(casid, name) is not None
+        assert name in dir(casid)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    import casid
+
+    with pytest.raises(AttributeError, match="'casid' has no attribute 'nothing'"):
+        _ = casid.nothing

@@ -1,0 +1,106 @@
+"""What ships, and who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import importlib.resources
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import casid
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "casid"
+#: Data flows one way: a room imports only from rooms before it.
+ROOMS = (
+    "errors", "inertia", "description", "dynamics", "measurement", "regression", "retrieval", "excitation", "export",
+    "report", "cli",
+)  # fmt: skip
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """Rooms of casid that a file imports anywhere, functions and type-checking blocks included."""
+    modules = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            modules += [f"{node.module}.{alias.name}" for alias in node.names]
+    return {module.split(".")[1] for module in modules if module.startswith("casid.")}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_room_imports_only_from_rooms_before_it(path: Path) -> None:
+    assert room_of(path) in ROOMS, f"'{room_of(path)}' is not one of the rooms {ROOMS}"
+    allowed = ROOMS[: ROOMS.index(room_of(path)) + 1]
+    assert imported_rooms(path) <= {*allowed, "__version__"}
+
+
+def test_every_room_is_listed_in_pyproject() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    folders = {".".join(init.parent.relative_to(ROOT).parts) for init in PACKAGE.rglob("__init__.py")}
+    assert set(listed) == folders | {"casid.problems", "casid.robots"}
+
+
+def test_robots_and_problems_are_found_as_resources() -> None:
+    for folder, suffix in (("robots", ".toml"), ("problems", ".py")):
+        shipped = {entry.name for entry in importlib.resources.files(f"casid.{folder}").iterdir()}
+        names = {path.name for path in (ROOT / folder).glob(f"*{suffix}")}
+        assert names
+        assert names <= shipped
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the sdist and the wheel made from it."""
+    pytest.importorskip("build", reason="needs the package 'build'")
+    pytest.importorskip("setuptools", minversion="77", reason="needs setuptools 77 to build without a network")
+    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    for name in ("casid", "robots", "problems"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def expected_files() -> set[str]:
+    files = {str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*.py")} | {"casid/py.typed"}
+    files |= {f"casid/robots/{path.name}" for path in (ROOT / "robots").iterdir() if path.suffix in (".py", ".toml")}
+    return files | {f"casid/problems/{path.name}" for path in (ROOT / "problems").glob("*.py")}
+
+
+def test_wheel_holds_the_package_its_robots_and_its_problems(archives: Path) -> None:
+    (wheel,) = archives.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert expected_files() <= names
+    assert not [name for name in names if name.startswith(("tests/", "scripts/", "robots/", "problems/"))]
+    assert wheel.name.startswith(f"casid-{casid.__version__}-py3-none-any")
+
+
+def test_sdist_holds_what_the_wheel_is_made_of(archives: Path) -> None:
+    (sdist,) = archives.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE"} <= names
+    moved = (name.replace("casid/robots/", "robots/") for name in expected_files())
+    assert {name.replace("casid/problems/", "problems/") for name in moved} <= names
