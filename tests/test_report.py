@@ -34,7 +34,7 @@ def arm(n: int = 3) -> Robot:
         joints.append(Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}", inertial), placement, axis))
     free = np.full(n, np.inf)
     limits = Limits(np.full(n, -1.0), np.append(np.full(n - 1, 2.0), np.inf), free, free, free, free)
-    return Robot("arm", tuple(joints), limits=limits, source={"kinematics": "made up", "license": "BSD-3-Clause"})
+    return Robot("arm", tuple(joints), limits=limits, source={"kinematics": "made up", "licence": "BSD-3-Clause"})
 
 
 def text_of(renderable: object) -> str:

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
-from mpl_toolkits.mplot3d import Axes3D
+from matplotlib.transforms import Bbox
+from mpl_toolkits.mplot3d import Axes3D, proj3d
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
@@ -51,8 +52,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     points += [surface.reshape(3, -1).T for _, _, surface in bodies]
     cloud = np.concatenate(points)
     for k, (elevation, azimuth) in enumerate(_VIEWS):
-        place = (0.5 * k - 0.01, 0.055, 0.5, 5.8 / height)
-        axes = figure.add_axes(place, projection="3d", computed_zorder=False)
+        axes = figure.add_axes((0.5 * k, 0.0, 0.5, 6.0 / height), projection="3d", computed_zorder=False)
         assert isinstance(axes, Axes3D)
         axes.view_init(elevation, azimuth)
         _skeleton(axes, robot, placements)
@@ -60,6 +60,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
             axes.plot_surface(*surface, color=colour, alpha=0.30, linewidth=0, antialiased=True, zorder=2)
             axes.plot(*centre[:, None], "o", color=colour, ms=5.5, mec="white", mew=0.8, zorder=5)
         _equal(axes, cloud)
+        _fill(figure, axes, (0.5 * k + 0.01, 0.02, 0.47, 5.85 / height))
     marks = [Line2D([], [], marker="o", linestyle="", color=colour, ms=7) for colour in colours]
     figure.legend(
         marks, labels, loc="upper left", bbox_to_anchor=(0.005, 1 - 0.42 / height), ncols=columns, frameon=False,
@@ -118,7 +119,33 @@ def _equal(axes: Axes3D, cloud: Array) -> None:
         axis.set_pane_color((1.0, 1.0, 1.0, 0.0))
         axis._axinfo["grid"].update(color=FAINT, linewidth=0.5)
     axes.tick_params(labelsize=8, colors=MUTED, pad=1)
-    axes.set_box_aspect(tuple(span), zoom=1.13)
+    axes.set_box_aspect(tuple(span))
+
+
+def _fill(figure: Figure, axes: Axes3D, place: tuple[float, float, float, float]) -> None:
+    """Zoom and move the drawn box, labels included, into a rectangle: left, bottom, width, height of the figure."""
+    left, bottom, width, height = place
+    span = tuple(np.ptp(limits) for limits in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim()))
+    zoom = 1.0
+    for _ in range(3):  # perspective and fixed label sizes: later passes correct the first
+        drawn = _drawn(figure, axes)
+        zoom *= min(width / drawn.width, height / drawn.height)
+        axes.set_box_aspect(span, zoom=zoom)
+    drawn, own = _drawn(figure, axes), axes.get_position(original=True)
+    shift_x = left + width / 2 - (drawn.x0 + drawn.x1) / 2
+    shift_y = bottom + height / 2 - (drawn.y0 + drawn.y1) / 2
+    axes.set_position((own.x0 + shift_x, own.y0 + shift_y, own.width, own.height))
+
+
+def _drawn(figure: Figure, axes: Axes3D) -> Bbox:
+    """Rectangle that the box and its labels take, in fractions of the figure."""
+    figure.draw_without_rendering()
+    corners = np.array(np.meshgrid(axes.get_xlim(), axes.get_ylim(), axes.get_zlim())).reshape(3, -1)
+    projected = np.transpose(proj3d.proj_transform(*corners, axes.get_proj())[:2])
+    box = Bbox.null()
+    box.update_from_data_xy(axes.transData.transform(projected))
+    labels = [axis.get_tightbbox(figure.canvas.get_renderer()) for axis in (axes.xaxis, axes.yaxis, axes.zaxis)]
+    return Bbox.union([box, *(label for label in labels if label)]).transformed(figure.transFigure.inverted())
 
 
 def _tick_step(largest: float) -> float:

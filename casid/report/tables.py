@@ -19,13 +19,13 @@ def _table(title: str, **options: str) -> Table:
 
 
 def robots_table(robots: Iterable[Robot]) -> Table:
-    """One row a robot: joints, their types, mass of the moving links where known, source."""
+    """One row a robot: joints, their types, mass of the moving links where known, source of the kinematics."""
     table = _table("Robots")
     table.add_column("name", style="bold", no_wrap=True)
     table.add_column("joints", justify="right")
     table.add_column("types", no_wrap=True)
     table.add_column("mass [kg]", justify="right")
-    table.add_column("source")
+    table.add_column("kinematics from")
     for robot in robots:
         types = "".join("P" if joint.type == "prismatic" else "R" for joint in robot.joints)
         table.add_row(robot.name, str(robot.n), types, _mass(robot), _source(robot))
@@ -92,4 +92,5 @@ def _mass(robot: Robot) -> str:
 
 
 def _source(robot: Robot) -> str:
-    return "; ".join(dict.fromkeys(text for key, text in robot.source.items() if key != "license")) or "-"
+    """Where the kinematics come from, which is what makes it this robot."""
+    return robot.source.get("kinematics", "-")
