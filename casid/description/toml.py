@@ -129,7 +129,7 @@ def parse_toml(
     file.require("schema", "name", "convention", "source", "joint")
     if data["schema"] != 1:
         file.fail(f"key 'schema': this version of casid reads schema 1, got {data['schema']!r}")
-    base = file.text("base", "base")
+    source, base = _source(file), file.text("base", "base")
     reader = _Reader(where, file.choice("convention", _ROW), angle_tolerance)
     joints: list[RawJoint] = []
     for number, entry in enumerate(file.tables("joint"), start=1):
@@ -145,7 +145,7 @@ def parse_toml(
         frames=frames,
         gravity=stated if gravity is None else gravity,
         total_mass=file.interval("total_mass", (0.0, np.inf)),
-        source=_source(file),
+        source=source,
         lock=lock,
     )
 

@@ -188,7 +188,7 @@ class _Reader:
             if link not in links:
                 self._fail(f"{what}: its {end} link '{link}' does not exist")
             ends[end] = link
-        mimic = element.find("mimic")
+        mimic = element.find("mimic") if kind != "fixed" else None  # a fixed joint follows nothing, whatever it says
         return RawJoint(
             name=name,
             type=kind,
