@@ -1,9 +1,9 @@
 """Base parameters: the linear combinations of standard parameters that the torques depend on.
 
-The columns of the regressor are scanned from left to right; a column that depends on those before it is regrouped into
-them (Gautier 1991; Sousa 2014, Sec. 2.6). With ``Y = Y_b K``, where ``Y_b`` holds the independent columns, ``beta = K pi``
-are the base parameters and ``tau = Y_b beta``. ``K`` is the reduced row echelon form of the regressor's row space, hence
-unique, whatever the samples it was computed from.
+The columns of the regressor are scanned from left to right; a column that depends on those before it is regrouped
+into them (Gautier 1991; Sousa 2014, Sec. 2.6). With ``Y = Y_b K``, where ``Y_b`` holds the independent columns,
+``beta = K pi`` are the base parameters and ``tau = Y_b beta``. ``K`` is the reduced row echelon form of the regressor's
+row space, hence unique, whatever the samples it was computed from.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class BaseParameters:
     @cached_property
     def unidentifiable(self) -> tuple[str, ...]:
         """Parameters without any effect on the torques: their columns of the regressor vanish."""
-        return tuple(name for name, used in zip(self.parameter_names, self.K.any(axis=0), strict=True) if not used)
+        return tuple(name for name, column in zip(self.parameter_names, self.K.T, strict=True) if not column.any())
 
     @cached_property
     def expressions(self) -> tuple[str, ...]:
@@ -139,18 +139,18 @@ def regroup(W: ArrayLike, names: Sequence[str], tolerance: float = RANK_TOLERANC
     if not present.any():
         raise DatasetError("observation matrix: every column is zero, nothing can be identified")
     scaled = np.divide(W, lengths, where=present, out=np.zeros_like(W))
-    echelon = np.linalg.qr(scaled, mode="r") if W.shape[0] > W.shape[1] else scaled.copy()
+    echelon: Array = np.array(np.linalg.qr(scaled, mode="r") if W.shape[0] > W.shape[1] else scaled)
 
     independent: list[int] = []
     margin = 1.0
-    for j in np.flatnonzero(present):
+    for j in (int(j) for j in np.flatnonzero(present)):
         r = len(independent)
         left = float(np.linalg.norm(echelon[r:, j]))
         if left <= tolerance:
             continue
         margin = min(margin, left)
         _reflect(echelon, r, j)
-        independent.append(int(j))
+        independent.append(j)
     rank = len(independent)
     upper = echelon[:rank]
     K = np.linalg.solve(upper[:, independent], upper) * lengths / lengths[independent][:, None]
@@ -173,12 +173,12 @@ def _reflect(A: Array, r: int, j: int) -> None:
 def _tidy(K: Array, W_b: Array, W: Array, lengths: Array) -> Array:
     """Short decimals in place of floating-point neighbours, column by column where the regrouping stays exact."""
     tidy = np.round(K, TIDY_DECIMALS) + 0.0
-    close = np.abs(tidy - K) <= 1e-10 * np.maximum(1.0, np.abs(K))
+    close = np.abs(tidy - K) <= 1e-12 * np.maximum(1.0, np.abs(K))
     tidy = np.where(close, tidy, K)
     scale = np.where(lengths > 0, lengths, 1.0)
     error = np.linalg.norm(W - W_b @ K, axis=0) / scale
     tidy_error = np.linalg.norm(W - W_b @ tidy, axis=0) / scale
-    return np.where(tidy_error <= np.maximum(2.0 * error, 1e-13), tidy, K)
+    return np.where(tidy_error <= np.maximum(2.0 * error, 1e-12), tidy, K)
 
 
 def linear_form(coefficients: ArrayLike, names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from casid.description import Robot
-from casid.dynamics.kinematics import exact, joint_offset, joint_rotation, link_placements
+from casid.dynamics.kinematics import Kinematics, exact, joint_offset, joint_rotation
 from casid.inertia import TENSOR_INDEX
 
 
@@ -37,6 +37,6 @@ def kinetic_energy(robot: Robot, q: ca.SX, dq: ca.SX, parameters: list[ca.SX]) -
 def potential_energy(robot: Robot, q: ca.SX, parameters: list[ca.SX], gravity: ca.SX) -> ca.SX:
     """``-sum_k g'(m p + R l)`` [J]; zero with all mass at the base origin."""
     energy = ca.SX(0)
-    for (rotation, origin), p in zip(link_placements(robot, q), parameters, strict=True):
+    for (rotation, origin), p in zip(Kinematics(robot, q).links, parameters, strict=True):
         energy -= ca.dot(gravity, p[9] * origin + ca.mtimes(rotation, p[6:9]))
     return energy

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import casadi as ca
 import numpy as np
 
@@ -37,73 +35,63 @@ def joint_offset(joint: Joint, q: ca.SX) -> ca.SX:
     return offset
 
 
-def link_placements(robot: Robot, q: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
-    """Rotation (3x3) and origin (3) of every link frame in the base frame."""
-    placements: list[tuple[ca.SX, ca.SX]] = []
-    for k, joint in enumerate(robot.joints):
-        rotation, origin = joint_placement(robot, placements, k, q)
-        placements.append(
-            (
-                ca.mtimes(rotation, exact(joint.link_placement[:3, :3])),
-                origin + ca.mtimes(rotation, exact(joint.link_placement[:3, 3])),
-            )
-        )
-    return placements
+class Kinematics:
+    """Placements of all joint and link frames of a tree in the base frame, at symbolic joint positions.
 
-
-def joint_placement(robot: Robot, links: Sequence[tuple[ca.SX, ca.SX]], k: int, q: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Rotation and origin, in the base frame, of joint ``k``'s moved frame, given its parents' link placements."""
-    joint = robot.joints[k]
-    rotation, offset = joint_rotation(joint, q[k]), joint_offset(joint, q[k])
-    if joint.parent < 0:
-        return rotation, offset
-    parent_rotation, parent_origin = links[joint.parent]
-    return ca.mtimes(parent_rotation, rotation), parent_origin + ca.mtimes(parent_rotation, offset)
-
-
-def frame_placement(robot: Robot, name: str, q: ca.SX) -> ca.SX:
-    """Homogeneous placement (4x4) of a link or named frame in the base frame; KeyError for an unknown name."""
-    links = link_placements(robot, q)
-    for k, joint in enumerate(robot.joints):
-        if joint.link.name == name:
-            return homogeneous(*links[k])
-    for frame in robot.frames:
-        if frame.name == name:
-            placement = exact(frame.placement)
-            return ca.SX(placement) if frame.joint < 0 else ca.mtimes(homogeneous(*links[frame.joint]), placement)
-    raise KeyError(name)
-
-
-def frame_jacobian(robot: Robot, name: str, q: ca.SX) -> ca.SX:
-    """Geometric Jacobian (6 x n) of a link or named frame.
-
-    Rows: linear velocity of the frame's origin, then angular velocity, both in the axes of the base frame.
+    Attributes
+    ----------
+    joints, links : list of (rotation 3x3, origin 3)
+        Moved joint frames and link frames, in the order of the robot's joints.
     """
-    links = link_placements(robot, q)
-    point = frame_placement(robot, name, q)[:3, 3]
-    jacobian = ca.SX(6, robot.n)
-    k = carrying_joint(robot, name)
-    while k >= 0:
-        joint = robot.joints[k]
-        rotation, origin = joint_placement(robot, links, k, q)
-        axis = ca.mtimes(rotation, exact(joint.axis))
-        if joint.type == "revolute":
-            jacobian[:3, k] = ca.cross(axis, point - origin)
-            jacobian[3:, k] = axis
-        else:
-            jacobian[:3, k] = axis
-        k = joint.parent
-    return jacobian
+
+    def __init__(self, robot: Robot, q: ca.SX) -> None:
+        self.robot = robot
+        self.joints: list[tuple[ca.SX, ca.SX]] = []
+        self.links: list[tuple[ca.SX, ca.SX]] = []
+        for k, joint in enumerate(robot.joints):
+            rotation, origin = joint_rotation(joint, q[k]), joint_offset(joint, q[k])
+            if joint.parent >= 0:
+                parent_rotation, parent_origin = self.links[joint.parent]
+                rotation = ca.mtimes(parent_rotation, rotation)
+                origin = parent_origin + ca.mtimes(parent_rotation, origin)
+            self.joints.append((rotation, origin))
+            turn, shift = exact(joint.link_placement[:3, :3]), exact(joint.link_placement[:3, 3])
+            self.links.append((ca.mtimes(rotation, turn), origin + ca.mtimes(rotation, shift)))
+
+    def placement(self, name: str) -> ca.SX:
+        """Homogeneous placement (4x4) of a link or named frame; KeyError for an unknown name."""
+        k, local = locate(self.robot, name)
+        return ca.SX(exact(local)) if k < 0 else ca.mtimes(homogeneous(*self.links[k]), exact(local))
+
+    def jacobian(self, name: str) -> ca.SX:
+        """Geometric Jacobian (6 x n) of a link or named frame; KeyError for an unknown name.
+
+        Rows: linear velocity of the frame's origin, then angular velocity, both in the axes of the base frame.
+        """
+        point = self.placement(name)[:3, 3]
+        jacobian = ca.SX(6, self.robot.n)
+        k, _ = locate(self.robot, name)
+        while k >= 0:
+            joint = self.robot.joints[k]
+            rotation, origin = self.joints[k]
+            axis = ca.mtimes(rotation, exact(joint.axis))
+            if joint.type == "revolute":
+                jacobian[:3, k] = ca.cross(axis, point - origin)
+                jacobian[3:, k] = axis
+            else:
+                jacobian[:3, k] = axis
+            k = joint.parent
+        return jacobian
 
 
-def carrying_joint(robot: Robot, name: str) -> int:
-    """Index of the joint that carries the link or frame ``name``; -1 for the base."""
+def locate(robot: Robot, name: str) -> tuple[int, np.ndarray]:
+    """Carrying joint (-1: the base) and placement in its link's frame of a link or named frame; KeyError if unknown."""
     for k, joint in enumerate(robot.joints):
         if joint.link.name == name:
-            return k
+            return k, np.eye(4)
     for frame in robot.frames:
         if frame.name == name:
-            return frame.joint
+            return frame.joint, frame.placement
     raise KeyError(name)
 
 

@@ -21,7 +21,7 @@ class Composite(NamedTuple):
 
 
 def mass_matrix(robot: Robot, q: ca.SX, parameters: list[ca.SX]) -> ca.SX:
-    """Symmetric joint-space mass matrix M(q), n x n (Featherstone 2008, Sec. 6.2), linear in the standard parameters."""
+    """Symmetric joint-space mass matrix M(q), n x n (Featherstone 2008, Sec. 6.2), linear in the parameters."""
     composites = [_composite(p) for p in parameters]
     M = ca.SX(robot.n, robot.n)
     for k in reversed(range(robot.n)):
@@ -43,7 +43,7 @@ def mass_matrix(robot: Robot, q: ca.SX, parameters: list[ca.SX]) -> ca.SX:
 
 
 def solve_mass_matrix(M: ca.SX, robot: Robot, right: ca.SX) -> ca.SX:
-    """``M^-1 right`` through the sparse factorisation ``M = L' D L`` that follows the tree (Featherstone 2008, Sec. 6.5).
+    """``M^-1 right`` by the sparse factorisation ``M = L' D L`` that follows the tree (Featherstone 2008, Sec. 6.5).
 
     Without square roots and without fill-in: entries between different branches stay structurally zero.
     """

@@ -18,7 +18,7 @@ from casid.description import Robot
 from casid.dynamics.base_parameters import BaseParameters, base_parameters
 from casid.dynamics.energy import kinetic_energy, potential_energy
 from casid.dynamics.joint_terms import JointTerm, joint_terms
-from casid.dynamics.kinematics import carrying_joint, frame_jacobian, frame_placement, homogeneous, link_placements
+from casid.dynamics.kinematics import Kinematics, locate
 from casid.dynamics.mass_matrix import mass_matrix, solve_mass_matrix
 from casid.dynamics.newton_euler import newton_euler
 from casid.errors import RobotError
@@ -28,15 +28,16 @@ from casid.inertia import STANDARD_NAMES
 class Model:
     """CasADi functions of a robot's dynamics, for standard parameters as a symbolic input.
 
-    Every property below is a ``casadi.Function`` with named inputs and outputs (SX inside): call it with numbers, embed it
-    in another graph, map it, differentiate it, or generate C from it.
+    Every property below is a ``casadi.Function`` with named inputs and outputs (SX inside): call it with numbers, embed
+    it in another graph, map it, differentiate it, or generate C from it.
 
     Parameters
     ----------
     robot : Robot
         The tree; n moving joints.
     terms : sequence of str
-        Joint-side effects added to the torque, each with one parameter a joint: any of ``viscous, coulomb, offset, rotor``.
+        Joint-side effects added to the torque, each with one parameter a joint: any of ``viscous, coulomb, offset,
+        rotor``.
     gravity : array_like, shape (3,), or "input", optional
         Acceleration of gravity in the base frame [m/s^2]; default: the robot's. With ``"input"`` it becomes an input
         ``gravity`` (3), placed last, of every function that depends on it.
@@ -198,32 +199,29 @@ class Model:
     def forward_kinematics(self) -> ca.Function:
         """``(q) -> T_<link>, ...``: placement (4x4) of every link frame in the base frame, one output a link."""
         s = self._symbols()
-        links = link_placements(self.robot, s.q)
-        names = [f"T_{_identifier(joint.link.name)}" for joint in self.robot.joints]
-        return s.function(
-            "forward_kinematics", ["q"], {name: homogeneous(*link) for name, link in zip(names, links, strict=True)}
-        )
+        kinematics = Kinematics(self.robot, s.q)
+        outputs = {f"T_{_identifier(link.name)}": kinematics.placement(link.name) for link in self.robot.links}
+        return s.function("forward_kinematics", ["q"], outputs)
 
     @cached_property
     def jacobian(self) -> ca.Function:
         """``(q) -> J_<link>, ...``: geometric Jacobian (6 x n) of every link frame, see `frame_jacobian`."""
         s = self._symbols()
-        links = [joint.link.name for joint in self.robot.joints]
-        return s.function(
-            "jacobian", ["q"], {f"J_{_identifier(link)}": frame_jacobian(self.robot, link, s.q) for link in links}
-        )
+        kinematics = Kinematics(self.robot, s.q)
+        outputs = {f"J_{_identifier(link.name)}": kinematics.jacobian(link.name) for link in self.robot.links}
+        return s.function("jacobian", ["q"], outputs)
 
     def frame_placement(self, frame: str) -> ca.Function:
         """``(q) -> T`` (4x4): placement of a link or named frame in the base frame."""
         self._check_frame(frame)
         s = self._symbols()
-        return s.function("frame_placement", ["q"], {"T": frame_placement(self.robot, frame, s.q)})
+        return s.function("frame_placement", ["q"], {"T": Kinematics(self.robot, s.q).placement(frame)})
 
     def frame_jacobian(self, frame: str) -> ca.Function:
         """``(q) -> J`` (6 x n): linear velocity of the frame's origin, then angular velocity, in base axes."""
         self._check_frame(frame)
         s = self._symbols()
-        return s.function("frame_jacobian", ["q"], {"J": frame_jacobian(self.robot, frame, s.q)})
+        return s.function("frame_jacobian", ["q"], {"J": Kinematics(self.robot, s.q).jacobian(frame)})
 
     # ------------------------------------------------------------------ derivatives and base parameters
 
@@ -243,7 +241,8 @@ class Model:
         """
         original = getattr(type(self), function, None)
         if not isinstance(original, cached_property):
-            known = [name for name, value in vars(Model).items() if isinstance(value, cached_property) and name != "base"]
+            known = [name for name, value in vars(Model).items() if isinstance(value, cached_property)]
+            known.remove("base")
             raise RobotError(f"no function '{function}' to differentiate; known: {', '.join(known)}")
         f: ca.Function = getattr(self, function)
         inputs = [ca.SX.sym(f.name_in(i), f.size1_in(i), f.size2_in(i)) for i in range(f.n_in())]
@@ -265,9 +264,9 @@ class Model:
 
     def _check_frame(self, frame: str) -> None:
         try:
-            carrying_joint(self.robot, frame)
+            locate(self.robot, frame)
         except KeyError:
-            known = [joint.link.name for joint in self.robot.joints] + [f.name for f in self.robot.frames]
+            known = [part.name for part in (*self.robot.links, *self.robot.frames)]
             raise RobotError(f"robot '{self.robot.name}' has no frame '{frame}'; known: {', '.join(known)}") from None
 
 
@@ -281,7 +280,8 @@ class _Symbols:
         self.pi = ca.SX.sym("pi", n * model.stride)
         self.links = [self.pi[k * model.stride : k * model.stride + 10] for k in range(n)]
         self.symbolic_gravity = model.gravity_vector is None
-        self.gravity = ca.SX.sym("gravity", 3) if self.symbolic_gravity else ca.SX(ca.DM(model.gravity_vector))
+        vector = model.gravity_vector
+        self.gravity = ca.SX.sym("gravity", 3) if vector is None else ca.SX(ca.DM(vector))
 
     def function(self, name: str, inputs: list[str], outputs: dict[str, ca.SX]) -> ca.Function:
         """A Function with named inputs and outputs, common subexpressions shared."""
@@ -298,6 +298,7 @@ class _Symbols:
         return newton_euler(self.model.robot, self.q, dq, ddq, self.links, self.gravity)[0]
 
     def coriolis(self) -> ca.SX:
+        """Torque of the links' velocities alone."""
         still = ca.SX(self.model.n, 1)
         return newton_euler(self.model.robot, self.q, self.dq, still, self.links, ca.SX(3, 1))[0]
 
@@ -308,6 +309,7 @@ class _Symbols:
         return rigid + self.term_torque(ddq)
 
     def term_torque(self, ddq: ca.SX) -> ca.SX:
+        """Torque of the joint terms."""
         n, stride = self.model.n, self.model.stride
         torque = ca.SX(n, 1)
         for i, term in enumerate(self.model.terms):
@@ -316,12 +318,14 @@ class _Symbols:
         return torque
 
     def rotor_inertias(self) -> list[tuple[int, ca.SX]]:
+        """Joint index and rotor inertia of every joint; empty where rotors are not modelled."""
         names = [term.name for term in self.model.terms]
         if "rotor" not in names:
             return []
         return [(k, self.pi[k * self.model.stride + 10 + names.index("rotor")]) for k in range(self.model.n)]
 
     def mass_matrix(self) -> ca.SX:
+        """Mass matrix of the links and the rotors."""
         M = mass_matrix(self.model.robot, self.q, self.links)
         for k, rotor in self.rotor_inertias():
             M[k, k] += rotor

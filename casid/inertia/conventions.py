@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from casid.inertia.parameters import Vector
 
-#: Position, in casid's order, of Pinocchio's ``m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` (inertia about the origin).
+#: Position, in casid's order, of Pinocchio's ``m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` (about the origin).
 _PINOCCHIO = np.array([9, 6, 7, 8, 0, 1, 3, 2, 4, 5])
 
 

@@ -1,7 +1,7 @@
 """The 4x4 pseudo-inertia J of a body: a linear bijection with its ten standard parameters.
 
 ``J = [[Sigma, l], [l', m]]`` with ``Sigma = tr(L)/2 1 - L``. A body of positive density has ``J > 0``, which is
-equivalent to ``m > 0``, ``I > 0`` and the triangle inequality of the principal moments (Wensing et al. 2018, Theorem 1).
+equivalent to ``m > 0``, ``I > 0`` and the triangle inequality of the principal moments (Wensing et al. 2018, Thm. 1).
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from casid.inertia.parameters import Vector, tensor, tensor_entries
 
 def pseudo_inertia(parameters: ArrayLike) -> Vector:
     """Pseudo-inertia J, shape (..., 4, 4), of standard parameters, shape (..., 10)."""
-    return np.asarray(np.asarray(parameters, dtype=float) @ PSEUDO_INERTIA_MAP.T).reshape(
-        np.shape(parameters)[:-1] + (4, 4)
-    )
+    parameters = np.asarray(parameters, dtype=float)
+    return np.reshape(parameters @ PSEUDO_INERTIA_MAP.T, (*parameters.shape[:-1], 4, 4))
 
 
 def from_pseudo_inertia(matrix: ArrayLike) -> Vector:

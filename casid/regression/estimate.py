@@ -53,7 +53,7 @@ class Estimate:
         return np.where(self.values == 0.0, np.inf, percent)
 
     def reliable(self, threshold: float = 30.0) -> NDArray[np.bool_]:
-        """Which values have a relative standard deviation of at most ``threshold`` percent (Gaz et al. 2019, Sec. VI)."""
+        """Which values have a relative standard deviation of at most ``threshold`` % (Gaz et al. 2019, Sec. VI)."""
         return np.asarray(self.relative_sd <= threshold)
 
 
@@ -83,9 +83,9 @@ def ordinary_least_squares(W: ArrayLike, y: ArrayLike, base: BaseParameters) -> 
     if y.shape != (rows,):
         raise DatasetError(f"measurements: expected shape ({rows},), got {y.shape}")
     if not np.isfinite(y).all():
-        raise DatasetError(f"measurements: entry {int(np.flatnonzero(~np.isfinite(y))[0])} is not a finite number")
+        raise DatasetError(f"measurements: entry {np.flatnonzero(~np.isfinite(y))[0]} is not a finite number")
     if rows <= rank:
-        raise DatasetError(f"{rows} equations are too few for {rank} unknowns and their statistics; record more samples")
+        raise DatasetError(f"{rows} equations are too few for {rank} unknowns and their statistics: record more")
     U, s, Vt = np.linalg.svd(W_b, full_matrices=False)
     values = Vt.T @ (U.T @ y / s)
     residual = y - W_b @ values

@@ -51,7 +51,7 @@ def reverse_engineer(model: Model, q: ArrayLike, mass_matrices: ArrayLike, gravi
     asymmetry = np.abs(M - M.transpose(0, 2, 1)).max(axis=(1, 2))
     worst = int(asymmetry.argmax())
     if asymmetry[worst] > 1e-6 * np.abs(M[worst]).max():
-        raise DatasetError(f"mass matrix of pose {worst} is not symmetric: |M - M'| up to {asymmetry[worst]:.3g} kg.m^2")
+        raise DatasetError(f"mass matrix of pose {worst} is not symmetric: |M - M'| is {asymmetry[worst]:.3g} kg.m^2")
 
     rows, columns = np.tril_indices(n)
     s = np.hstack([M[:, rows, columns], g])

@@ -1,0 +1,68 @@
+"""Measure every bar of one topic anew and print a table.
+
+    python scripts/acceptance.py foundation
+
+The exit code is 1 when a measured row misses its bar. A row that cannot be measured here (a missing extra, compiler or
+data folder) is shown with the reason. Nothing stored is read: every number is computed in this run.
+"""
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # "one core" means one core; set before numpy loads
+
+import argparse
+import importlib
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from measures.measure import NotMeasured  # noqa: E402
+
+
+def topics() -> list[str]:
+    """Names of the topics that can be measured: the modules of ``measures`` that list ``MEASURES``."""
+    return sorted(path.stem for path in (HERE / "measures").glob("*.py") if "\nMEASURES" in path.read_text())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("topic", choices=topics())
+    parser.add_argument("--only", metavar="WORD", help="measure only the rows whose name contains WORD")
+    options = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 170)
+    module = importlib.import_module(f"measures.{options.topic}")
+    table = Table(title=f"{options.topic}: measured now", show_lines=True)
+    for column in ("measure", "bar", "value", "reference", "met", "s"):
+        table.add_column(column, justify="right" if column == "s" else "left")
+    missed = unmeasured = 0
+    for measure in module.MEASURES:
+        if options.only and options.only.lower() not in measure.name.lower():
+            continue
+        start = time.perf_counter()
+        try:
+            value, met = measure.run()
+            verdict = "[green]yes" if met else "[red]NO"
+            missed += not met
+        except NotMeasured as reason:
+            value, verdict = f"not measured: {reason}", "[yellow]-"
+            unmeasured += 1
+        seconds = time.perf_counter() - start
+        table.add_row(measure.name, measure.bar, value, measure.reference, verdict, f"{seconds:.1f}")
+        if sys.stdout.isatty():
+            console.print(f"{verdict}[/] {measure.name}: {value}")
+    console.print(table)
+    console.print(f"{missed} missed, {unmeasured} not measured, of {table.row_count} rows")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

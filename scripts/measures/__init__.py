@@ -1,0 +1,1 @@
+"""What the acceptance tables measure, and the independent oracles that tests share with them."""
