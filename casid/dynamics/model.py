@@ -266,7 +266,7 @@ class Model:
         try:
             locate(self.robot, frame)
         except KeyError:
-            known = [part.name for part in (*self.robot.links, *self.robot.frames)]
+            known = [link.name for link in self.robot.links] + [item.name for item in self.robot.frames]
             raise RobotError(f"robot '{self.robot.name}' has no frame '{frame}'; known: {', '.join(known)}") from None
 
 
