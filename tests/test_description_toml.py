@@ -85,7 +85,8 @@ def test_everything_a_file_can_say():
         ("slide", "prismatic", 0, "link2"),
     ]
     c, s = math.cos(math.radians(30)), math.sin(math.radians(30))
-    np.testing.assert_allclose(turn.placement, [[c, -s, 0, 0.1], [0, 0, 1, 0.2], [-s, -c, 0, 0], [0, 0, 0, 1]], atol=1e-16)
+    expected = [[c, -s, 0, 0.1], [0, 0, 1, 0.2], [-s, -c, 0, 0], [0, 0, 0, 1]]
+    np.testing.assert_allclose(turn.placement, expected, atol=1e-16)
     assert (turn.link_placement == np.eye(4)).all()
     assert turn.axis.tolist() == [0, 0, 1]
     np.testing.assert_allclose(slide.placement[:3, 3], [0, -0.4 * math.sin(0.5), 0.4 * math.cos(0.5)])
@@ -116,15 +117,16 @@ def test_standard_dh_keeps_the_published_joint_position():
 
 
 def test_placement_convention():
-    robot = parse(PLACEMENT + '[[joint]]\ntype = "prismatic"\nxyz = [1, 2, 3]\nrpy_deg = [0, 90, 0]\naxis = [0, -2, 0]\n')
-    joint = robot.joints[0]
+    text = '[[joint]]\ntype = "prismatic"\nxyz = [1, 2, 3]\nrpy_deg = [0, 90, 0]\naxis = [0, -2, 0]\n'
+    joint = parse(PLACEMENT + text).joints[0]
     assert joint.axis.tolist() == [0, -1, 0]
     assert joint.placement.tolist() == [[0, 0, 1, 1], [0, 1, 0, 2], [-1, 0, 0, 3], [0, 0, 0, 1]]
 
 
 def test_any_tree():
     text = MDH + "".join(
-        f'[[joint]]\nname = "{name}"\ntype = "revolute"\nparent = "{parent}"\nmdh = [0, 0, 1, 0]\nlink.name = "{link}"\n'
+        f'[[joint]]\nname = "{name}"\ntype = "revolute"\nparent = "{parent}"\nmdh = [0, 0, 1, 0]\n'
+        f'link.name = "{link}"\n'
         for name, parent, link in (("c", "B", "C"), ("a", "base", "A"), ("b", "A", "B"), ("d", "A", "D"))
     )
     robot = parse(text)
@@ -178,7 +180,7 @@ BAD = {
     "boolean is no number": (MDH + JOINT + "limits.lower = true\n", "expected a number, got the boolean True"),
     "mistyped text": ("base = 3\n" + MDH + JOINT, "key 'base': expected a string, got the number 3"),
     "mistyped table": (MDH + JOINT + "link = 'x'\n", "key 'link': expected a table, got the string 'x'"),
-    "mistyped joints": (MDH.replace("[source]", "joint = 3\n[source]"), "expected an array of tables .*got the number 3"),
+    "mistyped joints": (MDH.replace("[source]", "joint = 3\n[source]"), "an array of tables .*got the number 3"),
     "mistyped source": (
         "schema = 1\nname = 'x'\nconvention = 'placement'\nsource = 'me'\n" + JOINT,
         "key 'source': expected a table",
@@ -199,9 +201,9 @@ BAD = {
         MDH + JOINT + "name = 'j'\nlimits = { lower = 1, upper = -1 }\n",
         "the limits of joint 'j' cross: lower 1 exceeds upper -1",
     ),
-    "negative velocity": (MDH + JOINT + "limits.velocity = -1\n", "velocity limit of joint 'joint1' is -1; it is a largest"),
-    "convention": (HEAD.format(convention="modified_dh") + JOINT, "'modified_dh' is not one of .*did you mean 'modified-dh'"),
-    "joint type": (MDH + '[[joint]]\ntype = "revolut"\nmdh = [0, 0, 0, 0]\n', "'revolut' is not one of .*mean 'revolute'"),
+    "negative velocity": (MDH + JOINT + "limits.velocity = -1\n", "velocity limit of joint 'joint1' is -1;"),
+    "convention": (MDH.replace("modified-dh", "modified_dh") + JOINT, "'modified_dh' .*mean 'modified-dh'"),
+    "joint type": (MDH + '[[joint]]\ntype = "revolut"\nmdh = [0, 0, 0, 0]\n', "'revolut' is not one of .*'revolute'"),
     "row of another convention": (DH + JOINT, "key 'mdh' does not fit the file's convention 'standard-dh'"),
     "row in a placement file": (PLACEMENT + JOINT, "key 'mdh' does not fit .*places joints by xyz, rpy and axis"),
     "schema": (MDH.replace("schema = 1", "schema = 2") + JOINT, "reads schema 1, got 2"),
@@ -219,7 +221,7 @@ BAD = {
         MDH + JOINT.replace("revolute", "prismatic") + "limits.lower_deg = 1\n",
         "key 'lower_deg': a prismatic joint moves in metres",
     ),
-    "axis of nothing": (PLACEMENT + '[[joint]]\ntype = "revolute"\naxis = [0, 0, 0]\n', "key 'axis': an axis needs a dir"),
+    "axis of nothing": (PLACEMENT + '[[joint]]\ntype = "revolute"\naxis = [0, 0, 0]\n', "key 'axis': an axis needs"),
     "bounds on a fixed link": (
         MDH + JOINT + '[[joint]]\ntype = "fixed"\nxyz = [0, 0, 0]\nlink.bounds.mass = [0, 1]\n',
         "joint 2, link, bounds: a fixed joint's link has no bounds",
@@ -228,7 +230,7 @@ BAD = {
         MDH + '[[joint]]\ntype = "fixed"\nxyz = [0, 0, 0]\nlimits.lower = 0\n',
         "a fixed joint has no limits",
     ),
-    "frame on nothing": (MDH + JOINT + '[[frame]]\nname = "f"\nlink = "lnk1"\n', "stands on link 'lnk1', .*mean 'link1'"),
+    "frame on nothing": (MDH + JOINT + '[[frame]]\nname = "f"\nlink = "lnk1"\n', "on link 'lnk1', .*mean 'link1'"),
     "parent that is not there": (
         MDH + JOINT + "parent = 'bse'\n",
         "joint 'joint1' stands on link 'bse', which does not exist; did you mean 'base'",
@@ -247,7 +249,8 @@ def test_bad_input(case):
 
 def inertial(mass=1.0, diagonal=(1.0, 1.0, 1.0)):
     xx, yy, zz = diagonal
-    return MDH + JOINT + f"link = {{ name = 'arm', mass = {mass}, com = [0, 0, 0], inertia_com = [{xx}, 0, 0, {yy}, 0, {zz}] }}"
+    six = f"[{xx}, 0, 0, {yy}, 0, {zz}]"
+    return MDH + JOINT + f"link = {{ name = 'arm', mass = {mass}, com = [0, 0, 0], inertia_com = {six} }}"
 
 
 @pytest.mark.parametrize(
@@ -265,8 +268,8 @@ def test_inconsistent_inertials_warn(values, words):
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(RobotError, match="cannot read robot file .*No such file"):
+    with pytest.raises(RobotError, match=r"cannot read robot file .*No such file"):
         read_toml(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(RobotError, match="bytes.toml: not a text file in UTF-8"):
+    with pytest.raises(RobotError, match=r"bytes.toml: not a text file in UTF-8"):
         read_toml(tmp_path / "bytes.toml")

@@ -59,7 +59,8 @@ def test_origin_axis_and_limits(read):
 
 
 def test_a_continuous_joint_has_no_position_limits(read):
-    robot = read(link("base"), link("one"), joint("j", "base", "one", "continuous", '<limit lower="0" upper="0" velocity="1"/>'))
+    limit = '<limit lower="0" upper="0" velocity="1"/>'
+    robot = read(link("base"), link("one"), joint("j", "base", "one", "continuous", limit))
     assert robot.joints[0].type == "revolute"
     assert (robot.limits.lower[0], robot.limits.upper[0], robot.limits.velocity[0]) == (-math.inf, math.inf, 1)
 
@@ -102,7 +103,7 @@ def test_links_without_inertials(read):
     )  # fmt: skip
     assert robot.links[0].inertial is None
     assert robot.links[1].inertial.mass == 2  # of the tool
-    with pytest.raises(RobotError, match="robot 'arm' gives no inertial values .* for link one;"):
+    with pytest.raises(RobotError, match=r"robot 'arm' gives no inertial values .* for link one;"):
         robot.standard_parameters()
 
 
@@ -116,7 +117,7 @@ MIMIC = (
 
 
 def test_mimic_joints_are_refused_by_name_and_can_be_locked(read):
-    with pytest.raises(RobotError, match="arm.urdf: joint 'b' mimics joint 'a'") as caught:
+    with pytest.raises(RobotError, match=r"arm.urdf: joint 'b' mimics joint 'a'") as caught:
         read(*MIMIC)
     assert 'lock=("b", "c",)' in str(caught.value)
     assert read(*MIMIC, lock=("b", "c")).n == 1
@@ -141,7 +142,7 @@ def test_a_floating_joint_can_be_locked_at_zero_only(read):
 
 
 def test_locking_what_is_not_there(read):
-    with pytest.raises(RobotError, match="cannot lock joint 'elbw', .*did you mean 'elbow'"):
+    with pytest.raises(RobotError, match=r"cannot lock joint 'elbw', .*did you mean 'elbow'"):
         read(*ARM, joint("a", "base", "one"), joint("elbow", "one", "two"), lock=["elbw"])
     with pytest.raises(RobotError, match="cannot lock joint 'a' at position nan"):
         read(*ARM, joint("a", "base", "one"), joint("b", "one", "two"), lock={"a": math.nan})
@@ -188,7 +189,7 @@ BAD = {
         (link("base"), link("one", BODY.replace('ixy="0"', "")), J),
         "link 'one': <inertia> has no attribute 'ixy'",
     ),
-    "mass is text": ((link("base"), link("one", BODY.replace('"2"', '"two"')), J), '<mass value="two"> is not a number'),
+    "mass is text": ((link("base"), link("one", BODY.replace('"2"', '"two"')), J), 'value="two"> is not a number'),
     "mass is NaN": ((link("base"), link("one", BODY.replace('"2"', '"nan"')), J), '<mass value="nan"> must be finite'),
     "short origin": (
         (link("base"), link("one"), joint("j", "base", "one", content='<origin xyz="0 1"/>')),
@@ -225,13 +226,13 @@ def test_bad_input(case, read):
 def test_document_types_are_refused(tmp_path):
     path = tmp_path / "bomb.urdf"
     path.write_text('<!DOCTYPE robot [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><robot name="&b;"/>', encoding="utf-8")
-    with pytest.raises(RobotError, match="bomb.urdf: has a document type definition"):
+    with pytest.raises(RobotError, match=r"bomb.urdf: has a document type definition"):
         read_urdf(path)
 
 
 def test_other_xml_is_refused(tmp_path):
     (tmp_path / "world.urdf").write_text("<sdf/>", encoding="utf-8")
-    with pytest.raises(RobotError, match="world.urdf: not a URDF: its root element is <sdf>, expected <robot>"):
+    with pytest.raises(RobotError, match=r"world.urdf: not a URDF: its root element is <sdf>, expected <robot>"):
         read_urdf(tmp_path / "world.urdf")
 
 

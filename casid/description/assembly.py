@@ -76,8 +76,8 @@ def assemble(
     """
     joints = lock_joints(joints, lock, where)
     check_types(joints, where)
-    check_unique(joints, frames, where)
     base = base_link(joints, base, loose, where)
+    check_unique(joints, frames, base, where)
     ordered = parents_first(joints, base, where)
 
     carrier: dict[str, tuple[int, Array]] = {base: (-1, np.eye(4))}  # link -> carrying moving joint, placement there

@@ -29,7 +29,7 @@ def check_types(joints: Sequence[RawJoint], where: str) -> None:
             )
 
 
-def check_unique(joints: Sequence[RawJoint], frames: Sequence[RawFrame], where: str) -> None:
+def check_unique(joints: Sequence[RawJoint], frames: Sequence[RawFrame], base: str, where: str) -> None:
     """Raise a `RobotError` where two joints, links or frames share a name (two joints with one link are a loop)."""
     by_name: set[str] = set()
     by_link: dict[str, str] = {}
@@ -44,7 +44,7 @@ def check_unique(joints: Sequence[RawJoint], frames: Sequence[RawFrame], where: 
             )
         by_name.add(joint.name)
         by_link[joint.link.name] = joint.name
-    names: set[str] = set(by_link)
+    names: set[str] = {base, *by_link}
     for frame in frames:
         if frame.name in names:
             raise RobotError(f"{where}: frame '{frame.name}' has the name of another frame or link; rename it")
