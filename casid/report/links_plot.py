@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
@@ -144,7 +147,8 @@ def _drawn(figure: Figure, axes: Axes3D) -> Bbox:
     projected = np.transpose(proj3d.proj_transform(*corners, axes.get_proj())[:2])
     box = Bbox.null()
     box.update_from_data_xy(axes.transData.transform(projected))
-    labels = [axis.get_tightbbox(figure.canvas.get_renderer()) for axis in (axes.xaxis, axes.yaxis, axes.zaxis)]
+    renderer = cast("FigureCanvasAgg", figure.canvas).get_renderer()
+    labels = [axis.get_tightbbox(renderer) for axis in (axes.xaxis, axes.yaxis, axes.zaxis)]
     return Bbox.union([box, *(label for label in labels if label)]).transformed(figure.transFigure.inverted())
 
 
