@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from casid.inertia import from_standard, pseudo_inertia
 from casid.regression import reverse_engineer
 from measures import published
 from measures.measure import Measure, NotMeasured, data_folder
-from measures.peer_pinocchio import URDFS, compare, compare_urdf, installed_urdf, relative_error
+from measures.peer_pinocchio import URDFS, compare, compare_urdf, installed_urdf, mimicking_joints, relative_error
 from measures.random_robots import random_robot
 from measures.rigid_body import inverse_dynamics, random_body, standard_parameters
 
@@ -97,9 +99,8 @@ def groupings() -> tuple[str, bool]:
     ):
         base = Model(casid.load_robot(robot_name)).base
         rows = [row for row in published.table(table) if kind is None or row["kind"] == kind]
-        printed = np.array(
-            [published.linear_form(row.get("expression_exact", row.get("expression")), base.parameter_names) for row in rows]
-        )
+        expressions = [row["expression_exact"] if "expression_exact" in row else row["expression"] for row in rows]
+        printed = np.array([published.linear_form(text, base.parameter_names) for text in expressions])
         # the same set of forms, in whatever order: compare each printed row with the nearest of K
         for form in printed:
             worst = max(worst, float(np.abs(base.K - form).max(axis=1).min()))
@@ -120,14 +121,16 @@ def groupings() -> tuple[str, bool]:
 def oracle_rank(robot: casid.Robot) -> int:
     """Rank of the torques' dependence on the parameters, from the numpy oracle: bodies' torques span the same space."""
     rng = np.random.default_rng(7)
-    states = [rng.uniform(-3, 3, (3, robot.n)) for _ in range(20)]
+    states = [tuple(rng.uniform(-3, 3, (3, robot.n))) for _ in range(20)]
     columns = []
     still = [random_body(rng)._replace(mass=0.0, inertia=np.zeros((3, 3))) for _ in range(robot.n)]
     for k in range(robot.n):
         for _ in range(10):  # ten random bodies span a link's ten parameters
             bodies = [*still]
             bodies[k] = random_body(rng)
-            columns.append(np.concatenate([inverse_dynamics(robot, bodies, *s, robot.gravity) for s in states]))
+            columns.append(
+                np.concatenate([inverse_dynamics(robot, bodies, q, dq, ddq, robot.gravity) for q, dq, ddq in states])
+            )
     matrix = np.stack(columns, axis=1)
     lengths = np.linalg.norm(matrix, axis=0)
     matrix = matrix[:, lengths > 1e-9] / lengths[lengths > 1e-9]
@@ -160,7 +163,7 @@ def against_pinocchio() -> tuple[str, bool]:
         path = installed_urdf(package, file)
         name = file.rsplit("/", maxsplit=1)[-1].removesuffix(".urdf")
         errors[f"{name} (reader)"] = compare_urdf(path)
-        robot = _without_mimics(path)
+        robot = casid.load_robot(path, lock=mimicking_joints(path))
         errors[name] = max(compare(robot, robot.standard_parameters(), states=1).values())
     for seed in range(6):
         robot = random_robot(seed, n=4 + 2 * seed, chain=bool(seed % 2), shifted_links=seed > 2)
@@ -212,12 +215,12 @@ def identities() -> tuple[str, bool]:
     return ", ".join(f"{name} {error:.0e}" for name, error in errors.items()), errors[worst] <= 1e-9
 
 
-def _slope(f, h: float = 2e-2):  # noqa: ANN001, ANN202 - scalar or array
+def _slope(f: Callable[[float], Any], h: float = 2e-2) -> np.ndarray:
     """Derivative at 0 by central differences, Richardson-extrapolated to order ten."""
     levels = [(np.asarray(f(h / 2**i)) - np.asarray(f(-h / 2**i))) / (2 * h / 2**i) for i in range(5)]
     for order in range(1, 5):
         levels = [(4**order * fine - coarse) / (4**order - 1) for coarse, fine in zip(levels, levels[1:], strict=False)]
-    return levels[0]
+    return np.asarray(levels[0])
 
 
 def import_time() -> tuple[str, bool]:
@@ -252,26 +255,30 @@ def _fresh(code: str) -> list[str]:
     return done.stdout.split()
 
 
-def _without_mimics(path) -> casid.Robot:  # noqa: ANN001 - a path
-    try:
-        return casid.load_robot(path)
-    except casid.CasidError:
-        from xml.etree import ElementTree
-
-        joints = ElementTree.parse(path).getroot().iter("joint")
-        return casid.load_robot(path, lock=[j.get("name", "") for j in joints if j.find("mimic") is not None])
-
-
 MEASURES = (
-    Measure("Panda retrieval: sum of squared deviations, 41 coefficients", "<= 3.8608e-4, certified gap <= 1e-7",
-            "paper's p_hat 1.290e-3; optimum 3.8607e-4 (margin 1e-6)", panda_objective),
-    Measure("random starts that end certified (gap <= 1e-6)", "100 of 100 in <= 6 s on one core",
-            "paper: 100 runs x 10 simulated annealings", hundred_starts),
+    Measure(
+        "Panda retrieval: sum of squared deviations, 41 coefficients",
+        "<= 3.8608e-4, certified gap <= 1e-7",
+        "paper's p_hat 1.290e-3; optimum 3.8607e-4 (margin 1e-6)",
+        panda_objective,
+    ),
+    Measure(
+        "random starts that end certified (gap <= 1e-6)",
+        "100 of 100 in <= 6 s on one core",
+        "paper: 100 runs x 10 simulated annealings",
+        hundred_starts,
+    ),
     Measure("default single solve, graph building included", "<= 1 s", "-", single_solve_time),
     Measure("every constraint re-checked in plain numpy", "max violation <= 1e-8", "-", recheck),
-    Measure("groupings as linear forms; rank of every shipped robot", "all, to 1e-9", "Table III, 2R, Table 6.1", groupings),
-    Measure("reverse engineering of 1010 poses", "rank 43, pi_RE to the printed digits", "condition 49, error 0.031 %",
-            reverse_engineering),
+    Measure(
+        "groupings as linear forms; rank of every shipped robot", "all, to 1e-9", "Table III, 2R, Table 6.1", groupings
+    ),
+    Measure(
+        "reverse engineering of 1010 poses",
+        "rank 43, pi_RE to the printed digits",
+        "condition 49, error 0.031 %",
+        reverse_engineering,
+    ),
     Measure("every dynamics function against Pinocchio", "<= 1e-10 relative", "-", against_pinocchio),
     Measure("Panda and WAM against numpy Newton-Euler; identities", "<= 1e-9 relative", "-", identities),
     Measure("import casid beyond casadi + numpy", "<= 0.3 s", "-", import_time),

@@ -147,14 +147,19 @@ def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3
     return worst
 
 
+def mimicking_joints(path: Path) -> list[str]:
+    """Names of a URDF's joints that mimic others."""
+    joints = ElementTree.parse(path).getroot().iter("joint")
+    return [joint.get("name", "") for joint in joints if joint.find("mimic") is not None]
+
+
 def compare_urdf(path: Path, seed: int = 0) -> float:
     """Inverse dynamics of a URDF read by casid against the same file read by Pinocchio: relative error.
 
     Joints that mimic others are locked at zero on both sides.
     """
     pin = need("pinocchio")
-    joints = ElementTree.parse(path).getroot().iter("joint")
-    mimics = [joint.get("name", "") for joint in joints if joint.find("mimic") is not None]
+    mimics = mimicking_joints(path)
     robot = casid.load_robot(path, lock=mimics)
     peer = pin.buildModelFromUrdf(str(path))
     peer = pin.buildReducedModel(peer, [peer.getJointId(name) for name in mimics], pin.neutral(peer))
