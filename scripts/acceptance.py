@@ -25,7 +25,7 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from measures.measure import NotMeasured  # noqa: E402
+from measures.measure import NotMeasured
 
 
 def topics() -> list[str]:
