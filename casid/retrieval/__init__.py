@@ -1,0 +1,30 @@
+"""Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
+
+from casid.retrieval.certificate import Certificate, lower_bound
+from casid.retrieval.constraints import (
+    Constraint,
+    PhysicalConsistency,
+    com_box,
+    inertia_bounds,
+    mass_bounds,
+    no_consistency,
+    pseudo_inertia,
+    robot_bounds,
+    soften,
+    spatial_inertia,
+    total_mass,
+    triangle_inequality,
+)
+from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
+from casid.retrieval.problem import Problem
+from casid.retrieval.solution import LinkParameters, Solution
+from casid.retrieval.solver import SolveOptions, solve
+from casid.retrieval.starts import nominal_parameters, random_parameters
+from casid.retrieval.variables import LinkVariables, LinkView, link_variables
+
+__all__ = [
+    "Certificate", "Constraint", "LeastSquares", "LinkParameters", "LinkVariables", "LinkView", "PhysicalConsistency", "Problem",
+    "Solution", "SolveOptions", "base_parameter_error", "com_box", "inertia_bounds", "least_squares", "link_variables",
+    "lower_bound", "mass_bounds", "no_consistency", "nominal_parameters", "pseudo_inertia", "random_parameters", "robot_bounds",
+    "soften", "solve", "spatial_inertia", "total_mass", "triangle_inequality",
+]

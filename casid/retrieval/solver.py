@@ -1,0 +1,315 @@
+"""Solve a problem: two calls of IPOPT on the lifted program, a re-check and a certificate.
+
+The first call finds the optimum's neighbourhood: the objective is scaled to a gradient of moderate size at the nominal
+body. The second starts warm from there, scaled to an objective of 1, and follows the central path to the barrier parameter
+``mu = target gap / number of barrier terms``, stopping there and not at zero: on a convex problem that point is unique and its dual is strictly feasible,
+so the answer is reproducible and its certificate tight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import ProblemError, SolveError
+from casid.retrieval.certificate import Certificate, lower_bound, relative_gap
+from casid.retrieval.cones import Cone
+from casid.retrieval.nlp import LiftedProgram, Outcome
+from casid.retrieval.problem import Problem
+from casid.retrieval.recheck import hard_violation, violations
+from casid.retrieval.region import link_regions
+from casid.retrieval.rows import NonlinearRows, split_rows
+from casid.retrieval.solution import Solution
+from casid.retrieval.starts import nominal_parameters, random_parameters
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """How a problem is solved.
+
+    Attributes
+    ----------
+    certified_gap : float
+        Relative gap up to which a solution counts as certified.
+    feasibility : float
+        Largest violation, on re-check in physical units, of a solution.
+    target_gap : float
+        Relative gap that the barrier aims at.
+    restarts : int
+        Further attempts, from other starts, where one fails.
+    max_iterations : int
+        Of each call of IPOPT.
+    gradient : float
+        Size of the scaled objective's gradient at the nominal body in the first call.
+    region : float
+        Limit of tr Mt (d at the nominal body) of links that the problem does not bound.
+    ipopt : mapping
+        Further options of IPOPT for the first call.
+    """
+
+    certified_gap: float = 1e-6
+    feasibility: float = 1e-8
+    target_gap: float = 3e-8
+    restarts: int = 4
+    max_iterations: int = 300
+    gradient: float = 100.0
+    region: float = 1e6
+    ipopt: Mapping[str, Any] | None = None
+
+
+def solve(
+    problem: Problem,
+    start: ArrayLike | None = None,
+    seed: int | None = None,
+    nominal: ArrayLike | None = None,
+    options: SolveOptions | None = None,
+    throw: bool = True,
+) -> Solution:
+    """Solve a problem.
+
+    Parameters
+    ----------
+    problem
+        What to solve.
+    start
+        Standard parameters (and extras) to start from, shape (N,). Default: the nominal body of every link.
+    seed
+        Start from the random point of this seed instead.
+    nominal
+        Fully consistent parameters that set the scale of the variables, shape (N,). Default: `nominal_parameters`.
+    options
+        See `SolveOptions`.
+    throw
+        Raise on failure; otherwise return a `Solution` whose status says so (for sweeps).
+
+    Raises
+    ------
+    ProblemError
+        If the start has a wrong shape, or a constraint is NaN there.
+    SolveError
+        If the constraints cannot be met together (`InfeasibleError`: says which, and the smallest relaxation), or IPOPT
+        does not converge from any start.
+    """
+    return Prepared(problem, nominal, options or SolveOptions()).solve(start, seed, throw)
+
+
+class Prepared:
+    """A problem with its program built: shared by all starts of a multi-start."""
+
+    def __init__(self, problem: Problem, nominal: ArrayLike | None, options: SolveOptions) -> None:
+        began = perf_counter()
+        self.problem, self.options = problem, options
+        self.nominal = nominal_parameters(problem) if nominal is None else _point(problem, nominal, "nominal")
+        self.linear, self.nonlinear = split_rows(problem)
+        self.cones = tuple(
+            Cone.around(cone, self.nominal[10 * cone.link : 10 * cone.link + 10])
+            for cone in problem.cones if cone.kind != "none"
+        )
+        self.pulled = tuple(
+            cone.link for cone, region in zip(problem.cones, link_regions(problem), strict=True)
+            if not np.isfinite(region.trace if cone.kind != "none" else region.box).all()
+        )
+        self.program = LiftedProgram(
+            problem.variables.x, problem.objective, self.linear, self.nonlinear, self.cones, self.nominal, self.pulled,
+            options.region,
+        )
+        rows = [*self.linear.rows, *self.nonlinear.rows]
+        self._terms = 2 * sum(c.size for c in self.cones) / 4 + 2 * len(rows) + 1
+        self._first = self.program.solver({
+            "tol": 1e-7, "mu_target": 1e-8, "max_iter": options.max_iterations, **(options.ipopt or {}),
+        })
+        self.build_time = perf_counter() - began
+
+    # ------------------------------------------------------------------ one start
+
+    def solve(self, start: ArrayLike | None = None, seed: int | None = None, throw: bool = True) -> Solution:
+        """Solve from one start, with restarts; see `solve`."""
+        began = perf_counter()
+        best: Solution | None = None
+        iterations = 0
+        for attempt in range(self.options.restarts + 1):
+            x0 = self._start(start, seed, attempt)
+            outcome, scale = self._minimise(x0)
+            iterations += outcome.iterations
+            found = self._assess(outcome, scale, seed, iterations, attempt, perf_counter() - began)
+            if best is None or _rank(found) < _rank(best):
+                best = found
+            if best.certified or (best.status == "feasible" and self.nonlinear.size and outcome.success):
+                break
+            if attempt == 0 and best.status == "failed" and self._conflict() is not None:
+                best = replace(best, status="infeasible")
+                break
+        assert best is not None
+        best = replace(best, iterations=iterations, restarts=attempt, solve_time=perf_counter() - began)
+        if throw and best.status == "infeasible":
+            conflict = self._conflict()
+            assert conflict is not None
+            raise conflict.error(self.problem, best)
+        if throw and best.status == "failed":
+            raise SolveError(
+                f"problem '{self.problem.name}': IPOPT found no feasible point from {best.restarts + 1} starts (last status "
+                f"{best.solver_status}, largest violation {best.max_violation:.3g}); give a start, or soften a constraint",
+                best,
+            )
+        return best
+
+    def _start(self, start: ArrayLike | None, seed: int | None, attempt: int) -> Array:
+        if attempt == 0 and start is not None:
+            return self._defined(_point(self.problem, start, "start"))
+        if attempt == 0 and seed is None:
+            return self._defined(self.nominal)
+        rng = np.random.default_rng([0 if seed is None else seed, attempt])
+        for _ in range(20):
+            x = random_parameters(self.problem, rng)
+            if self._nan_constraint(x) is None:
+                return x
+        return self._defined(x)
+
+    def _nan_constraint(self, x: Array) -> str | None:
+        for label, value in self.problem.values(x).items():
+            if not np.isfinite(value).all():
+                return label
+        return None
+
+    def _defined(self, x: Array) -> Array:
+        label = self._nan_constraint(x)
+        if label is not None:
+            raise ProblemError(
+                f"constraint '{label}' is NaN or infinite at the starting point; pass a start where it is defined, or "
+                "rewrite the expression (guard square roots, logarithms and divisions)"
+            )
+        return x
+
+    def _minimise(self, x0: Array) -> tuple[Outcome, float]:
+        """Both calls of IPOPT; the outcome's multipliers belong to the scale returned with it."""
+        pull = 1e-9
+        gradient = self.program.gradient_size()
+        coarse = self.options.gradient / gradient if gradient > 0 else 1.0
+        first = self.program.solve(self._first, self.program.start(x0), coarse, pull)
+        if not first.success or not np.isfinite(first.point.w).all():
+            return first, coarse
+        objective = self.problem.objective
+        floor = 1e-10 * (float(objective.target @ objective.target) + objective.constant)
+        fine = 1.0 / max(self.program.objective_value(first.point.w), floor, 1e-300)
+        ratio = fine / coarse
+        target = self.options.target_gap / self._terms
+        warm = replace(first.point, multipliers=first.point.multipliers * ratio,
+                       bound_multipliers=first.point.bound_multipliers * ratio)
+        polish = self.program.solver({
+            "tol": 1e-12, "acceptable_tol": 1e-9, "acceptable_iter": 4, "mu_target": target,
+            "mu_init": max(first.mu * ratio, 10 * target), "dual_inf_tol": 1e-4, "compl_inf_tol": 1e-4,
+            "max_iter": self.options.max_iterations, "warm_start_init_point": "yes",
+            **{f"warm_start_{name}": 1e-16 for name in (
+                "bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")},
+        })
+        second = self.program.solve(polish, warm, fine, target / 2)
+        total = first.iterations + second.iterations
+        if not np.isfinite(second.point.w).all():
+            return replace(first, iterations=total), coarse
+        return replace(second, iterations=total, status=f"{first.status}, {second.status}"), fine
+
+    def _assess(
+        self, outcome: Outcome, scale: float, seed: int | None, iterations: int, attempt: int, seconds: float
+    ) -> Solution:
+        w = outcome.point.w
+        broken = not np.isfinite(w).all()
+        x = self.nominal if broken else self.program.parameters(w)
+        amounts = violations(self.problem, x)
+        worst = hard_violation(self.problem, amounts)
+        objective = self.problem.objective(x)
+        penalty = self._penalty(x)
+        linear, curved = self.program.row_multipliers(outcome.point, scale)
+        certificate = Certificate(-np.inf, np.inf, {}) if broken else self._certify(x, linear, curved, outcome, scale)
+        gap = relative_gap(objective + penalty, certificate.lower_bound, self.problem.objective)
+        feasible = worst <= self.options.feasibility and not broken
+        if feasible and self.nonlinear.size and gap > self.options.certified_gap and outcome.success:
+            relaxed = self._relaxed_bound
+            if relaxed.lower_bound > certificate.lower_bound:
+                certificate = relaxed
+                gap = relative_gap(objective + penalty, certificate.lower_bound, self.problem.objective)
+        certified = feasible and gap <= self.options.certified_gap
+        usable = feasible and (outcome.success or certified)
+        return Solution(
+            self.problem, "optimal" if certified else "feasible" if usable else "failed", objective, penalty,
+            certificate.lower_bound, gap, certified, x, amounts, worst, self._by_label(linear, curved), iterations, attempt,
+            self.build_time, seconds, 1, seed, outcome.status, certificate.search_region,
+        )
+
+    def _penalty(self, x: Array) -> float:
+        """Price of the soft rows' violations at x."""
+        total = 0.0
+        for rows, value in (
+            (self.linear, self.linear.matrix @ x),
+            (self.nonlinear, _evaluate(self.problem, self.nonlinear, x)),
+        ):
+            excess = np.maximum(np.maximum(rows.lower - value, value - rows.upper), 0.0)
+            total += sum(row.weight * float(e) for row, e in zip(rows.rows, excess, strict=True) if row.weight is not None)
+        return total
+
+    def _certify(self, x: Array, linear: Array, curved: Array, outcome: Outcome, scale: float) -> Certificate:
+        duals = {}
+        for cone, dual in zip(self.cones, self.program.cone_multipliers(outcome.point, scale), strict=True):
+            duals[cone.link] = dual
+        return lower_bound(self.problem, x, self.linear, linear, self.nonlinear, curved, duals, self._search_trace)
+
+    @cached_property
+    def _search_trace(self) -> Array:
+        limits = np.full(len(self.problem.cones), self.options.region)
+        for cone in self.cones:
+            limits[cone.link] *= float(np.linalg.norm(cone.factor, 2) ** 2)
+        return limits
+
+    @cached_property
+    def _relaxed_bound(self) -> Certificate:
+        """Bound of the problem without those nonlinear rows that have no convex relaxation."""
+        curved = {row.constraint for row in self.nonlinear.rows}
+        labels = [self.problem.constraints[i].label for i in curved if not self.problem.constraints[i].quantity]
+        if not labels:
+            return Certificate(-np.inf, np.inf, {})
+        relaxed = Prepared(self.problem.without(*labels), self.nominal, self.options).solve(throw=False)
+        return Certificate(relaxed.lower_bound, 0.0, dict(relaxed.search_region))
+
+    def _conflict(self) -> Any:
+        from casid.retrieval.elastic import find_conflict
+
+        if not hasattr(self, "_conflict_found"):
+            self._conflict_found = find_conflict(self)
+        return self._conflict_found
+
+    def _by_label(self, linear: Array, curved: Array) -> dict[str, Array]:
+        found: dict[str, list[float]] = {c.label: [] for c in self.problem.constraints}
+        for rows, values in ((self.linear.rows, linear), (self.nonlinear.rows, curved)):
+            for row, value in zip(rows, values, strict=True):
+                if row.constraint >= 0:
+                    found[self.problem.constraints[row.constraint].label].append(float(value))
+        return {label: np.array(values) for label, values in found.items()}
+
+
+def _rank(solution: Solution) -> tuple[bool, bool, float]:
+    usable = solution.status in ("optimal", "feasible")
+    return (not solution.certified, not usable, solution.total if usable else solution.max_violation)
+
+
+def _evaluate(problem: Problem, nonlinear: NonlinearRows, x: Array) -> Array:
+    if not nonlinear.size:
+        return np.zeros(0)
+    return np.array(ca.Function("rows", [problem.variables.x], [nonlinear.expression])(x)).reshape(-1)
+
+
+def _point(problem: Problem, point: ArrayLike, what: str) -> Array:
+    x = np.array(point, dtype=float)
+    if x.shape != (problem.variables.size,):
+        raise ProblemError(f"{what}: expected {problem.variables.size} numbers, got shape {x.shape}")
+    if not np.isfinite(x).all():
+        name = problem.variables.names[int(np.flatnonzero(~np.isfinite(x))[0])]
+        raise ProblemError(f"{what}: '{name}' is NaN or infinite")
+    return x

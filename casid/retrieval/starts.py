@@ -1,0 +1,93 @@
+"""Starting points: a nominal body for every link, and random ones within the bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.inertia import consistency, from_standard, to_standard
+from casid.retrieval.problem import Problem
+from casid.retrieval.region import LinkRegion, link_regions
+
+Array = NDArray[np.float64]
+#: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known.
+SMALLEST_EDGE, HALF_EDGE = 0.02, 0.15
+
+
+def nominal_parameters(problem: Problem) -> Array:
+    """A plausible body for every link, fully consistent: start of the solver and scale of its variables.
+
+    A link with bounds on its centre of mass is taken for a uniform box of that size, with its share of the mass. Without
+    them, the robot description's inertial values are used where they are those of a real body; else a box of 0.3 m.
+    Extras start at 0, or at the bound next to it.
+
+    Returns
+    -------
+    ndarray, shape (N,)
+    """
+    regions = link_regions(problem)
+    masses = _nominal_masses(problem, regions)
+    parts = []
+    for link, region, mass in zip(problem.variables.robot.links, regions, masses, strict=True):
+        if not np.isfinite(region.com).all() and link.inertial is not None:
+            given = link.inertial.standard_parameters()
+            if consistency(given).pseudo_inertia_margin > 1e-3 * given[9] * SMALLEST_EDGE**2:
+                parts.append(given)
+                continue
+        centre, edges = _box(region.com)
+        second = mass * edges**2 / 12
+        parts.append(to_standard(mass, centre, np.diag(second.sum() - second)))
+    extras = [min(max(0.0, low), high) for low, high in problem.variables.extras.values()]
+    return np.concatenate([*parts, extras])
+
+
+def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
+    """A random point: masses, centres of mass and principal second moments uniform within their bounds, made consistent.
+
+    Quantities without bounds are drawn around the nominal body, over a factor of ten each way.
+    """
+    nominal = nominal_parameters(problem)
+    parts = []
+    for k, region in enumerate(link_regions(problem)):
+        mass0, com0, inertia0 = from_standard(nominal[10 * k : 10 * k + 10])
+        low, high = max(region.mass[0], 0.0), region.mass[1]
+        mass = rng.uniform(low, high) if np.isfinite(high) else mass0 * 10 ** rng.uniform(-1, 1)
+        box = np.where(np.isfinite(region.com), region.com, com0[:, None] + np.array([-HALF_EDGE, HALF_EDGE]))
+        com = rng.uniform(box[:, 0], box[:, 1])
+        reach = region.box[[0, 3, 5]].min() / 2
+        if np.isfinite(reach):
+            second = rng.uniform(0.0, reach, 3)
+        else:
+            second = np.trace(inertia0) / 6 * 10 ** rng.uniform(-1, 1, 3)
+        axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        sigma = axes @ np.diag(second) @ axes.T
+        parts.append(to_standard(max(mass, 1e-3 * mass0), com, np.trace(sigma) * np.eye(3) - sigma))
+    extras = [
+        rng.uniform(low if np.isfinite(low) else -1.0, high if np.isfinite(high) else max(low, 0.0) + 1.0)
+        if low < high else low
+        for low, high in problem.variables.extras.values()
+    ]
+    return np.concatenate([*parts, extras])
+
+
+def _box(com: Array) -> tuple[Array, Array]:
+    bounded = np.isfinite(com).all(axis=1)
+    centre = np.where(bounded, np.where(bounded[:, None], com, 0.0).mean(axis=1), 0.0)
+    edges = np.where(bounded, com[:, 1] - com[:, 0], 2 * HALF_EDGE) if bounded.any() else np.full(3, 2 * HALF_EDGE)
+    edges = np.where(np.isfinite(edges), edges, 2 * HALF_EDGE)
+    return centre, np.maximum(edges, SMALLEST_EDGE)
+
+
+def _nominal_masses(problem: Problem, regions: tuple[LinkRegion, ...]) -> Array:
+    """Equal shares of the total mass where it is bounded, else 1 kg a link; kept within each link's own bounds."""
+    shares = np.ones(len(regions))
+    for constraint in problem.constraints:
+        if constraint.quantity == "total_mass" and np.isfinite(constraint.upper[0]):
+            middle = (max(constraint.lower[0], 0.0) + constraint.upper[0]) / 2
+            shares[list(constraint.links)] = middle / len(constraint.links)
+    for k, region in enumerate(regions):
+        low, high = max(region.mass[0], 0.0), region.mass[1]
+        inside = (low + high) / 2 if np.isfinite(high) else max(2 * low, 1.0)
+        if not low < shares[k] < high:
+            shares[k] = inside
+    return np.maximum(shares, 1e-3)
