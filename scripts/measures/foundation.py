@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -176,50 +177,58 @@ def against_pinocchio() -> tuple[str, bool]:
 
 def identities() -> tuple[str, bool]:
     """Panda and WAM: numpy Newton-Euler, skewness, power, linearity, finite differences."""
-    errors: dict[str, float] = {}
+    errors = [identities_of(casid.load_robot(name)) for name in ("panda", "wam7")]
+    worst = {name: max(e[name] for e in errors) for name in errors[0]}
+    return ", ".join(f"{name} {error:.0e}" for name, error in worst.items()), max(worst.values()) <= 1e-9
 
-    def note(name: str, value: object, expected: object, scale: float = 0.0) -> None:
-        errors[name] = max(errors.get(name, 0.0), relative_error(value, np.asarray(expected), scale))
 
-    for name in ("panda", "wam7"):
-        robot = casid.load_robot(name)
-        model = Model(robot)
-        rng = np.random.default_rng(11)
-        bodies = [random_body(rng) for _ in range(robot.n)]
-        pi = standard_parameters(bodies)
-        q, dq, ddq = rng.uniform(-2, 2, (3, robot.n))
-        tau = model.inverse_dynamics(q, dq, ddq, pi).full().ravel()
-        note("numpy Newton-Euler", tau, inverse_dynamics(robot, bodies, q, dq, ddq, robot.gravity))
-        note("Y pi = tau", model.regressor(q, dq, ddq).full() @ pi, tau)
-        C = model.coriolis_matrix(q, dq, pi).full()
-        dM = (model.derivatives("mass_matrix")(q=q, pi=pi)["dM_dq"].full() @ dq).reshape(robot.n, robot.n)
-        note("dM/dt - 2C skew", (dM - 2 * C) + (dM - 2 * C).T, np.zeros((robot.n, robot.n)), abs(C).max())
-        note("C dq = c", C @ dq, model.coriolis(q, dq, pi).full().ravel())
+def identities_of(robot: casid.Robot) -> dict[str, float]:
+    """Relative errors of the identities that any rigid-body model keeps, at a random state with random bodies."""
+    model, n = Model(robot), robot.n
+    rng = np.random.default_rng(11)
+    bodies = [random_body(rng) for _ in range(n)]
+    pi = standard_parameters(bodies)
+    q, dq, ddq = rng.uniform(-2, 2, (3, n))
 
-        def energy(s: float) -> float:
-            at, speed = q + s * dq + s * s / 2 * ddq, dq + s * ddq
-            return float(model.kinetic_energy(at, speed, pi) + model.potential_energy(at, pi))
+    def torque(moved: int, direction: np.ndarray) -> Callable[[float], np.ndarray]:
+        def along(s: float) -> np.ndarray:
+            state = [q, dq, ddq]
+            state[moved] = state[moved] + s * direction
+            return np.asarray(model.inverse_dynamics(*state, pi).full().ravel())
 
-        note("energy rate = power", _slope(energy), tau @ dq)
-        exact = model.derivatives("inverse_dynamics")(q=q, dq=dq, ddq=ddq, pi=pi)
-        for i, unit in enumerate(np.eye(robot.n)):
-            for moved, output in ((0, "dtau_dq"), (1, "dtau_ddq"), (2, "dtau_dddq")):
+        return along
 
-                def torque(s: float, moved: int = moved, unit: np.ndarray = unit) -> np.ndarray:
-                    state = [q, dq, ddq]
-                    state[moved] = state[moved] + s * unit
-                    return np.asarray(model.inverse_dynamics(*state, pi).full().ravel())
+    def energy(s: float) -> float:
+        at, speed = q + s * dq + s * s / 2 * ddq, dq + s * ddq
+        return float(model.kinetic_energy(at, speed, pi) + model.potential_energy(at, pi))
 
-                note("finite differences", _slope(torque), exact[output].full()[:, i], abs(tau).max())
-    worst = max(errors, key=errors.__getitem__)
-    return ", ".join(f"{name} {error:.0e}" for name, error in errors.items()), errors[worst] <= 1e-9
+    tau = torque(0, q)(0.0)
+    C = model.coriolis_matrix(q, dq, pi).full()
+    dM = (model.derivatives("mass_matrix")(q=q, pi=pi)["dM_dq"].full() @ dq).reshape(n, n)
+    skew = dM - 2 * C
+    exact = model.derivatives("inverse_dynamics")(q=q, dq=dq, ddq=ddq, pi=pi)
+    slopes = [
+        relative_error(
+            np.stack([_slope(torque(moved, unit)) for unit in np.eye(n)], axis=1), exact[name].full(), abs(tau).max()
+        )
+        for moved, name in enumerate(("dtau_dq", "dtau_ddq", "dtau_dddq"))
+    ]
+    oracle = inverse_dynamics(robot, bodies, q, dq, ddq, robot.gravity)
+    return {
+        "numpy Newton-Euler": relative_error(tau, oracle),
+        "Y pi = tau": relative_error(model.regressor(q, dq, ddq).full() @ pi, tau),
+        "dM/dt - 2C skew": relative_error(skew + skew.T, np.zeros((n, n)), abs(C).max()),
+        "C dq = c": relative_error(C @ dq, model.coriolis(q, dq, pi).full().ravel()),
+        "energy rate = power": relative_error(_slope(energy), np.asarray(tau @ dq)),
+        "finite differences": max(slopes),
+    }
 
 
 def _slope(f: Callable[[float], Any], h: float = 2e-2) -> np.ndarray:
     """Derivative at 0 by central differences, Richardson-extrapolated to order ten."""
     levels = [(np.asarray(f(h / 2**i)) - np.asarray(f(-h / 2**i))) / (2 * h / 2**i) for i in range(5)]
     for order in range(1, 5):
-        levels = [(4**order * fine - coarse) / (4**order - 1) for coarse, fine in zip(levels, levels[1:], strict=False)]
+        levels = [(4**order * fine - coarse) / (4**order - 1) for coarse, fine in pairwise(levels)]
     return np.asarray(levels[0])
 
 
