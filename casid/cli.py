@@ -104,17 +104,18 @@ def solve(
 
     folder = None if out is None else prepare_directory(out)
     loaded = retrieval.load_problem(problem)
+    result: retrieval.Solution | retrieval.MultiStart
     if starts is None:
-        solution = retrieval.solve(loaded)
+        result = retrieval.solve(loaded)
     else:
         with _progress(f"{loaded.name}: {starts} starts", starts) as advance:
-            solution = retrieval.multistart(loaded, starts=starts, seed=seed, progress=advance)
+            result = retrieval.multistart(loaded, starts=starts, seed=seed, progress=advance)
     console = _console()
-    for table in solution_tables(solution):
+    for table in solution_tables(result):
         console.print(table)
     if folder is not None:
-        files = write_solution(solution, folder)
-        console.print(f"Written to {folder}: {', '.join(path.name for path in files)}", highlight=False, soft_wrap=True)
+        files = write_solution(result, folder)
+        typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from casid.report.links_plot import link_placements, links_figure, middle_postur
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import base_table, links_table, robots_table
 from casid.report.write import csv_bytes, json_bytes, png_bytes, prepare_directory, write_files
+from casid.retrieval import LinkParameters
 
 
 def arm(n: int = 3) -> Robot:
@@ -89,8 +90,9 @@ def test_json_and_csv_keep_every_digit() -> None:
 
 
 def test_links_table_shows_mass_centre_and_principal_moments() -> None:
-    robot = arm()
-    text = text_of(links_table([link.name for link in robot.links], robot.standard_parameters()))
+    links = [LinkParameters(k.name, k.inertial.mass, k.inertial.com, k.inertial.inertia_com) for k in arm().links]
+    text = text_of(links_table(links))
+    assert "mass [kg]" in text and "centre of mass [m]" in text
     assert "+0.0000  +0.0000  +0.1500" in text
     assert "0.00400  0.01000  0.01000" in text
     assert re.search(r"total\s+6\.0000", text)
@@ -151,7 +153,7 @@ def test_ellipsoid_is_the_uniform_body() -> None:
     semi_axes, mass = np.array([0.1, 0.2, 0.4]), 3.0
     inertia = np.diag(mass / 5 * (np.sum(semi_axes**2) - semi_axes**2))
     parameters = Inertial(mass, [0.3, -0.2, 0.1], inertia).standard_parameters()
-    _, centre, surface = _ellipsoid(parameters, np.eye(4))
+    centre, _, surface = _ellipsoid(parameters, np.eye(4))
     assert np.allclose(centre, [0.3, -0.2, 0.1])
     offset = surface - centre[:, None, None]
     assert np.allclose(np.sum((offset / semi_axes[:, None, None]) ** 2, axis=0), 1.0)

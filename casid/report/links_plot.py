@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -52,16 +52,18 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
 
     bodies = [_ellipsoid(parameters[10 * k : 10 * k + 10], placements[k]) for k in range(robot.n)]
     points = [np.zeros((1, 3)), np.stack([T[:3, 3] for T in placements])]
-    points += [surface.reshape(3, -1).T for _, _, surface in bodies]
+    points += [body.surface.reshape(3, -1).T for body in bodies]
     cloud = np.concatenate(points)
     for k, (elevation, azimuth) in enumerate(_VIEWS):
         axes = figure.add_axes((0.5 * k, 0.0, 0.5, 6.0 / height), projection="3d", computed_zorder=False)
         assert isinstance(axes, Axes3D)
         axes.view_init(elevation, azimuth)
         _skeleton(axes, robot, placements)
-        for colour, (_, centre, surface) in zip(colours, bodies, strict=True):
-            axes.plot_surface(*surface, color=colour, alpha=0.30, linewidth=0, antialiased=True, zorder=2)
-            axes.plot(*centre[:, None], "o", color=colour, ms=5.5, mec="white", mew=0.8, zorder=5)
+        for colour, body in zip(colours, bodies, strict=True):
+            axes.plot_surface(*body.surface, color=colour, alpha=0.30, linewidth=0, antialiased=True, zorder=2)
+            for half in body.semi_axes.T:  # flat bodies and needles stay visible
+                axes.plot(*np.stack([body.centre - half, body.centre + half], axis=1), color=colour, lw=1.2, zorder=2)
+            axes.plot(*body.centre[:, None], "o", color=colour, ms=5.5, mec="white", mew=0.8, zorder=5)
         _equal(axes, cloud)
         _fill(figure, axes, (0.5 * k + 0.01, 0.02, 0.47, 5.85 / height))
     marks = [Line2D([], [], marker="o", linestyle="", color=colour, ms=7) for colour in colours]
@@ -85,18 +87,25 @@ def link_placements(robot: Robot, q: ArrayLike) -> list[Array]:
     return [np.array(T, dtype=float) for T in outputs]
 
 
-def _ellipsoid(parameters: Array, placement: Array) -> tuple[float, Array, Array]:
-    """Mass, centre of mass (3,) and surface (3, u, v) of a link's uniform ellipsoid, in the base frame."""
+class _Ellipsoid(NamedTuple):
+    """In the base frame: centre (3,), semi-axes as columns (3, 3), surface (3, u, v) [m]."""
+
+    centre: Array
+    semi_axes: Array
+    surface: Array
+
+
+def _ellipsoid(parameters: Array, placement: Array) -> _Ellipsoid:
+    """Uniform ellipsoid of a link whose frame has the given placement."""
     mass, com, inertia = from_standard(parameters)
     second = np.trace(inertia) / 2 * np.eye(3) - inertia
     values, vectors = np.linalg.eigh(second)
-    semi_axes = np.sqrt(5.0 * np.maximum(values, 0.0) / mass) if mass > 0 else np.zeros(3)
+    lengths = np.sqrt(5.0 * np.maximum(values, 0.0) / mass) if mass > 0 else np.zeros(3)
+    rotation, origin = placement[:3, :3], placement[:3, 3]
+    centre, semi_axes = rotation @ com + origin, rotation @ vectors * lengths
     u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 33), np.linspace(0, np.pi, 17), indexing="ij")
     sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
-    rotation, origin = placement[:3, :3], placement[:3, 3]
-    shape = rotation @ vectors @ np.diag(semi_axes)
-    centre = rotation @ com + origin
-    return mass, centre, np.einsum("ij,juv->iuv", shape, sphere) + centre[:, None, None]
+    return _Ellipsoid(centre, semi_axes, np.einsum("ij,juv->iuv", semi_axes, sphere) + centre[:, None, None])
 
 
 def _skeleton(axes: Axes3D, robot: Robot, placements: list[Array]) -> None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from casid.description import Robot
 from casid.dynamics import BaseParameters
-from casid.inertia import from_standard
+
+if TYPE_CHECKING:
+    from casid.retrieval import LinkParameters
 
 
-def _table(title: str, **options: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, **options)  # type: ignore[arg-type]
+def _table(title: str, header: bool = True) -> Table:
+    return Table(
+        title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False,
+        show_header=header,
+    )  # fmt: skip
 
 
 def robots_table(robots: Iterable[Robot]) -> Table:
@@ -24,17 +30,18 @@ def robots_table(robots: Iterable[Robot]) -> Table:
     table.add_column("name", style="bold", no_wrap=True)
     table.add_column("joints", justify="right")
     table.add_column("types", no_wrap=True)
-    table.add_column("mass [kg]", justify="right")
+    table.add_column(escape("mass [kg]"), justify="right")
     table.add_column("kinematics from")
     for robot in robots:
         types = "".join("P" if joint.type == "prismatic" else "R" for joint in robot.joints)
-        table.add_row(robot.name, str(robot.n), types, _mass(robot), _source(robot))
+        table.add_row(*map(escape, (robot.name, str(robot.n), types, _mass(robot), _source(robot))))
     return table
 
 
 def base_table(name: str, base: BaseParameters) -> Table:
     """Base parameters written out; those without effect in the caption."""
     table = _table(f"{name}: {base.rank} base parameters of {len(base.parameter_names)} standard parameters")
+    table.min_width = 80  # the title in one line
     table.add_column("#", justify="right", style="dim")
     table.add_column("leads", style="bold", no_wrap=True)
     table.add_column("base parameter", overflow="fold")
@@ -46,29 +53,19 @@ def base_table(name: str, base: BaseParameters) -> Table:
     return table
 
 
-def links_table(names: Sequence[str], parameters: ArrayLike) -> Table:
-    """Mass, centre of mass and principal moments about it, one row a link.
-
-    Parameters
-    ----------
-    names
-        The links' names, length n.
-    parameters
-        Standard parameters, shape (10 n,).
-    """
+def links_table(links: Iterable[LinkParameters]) -> Table:
+    """Mass, centre of mass and principal moments about it, one row a link."""
     table = _table("Links")
     table.add_column("link", style="bold", no_wrap=True)
-    table.add_column("mass [kg]", justify="right", no_wrap=True)
-    table.add_column("centre of mass [m]", justify="right", no_wrap=True)
-    table.add_column("principal moments [kg m²]", justify="right", no_wrap=True)
+    table.add_column(escape("mass [kg]"), justify="right", no_wrap=True)
+    table.add_column(escape("centre of mass [m]"), justify="right", no_wrap=True)
+    table.add_column(escape("principal moments [kg m²]"), justify="right", no_wrap=True)
     total = 0.0
-    for name, ten in zip(names, np.reshape(np.asarray(parameters, dtype=float), (len(names), 10)), strict=True):
-        mass, com, inertia = from_standard(ten)
-        total += mass
-        moments = np.linalg.eigvalsh(inertia)
-        table.add_row(
-            name, f"{mass:.4f}", "  ".join(f"{c:+.4f}" for c in com), "  ".join(f"{value:.5f}" for value in moments)
-        )
+    for link in links:
+        total += link.mass
+        com = "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com)
+        moments = "  ".join(f"{value:.5f}" for value in link.principal_moments)
+        table.add_row(escape(link.name), f"{link.mass:.4f}", com, moments)
     table.add_section()
     table.add_row("total", f"{total:.4f}", "", "")
     return table
@@ -76,11 +73,11 @@ def links_table(names: Sequence[str], parameters: ArrayLike) -> Table:
 
 def summary_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
     """Two columns: what, value."""
-    table = _table(title, show_header=False)  # type: ignore[arg-type]
+    table = _table(title, header=False)
     table.add_column("what", style="dim", no_wrap=True)
     table.add_column("value")
     for what, value in rows:
-        table.add_row(what, value)
+        table.add_row(escape(what), escape(value))
     return table
 
 

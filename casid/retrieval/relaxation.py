@@ -50,11 +50,12 @@ def relaxed_rows(problem: Problem, nonlinear: NonlinearRows, multipliers: Array,
         bound = constraint.upper[row.entry] if upper_side else constraint.lower[row.entry]
         if problem.cones[link].kind == "none" or not np.isfinite(bound) or mass <= 0 or not np.isfinite(multiplier):
             continue
+        across = [axis for axis in range(3) if axis != i]
+        if upper_side and not np.isfinite(regions[link].com[across]).all():
+            continue  # no secant over an unbounded box
         form = np.zeros(len(x))
         form[10 * link + row.entry] = 1.0
-        for axis in range(3):
-            if axis == i:
-                continue
+        for axis in across:
             low, high = regions[link].com[axis]
             if upper_side:
                 slope, offset = low + high, -low * high
@@ -63,9 +64,8 @@ def relaxed_rows(problem: Problem, nonlinear: NonlinearRows, multipliers: Array,
                 slope, offset = 2 * centre, -(centre**2)
             form[10 * link + 6 + axis] -= slope
             form[10 * link + 9] -= offset
-        if np.isfinite(form).all():
-            forms.append(form)
-            lows.append(-np.inf if upper_side else bound)
-            highs.append(bound if upper_side else np.inf)
-            scaled.append(multiplier * mass)
+        forms.append(form)
+        lows.append(-np.inf if upper_side else bound)
+        highs.append(bound if upper_side else np.inf)
+        scaled.append(multiplier * mass)
     return RelaxedRows(np.array(forms).reshape(len(forms), len(x)), np.array(lows), np.array(highs), np.array(scaled))

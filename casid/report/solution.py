@@ -1,0 +1,188 @@
+"""What is shown and written of a solution: tables, ``solution.json``, CSV files, pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from casid.inertia import STANDARD_NAMES, tensor_entries
+from casid.report.coefficients import coefficients
+from casid.report.fit_plot import fit_figure
+from casid.report.links_plot import links_figure
+from casid.report.starts_plot import starts_figure
+from casid.report.tables import links_table, summary_table
+from casid.report.write import csv_bytes, json_bytes, png_bytes, write_files
+from casid.retrieval import LinkParameters, MultiStart, Solution, SolveOptions
+
+_TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
+_COLUMNS = (
+    "link", "mass [kg]", *(f"com_{k} [m]" for k in "xyz"), *(f"I{k} [kg.m^2]" for k in _TENSOR),
+    *(f"{name} [{'kg.m^2' if name[0] == 'L' else 'kg.m' if name[0] == 'l' else 'kg'}]" for name in STANDARD_NAMES),
+)  # fmt: skip
+
+
+def solution_tables(result: Solution | MultiStart) -> list[Table]:
+    """Tables for the terminal: the links, then the fit and its certificate."""
+    solution = _best(result)
+    rows = [
+        ("status", f"{solution.status} ({solution.solver_status})"),
+        ("objective", _objective_words(solution)),
+        ("lower bound", f"{solution.lower_bound:.6e}, relative gap {solution.gap:.1e}"),
+        ("certified", _certified_words(solution)),
+        ("largest violation", f"{solution.max_violation:.1e}{_worst(solution)}"),
+        ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
+    ]
+    if isinstance(result, MultiStart):
+        many = f"{result.certified} of {len(result.solutions)} certified, {result.restarts} restarts"
+        rows.append(("starts", f"{many}, {result.time:.2f} s"))
+    return [links_table(solution.link_parameters), summary_table(solution.problem.name, rows)]
+
+
+def write_solution(result: Solution | MultiStart, directory: Path) -> list[Path]:
+    """Write ``solution.json``, ``parameters.csv``, ``coefficients.csv`` and the pictures: all of them or none.
+
+    Parameters
+    ----------
+    result
+        A solution, or all of a multi-start: then its best one, and what became of every start.
+    directory
+        An existing folder, see `prepare_directory`.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    ExportError
+        If a file cannot be written or a number is not finite.
+    """
+    solution = _best(result)
+    contents = {"solution.json": json_bytes(solution_record(result)), "parameters.csv": _parameters(solution)}
+    fit = coefficients(solution)
+    if fit is not None:
+        deviations = np.full(len(fit.given), None) if fit.sd is None else fit.sd
+        rows = zip(fit.expressions, fit.given, deviations, fit.fitted, fit.used, strict=True)
+        contents["coefficients.csv"] = csv_bytes(["coefficient", "given", "sd", "fitted", "used"], list(rows))
+    for name, figure in solution_figures(result).items():
+        contents[f"{name}.png"] = png_bytes(figure)
+    return write_files(directory, contents)
+
+
+def solution_record(result: Solution | MultiStart) -> dict[str, Any]:
+    """Content of ``solution.json``: SI units; ``null`` for what is not known."""
+    solution = _best(result)
+    problem = solution.problem
+    robot = problem.variables.robot
+    standard = solution.standard_parameters[: 10 * robot.n]
+    return {
+        "problem": problem.name,
+        "robot": robot.name,
+        "status": solution.status,
+        "objective": solution.objective,
+        "penalty": solution.penalty,
+        "lower_bound": _known(solution.lower_bound),
+        "gap": _known(solution.gap),
+        "certified": bool(solution.certified),
+        "standard_parameters": dict(zip(robot.parameter_names(), standard, strict=True)),
+        "extras": solution.extras,
+        "link_parameters": {link.name: _link(link) for link in solution.link_parameters},
+        "violations": dict(solution.violations),
+        "max_violation": solution.max_violation,
+        "iterations": solution.iterations,
+        "restarts": solution.restarts,
+        "build_time": solution.build_time,
+        "solve_time": solution.solve_time,
+        "starts": [_start(start) for start in _starts(result)],
+        "seed": result.seed,
+        "versions": dict(solution.versions),
+    }
+
+
+def solution_figures(result: Solution | MultiStart) -> dict[str, Figure]:
+    """Pictures by name: ``links``, ``starts`` and, where there are coefficients, ``fit``."""
+    solution, starts = _best(result), _starts(result)
+    problem = solution.problem
+    figures = {
+        "links": links_figure(
+            problem.variables.robot,
+            solution.standard_parameters[: 10 * problem.variables.robot.n],
+            title=f"{problem.name}: links as ellipsoids of uniform density",
+        ),
+        "starts": starts_figure(
+            [start.gap for start in starts],
+            [start.iterations for start in starts],
+            [start.certified for start in starts],
+            SolveOptions().certified_gap,
+            title=f"{problem.name}: convergence of {'the start' if len(starts) == 1 else f'{len(starts)} starts'}",
+        ),
+    }
+    fit = coefficients(solution)
+    if fit is not None:
+        title = f"{problem.name}: fit of each coefficient, sum of squares {solution.objective:.4e}"
+        figures["fit"] = fit_figure(fit.expressions, fit.fitted, fit.given, fit.sd, fit.used, title=title)
+    return figures
+
+
+def _best(result: Solution | MultiStart) -> Solution:
+    return result.best if isinstance(result, MultiStart) else result
+
+
+def _starts(result: Solution | MultiStart) -> tuple[Solution, ...]:
+    return result.solutions if isinstance(result, MultiStart) else (result,)
+
+
+def _parameters(solution: Solution) -> bytes:
+    rows = []
+    for k, link in enumerate(solution.link_parameters):
+        ten = solution.standard_parameters[10 * k : 10 * k + 10]
+        rows.append([link.name, link.mass, *link.com, *tensor_entries(link.inertia_com), *ten])
+    return csv_bytes(_COLUMNS, rows)
+
+
+def _link(link: LinkParameters) -> dict[str, Any]:
+    return {
+        "mass": link.mass,
+        "com": link.com,
+        "inertia_com": link.inertia_com,
+        "principal_moments": link.principal_moments,
+    }
+
+
+def _start(start: Solution) -> dict[str, Any]:
+    return {
+        "status": start.status,
+        "objective": _known(start.objective),
+        "gap": _known(start.gap),
+        "certified": bool(start.certified),
+        "iterations": start.iterations,
+        "restarts": start.restarts,
+        "solve_time": start.solve_time,
+        "seed": start.seed,
+    }
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _certified_words(solution: Solution) -> str:
+    if solution.certified:
+        return "yes: no parameters that obey the constraints can fit noticeably better"
+    return "no: better parameters that obey the constraints cannot be excluded"
+
+
+def _objective_words(solution: Solution) -> str:
+    text = f"{solution.objective:.6e}"
+    return f"{text}, and {solution.penalty:.6e} for soft constraints" if solution.penalty else text
+
+
+def _worst(solution: Solution) -> str:
+    if solution.max_violation <= 0 or not solution.violations:
+        return ""
+    label = max(solution.violations, key=lambda name: solution.violations[name])
+    return f" ({label})"
