@@ -210,6 +210,12 @@ class Robot:
             if not -1 <= joint.parent < k:
                 raise RobotError(f"robot '{self.name}': joint '{joint.name}' must come after its parent")
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "source": dict(self.source)}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, source=MappingProxyType(state["source"]))  # type: ignore[arg-type]
+
     @property
     def n(self) -> int:
         """Number of moving joints."""

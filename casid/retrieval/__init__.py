@@ -15,6 +15,9 @@ from casid.retrieval.constraints import (
     total_mass,
     triangle_inequality,
 )
+from casid.retrieval.elastic import InfeasibleError
+from casid.retrieval.load import load_problem, problem_names
+from casid.retrieval.multistart import MultiStart, multistart
 from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import LinkParameters, Solution
@@ -23,8 +26,9 @@ from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
 
 __all__ = [
-    "Certificate", "Constraint", "LeastSquares", "LinkParameters", "LinkVariables", "LinkView", "PhysicalConsistency", "Problem",
-    "Solution", "SolveOptions", "base_parameter_error", "com_box", "inertia_bounds", "least_squares", "link_variables",
-    "lower_bound", "mass_bounds", "no_consistency", "nominal_parameters", "pseudo_inertia", "random_parameters", "robot_bounds",
+    "Certificate", "Constraint", "InfeasibleError", "LeastSquares", "LinkParameters", "LinkVariables", "LinkView", "MultiStart",
+    "PhysicalConsistency", "Problem", "Solution", "SolveOptions", "base_parameter_error", "com_box", "inertia_bounds", "least_squares", "link_variables",
+    "load_problem", "lower_bound", "mass_bounds", "multistart", "no_consistency", "nominal_parameters", "problem_names", "pseudo_inertia",
+    "random_parameters", "robot_bounds",
     "soften", "solve", "spatial_inertia", "total_mass", "triangle_inequality",
 ]

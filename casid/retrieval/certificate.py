@@ -10,10 +10,15 @@ r"""Rigorous lower bound on a problem's optimum, in plain numpy, independent of 
 *Proof.* f is convex: ``f(z) >= f(x) + grad f(x)'(z - x)``. Feasibility gives ``(l - u)'A z >= l'lo - u'hi - sum w_i v_i(z)`` and
 ``<Z_k, M_k(z)> >= eps_k tr Z_k``. Substitute ``grad f(x)'z = (l - u)'A z + sum <Z_k, M_k(z)> + h'z``. []
 
-Whatever the multipliers, the bound holds; how tight it is depends on them. On a link with ``full`` consistency the symmetric Z whose
-adjoint is that link's share of ``grad f - A'(l - u)`` exists and is unique (J is a bijection). Its negative part N is cut off, which
-leaves ``h'z = -<N, J(z)> >= -||N||_2 (max tr J - 4 eps) - eps tr N``. The other kinds start from the solver's multiplier, projected. ``max tr J``
-and the ranges of the single parameters come from the problem's own bounds (`region`), or from a stated search region.
+Whatever the multipliers, the bound holds; how tight it is depends on them. No multiplier of a cone is asked of the solver: a link's share
+g of ``grad f - A'(l - u)`` determines it.
+
+* ``full``: J is a bijection, so ``g'z = <Z, J(z)>`` for one symmetric Z; with N its negative part,
+  ``g'z >= eps tr Z - ||N||_2 tr (J(z) - eps 1)``.
+* ``semi``: with G the share of L, h of l and gamma of m, ``g'z = <G, I> + m [c; 1]' Q [c; 1]`` where
+  ``Q = [[tr(G) 1 - G, h/2], [h'/2, gamma]]``: g is in the dual cone where G >= 0 and Q >= 0, and their negative parts are paid for likewise.
+
+What they can cost, ``max tr J`` and the like, comes from the problem's own bounds (`region`), or from a stated search region.
 
 Nonlinear rows enter through linear relaxations that hold at every feasible z (`relaxation`), or not at all: the bound is then
 that of a convex relaxation, and the gap says how much is open.
@@ -26,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import PSEUDO_INERTIA_MAP
-from casid.retrieval.cones import cone_map
+from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia, spatial_inertia, tensor
+from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.region import LinkRegion, link_regions
@@ -49,7 +54,8 @@ class Certificate:
     leftover : float
         How much of the bound was given away to inexact multipliers, >= 0.
     search_region : mapping of str to float
-        Links whose size the problem does not bound -> the limit of tr J that the bound assumes; usually empty.
+        Links (or extras) whose size the problem does not bound -> how many times as large as the nominal body the bound lets
+        them be: ``tr Jt <= 4 times`` in the coordinates in which the nominal J is 1. Usually empty.
     """
 
     lower_bound: float
@@ -64,8 +70,8 @@ def lower_bound(
     multipliers: Array,
     nonlinear: NonlinearRows | None = None,
     nonlinear_multipliers: Array | None = None,
-    cone_multipliers: dict[int, Array] | None = None,
-    search_trace: Array | None = None,
+    nominal: Array | None = None,
+    times: float = 1e3,
 ) -> Certificate:
     """Evaluate the bound of the theorem above.
 
@@ -79,10 +85,9 @@ def lower_bound(
         Hard and soft linear rows, and the solver's multipliers of them, > 0 at an upper bound; the signs are not trusted.
     nonlinear, nonlinear_multipliers
         The nonlinear rows; used where a valid linear relaxation is known.
-    cone_multipliers
-        Link -> symmetric matrix; used for ``semi`` consistency.
-    search_trace
-        Limit of tr J for links without bounds, shape (n,).
+    nominal, times
+        Search region of links that the problem does not bound: up to ``times`` the nominal body, shape (N,). Without a nominal body
+        nothing is said about such links, and the bound may be trivial.
     """
     objective = problem.objective
     matrix, low, high, weights = linear.matrix, linear.lower, linear.upper, _weights(linear)
@@ -102,63 +107,102 @@ def lower_bound(
 
     given, searched = 0.0, {}
     for cone, region in zip(problem.cones, link_regions(problem), strict=True):
-        share = left[10 * cone.link : 10 * cone.link + 10]
-        trace, box = region.trace, region.box
-        if not (np.isfinite(trace) if cone.kind == "full" else np.isfinite(box).all()):
-            limit = np.inf if search_trace is None else float(search_trace[cone.link])
-            if cone.kind == "full":
-                trace = limit
-            else:
-                box = np.where(np.isfinite(box), box, limit)
-            if share.any():
-                searched[cone.name] = limit
-        if cone.kind == "full":
-            gain, loss = _full_share(share, cone.margin, trace)
-        else:
-            start = None if cone_multipliers is None else cone_multipliers.get(cone.link)
-            gain, loss = _other_share(share, cone.kind, cone.margin, start, region, box)
+        link = slice(10 * cone.link, 10 * cone.link + 10)
+        body = None if nominal is None else nominal[link]
+        gain, loss, used = _SHARE[cone.kind](left[link], cone, region, body, times)
         bound += gain - loss
         given += loss
+        if used:
+            searched[cone.name] = times
     for position, (name, (lower, upper)) in enumerate(problem.variables.extras.items()):
         slope = left[10 * len(problem.cones) + position]
-        limit = 1e6 if search_trace is None else float(np.max(search_trace))
         if slope and not (np.isfinite(lower) and np.isfinite(upper)):
-            searched[name] = limit
-        ends = slope * np.clip([lower, upper], -limit, limit)
-        bound += float(ends.min())
-        given += max(0.0, -float(ends.min()))
-    return Certificate(bound if np.isfinite(bound) else -np.inf, given, searched)
+            searched[name] = times
+        lowest = float((slope * np.clip([lower, upper], -times, times)).min()) if slope else 0.0
+        bound += lowest
+        given += max(0.0, -lowest)
+    bound -= _rounding(objective, x, at_low @ np.abs(np.where(np.isfinite(low), low, 0.0))
+                       + at_high @ np.abs(np.where(np.isfinite(high), high, 0.0)))
+    # A sum of squares is never smaller than the part of it that no x can change.
+    return Certificate(max(bound, objective.constant) if np.isfinite(bound) else objective.constant, given, searched)
 
 
 def relative_gap(value: float, bound: float, objective: LeastSquares) -> float:
-    """``(value - bound) / value``; where the optimum is practically zero, relative to 1e-12 of the target's square."""
-    floor = 1e-12 * (float(objective.target @ objective.target) + objective.constant)
-    return (value - bound) / max(abs(value), floor, np.finfo(float).tiny)
+    """``(value - bound) / max(value, size)``, with `objective_size` in place of an optimum that is practically zero."""
+    return (value - bound) / max(value, objective_size(objective))
+
+
+def objective_size(objective: LeastSquares) -> float:
+    """1e-8 of the objective at x = 0: below it, differences drown in rounding and the fit is perfect for all purposes."""
+    return 1e-8 * (float(objective.target @ objective.target) + objective.constant) or 1.0
+
+
+def _rounding(objective: LeastSquares, x: Array, rows: float) -> float:
+    """What rounding can have added to the bound: a few units in the last place of the largest terms."""
+    residual = np.abs(objective.matrix) @ np.abs(x) + np.abs(objective.target)
+    slope = np.abs(objective.matrix).T @ (np.abs(objective.matrix @ x - objective.target) + np.finfo(float).eps * residual)
+    return 16 * np.finfo(float).eps * (float(slope @ np.abs(x)) + rows + objective.constant)
 
 
 def _weights(linear: LinearRows) -> Array:
     return np.array([np.inf if row.weight is None else row.weight for row in linear.rows])
 
 
-def _full_share(share: Array, margin: float, trace: float) -> tuple[float, float]:
-    """``min <Z, J>`` over ``J >= margin 1, tr J <= trace``: a gain from Z's margin, and what its negative part can cost."""
-    dual = (_TO_CONE @ share).reshape(4, 4)
-    dual = (dual + dual.T) / 2
-    values = np.linalg.eigvalsh(dual)
-    worst = max(0.0, -float(values[0]))
-    loss = worst * (trace - 4 * margin) if worst else 0.0
-    return margin * float(values.sum()), loss
+def _full_share(
+    share: Array, cone: PhysicalConsistency, region: LinkRegion, body: Array | None, times: float
+) -> tuple[float, float, bool]:
+    """Gain from the margin, cost of Z's negative part, and whether the search region was needed."""
+    dual = _symmetric((_TO_CONE @ share).reshape(4, 4))
+    gain = cone.margin * float(np.trace(dual))
+    limit = max(region.trace - 4 * cone.margin, 0.0)
+    if not np.isfinite(limit) and body is not None:
+        factor = np.linalg.cholesky(pseudo_inertia(body) - cone.margin * np.eye(4))
+        return gain, _negative(factor.T @ dual @ factor) * 4 * times, bool(share.any())
+    return gain, _cost(_negative(dual), limit), False
 
 
-def _other_share(
-    share: Array, kind: str, margin: float, start: Array | None, region: LinkRegion, box: Array
-) -> tuple[float, float]:
-    """Semi-consistent or free link: project the solver's Z, bound the rest by the parameters' ranges."""
-    gain = 0.0
-    if kind == "semi" and start is not None and np.isfinite(start).all():
-        values, vectors = np.linalg.eigh((start + start.T) / 2)
-        dual = vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T
-        gain = margin * float(np.trace(dual))
-        share = share - cone_map(kind).T @ dual.ravel()
-    loss = float(np.abs(share) @ np.where(share == 0.0, 0.0, box))
-    return gain, loss
+def _semi_share(
+    share: Array, cone: PhysicalConsistency, region: LinkRegion, body: Array | None, times: float
+) -> tuple[float, float, bool]:
+    """As `_full_share`. ``tr I' <= tr L`` and ``l'l / m' <= tr L / 2`` bound the parts, the margin taken off m and L."""
+    inertia = tensor(share[:6] * np.array([1, 0.5, 0.5, 1, 0.5, 1]))
+    quadratic = np.zeros((4, 4))
+    quadratic[:3, :3] = np.trace(inertia) * np.eye(3) - inertia
+    quadratic[:3, 3] = quadratic[3, :3] = share[6:9] / 2
+    quadratic[3, 3] = share[9]
+    gain = cone.margin * float(np.trace(inertia) + share[9])
+    trace, mass, searched = float(region.box[[0, 3, 5]].sum()), float(region.box[9]), False
+    if not np.isfinite(trace + mass) and body is not None:
+        matrix = spatial_inertia(body)
+        trace = min(trace, times * float(np.trace(matrix[:3, :3])))
+        mass = min(mass, times * float(matrix[3, 3]))
+        searched = bool(share.any())
+    cost = _cost(_negative(inertia), trace) + _cost(_negative(quadratic), mass + trace / 2)
+    return gain, cost, searched
+
+
+def _free_share(
+    share: Array, cone: PhysicalConsistency, region: LinkRegion, body: Array | None, times: float
+) -> tuple[float, float, bool]:
+    """A link without consistency: only the ranges of its parameters limit ``h'z``."""
+    box, searched = region.box, False
+    if not np.isfinite(box).all() and body is not None:
+        box = np.minimum(box, times * np.maximum(np.abs(body), np.abs(body).max()))
+        searched = bool(share.any())
+    return 0.0, sum(_cost(abs(float(s)), float(b)) for s, b in zip(share, box, strict=True)), searched
+
+
+_SHARE = {"full": _full_share, "semi": _semi_share, "none": _free_share}
+
+
+def _symmetric(matrix: Array) -> Array:
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def _negative(matrix: Array) -> float:
+    """Size of the most negative eigenvalue, >= 0."""
+    return max(0.0, -float(np.linalg.eigvalsh(_symmetric(matrix))[0]))
+
+
+def _cost(amount: float, limit: float) -> float:
+    return amount * limit if amount else 0.0

@@ -1,102 +1,134 @@
-"""Each link's cone of physical consistency, in preconditioned coordinates.
+"""Each link's cone of physical consistency, in coordinates in which it is a quadratic image of free numbers.
 
-A link's matrix ``M(x)`` (pseudo-inertia, 4x4, or spatial inertia, 6x6) is linear in its ten parameters. With S the Cholesky factor
-of a nominal ``M(x0) - margin 1``, ``M(x) = S Mt S' + margin 1``: the solver works on ``Mt``, which is 1 at the nominal body.
+The ten standard parameters of a consistent link are ``x = basis y + offset`` with ``y = q(t)``, ten quadratic forms of ten numbers t
+of which four are >= 0:
+
+* ``full``: ``J(x) = S T T' S' + margin 1``, T the lower triangular matrix of t, S the Cholesky factor of a nominal
+  ``J(x0) - margin 1``: a congruence, so that ``T T'`` is 1 at the nominal body. y is the lower triangle of ``T T'``.
+* ``semi``: with ``m = t0^2, l = t0 v, L = v'v 1 - v v' + T T'`` (T 3x3) the 6x6 spatial inertia factorises, and ``T T'`` is the inertia about the
+  centre of mass; coordinates are taken about the nominal centre of mass, in units of the nominal mass and size.
+
+The log barrier of the four non-negative numbers is then half the log det of the 4x4 matrix, or of m and I.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import PSEUDO_INERTIA_MAP, spatial_inertia
+from casid.inertia import (
+    PSEUDO_INERTIA_MAP,
+    TENSOR_INDEX,
+    express_in,
+    from_standard,
+    pseudo_inertia,
+    spatial_inertia,
+    tensor,
+    to_standard,
+)
 from casid.retrieval.constraints import PhysicalConsistency
 
 Array = NDArray[np.float64]
 
-_SPATIAL_INERTIA_MAP = np.stack([spatial_inertia(unit).ravel() for unit in np.eye(10)], axis=1)
+_LOWER4 = tuple((i, j) for i in range(4) for j in range(i + 1))
+_LOWER3 = tuple((i, j) for i in range(3) for j in range(i + 1))
+#: Which of the ten numbers t are >= 0.
+NON_NEGATIVE = {"full": (0, 2, 5, 9), "semi": (0, 4, 6, 9)}
 
 
-def cone_map(kind: str) -> Array:
-    """Matrix, shape (d^2, 10), of ``vec M = map x``; d = 4 for ``full``, 6 for ``semi``."""
-    return PSEUDO_INERTIA_MAP if kind == "full" else _SPATIAL_INERTIA_MAP
-
-
-def lower_entries(d: int) -> tuple[tuple[int, int], ...]:
-    """Row and column of the lower triangle of a d x d matrix, row by row."""
-    return tuple((i, j) for i in range(d) for j in range(i + 1))
+def quadratic(kind: str, t: ca.SX) -> ca.SX:
+    """``y = q(t)``, shape (10, 1)."""
+    if kind == "full":
+        triangle = ca.SX(4, 4)
+        for k, (i, j) in enumerate(_LOWER4):
+            triangle[i, j] = t[k]
+        square = triangle @ triangle.T
+        return ca.vertcat(*[square[i, j] for i, j in _LOWER4])
+    triangle = ca.SX(3, 3)
+    for k, (i, j) in enumerate(_LOWER3):
+        triangle[i, j] = t[4 + k]
+    v = t[1:4]
+    inertia = triangle @ triangle.T + ca.dot(v, v) * ca.SX.eye(3) - v @ v.T
+    return ca.vertcat(*[inertia[i, j] for i, j in TENSOR_INDEX], t[0] * v, t[0] ** 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """One link's cone.
-
-    Attributes
-    ----------
-    link : int
-    kind : str
-    margin : float
-    size : int
-        d.
-    map : ndarray, shape (d^2, 10)
-        ``vec M = map x_k``.
-    factor : ndarray, shape (d, d)
-        S, lower triangular.
-    scaled_map, scaled_offset : ndarray, shapes (d (d+1)/2, 10) and (d (d+1)/2,)
-        Lower triangle of ``Mt = S^-1 (M(x_k) - margin 1) S^-T`` as an affine function of x_k.
-    """
+    """One link's cone: ``x_k = basis y + offset``, shapes (10, 10) and (10,)."""
 
     link: int
     kind: str
     margin: float
-    size: int
-    map: Array
-    factor: Array
-    scaled_map: Array
-    scaled_offset: Array
+    basis: Array
+    offset: Array
 
     @classmethod
     def around(cls, consistency: PhysicalConsistency, nominal: Array) -> Cone:
-        """Cone preconditioned by a nominal body, shape (10,)."""
-        mapping = cone_map(consistency.kind)
-        d = int(round(np.sqrt(mapping.shape[0])))
-        matrix = (mapping @ nominal).reshape(d, d)
-        shifted = matrix - consistency.margin * np.eye(d)
-        try:
-            factor = np.linalg.cholesky(shifted)
-        except np.linalg.LinAlgError:
+        """Cone with coordinates scaled by a nominal body, shape (10,)."""
+        margin = consistency.margin
+        offset = np.zeros(10)
+        matrix = pseudo_inertia(nominal) if consistency.kind == "full" else spatial_inertia(nominal)
+        smallest = float(np.linalg.eigvalsh(matrix)[0])
+        if smallest <= margin:
             raise ProblemError(
-                f"link '{consistency.name}': the nominal body does not keep the margin {consistency.margin:.3g} of physical "
-                f"consistency (smallest eigenvalue {np.linalg.eigvalsh(matrix)[0]:.3g}); lower the margin or pass a larger "
-                "nominal body"
-            ) from None
-        inverse = np.linalg.inv(factor)
-        picks = [i * d + j for i, j in lower_entries(d)]
-        scaled = np.kron(inverse, inverse)[picks]
-        offset = -consistency.margin * (inverse @ inverse.T).ravel()[picks]
-        return cls(consistency.link, consistency.kind, consistency.margin, d, mapping, factor, scaled @ mapping, offset)
+                f"link '{consistency.name}': the nominal body does not keep the margin {margin:.3g} of physical consistency "
+                f"(smallest eigenvalue {smallest:.3g}); lower the margin, or pass a nominal body that keeps it"
+            )
+        if consistency.kind == "full":
+            factor = np.linalg.cholesky(matrix - margin * np.eye(4))
+            spread = np.zeros((16, 10))
+            for k, (i, j) in enumerate(_LOWER4):
+                spread[4 * i + j, k] = spread[4 * j + i, k] = 1.0
+            basis = _FROM_PSEUDO_INERTIA @ np.kron(factor, factor) @ spread
+            offset = margin * _FROM_PSEUDO_INERTIA @ np.eye(4).ravel()
+        else:
+            mass, com, inertia = from_standard(nominal)
+            length = float(np.sqrt(np.trace(inertia) / (3 * mass)))
+            scales = np.array([mass * length**2] * 6 + [mass * length] * 3 + [mass])
+            basis = np.stack([express_in(unit * scales, np.eye(3), com) for unit in np.eye(10)], axis=1)
+            offset[[0, 3, 5, 9]] = margin
+        return cls(consistency.link, consistency.kind, margin, basis, offset)
 
-    def matrix(self, parameters: Array) -> Array:
-        """M(x_k), shape (d, d)."""
-        return np.asarray((self.map @ parameters).reshape(self.size, self.size))
+    def factor(self, parameters: Array) -> Array:
+        """Numbers t of a body, shape (10,); a body outside the cone is lifted to its inside."""
+        y = np.linalg.solve(self.basis, parameters - self.offset)
+        if self.kind == "full":
+            square = np.zeros((4, 4))
+            for value, (i, j) in zip(y, _LOWER4, strict=True):
+                square[i, j] = square[j, i] = value
+            triangle = np.linalg.cholesky(_lifted(square))
+            return np.array([triangle[i, j] for i, j in _LOWER4])
+        mass = max(float(y[9]), 1e-6)
+        v = y[6:9] / np.sqrt(mass)
+        about_com = tensor(y[:6]) - (v @ v * np.eye(3) - np.outer(v, v))
+        triangle = np.linalg.cholesky(_lifted(about_com))
+        return np.concatenate([[np.sqrt(mass)], v, [triangle[i, j] for i, j in _LOWER3]])
 
-    def start_factor(self, parameters: Array) -> Array:
-        """Entries of a Cholesky factor T of Mt at a point; eigenvalues that are too small are lifted."""
-        inverse = np.linalg.inv(self.factor)
-        scaled = inverse @ (self.matrix(parameters) - self.margin * np.eye(self.size)) @ inverse.T
-        values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
-        values = np.maximum(values, 1e-6 * max(values[-1], 1.0))
-        lifted = np.linalg.cholesky(vectors @ np.diag(values) @ vectors.T)
-        return np.array([lifted[i, j] for i, j in lower_entries(self.size)])
+    def parameters(self, t: Array) -> Array:
+        """The ten parameters at t: consistent up to rounding, whatever t."""
+        if self.kind == "full":
+            triangle = np.zeros((4, 4))
+            for value, (i, j) in zip(t, _LOWER4, strict=True):
+                triangle[i, j] = value
+            square = triangle @ triangle.T
+            y = np.array([square[i, j] for i, j in _LOWER4])
+        else:
+            triangle = np.zeros((3, 3))
+            for value, (i, j) in zip(t[4:], _LOWER3, strict=True):
+                triangle[i, j] = value
+            y = to_standard(t[0] ** 2, t[1:4] / t[0], triangle @ triangle.T) if t[0] else np.zeros(10)
+        return np.asarray(self.basis @ y + self.offset)
 
-    def from_factor(self, entries: Array) -> Array:
-        """The ten parameters of ``S T T' S' + margin 1``; exact for ``full`` consistency only."""
-        triangle = np.zeros((self.size, self.size))
-        for value, (i, j) in zip(entries, lower_entries(self.size), strict=True):
-            triangle[i, j] = value
-        half = self.factor @ triangle
-        matrix = half @ half.T + self.margin * np.eye(self.size)
-        return np.asarray(np.linalg.lstsq(self.map, matrix.ravel(), rcond=None)[0])
+
+_FROM_PSEUDO_INERTIA = np.linalg.pinv(PSEUDO_INERTIA_MAP)
+
+
+def _lifted(matrix: Array) -> Array:
+    """The matrix with eigenvalues of at least 1e-6 of the largest (or of 1)."""
+    values, vectors = np.linalg.eigh(matrix)
+    values = np.maximum(values, 1e-6 * max(float(values[-1]), 1.0))
+    return np.asarray(vectors @ np.diag(values) @ vectors.T)

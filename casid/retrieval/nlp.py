@@ -3,11 +3,11 @@
 Unknowns ``w = (y, T, s)``: preconditioned standard parameters y (``x = C y + x0``), lower triangular factors ``T_k``
 with a non-negative diagonal, slacks s >= 0 of the soft rows::
 
-    minimise    scale (||R x - r||^2 + weights' s) + pull (sum tr T_k T_k' over links without bounds)
-    subject to  lower <= A x -+ s <= upper,   lower <= g(x) -+ s <= upper,   Mt_k(y) = T_k T_k'
+    minimise    scale (||R x - r||^2 + weights' s) + pull (sum |T_k|^2 over links without bounds)
+    subject to  lower <= A x -+ s <= upper,   lower <= g(x) -+ s <= upper,   y_k = q(T_k)
 
-With ``diag T >= 0`` IPOPT's own barrier, ``-mu sum log T_ii = -mu/2 sum log det Mt_k``, is the log-det barrier of the cones: for
-convex constraints every barrier problem has one minimiser, whatever the start, and their limit is the analytic centre of the optimal set.
+where q are the ten quadratic forms of `cones`: the entries of ``T_k T_k'`` for full consistency. With ``diag T >= 0`` IPOPT's
+own barrier, ``-mu sum log T_ii = -mu/2 sum log det``, is the log-det barrier of the cones: for convex constraints every barrier problem has one minimiser, whatever the start, and their limit is the analytic centre of the optimal set.
 
 The objective's Hessian is the constant ``2 R'R``; that of the factors is linear in the multipliers, one block a link. Both are given
 to IPOPT; automatic differentiation is left with the user's nonlinear rows.
@@ -24,7 +24,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.cones import Cone, lower_entries
+from casid.retrieval.cones import NON_NEGATIVE, Cone, quadratic
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.rows import LinearRows, NonlinearRows
 
@@ -63,11 +63,11 @@ class LiftedProgram:
     cones
         One a link with physical consistency.
     nominal
-        Nominal point, shape (N,): y is such that cones are the identity there.
+        Nominal point, shape (N,).
     pulled
         Links that no bound limits; they are pulled to the nominal body.
     region
-        Upper bound of ``tr Mt`` for those links.
+        Upper bound of ``|T_k|^2`` for those links (4 at the nominal body).
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class LiftedProgram:
         self.nominal, self._x, self._pulled, self._region = nominal, x, pulled, region
         size = len(nominal)
         self._basis, self._origin = _coordinates(cones, nominal)
-        self._factor_slices = _slices([c.size * (c.size + 1) // 2 for c in cones], size)
+        self._factor_slices = _slices([10 for _ in cones], size)
         factors = self._factor_slices[-1].stop if cones else size
         soft = [(i, r.weight) for i, r in enumerate((*linear.rows, *nonlinear.rows)) if r.weight is not None]
         self._soft = tuple(i for i, _ in soft)
@@ -102,21 +102,20 @@ class LiftedProgram:
 
     def start(self, x: Array) -> Array:
         """w at a point x; a point outside a cone enters with lifted eigenvalues."""
-        parts = [np.linalg.solve(self._basis, x - self._origin)]
+        y = np.linalg.solve(self._basis, x - self._origin)
+        parts = [y]
         for cone in self.cones:
             link = slice(10 * cone.link, 10 * cone.link + 10)
-            entries = cone.start_factor(x[link])
-            parts.append(entries)
-            if cone.kind == "full":
-                parts[0][link] = np.linalg.solve(self._basis[link, link], cone.from_factor(entries) - self._origin[link])
+            t = cone.factor(x[link])
+            y[link] = np.linalg.solve(cone.basis, cone.parameters(t) - cone.offset)
+            parts.append(t)
         return np.concatenate([*parts, np.zeros(len(self._soft))])
 
     def parameters(self, w: Array) -> Array:
-        """Standard parameters at w, rebuilt from the factors so that ``J >= margin 1`` holds up to rounding."""
+        """Standard parameters at w, rebuilt from the factors so that the cones hold up to rounding."""
         x = self._basis @ w[: len(self.nominal)] + self._origin
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            if cone.kind == "full":
-                x[10 * cone.link : 10 * cone.link + 10] = cone.from_factor(w[entries])
+            x[10 * cone.link : 10 * cone.link + 10] = cone.parameters(w[entries])
         return np.asarray(x)
 
     def gradient_size(self) -> float:
@@ -131,22 +130,6 @@ class LiftedProgram:
             raw[position] += total
         split = len(self.linear.rows)
         return raw[:split] / (self.linear_scale * scale), raw[split:] / (self.nonlinear_scale * scale)
-
-    def cone_multipliers(self, point: Point, scale: float) -> list[Array]:
-        """Symmetric multiplier of ``M(x) - margin 1 >= 0`` of each cone, in units of the plain objective."""
-        result = []
-        offset = self._extra_rows.stop + len(self._pulled)
-        for cone in self.cones:
-            count = cone.size * (cone.size + 1) // 2
-            values = point.multipliers[offset : offset + count] / scale
-            offset += count
-            scaled = np.zeros((cone.size, cone.size))
-            for value, (i, j) in zip(values, lower_entries(cone.size), strict=True):
-                scaled[i, j] += value / 2
-                scaled[j, i] += value / 2
-            inverse = np.linalg.inv(cone.factor)
-            result.append(inverse.T @ scaled @ inverse)
-        return result
 
     @property
     def _extra_rows(self) -> slice:
@@ -200,11 +183,11 @@ class LiftedProgram:
         for position, i in enumerate(self._soft):
             pick[i, position] = 1.0 / scales[i]
         soft = list(self._soft)
-        cone_y, cone_t, cone_offset, products, product_slopes = self._cone_parts(t)
+        cone_y, cone_t, products, product_slopes = self._cone_parts(t)
         region = self._region_rows(size, factors)
         g = ca.vertcat(
             both - pick @ s, both[soft] + pick[soft, :] @ s if soft else ca.MX(0, 1), region[:, size:] @ (t * t),
-            cone_y @ y + ca.DM(cone_offset) - products,
+            cone_y @ y - products,
         )
         zero = ca.DM
         jac = ca.vertcat(
@@ -239,7 +222,7 @@ class LiftedProgram:
         size, factors, slacks = self._dimensions
         lower_w = np.full(size + factors + slacks, -np.inf)
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            lower_w[entries] = [0.0 if i == j else -np.inf for i, j in lower_entries(cone.size)]
+            lower_w[entries] = [0.0 if i in NON_NEGATIVE[cone.kind] else -np.inf for i in range(10)]
         lower_w[size + factors :] = 0.0
         scales = np.concatenate([self.linear_scale, self.nonlinear_scale])
         lower = np.concatenate([self.linear.lower, self.nonlinear.lower]) / scales
@@ -247,7 +230,7 @@ class LiftedProgram:
         soft = list(self._soft)
         second = lower[soft]
         lower[soft] = -np.inf
-        equal = np.zeros(sum(c.size * (c.size + 1) // 2 for c in self.cones))
+        equal = np.zeros(10 * len(self.cones))
         return {
             "lbx": lower_w, "ubx": np.full(len(lower_w), np.inf),
             "lbg": np.concatenate([lower, second, np.full(region, -np.inf), equal]),
@@ -261,35 +244,23 @@ class LiftedProgram:
             rows[k, entries] = 1.0 / self._region
         return rows
 
-    def _cone_parts(self, t: ca.MX) -> tuple[ca.DM, ca.Function, Array, ca.MX, ca.MX]:
-        """Affine maps of Mt(y), products T T', their Jacobian, and the Hessian of multipliers' products with them."""
+    def _cone_parts(self, t: ca.MX) -> tuple[ca.DM, ca.Function, ca.MX, ca.MX]:
+        """Selection of the cones' y, their forms q(T), the forms' Jacobian, and the Hessian of ``-lam' q(T)``."""
         size = len(self.nominal)
-        maps, offsets, products, slopes = [], [], [], []
+        select = ca.DM(10 * len(self.cones), size)
         lam = ca.MX.sym("lam", t.shape[0])
-        blocks = []
-        for d in (4, 6):
-            cones = [(c, e) for c, e in zip(self.cones, self._factor_slices, strict=True) if c.size == d]
-            if not cones:
-                continue
-            product, slope, curve = _triangle_functions(d)
-            for cone, entries in cones:
-                link = slice(10 * cone.link, 10 * cone.link + 10)
-                place = slice(entries.start - size, entries.stop - size)
-                matrix = np.zeros((entries.stop - entries.start, size))
-                matrix[:, link] = cone.scaled_map @ self._basis[link, link]
-                matrix[np.abs(matrix) < 1e-13 * np.abs(matrix).max()] = 0.0
-                maps.append((place.start, matrix))
-                offsets.append((place.start, cone.scaled_offset + cone.scaled_map @ self._origin[link]))
-                products.append((place.start, product(t[place])))
-                slopes.append((place.start, slope(t[place])))
-                blocks.append((place.start, -curve(lam[place])))
-        order = sorted(range(len(maps)), key=lambda k: maps[k][0])
-        stacked = _sparse(np.vstack([maps[k][1] for k in order])) if maps else ca.DM(0, size)
-        offset = np.concatenate([offsets[k][1] for k in order]) if maps else np.zeros(0)
-        product_all = ca.vertcat(*[products[k][1] for k in order]) if maps else ca.MX(0, 1)
-        slope_all = ca.diagcat(*[slopes[k][1] for k in order]) if maps else ca.MX(0, 0)
-        hessian = ca.diagcat(*[blocks[k][1] for k in order]) if maps else ca.MX(0, 0)
-        return stacked, ca.Function("factor_hessian", [lam], [hessian]), offset, product_all, slope_all
+        functions = {kind: _quadratic_functions(kind) for kind in {c.kind for c in self.cones}}
+        products, slopes, curves = [], [], []
+        for k, cone in enumerate(self.cones):
+            select[10 * k : 10 * k + 10, 10 * cone.link : 10 * cone.link + 10] = ca.DM.eye(10)
+            product, slope, curve = functions[cone.kind]
+            part = t[10 * k : 10 * k + 10]
+            products.append(product(part))
+            slopes.append(slope(part))
+            curves.append(-curve(lam[10 * k : 10 * k + 10]))
+        hessian = ca.diagcat(*curves) if curves else ca.MX(0, 0)
+        return (ca.sparsify(select), ca.Function("factor_hessian", [lam], [hessian]),
+                ca.vertcat(*products) if products else ca.MX(0, 1), ca.diagcat(*slopes) if slopes else ca.MX(0, 0))
 
     # ------------------------------------------------------------------ solve
 
@@ -324,40 +295,20 @@ class LiftedProgram:
 
 
 def _coordinates(cones: tuple[Cone, ...], nominal: Array) -> tuple[Array, Array]:
-    """C and x0 of ``x = C y + x0``: y of a link with a full cone are the entries of Mt, else relative to the nominal body."""
-    size = len(nominal)
-    basis, origin = np.eye(size), np.zeros(size)
-    links = {cone.link: cone for cone in cones}
-    for k in range(size // 10 if size >= 10 else 0):
-        cone = links.get(k)
-        if cone is None:
-            continue
-        link = slice(10 * k, 10 * k + 10)
-        if cone.kind == "full":
-            inverse = np.linalg.inv(cone.scaled_map)
-            basis[link, link], origin[link] = inverse, -inverse @ cone.scaled_offset
-        else:
-            basis[link, link] = np.diag(_typical(nominal[link]))
+    """C and x0 of ``x = C y + x0``, block diagonal: the cones' bases; 1 and 0 for links without one and for extras."""
+    basis, origin = np.eye(len(nominal)), np.zeros(len(nominal))
+    for cone in cones:
+        link = slice(10 * cone.link, 10 * cone.link + 10)
+        basis[link, link], origin[link] = cone.basis, cone.offset
     return basis, origin
 
 
-def _typical(parameters: Array) -> Array:
-    """Size of each of a link's ten parameters."""
-    inertia = np.abs(parameters[[0, 3, 5]]).max()
-    return np.array([inertia] * 6 + [np.sqrt(inertia * parameters[9])] * 3 + [parameters[9]])
-
-
-def _triangle_functions(d: int) -> tuple[ca.Function, ca.Function, ca.Function]:
-    """Lower triangle of T T' for entries t of T, its Jacobian, and the Hessian of ``lam' vec(T T')``."""
-    entries = lower_entries(d)
-    t, lam = ca.SX.sym("t", len(entries)), ca.SX.sym("lam", len(entries))
-    triangle = ca.SX(d, d)
-    for k, (i, j) in enumerate(entries):
-        triangle[i, j] = t[k]
-    square = triangle @ triangle.T
-    product = ca.vertcat(*[square[i, j] for i, j in entries])
+def _quadratic_functions(kind: str) -> tuple[ca.Function, ca.Function, ca.Function]:
+    """q(t), its Jacobian, and the Hessian of ``lam' q(t)``, which does not depend on t."""
+    t, lam = ca.SX.sym("t", 10), ca.SX.sym("lam", 10)
+    product = quadratic(kind, t)
     return (
-        ca.Function("product", [t], [product]),
+        ca.Function("q", [t], [product]),
         ca.Function("slope", [t], [ca.jacobian(product, t)]),
         ca.Function("curve", [lam], [ca.hessian(ca.dot(lam, product), t)[0]]),
     )

@@ -71,15 +71,19 @@ def _region(problem: Problem, k: int, mass: Array, consistent: bool) -> LinkRegi
     if problem.cones[k].kind == "full":  # triangle inequality: one moment is at most the sum of the other two
         for axis in range(3):
             upper[axis] = min(upper[axis], upper[(axis + 1) % 3] + upper[(axis + 2) % 3])
-    moment = mass_max * com_max
-    steiner = mass_max * (np.sum(com_max**2) - com_max**2)
+    moment = np.array([_product(mass_max, c) for c in com_max])
+    steiner = np.array([_product(mass_max, sum(com_max[j] ** 2 for j in range(3) if j != i)) for i in range(3)])
     lower = np.zeros(3) if consistent else inertia[_DIAGONAL, 0]
     diagonal = np.maximum(np.abs(upper), np.abs(lower)) + steiner
     off = []
     for position, (i, j) in ((1, (0, 1)), (2, (0, 2)), (4, (1, 2))):
-        own = np.abs(inertia[position]).max() + mass_max * com_max[i] * com_max[j]
+        own = np.abs(inertia[position]).max() + _product(mass_max, _product(com_max[i], com_max[j]))
         off.append(min(own, (diagonal[i] + diagonal[j]) / 2) if consistent else own)
     box = np.array([diagonal[0], off[0], off[1], diagonal[1], off[2], diagonal[2], *moment, mass_max])
-    trace = float(upper.sum() / 2 + mass_max * (1 + np.sum(com_max**2)))
-    return LinkRegion((float(mass[0]), float(mass[1])), com, trace if consistent else np.inf, np.nan_to_num(
-        box, nan=np.inf, posinf=np.inf, neginf=np.inf))
+    trace = float(upper.sum() / 2 + mass_max + _product(mass_max, float(np.sum(com_max**2))))
+    return LinkRegion((float(mass[0]), float(mass[1])), com, trace if consistent else np.inf, box)
+
+
+def _product(a: float, b: float) -> float:
+    """Product of two bounds, where zero times an infinite bound is zero."""
+    return 0.0 if a == 0.0 or b == 0.0 else float(a * b)

@@ -57,6 +57,12 @@ class NonlinearRows:
         """Number of rows."""
         return len(self.rows)
 
+    def values(self, symbols: ca.SX, x: Array) -> Array:
+        """Values at x, shape (k,)."""
+        if not self.rows:
+            return np.zeros(0)
+        return np.array(ca.Function("rows", [symbols], [self.expression])(x)).reshape(-1)
+
 
 def bound_text(constraint: Constraint, entry: int, side: str) -> str:
     """A bound in words: ``link3 mass <= 4 kg``."""

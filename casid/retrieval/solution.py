@@ -67,7 +67,7 @@ class Solution:
     seed : int or None
         Of the random start.
     search_region : mapping of str to float
-        Links without bounds -> limit of tr J that the lower bound assumes; usually empty.
+        Links without bounds -> how many times their nominal body the lower bound lets them be; usually empty.
     solver_status : str
         IPOPT's own words.
     """
@@ -102,6 +102,11 @@ class Solution:
     def total(self) -> float:
         """Objective plus penalty: what was minimised."""
         return self.objective + self.penalty
+
+    def rank(self) -> tuple[bool, bool, float]:
+        """Sort key: certified first, then feasible, then by what was minimised (or by violation)."""
+        usable = self.status in ("optimal", "feasible")
+        return (not self.certified, not usable, self.total if usable else self.max_violation)
 
     @cached_property
     def link_parameters(self) -> tuple[LinkParameters, ...]:

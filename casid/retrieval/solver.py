@@ -14,18 +14,18 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
-from casid.retrieval.certificate import Certificate, lower_bound, relative_gap
+from casid.retrieval.certificate import Certificate, lower_bound, objective_size, relative_gap
 from casid.retrieval.cones import Cone
+from casid.retrieval.elastic import Conflict, find_conflict
 from casid.retrieval.nlp import LiftedProgram, Outcome
 from casid.retrieval.problem import Problem
 from casid.retrieval.recheck import hard_violation, violations
 from casid.retrieval.region import link_regions
-from casid.retrieval.rows import NonlinearRows, split_rows
+from casid.retrieval.rows import split_rows
 from casid.retrieval.solution import Solution
 from casid.retrieval.starts import nominal_parameters, random_parameters
 
@@ -50,8 +50,10 @@ class SolveOptions:
         Of each call of IPOPT.
     gradient : float
         Size of the scaled objective's gradient at the nominal body in the first call.
-    region : float
-        Limit of tr Mt (d at the nominal body) of links that the problem does not bound.
+    times : float
+        How many times as large as the nominal body a link may become that the problem does not bound.
+    pull : bool
+        Pull such links to the nominal body, ever so slightly: they have no other reason to be of any size.
     ipopt : mapping
         Further options of IPOPT for the first call.
     """
@@ -62,7 +64,8 @@ class SolveOptions:
     restarts: int = 4
     max_iterations: int = 300
     gradient: float = 100.0
-    region: float = 1e6
+    times: float = 1e6
+    pull: bool = True
     ipopt: Mapping[str, Any] | None = None
 
 
@@ -120,13 +123,14 @@ class Prepared:
         )
         self.program = LiftedProgram(
             problem.variables.x, problem.objective, self.linear, self.nonlinear, self.cones, self.nominal, self.pulled,
-            options.region,
+            4 * options.times,
         )
         rows = [*self.linear.rows, *self.nonlinear.rows]
-        self._terms = 2 * sum(c.size for c in self.cones) / 4 + 2 * len(rows) + 1
+        self._terms = 2 * len(self.cones) + 2 * len(rows) + 1
         self._first = self.program.solver({
             "tol": 1e-7, "mu_target": 1e-8, "max_iter": options.max_iterations, **(options.ipopt or {}),
         })
+        self._unpulled: dict[float, Certificate] = {}
         self.build_time = perf_counter() - began
 
     # ------------------------------------------------------------------ one start
@@ -141,19 +145,17 @@ class Prepared:
             outcome, scale = self._minimise(x0)
             iterations += outcome.iterations
             found = self._assess(outcome, scale, seed, iterations, attempt, perf_counter() - began)
-            if best is None or _rank(found) < _rank(best):
+            if best is None or found.rank() < best.rank():
                 best = found
             if best.certified or (best.status == "feasible" and self.nonlinear.size and outcome.success):
                 break
-            if attempt == 0 and best.status == "failed" and self._conflict() is not None:
+            if attempt == 0 and best.status == "failed" and self.conflict is not None:
                 best = replace(best, status="infeasible")
                 break
         assert best is not None
         best = replace(best, iterations=iterations, restarts=attempt, solve_time=perf_counter() - began)
         if throw and best.status == "infeasible":
-            conflict = self._conflict()
-            assert conflict is not None
-            raise conflict.error(self.problem, best)
+            raise self.infeasible(best)
         if throw and best.status == "failed":
             raise SolveError(
                 f"problem '{self.problem.name}': IPOPT found no feasible point from {best.restarts + 1} starts (last status "
@@ -191,15 +193,13 @@ class Prepared:
 
     def _minimise(self, x0: Array) -> tuple[Outcome, float]:
         """Both calls of IPOPT; the outcome's multipliers belong to the scale returned with it."""
-        pull = 1e-9
+        pull = 1e-9 if self.options.pull else 0.0
         gradient = self.program.gradient_size()
         coarse = self.options.gradient / gradient if gradient > 0 else 1.0
         first = self.program.solve(self._first, self.program.start(x0), coarse, pull)
         if not first.success or not np.isfinite(first.point.w).all():
             return first, coarse
-        objective = self.problem.objective
-        floor = 1e-10 * (float(objective.target @ objective.target) + objective.constant)
-        fine = 1.0 / max(self.program.objective_value(first.point.w), floor, 1e-300)
+        fine = 1.0 / max(self.program.objective_value(first.point.w), objective_size(self.problem.objective))
         ratio = fine / coarse
         target = self.options.target_gap / self._terms
         warm = replace(first.point, multipliers=first.point.multipliers * ratio,
@@ -211,10 +211,10 @@ class Prepared:
             **{f"warm_start_{name}": 1e-16 for name in (
                 "bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")},
         })
-        second = self.program.solve(polish, warm, fine, target / 2)
+        second = self.program.solve(polish, warm, fine, target / 2 if self.options.pull else 0.0)
         total = first.iterations + second.iterations
-        if not np.isfinite(second.point.w).all():
-            return replace(first, iterations=total), coarse
+        if not second.success or not np.isfinite(second.point.w).all():
+            return replace(first, iterations=total, status=f"{first.status}, then {second.status}"), coarse
         return replace(second, iterations=total, status=f"{first.status}, {second.status}"), fine
 
     def _assess(
@@ -228,7 +228,7 @@ class Prepared:
         objective = self.problem.objective(x)
         penalty = self._penalty(x)
         linear, curved = self.program.row_multipliers(outcome.point, scale)
-        certificate = Certificate(-np.inf, np.inf, {}) if broken else self._certify(x, linear, curved, outcome, scale)
+        certificate = Certificate(-np.inf, np.inf, {}) if broken else self._certify(x, linear, curved)
         gap = relative_gap(objective + penalty, certificate.lower_bound, self.problem.objective)
         feasible = worst <= self.options.feasibility and not broken
         if feasible and self.nonlinear.size and gap > self.options.certified_gap and outcome.success:
@@ -249,24 +249,37 @@ class Prepared:
         total = 0.0
         for rows, value in (
             (self.linear, self.linear.matrix @ x),
-            (self.nonlinear, _evaluate(self.problem, self.nonlinear, x)),
+            (self.nonlinear, self.nonlinear.values(self.problem.variables.x, x)),
         ):
             excess = np.maximum(np.maximum(rows.lower - value, value - rows.upper), 0.0)
             total += sum(row.weight * float(e) for row, e in zip(rows.rows, excess, strict=True) if row.weight is not None)
         return total
 
-    def _certify(self, x: Array, linear: Array, curved: Array, outcome: Outcome, scale: float) -> Certificate:
-        duals = {}
-        for cone, dual in zip(self.cones, self.program.cone_multipliers(outcome.point, scale), strict=True):
-            duals[cone.link] = dual
-        return lower_bound(self.problem, x, self.linear, linear, self.nonlinear, curved, duals, self._search_trace)
+    def _certify(self, x: Array, linear: Array, curved: Array) -> Certificate:
+        own = lower_bound(
+            self.problem, x, self.linear, linear, self.nonlinear, curved, self.nominal, max(self.options.times, self._size(x))
+        )
+        if not (self.pulled and self.options.pull):
+            return own
+        # The pull spoils the multipliers of unbounded links: take those of the problem without it, in a smaller search region.
+        times = max(1e3, float(10.0 ** np.ceil(np.log10(100 * self._size(x)))))
+        if times not in self._unpulled:
+            options = replace(self.options, times=times, pull=False, restarts=0)
+            found = Prepared(self.problem, self.nominal, options).solve(throw=False)
+            self._unpulled[times] = Certificate(found.lower_bound, 0.0, dict(found.search_region))
+        return max(own, self._unpulled[times], key=lambda certificate: certificate.lower_bound)
 
-    @cached_property
-    def _search_trace(self) -> Array:
-        limits = np.full(len(self.problem.cones), self.options.region)
-        for cone in self.cones:
-            limits[cone.link] *= float(np.linalg.norm(cone.factor, 2) ** 2)
-        return limits
+    def _size(self, x: Array) -> float:
+        """How many times as large as its nominal body the largest unbounded link is."""
+        coned = {cone.link: cone for cone in self.cones}
+        sizes = [1.0]
+        for k in self.pulled:
+            link = slice(10 * k, 10 * k + 10)
+            if k in coned:
+                sizes.append(float(np.sum(coned[k].factor(x[link]) ** 2)) / 4)
+            else:
+                sizes.append(float(np.abs(x[link]).max() / np.abs(self.nominal[link]).max()))
+        return max(sizes)
 
     @cached_property
     def _relaxed_bound(self) -> Certificate:
@@ -278,12 +291,15 @@ class Prepared:
         relaxed = Prepared(self.problem.without(*labels), self.nominal, self.options).solve(throw=False)
         return Certificate(relaxed.lower_bound, 0.0, dict(relaxed.search_region))
 
-    def _conflict(self) -> Any:
-        from casid.retrieval.elastic import find_conflict
+    @cached_property
+    def conflict(self) -> Conflict | None:
+        """Why the constraints cannot be met together; ``None`` if they can."""
+        return find_conflict(self)
 
-        if not hasattr(self, "_conflict_found"):
-            self._conflict_found = find_conflict(self)
-        return self._conflict_found
+    def infeasible(self, solution: Solution) -> SolveError:
+        """The error that names the conflict."""
+        assert self.conflict is not None
+        return self.conflict.error(self.problem, solution)
 
     def _by_label(self, linear: Array, curved: Array) -> dict[str, Array]:
         found: dict[str, list[float]] = {c.label: [] for c in self.problem.constraints}
@@ -292,17 +308,6 @@ class Prepared:
                 if row.constraint >= 0:
                     found[self.problem.constraints[row.constraint].label].append(float(value))
         return {label: np.array(values) for label, values in found.items()}
-
-
-def _rank(solution: Solution) -> tuple[bool, bool, float]:
-    usable = solution.status in ("optimal", "feasible")
-    return (not solution.certified, not usable, solution.total if usable else solution.max_violation)
-
-
-def _evaluate(problem: Problem, nonlinear: NonlinearRows, x: Array) -> Array:
-    if not nonlinear.size:
-        return np.zeros(0)
-    return np.array(ca.Function("rows", [problem.variables.x], [nonlinear.expression])(x)).reshape(-1)
 
 
 def _point(problem: Problem, point: ArrayLike, what: str) -> Array:

@@ -28,10 +28,11 @@ def nominal_parameters(problem: Problem) -> Array:
     regions = link_regions(problem)
     masses = _nominal_masses(problem, regions)
     parts = []
-    for link, region, mass in zip(problem.variables.robot.links, regions, masses, strict=True):
+    for link, region, mass, cone in zip(problem.variables.robot.links, regions, masses, problem.cones, strict=True):
         if not np.isfinite(region.com).all() and link.inertial is not None:
             given = link.inertial.standard_parameters()
-            if consistency(given).pseudo_inertia_margin > 1e-3 * given[9] * SMALLEST_EDGE**2:
+            smallest = max(given[9] * SMALLEST_EDGE**2 / 12, 10 * cone.margin)
+            if consistency(given).pseudo_inertia_margin > smallest:
                 parts.append(given)
                 continue
         centre, edges = _box(region.com)
@@ -63,11 +64,16 @@ def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
         sigma = axes @ np.diag(second) @ axes.T
         parts.append(to_standard(max(mass, 1e-3 * mass0), com, np.trace(sigma) * np.eye(3) - sigma))
     extras = [
-        rng.uniform(low if np.isfinite(low) else -1.0, high if np.isfinite(high) else max(low, 0.0) + 1.0)
-        if low < high else low
-        for low, high in problem.variables.extras.values()
+        rng.uniform(*_finite_range(low, high)) for low, high in problem.variables.extras.values()
     ]
     return np.concatenate([*parts, extras])
+
+
+def _finite_range(low: float, high: float) -> tuple[float, float]:
+    """A range to draw from: the bounds, a missing one replaced by 1 beyond the other, or by -1 and 1."""
+    if np.isfinite(low):
+        return low, high if np.isfinite(high) else low + 1.0
+    return (high - 1.0, high) if np.isfinite(high) else (-1.0, 1.0)
 
 
 def _box(com: Array) -> tuple[Array, Array]:

@@ -1,0 +1,93 @@
+"""Problems by name or path: a Python file that exposes ``build(...) -> Problem``."""
+
+from __future__ import annotations
+
+import traceback
+from difflib import get_close_matches
+from importlib import import_module, resources
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from casid.errors import CasidError, ProblemError
+from casid.retrieval.problem import Problem
+
+
+def problem_names() -> tuple[str, ...]:
+    """Names of the problems that ship with casid."""
+    files = resources.files("casid.problems").iterdir()
+    return tuple(sorted(f.name[:-3] for f in files if f.name.endswith(".py") and not f.name.startswith("_")))
+
+
+def load_problem(name_or_path: str | Path, **options: Any) -> Problem:
+    """Build a problem.
+
+    Parameters
+    ----------
+    name_or_path
+        A shipped problem's name (see `problem_names`) or the path of a Python file with a function ``build``.
+    options
+        Passed to ``build``.
+
+    Raises
+    ------
+    ProblemError
+        If there is no such problem (near names are suggested), the file has no ``build``, ``build`` does not return
+        a `Problem`, or the file raises: the message then holds the traceback of the user's own frames.
+    """
+    text = str(name_or_path)
+    path = Path(text)
+    if text in problem_names():
+        module = import_module(f"casid.problems.{text}")
+        return _built(module, Path(str(module.__file__)), options)
+    if path.suffix != ".py" and not path.is_file():
+        near = get_close_matches(text, problem_names(), n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"shipped are {', '.join(problem_names())}"
+        raise ProblemError(f"unknown problem '{text}': {hint}; or give the path of a .py file with a function 'build'")
+    if not path.is_file():
+        raise ProblemError(f"problem file '{path}' does not exist")
+    return _built(_execute(path), path, options)
+
+
+def _execute(path: Path) -> ModuleType:
+    module = ModuleType(f"casid_problem_{path.stem}")
+    module.__file__ = str(path)
+    try:
+        code = compile(path.read_bytes(), str(path), "exec")
+        exec(code, module.__dict__)  # the user's own file, run at their request
+    except CasidError:
+        raise
+    except SyntaxError as error:
+        raise ProblemError(f"problem file '{path}', line {error.lineno}: {error.msg}") from None
+    except OSError as error:
+        raise ProblemError(f"problem file '{path}' cannot be read: {error.strerror or error}") from None
+    except Exception as error:
+        raise ProblemError(_their_traceback(path, error)) from None
+    return module
+
+
+def _built(module: ModuleType, path: Path, options: dict[str, Any]) -> Problem:
+    build = getattr(module, "build", None)
+    if not callable(build):
+        raise ProblemError(f"problem file '{path}' has no function 'build' that returns a Problem")
+    try:
+        problem = build(**options)
+    except CasidError:
+        raise
+    except Exception as error:
+        raise ProblemError(_their_traceback(path, error)) from None
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"problem file '{path}': build() must return a Problem, it returned {type(problem).__name__}")
+    return problem
+
+
+def _their_traceback(path: Path, error: Exception) -> str:
+    """The error with the frames of the user's file and of what it calls; casid's loader is left out."""
+    frame: TracebackType | None = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename != str(path):
+        frame = frame.tb_next
+    own = Path(__file__).resolve().parents[1]
+    summary = traceback.TracebackException(type(error), error, frame)
+    theirs = [s for s in summary.stack if own not in Path(s.filename).resolve().parents or Path(s.filename) == path]
+    summary.stack = traceback.StackSummary.from_list(theirs)
+    return f"problem file '{path}' raised an error:\n{''.join(summary.format()).rstrip()}"
