@@ -1,9 +1,9 @@
 """Feasible link parameters of the Franka Emika Panda from its identified base parameters.
 
-The problem of C. Gaz, M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, "Dynamic Identification of the Franka Emika Panda
-Robot With Retrieval of Feasible Parameters Using Penalty-Based Optimization", IEEE RA-L 4(4), 2019, Sec. V: coefficients of
-Table III of its supplementary material, bounds of Tables VIII and IX (in ``robots/panda.toml``), total mass 16 to 20 kg,
-physically consistent inertias. Copy this file to state your own problem.
+The problem of C. Gaz, M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, "Dynamic Identification of the Franka
+Emika Panda Robot With Retrieval of Feasible Parameters Using Penalty-Based Optimization", IEEE RA-L 4(4), 2019, Sec.
+V: coefficients of Table III of its supplementary material, bounds of Tables VIII and IX (in ``robots/panda.toml``),
+total mass 16 to 20 kg, physically consistent inertias. Copy this file to state your own problem.
 """
 
 from __future__ import annotations
@@ -57,8 +57,12 @@ def build(largest_sd: float = LARGEST_SD, margin: float = 1e-6) -> Problem:
         margin=margin,
         notes={
             "coefficients": {
-                "names": base.names, "expressions": base.expressions, "K": base.K, "values": values,
-                "sd": np.abs(values) * sd_percent / 100.0, "used": reliable,
+                "names": base.names,
+                "expressions": base.expressions,
+                "K": base.K,
+                "values": values,
+                "sd": np.abs(values) * sd_percent / 100.0,
+                "used": reliable,
             },
             "source": "Gaz et al. 2019, supplementary material, Table III, column R-E",
         },

@@ -45,12 +45,18 @@ def test_constraints_hold_when_recomputed_from_the_parameters_alone(solution: ca
         assert link.bounds.mass[0] <= mass <= link.bounds.mass[1]
         assert (link.bounds.com[:, 0] - 1e-8 <= com).all() and (com <= link.bounds.com[:, 1] + 1e-8).all()
         six = inertia[np.triu_indices(3)]
-        assert (link.bounds.inertia_com[:, 0] - 1e-8 <= six).all() and (six <= link.bounds.inertia_com[:, 1] + 1e-8).all()
+        assert (link.bounds.inertia_com[:, 0] - 1e-8 <= six).all() and (
+            six <= link.bounds.inertia_com[:, 1] + 1e-8
+        ).all()
         assert np.linalg.eigvalsh(pseudo_inertia(ten))[0] >= 1e-6 - 1e-14
         found = solution.link_parameters[k]
         assert found.name == link.name and found.mass == mass
     assert 16 - 1e-8 <= total <= 20 + 1e-8
-    assert solution.max_violation <= 1e-8 and set(solution.violations) >= {"total mass", "link3 com", "link3 pseudo-inertia"}
+    assert solution.max_violation <= 1e-8 and set(solution.violations) >= {
+        "total mass",
+        "link3 com",
+        "link3 pseudo-inertia",
+    }
 
 
 def test_without_margin_the_optimum_is_smaller(problem: Problem) -> None:
@@ -63,7 +69,9 @@ def test_no_feasible_point_lies_below_the_bound(problem: Problem, solution: casi
     """Feasible points around the optimum and far from it, by shrinking random ones towards the interior."""
     rng = np.random.default_rng(3)
     prepared = Prepared(problem, None, SolveOptions())
-    interior = solve(problem, nominal=None, options=SolveOptions(target_gap=1e-2, certified_gap=1.0)).standard_parameters
+    interior = solve(
+        problem, nominal=None, options=SolveOptions(target_gap=1e-2, certified_gap=1.0)
+    ).standard_parameters
     checked = 0
     for share in np.repeat(np.logspace(-6, -0.5, 12), 6):
         x = interior + share * (solution.standard_parameters - interior) + 1e-3 * share * rng.normal(size=70)
@@ -116,7 +124,10 @@ def test_solution_survives_pickling(solution: casid.Solution) -> None:
     copy = pickle.loads(pickle.dumps(solution))
     np.testing.assert_array_equal(copy.standard_parameters, solution.standard_parameters)
     assert copy.problem.variables.names == solution.problem.variables.names
-    values, before = copy.problem.values(copy.standard_parameters), solution.problem.values(solution.standard_parameters)
+    values, before = (
+        copy.problem.values(copy.standard_parameters),
+        solution.problem.values(solution.standard_parameters),
+    )
     for label, value in before.items():
         np.testing.assert_allclose(values[label], value, rtol=1e-14)
     assert solve(copy.problem).objective == pytest.approx(OPTIMUM, rel=1e-6)
@@ -150,8 +161,12 @@ def test_a_direct_semidefinite_solver_agrees(problem: Problem, solution: casid.S
     settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = 1e-13, 1e-11, 1e-12
     matrix, target = problem.objective.matrix, problem.objective.target
     found = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(2 * matrix.T @ matrix)), -2 * matrix.T @ target, sparse.csc_matrix(np.vstack(blocks)),
-        np.concatenate(right), cones, settings,
+        sparse.csc_matrix(np.triu(2 * matrix.T @ matrix)),
+        -2 * matrix.T @ target,
+        sparse.csc_matrix(np.vstack(blocks)),
+        np.concatenate(right),
+        cones,
+        settings,
     ).solve()
     assert abs(problem.objective(np.array(found.x)) - solution.objective) < 1e-9
     assert problem.objective(np.array(found.x)) >= solution.lower_bound - 1e-12

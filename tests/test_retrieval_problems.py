@@ -33,27 +33,37 @@ from casid.retrieval import (
     robot_bounds,
     soften,
     solve,
-    spatial_inertia as semi,
     total_mass,
+)
+from casid.retrieval import (
+    spatial_inertia as semi,
 )
 
 
 def arm(n: int = 2, bounded: bool = True) -> Robot:
     """n links of 2 kg; bounds of a generous kind."""
-    bounds = LinkBounds(
-        np.array([0.5, 5.0]), np.tile([-0.3, 0.3], (3, 1)),
-        np.array([[0, 0.5], [-0.5, 0.5], [-0.5, 0.5], [0, 0.5], [-0.5, 0.5], [0, 0.5]]),
-    ) if bounded else LinkBounds()
+    bounds = (
+        LinkBounds(
+            np.array([0.5, 5.0]),
+            np.tile([-0.3, 0.3], (3, 1)),
+            np.array([[0, 0.5], [-0.5, 0.5], [-0.5, 0.5], [0, 0.5], [-0.5, 0.5], [0, 0.5]]),
+        )
+        if bounded
+        else LinkBounds()
+    )
     inertial = Inertial(2.0, np.array([0.02, 0.0, 0.1]), np.diag([0.03, 0.04, 0.02]))
     joints = tuple(Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}", inertial, bounds)) for k in range(n))
     return Robot("arm", joints, total_mass=(1.0, 8.0) if bounded else (0.0, np.inf))
 
 
-def identity_problem(target: np.ndarray, *constraints: object, robot: Robot | None = None, **options: object) -> Problem:
+def identity_problem(
+    target: np.ndarray, *constraints: object, robot: Robot | None = None, **options: object
+) -> Problem:
     """Nearest consistent parameters to a target."""
     variables = link_variables(robot or arm(len(target) // 10))
-    return Problem("nearest", variables, least_squares(variables, np.eye(variables.size), target),
-                   tuple(constraints), **options)  # type: ignore[arg-type]
+    return Problem(
+        "nearest", variables, least_squares(variables, np.eye(variables.size), target), tuple(constraints), **options
+    )  # type: ignore[arg-type]
 
 
 BODY = to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02]))
@@ -78,7 +88,7 @@ def test_link_quantities_are_those_of_the_body() -> None:
     np.testing.assert_allclose(moment.ravel(), BODY[6:9])
     np.testing.assert_allclose(spatial_inertia(BODY)[:3, :3], origin)
     np.testing.assert_allclose(casid.inertia.pseudo_inertia(BODY), pseudo, atol=1e-15)
-    with pytest.raises(ProblemError, match="no link 'link3'.*link"):
+    with pytest.raises(ProblemError, match=r"no link 'link3'.*link"):
         variables["link3"]
     with pytest.raises(ProblemError, match="fv9"):
         variables.extra("fv9")
@@ -106,7 +116,7 @@ def test_full_and_semi_differ_by_the_triangle_inequality() -> None:
     assert moved.certified and consistency(moved.standard_parameters).triangle_margin > -1e-9
     # min (a - .01)^2 + (b - .01)^2 + (c - .05)^2 with c <= a + b: a distance of 0.03 / sqrt(3)
     assert moved.objective == pytest.approx(0.03**2 / 3, rel=1e-6)
-    mixed = identity_problem(np.tile(target, 2), semi(link_variables(arm(2))[0]), consistency="full")
+    mixed = identity_problem(np.tile(target, 2), semi(link_variables(arm(2))[0]), consistency="full", margin=1e-9)
     assert solve(mixed).objective == pytest.approx(0.03**2 / 3, rel=1e-4)
 
 
@@ -135,17 +145,23 @@ def test_linear_bounds_cost_what_they_should(constraint: object, value: float | 
         assert np.abs(found.multipliers[bound.label]).max() > 0.1
 
 
-def test_com_box_and_inertia_bounds_hold_and_are_certified() -> None:
-    variables = link_variables(arm(1))
-    box = com_box(variables[0], [-0.01] * 3, [0.01] * 3)
-    inertia = inertia_bounds(variables[0], [0.035, -0.01, -0.01, 0.0, -0.01, 0.0], [0.5, 0.01, 0.01, 0.039, 0.01, 0.5])
-    problem = Problem("box", variables, least_squares(variables, np.eye(10), BODY), (box, inertia, mass_bounds(variables[0])))
-    found = solve(problem)
-    mass, com, tensor = from_standard(found.standard_parameters)
-    assert found.max_violation <= 1e-8 and (np.abs(com) <= 0.01 + 1e-8).all()
-    assert tensor[0, 0] >= 0.035 - 1e-8 and tensor[1, 1] <= 0.039 + 1e-8
-    # Upper bounds of the inertia are not convex: the gap is that of their secant relaxation, small in a small box.
-    assert found.status in ("optimal", "feasible") and 0 <= found.gap < 0.05
+def test_com_box_and_inertia_bounds_hold_and_relax_tightly() -> None:
+    """Upper bounds of the inertia are not convex: the gap is that of their secants, which close in with the box."""
+    gaps = []
+    for size in (0.01, 0.001, 0.0001):
+        variables = link_variables(arm(1))
+        link = variables[0]
+        box = com_box(link, [-size] * 3, [size] * 3)
+        inertia = inertia_bounds(link, [0.035, -0.01, -0.01, 0, -0.01, 0], [0.5, 0.01, 0.01, 0.039, 0.01, 0.5])
+        found = solve(
+            Problem("box", variables, least_squares(variables, np.eye(10), BODY), (box, inertia, mass_bounds(link)))
+        )
+        _, com, tensor = from_standard(found.standard_parameters)
+        assert found.max_violation <= 1e-8 and (np.abs(com) <= size + 1e-8).all()
+        assert tensor[0, 0] >= 0.035 - 1e-8 and tensor[1, 1] <= 0.039 + 1e-8
+        assert found.status in ("optimal", "feasible") and found.lower_bound <= found.objective
+        gaps.append(found.gap)
+    assert gaps[0] < 0.2 and gaps[1] < 0.01 and gaps[2] < 2e-3
 
 
 def test_soft_constraints_pay_exactly_their_weight() -> None:
@@ -155,7 +171,9 @@ def test_soft_constraints_pay_exactly_their_weight() -> None:
         matrix = np.zeros((1, 10))
         matrix[0, 9] = 1.0
         soft = soften(mass_bounds(variables[0], 0.1, 1.0), weight)
-        found = solve(Problem("soft", variables, LeastSquares(matrix, np.array([2.0])), (soft, *robot_bounds(variables)[1:])))
+        found = solve(
+            Problem("soft", variables, LeastSquares(matrix, np.array([2.0])), (soft, *robot_bounds(variables)[1:]))
+        )
         assert found.certified and found.standard_parameters[9] == pytest.approx(mass, abs=1e-5)
         assert found.penalty == pytest.approx(weight * max(mass - 1.0, 0.0), abs=1e-5)
         assert found.lower_bound <= found.total and found.max_violation <= 1e-8
@@ -173,8 +191,9 @@ def test_conditional_constraint_from_several_starts(weight: float | None) -> Non
     target = np.concatenate([to_standard(2.0, [0.2, 0, 0.1], np.diag([0.03, 0.04, 0.02]))] * 2)
     variables = link_variables(arm(2))
     constraints = [com_radius(k) if weight is None else soften(com_radius(k), weight) for k in variables]
-    problem = Problem("radius", variables, least_squares(variables, np.eye(20), target),
-                      (*constraints, *robot_bounds(variables)))
+    problem = Problem(
+        "radius", variables, least_squares(variables, np.eye(20), target), (*constraints, *robot_bounds(variables))
+    )
     study = multistart(problem, starts=5, seed=1)
     best = study.best
     assert sum(s.status in ("optimal", "feasible") for s in study.solutions) == 5
@@ -195,7 +214,8 @@ def test_conditional_constraint_from_several_starts(weight: float | None) -> Non
             assert best.violations[label] == pytest.approx(max(0.0, float(value[0])), abs=1e-12)
     copy = pickle.loads(pickle.dumps(best))
     assert copy.problem.values(best.standard_parameters)["link1 com radius"] == pytest.approx(
-        problem.values(best.standard_parameters)["link1 com radius"])
+        problem.values(best.standard_parameters)["link1 com radius"]
+    )
 
 
 def test_unbounded_links_are_certified_within_a_stated_search_region() -> None:
@@ -217,7 +237,9 @@ def test_friction_is_estimated_with_the_links() -> None:
     data = rng.normal(size=(200, 13))
     torque = data @ truth + 0.01 * rng.normal(size=200)
     found = solve(Problem("regression", variables, least_squares(variables, data, torque), robot_bounds(variables)))
-    assert found.certified and found.objective == pytest.approx(np.sum((data @ found.standard_parameters - torque) ** 2))
+    assert found.certified and found.objective == pytest.approx(
+        np.sum((data @ found.standard_parameters - torque) ** 2)
+    )
     np.testing.assert_allclose(found.standard_parameters, truth, atol=6e-3)
     assert found.extras["fv1"] == pytest.approx(0.7, abs=6e-3)
     wrong = np.concatenate([BODY, [-0.7, 3.0, -0.2]])
@@ -250,8 +272,12 @@ def test_many_links_from_dense_data() -> None:
 
 def test_conflicting_constraints_are_named_with_the_smallest_relaxation() -> None:
     variables = link_variables(arm(2))
-    problem = Problem("conflict", variables, least_squares(variables, np.eye(20), np.tile(BODY, 2)),
-                      (total_mass(variables, 12.0), *(mass_bounds(k, 0.0, 4.0) for k in variables)))
+    problem = Problem(
+        "conflict",
+        variables,
+        least_squares(variables, np.eye(20), np.tile(BODY, 2)),
+        (total_mass(variables, 12.0), *(mass_bounds(k, 0.0, 4.0) for k in variables)),
+    )
     with pytest.raises(InfeasibleError) as caught:
         solve(problem)
     error = caught.value
@@ -273,8 +299,12 @@ def test_conflicting_constraints_are_named_with_the_smallest_relaxation() -> Non
 def test_user_constraints_in_conflict_are_named() -> None:
     variables = link_variables(arm(1))
     link = variables[0]
-    problem = Problem("conflict", variables, least_squares(variables, np.eye(10), BODY),
-                      (com_box(link), mass_bounds(link), Constraint("reach", ca.sumsqr(link.com), lower=1.0)))
+    problem = Problem(
+        "conflict",
+        variables,
+        least_squares(variables, np.eye(10), BODY),
+        (com_box(link), mass_bounds(link), Constraint("reach", ca.sumsqr(link.com), lower=1.0)),
+    )
     with pytest.raises(InfeasibleError, match="reach >= 1") as caught:
         solve(problem)
     assert any("com" in text for text in caught.value.conflicting)
@@ -304,7 +334,7 @@ def test_bad_constraints_are_refused_by_name() -> None:
         (lambda: Problem("p", variables, objective, (link.mass,)), "must be a Constraint with bounds, got SX"),
         (lambda: Problem("p", variables, objective, (Constraint("odd", ca.SX.sym("q"), 0.0),)), "'odd'.*symbol q"),
         (lambda: Problem("p", variables, objective, (Constraint("odd", ca.SX(1.0), 0.0),)), "'odd' does not depend"),
-        (lambda: Problem("p", variables, objective, (mass_bounds(link), mass_bounds(link))), "two constraints.*link1 mass"),
+        (lambda: Problem("p", variables, objective, (mass_bounds(link),) * 2), "two constraints.*link1 mass"),
         (lambda: Problem("p", variables, np.eye(10)), "must be a LeastSquares"),
         (lambda: Problem("p", variables, LeastSquares(np.eye(9), np.ones(9))), "9 columns for 10 variables"),
         (lambda: multistart(identity_problem(BODY), starts=0), "at least 1"),
@@ -366,19 +396,20 @@ def test_a_users_file(tmp_path: Path) -> None:
         "import casid\nfrom casid.retrieval import *\nimport numpy as np\n"
         "def build(upper=4.0):\n"
         "    v = link_variables(casid.load_robot('spatial_2r'))\n"
-        "    return Problem('mine', v, least_squares(v, np.eye(v.size), np.ones(v.size)), (total_mass(v, 1.0, upper),))\n"
+        "    objective = least_squares(v, np.eye(v.size), np.ones(v.size))\n"
+        "    return Problem('mine', v, objective, (total_mass(v, 1.0, upper),))\n"
     )
     problem = load_problem(file, upper=3.0)
     assert problem.name == "mine" and problem.constraints[0].upper[0] == 3.0
 
 
 @pytest.mark.parametrize("text, parts", [
-    ("def build():\n    return helper()\n\ndef helper():\n    return 1 / 0\n", ["line 5, in helper", "ZeroDivisionError"]),
+    ("def build():\n    return own()\n\ndef own():\n    return 1 / 0\n", ["line 5, in own", "ZeroDivisionError"]),
     ("values = [1]\nvalues[3]\n", ["line 2", "IndexError"]),
     ("def build(:\n", ["line 1"]),
     ("x = 1\n", ["no function 'build'"]),
     ("def build():\n    return 3\n", ["must return a Problem, it returned int"]),
-    ("from casid.retrieval import link_variables\ndef build():\n    return link_variables(None)\n", ["line 3", "AttributeError"]),
+    ("import casid.retrieval as r\ndef build():\n    return r.link_variables(None)\n", ["line 3", "AttributeError"]),
 ])  # fmt: skip
 def test_a_users_error_shows_their_lines_not_ours(tmp_path: Path, text: str, parts: list[str]) -> None:
     file = tmp_path / "mine.py"

@@ -1,27 +1,31 @@
 r"""Rigorous lower bound on a problem's optimum, in plain numpy, independent of the solver.
 
-**Theorem.** Let ``F(z) = ||R z - r||^2 + constant + sum_i w_i v_i(z)`` with ``v_i >= 0`` the violations of the soft rows, over all z with
-``a_j'z`` within ``[lo_j, hi_j]`` (hard rows), ``M_k(z) >= eps_k 1`` (cones) and anything else. Take *any* point x and *any* numbers
-``u_j, l_j >= 0``, zero where the bound is infinite, with ``u_i + l_i <= w_i`` on soft rows, and any ``Z_k >= 0``. Then for every feasible z ::
+**Theorem.** Let ``F(z) = ||R z - r||^2 + constant + sum_i w_i v_i(z)`` with ``v_i >= 0`` the violations of the soft
+rows, over all z with ``a_j'z`` within ``[lo_j, hi_j]`` (hard rows), ``M_k(z) >= eps_k 1`` (cones) and anything else.
+Take *any* point x and *any* numbers ``u_j, l_j >= 0``, zero where the bound is infinite, with ``u_i + l_i <= w_i`` on
+soft rows, and any ``Z_k >= 0``. Then for every feasible z ::
 
     F(z) >= f(x) - grad f(x)'x + sum_j (l_j lo_j - u_j hi_j) + sum_k eps_k tr Z_k + sum_k min h_k'z_k
     with  h = grad f(x) - A'(l - u) - sum_k M_k^*(Z_k),   (M_k^* the adjoint of M_k)
 
-*Proof.* f is convex: ``f(z) >= f(x) + grad f(x)'(z - x)``. Feasibility gives ``(l - u)'A z >= l'lo - u'hi - sum w_i v_i(z)`` and
-``<Z_k, M_k(z)> >= eps_k tr Z_k``. Substitute ``grad f(x)'z = (l - u)'A z + sum <Z_k, M_k(z)> + h'z``. []
+*Proof.* f is convex: ``f(z) >= f(x) + grad f(x)'(z - x)``. Feasibility gives
+``(l - u)'A z >= l'lo - u'hi - sum w_i v_i(z)`` and ``<Z_k, M_k(z)> >= eps_k tr Z_k``. Substitute
+``grad f(x)'z = (l - u)'A z + sum <Z_k, M_k(z)> + h'z``. []
 
-Whatever the multipliers, the bound holds; how tight it is depends on them. No multiplier of a cone is asked of the solver: a link's share
-g of ``grad f - A'(l - u)`` determines it.
+Whatever the multipliers, the bound holds; how tight it is depends on them. No multiplier of a cone is asked of the
+solver: a link's share g of ``grad f - A'(l - u)`` determines it.
 
 * ``full``: J is a bijection, so ``g'z = <Z, J(z)>`` for one symmetric Z; with N its negative part,
   ``g'z >= eps tr Z - ||N||_2 tr (J(z) - eps 1)``.
 * ``semi``: with G the share of L, h of l and gamma of m, ``g'z = <G, I> + m [c; 1]' Q [c; 1]`` where
-  ``Q = [[tr(G) 1 - G, h/2], [h'/2, gamma]]``: g is in the dual cone where G >= 0 and Q >= 0, and their negative parts are paid for likewise.
+  ``Q = [[tr(G) 1 - G, h/2], [h'/2, gamma]]``: g is in the dual cone where G >= 0 and Q >= 0, and their negative parts
+  are paid for likewise.
 
-What they can cost, ``max tr J`` and the like, comes from the problem's own bounds (`region`), or from a stated search region.
+What they can cost, ``max tr J`` and the like, comes from the problem's own bounds (`region`), or from a stated search
+region.
 
-Nonlinear rows enter through linear relaxations that hold at every feasible z (`relaxation`), or not at all: the bound is then
-that of a convex relaxation, and the gap says how much is open.
+Nonlinear rows enter through linear relaxations that hold at every feasible z (`relaxation`), or not at all: the bound
+is then that of a convex relaxation, and the gap says how much is open.
 """
 
 from __future__ import annotations
@@ -54,8 +58,8 @@ class Certificate:
     leftover : float
         How much of the bound was given away to inexact multipliers, >= 0.
     search_region : mapping of str to float
-        Links (or extras) whose size the problem does not bound -> how many times as large as the nominal body the bound lets
-        them be: ``tr Jt <= 4 times`` in the coordinates in which the nominal J is 1. Usually empty.
+        Links (or extras) whose size the problem does not bound -> how many times as large as the nominal body the
+        bound lets them be: ``tr Jt <= 4 times`` in the coordinates in which the nominal J is 1. Usually empty.
     """
 
     lower_bound: float
@@ -82,12 +86,13 @@ def lower_bound(
     x
         Point of linearisation, shape (N,); the nearer to the optimum, the tighter.
     linear, multipliers
-        Hard and soft linear rows, and the solver's multipliers of them, > 0 at an upper bound; the signs are not trusted.
+        Hard and soft linear rows, and the solver's multipliers of them, > 0 at an upper bound; the signs are not
+        trusted.
     nonlinear, nonlinear_multipliers
         The nonlinear rows; used where a valid linear relaxation is known.
     nominal, times
-        Search region of links that the problem does not bound: up to ``times`` the nominal body, shape (N,). Without a nominal body
-        nothing is said about such links, and the bound may be trivial.
+        Search region of links that the problem does not bound: up to ``times`` the nominal body, shape (N,). Without
+        a nominal body nothing is said about such links, and the bound may be trivial.
     """
     objective = problem.objective
     matrix, low, high, weights = linear.matrix, linear.lower, linear.upper, _weights(linear)
@@ -121,26 +126,34 @@ def lower_bound(
         lowest = float((slope * np.clip([lower, upper], -times, times)).min()) if slope else 0.0
         bound += lowest
         given += max(0.0, -lowest)
-    bound -= _rounding(objective, x, at_low @ np.abs(np.where(np.isfinite(low), low, 0.0))
-                       + at_high @ np.abs(np.where(np.isfinite(high), high, 0.0)))
+    bound -= _rounding(
+        objective,
+        x,
+        at_low @ np.abs(np.where(np.isfinite(low), low, 0.0))
+        + at_high @ np.abs(np.where(np.isfinite(high), high, 0.0)),
+    )
     # A sum of squares is never smaller than the part of it that no x can change.
-    return Certificate(max(bound, objective.constant) if np.isfinite(bound) else objective.constant, given, searched)
+    return Certificate(
+        float(max(bound, objective.constant) if np.isfinite(bound) else objective.constant), given, searched
+    )
 
 
 def relative_gap(value: float, bound: float, objective: LeastSquares) -> float:
     """``(value - bound) / max(value, size)``, with `objective_size` in place of an optimum that is practically zero."""
-    return (value - bound) / max(value, objective_size(objective))
+    return float((value - bound) / max(value, objective_size(objective)))
 
 
 def objective_size(objective: LeastSquares) -> float:
-    """1e-8 of the objective at x = 0: below it, differences drown in rounding and the fit is perfect for all purposes."""
+    """1e-8 of the objective at x = 0: below it the fit is perfect, and differences drown in rounding."""
     return 1e-8 * (float(objective.target @ objective.target) + objective.constant) or 1.0
 
 
 def _rounding(objective: LeastSquares, x: Array, rows: float) -> float:
     """What rounding can have added to the bound: a few units in the last place of the largest terms."""
     residual = np.abs(objective.matrix) @ np.abs(x) + np.abs(objective.target)
-    slope = np.abs(objective.matrix).T @ (np.abs(objective.matrix @ x - objective.target) + np.finfo(float).eps * residual)
+    slope = np.abs(objective.matrix).T @ (
+        np.abs(objective.matrix @ x - objective.target) + np.finfo(float).eps * residual
+    )
     return 16 * np.finfo(float).eps * (float(slope @ np.abs(x)) + rows + objective.constant)
 
 
@@ -164,7 +177,7 @@ def _full_share(
 def _semi_share(
     share: Array, cone: PhysicalConsistency, region: LinkRegion, body: Array | None, times: float
 ) -> tuple[float, float, bool]:
-    """As `_full_share`. ``tr I' <= tr L`` and ``l'l / m' <= tr L / 2`` bound the parts, the margin taken off m and L."""
+    """As `_full_share`; ``tr I' <= tr L`` and ``l'l / m' <= tr L / 2`` (margin taken off) limit the parts."""
     inertia = tensor(share[:6] * np.array([1, 0.5, 0.5, 1, 0.5, 1]))
     quadratic = np.zeros((4, 4))
     quadratic[:3, :3] = np.trace(inertia) * np.eye(3) - inertia

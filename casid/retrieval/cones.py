@@ -1,12 +1,13 @@
 """Each link's cone of physical consistency, in coordinates in which it is a quadratic image of free numbers.
 
-The ten standard parameters of a consistent link are ``x = basis y + offset`` with ``y = q(t)``, ten quadratic forms of ten numbers t
-of which four are >= 0:
+The ten standard parameters of a consistent link are ``x = basis y + offset`` with ``y = q(t)``, ten quadratic forms
+of ten numbers t of which four are >= 0:
 
 * ``full``: ``J(x) = S T T' S' + margin 1``, T the lower triangular matrix of t, S the Cholesky factor of a nominal
   ``J(x0) - margin 1``: a congruence, so that ``T T'`` is 1 at the nominal body. y is the lower triangle of ``T T'``.
-* ``semi``: with ``m = t0^2, l = t0 v, L = v'v 1 - v v' + T T'`` (T 3x3) the 6x6 spatial inertia factorises, and ``T T'`` is the inertia about the
-  centre of mass; coordinates are taken about the nominal centre of mass, in units of the nominal mass and size.
+* ``semi``: with ``m = t0^2, l = t0 v, L = v'v 1 - v v' + T T'`` (T 3x3) the 6x6 spatial inertia factorises, and
+  ``T T'`` is the inertia about the centre of mass; coordinates are taken about the nominal centre of mass, in units
+  of the nominal mass and size.
 
 The log barrier of the four non-negative numbers is then half the log det of the 4x4 matrix, or of m and I.
 """
@@ -75,8 +76,9 @@ class Cone:
         smallest = float(np.linalg.eigvalsh(matrix)[0])
         if smallest <= margin:
             raise ProblemError(
-                f"link '{consistency.name}': the nominal body does not keep the margin {margin:.3g} of physical consistency "
-                f"(smallest eigenvalue {smallest:.3g}); lower the margin, or pass a nominal body that keeps it"
+                f"link '{consistency.name}': the nominal body does not keep the margin "
+                f"{margin:.3g} of physical consistency (smallest eigenvalue {smallest:.3g}); lower the margin, or pass "
+                "a nominal body that keeps it"
             )
         if consistency.kind == "full":
             factor = np.linalg.cholesky(matrix - margin * np.eye(4))

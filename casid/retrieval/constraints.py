@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -45,8 +45,8 @@ class Constraint:
         Its name in reports and errors.
     expression : SX
         Any CasADi expression of the problem's variables; a matrix is taken entry by entry, by columns. Expressions that
-        are linear in the unknowns (mass, first moment, inertia about the origin, pseudo-inertia) keep the problem convex and
-        its certificate tight. A bound that jumps (`casadi.if_else`) is allowed: only the branch taken at the
+        are linear in the unknowns (mass, first moment, inertia about the origin, pseudo-inertia) keep the problem
+        convex and its certificate tight. A bound that jumps (`casadi.if_else`) is allowed: only the branch taken at the
         present point acts on the solver, so use several starts.
     lower, upper : ndarray
         Infinite where free.
@@ -61,8 +61,8 @@ class Constraint:
 
     label: str
     expression: ca.SX
-    lower: NDArray[np.float64] = -np.inf  # type: ignore[assignment]  # numbers and arrays are broadcast below
-    upper: NDArray[np.float64] = np.inf  # type: ignore[assignment]
+    lower: Any = -np.inf  # numbers and arrays alike: broadcast below
+    upper: Any = np.inf
     weight: float | None = None
     quantity: Quantity = ""
     links: tuple[int, ...] = ()
@@ -138,16 +138,30 @@ def soften(constraint: Constraint, weight: float) -> Constraint:
 def mass_bounds(link: LinkView, lower: float | None = None, upper: float | None = None) -> Constraint:
     """``lower <= m <= upper`` [kg]; bounds not given are those of the robot description."""
     own = link.bounds.mass
-    return Constraint(f"{link.name} mass", link.mass, own[0] if lower is None else lower,
-                      own[1] if upper is None else upper, quantity="mass", links=(link.index,))
+    return Constraint(
+        f"{link.name} mass",
+        link.mass,
+        own[0] if lower is None else lower,
+        own[1] if upper is None else upper,
+        quantity="mass",
+        links=(link.index,),
+    )
 
 
 def com_box(link: LinkView, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> Constraint:
-    """``lower <= c <= upper`` [m], axis by axis, in the link frame; the solver sees it as linear: ``l - m lower >= 0``."""
+    """``lower <= c <= upper`` [m], axis by axis, in the link frame.
+
+    The solver sees it as linear: ``l - m lower >= 0``.
+    """
     own = link.bounds.com
-    return Constraint(f"{link.name} com", link.com, own[:, 0] if lower is None else lower,  # type: ignore[arg-type]
-                      own[:, 1] if upper is None else upper, quantity="com",  # type: ignore[arg-type]
-                      links=(link.index,))
+    return Constraint(
+        f"{link.name} com",
+        link.com,
+        own[:, 0] if lower is None else lower,
+        own[:, 1] if upper is None else upper,
+        quantity="com",
+        links=(link.index,),
+    )
 
 
 def inertia_bounds(link: LinkView, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> Constraint:
@@ -159,16 +173,27 @@ def inertia_bounds(link: LinkView, lower: ArrayLike | None = None, upper: ArrayL
     own = link.bounds.inertia_com
     tensor = link.inertia_com
     six = ca.vertcat(*[tensor[i, j] for i, j in TENSOR_INDEX])
-    return Constraint(f"{link.name} inertia", six, own[:, 0] if lower is None else lower,  # type: ignore[arg-type]
-                      own[:, 1] if upper is None else upper, quantity="inertia_com",  # type: ignore[arg-type]
-                      links=(link.index,))
+    return Constraint(
+        f"{link.name} inertia",
+        six,
+        own[:, 0] if lower is None else lower,
+        own[:, 1] if upper is None else upper,
+        quantity="inertia_com",
+        links=(link.index,),
+    )
 
 
 def total_mass(links: LinkVariables | Iterable[LinkView], lower: float = 0.0, upper: float = np.inf) -> Constraint:
     """``lower <= sum of the links' masses <= upper`` [kg] (Gaz et al. 2019, eq. 30)."""
     links = tuple(links)
-    return Constraint("total mass", ca.sum1(ca.vertcat(*[k.mass for k in links])), lower, upper,  # type: ignore[arg-type]
-                      quantity="total_mass", links=tuple(k.index for k in links))
+    return Constraint(
+        "total mass",
+        ca.sum1(ca.vertcat(*[k.mass for k in links])),
+        lower,
+        upper,
+        quantity="total_mass",
+        links=tuple(k.index for k in links),
+    )
 
 
 def pseudo_inertia(link: LinkView, margin: float = DEFAULT_MARGIN) -> PhysicalConsistency:
@@ -181,7 +206,7 @@ triangle_inequality = pseudo_inertia
 
 
 def spatial_inertia(link: LinkView, margin: float = DEFAULT_MARGIN) -> PhysicalConsistency:
-    """``[[L, S(l)'], [S(l), m 1]] >= margin 1``: positive mass and inertia only (Yoshida-Khalil; Sousa 2014, eq. 3.5)."""
+    """``[[L, S(l)'], [S(l), m 1]] >= margin 1``: positive mass and inertia only (Sousa 2014, eq. 3.5)."""
     return PhysicalConsistency(link.index, link.name, "semi", margin)
 
 
@@ -195,7 +220,9 @@ def robot_bounds(variables: LinkVariables) -> tuple[Constraint, ...]:
     constraints: list[Constraint] = []
     for link in variables.links:
         for bounds, build in (
-            (link.bounds.mass, mass_bounds), (link.bounds.com, com_box), (link.bounds.inertia_com, inertia_bounds),
+            (link.bounds.mass, mass_bounds),
+            (link.bounds.com, com_box),
+            (link.bounds.inertia_com, inertia_bounds),
         ):
             if np.isfinite(bounds).any():
                 constraints.append(build(link))

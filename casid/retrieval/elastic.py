@@ -1,8 +1,9 @@
 """Constraints that cannot be met together: which ones, and the smallest relaxation that would satisfy them.
 
 Every hard row gets a slack, and the sum of the slacks, each in units of its bound, is minimised while the cones stay
-hard. If the minimum is positive the constraints conflict; the rows with a multiplier are the proof (Farkas), those with a
-slack the relaxation.
+hard. If the minimum is positive the constraints conflict; the rows with a multiplier are the proof (Farkas), those
+with a slack the relaxation. With constraints that are not convex this is a local statement: the smallest relaxation
+of a few starts.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from casid.errors import SolveError
 from casid.retrieval.nlp import LiftedProgram
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.rows import LinearRows, NonlinearRows, Row, bound_text
+from casid.retrieval.starts import random_parameters
 
 if TYPE_CHECKING:
     from casid.retrieval.problem import Problem
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from casid.retrieval.solver import Prepared
 
 Array = NDArray[np.float64]
-#: A slack beyond this share of its bound is a real relaxation; a multiplier beyond this share of its weight a real conflict.
+#: Slacks beyond this share of their bound, and multipliers beyond this share of their weight, are real.
 _REAL = 1e-5
+#: Random starts of the elastic problem where it is not convex.
+_STARTS = 4
 
 
 class InfeasibleError(SolveError):
@@ -66,7 +70,9 @@ class Conflict:
             text = f"{', '.join(self.conflicting) or 'the constraints'} cannot be met by any physically consistent body"
         return InfeasibleError(
             f"problem '{problem.name}': {text}; the smallest relaxation that satisfies all: {', '.join(self.advice)}",
-            self.conflicting, self.relaxation, solution,
+            self.conflicting,
+            self.relaxation,
+            solution,
         )
 
 
@@ -78,13 +84,25 @@ def find_conflict(prepared: Prepared) -> Conflict | None:
     elastic_nonlinear = _elastic_nonlinear(nonlinear)
     size = len(x0)
     program = LiftedProgram(
-        prepared.problem.variables.x, LeastSquares(np.zeros((0, size)), np.zeros(0)), elastic_linear, elastic_nonlinear,
-        prepared.cones, x0, tuple(range(len(prepared.problem.cones))), 1e8,
+        prepared.problem.variables.x,
+        LeastSquares(np.zeros((0, size)), np.zeros(0)),
+        elastic_linear,
+        elastic_nonlinear,
+        prepared.cones,
+        x0,
+        tuple(range(len(prepared.problem.cones))),
+        1e8,
     )
     solver = program.solver({"tol": 1e-9, "max_iter": 500})
-    outcome = program.solve(solver, program.start(x0), 1.0, 1e-9)
-    if not outcome.success or not np.isfinite(outcome.point.w).all():
+    starts = [x0]
+    if nonlinear.size:  # several valleys: the smallest relaxation found from a few starts
+        rng = np.random.default_rng(0)
+        starts += [random_parameters(prepared.problem, rng) for _ in range(_STARTS)]
+    outcomes = [program.solve(solver, program.start(start), 1.0, 1e-9) for start in starts]
+    found = [o for o in outcomes if o.success and np.isfinite(o.point.w).all()]
+    if not found:
         return None
+    outcome = min(found, key=lambda o: program.objective_value(o.point.w))
     x = program.parameters(outcome.point.w)
     multipliers = np.concatenate(program.row_multipliers(outcome.point, 1.0))
     rows = (*elastic_linear.rows, *elastic_nonlinear.rows)
@@ -106,7 +124,7 @@ def find_conflict(prepared: Prepared) -> Conflict | None:
             conflicting.append(text)
         if excess * row.weight > _REAL:
             amount, unit = _physical(prepared.problem, row, excess, x)
-            relaxation[text] = amount
+            relaxation[text] = float(amount)
             advice.append(f"{'raise' if side == 'upper' else 'lower'} the bound of {text} by {amount:.3g}{unit}")
     if not relaxation:
         return None

@@ -77,7 +77,9 @@ def _built(module: ModuleType, path: Path, options: dict[str, Any]) -> Problem:
     except Exception as error:
         raise ProblemError(_their_traceback(path, error)) from None
     if not isinstance(problem, Problem):
-        raise ProblemError(f"problem file '{path}': build() must return a Problem, it returned {type(problem).__name__}")
+        raise ProblemError(
+            f"problem file '{path}': build() must return a Problem, it returned {type(problem).__name__}"
+        )
     return problem
 
 

@@ -111,5 +111,7 @@ def multistart(
     if throw and best.status == "failed":
         raise SolveError(
             f"problem '{problem.name}': none of {len(solutions)} starts gave a feasible point (smallest violation "
-            f"{best.max_violation:.3g}); soften a constraint, or start from a point of your own", best)
+            f"{best.max_violation:.3g}); soften a constraint, or start from a point of your own",
+            best,
+        )
     return MultiStart(best, tuple(solutions), perf_counter() - began, seed)

@@ -6,11 +6,13 @@ with a non-negative diagonal, slacks s >= 0 of the soft rows::
     minimise    scale (||R x - r||^2 + weights' s) + pull (sum |T_k|^2 over links without bounds)
     subject to  lower <= A x -+ s <= upper,   lower <= g(x) -+ s <= upper,   y_k = q(T_k)
 
-where q are the ten quadratic forms of `cones`: the entries of ``T_k T_k'`` for full consistency. With ``diag T >= 0`` IPOPT's
-own barrier, ``-mu sum log T_ii = -mu/2 sum log det``, is the log-det barrier of the cones: for convex constraints every barrier problem has one minimiser, whatever the start, and their limit is the analytic centre of the optimal set.
+where q are the ten quadratic forms of `cones`: the entries of ``T_k T_k'`` for full consistency. With ``diag T >= 0``
+IPOPT's own barrier, ``-mu sum log T_ii = -mu/2 sum log det``, is the log-det barrier of the cones: for convex
+constraints every barrier problem has one minimiser, whatever the start, and their limit is the analytic centre of the
+optimal set.
 
-The objective's Hessian is the constant ``2 R'R``; that of the factors is linear in the multipliers, one block a link. Both are given
-to IPOPT; automatic differentiation is left with the user's nonlinear rows.
+The objective's Hessian is the constant ``2 R'R``; that of the factors is linear in the multipliers, one block a link.
+Both are given to IPOPT; automatic differentiation is left with the user's nonlinear rows.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import casadi as ca
@@ -71,8 +74,15 @@ class LiftedProgram:
     """
 
     def __init__(
-        self, x: ca.SX, objective: LeastSquares, linear: LinearRows, nonlinear: NonlinearRows, cones: tuple[Cone, ...],
-        nominal: Array, pulled: tuple[int, ...] = (), region: float = 1e6,
+        self,
+        x: ca.SX,
+        objective: LeastSquares,
+        linear: LinearRows,
+        nonlinear: NonlinearRows,
+        cones: tuple[Cone, ...],
+        nominal: Array,
+        pulled: tuple[int, ...] = (),
+        region: float = 1e6,
     ) -> None:
         self.objective, self.linear, self.nonlinear, self.cones = objective, linear, nonlinear, cones
         self.nominal, self._x, self._pulled, self._region = nominal, x, pulled, region
@@ -101,7 +111,7 @@ class LiftedProgram:
     # ------------------------------------------------------------------ points
 
     def start(self, x: Array) -> Array:
-        """w at a point x; a point outside a cone enters with lifted eigenvalues."""
+        """W at a point x; a point outside a cone enters with lifted eigenvalues."""
         y = np.linalg.solve(self._basis, x - self._origin)
         parts = [y]
         for cone in self.cones:
@@ -123,7 +133,7 @@ class LiftedProgram:
         return float(np.abs(self._basis.T @ self.objective.gradient(self.nominal)).max())
 
     def row_multipliers(self, point: Point, scale: float) -> tuple[Array, Array]:
-        """Multipliers of the linear and nonlinear rows in x and in units of the plain objective; > 0 at an upper bound."""
+        """Multipliers of the linear and nonlinear rows, in units of the plain objective; > 0 at an upper bound."""
         raw = point.multipliers[: len(self.linear.rows) + self.nonlinear.size].copy()
         extra = point.multipliers[self._extra_rows]
         for position, total in zip(self._soft, extra, strict=True):
@@ -159,12 +169,19 @@ class LiftedProgram:
             pulled[10 * k : 10 * k + 10] = 1.0
         centre = np.zeros(size + factors)
         for k in free:
-            centre[10 * k : 10 * k + 10] = np.linalg.solve(self._basis, self.nominal - self._origin)[10 * k : 10 * k + 10]
+            centre[10 * k : 10 * k + 10] = np.linalg.solve(self._basis, self.nominal - self._origin)[
+                10 * k : 10 * k + 10
+            ]
         away = ca.DM(pulled) * (ca.vertcat(y, t) - ca.DM(centre))
         weights = ca.DM(self.weights)
         f = scale * (ca.sumsqr(residual) + ca.dot(weights, s)) + pull * ca.sumsqr(away)
-        gradient = ca.densify(ca.vertcat(
-            2 * scale * (residual_map.T @ residual) + 2 * pull * away[:size], 2 * pull * away[size:], scale * weights))
+        gradient = ca.densify(
+            ca.vertcat(
+                2 * scale * (residual_map.T @ residual) + 2 * pull * away[:size],
+                2 * pull * away[size:],
+                scale * weights,
+            )
+        )
 
         # rows: linear, nonlinear, second sides of soft rows, region of the pulled cones, factorisations
         rows = self.linear.matrix @ self._basis / self.linear_scale[:, None]
@@ -186,7 +203,9 @@ class LiftedProgram:
         cone_y, cone_t, products, product_slopes = self._cone_parts(t)
         region = self._region_rows(size, factors)
         g = ca.vertcat(
-            both - pick @ s, both[soft] + pick[soft, :] @ s if soft else ca.MX(0, 1), region[:, size:] @ (t * t),
+            both - pick @ s,
+            both[soft] + pick[soft, :] @ s if soft else ca.MX(0, 1),
+            region[:, size:] @ (t * t),
             cone_y @ y - products,
         )
         zero = ca.DM
@@ -213,8 +232,9 @@ class LiftedProgram:
         functions = {
             "grad_f": ca.Function("grad_f", [w, p], [f, gradient], ["x", "p"], ["f", "grad_f_x"]),
             "jac_g": ca.Function("jac_g", [w, p], [g, jac], ["x", "p"], ["g", "jac_g_x"]),
-            "hess_lag": ca.Function("hess_lag", [w, p, lam_f, lam_g], [hessian], ["x", "p", "lam_f", "lam_g"],
-                                    ["triu_hess_gamma_x_x"]),
+            "hess_lag": ca.Function(
+                "hess_lag", [w, p, lam_f, lam_g], [hessian], ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
+            ),
         }
         return {"x": w, "p": p, "f": f, "g": g}, functions, self._bounds(region.shape[0])
 
@@ -232,7 +252,8 @@ class LiftedProgram:
         lower[soft] = -np.inf
         equal = np.zeros(10 * len(self.cones))
         return {
-            "lbx": lower_w, "ubx": np.full(len(lower_w), np.inf),
+            "lbx": lower_w,
+            "ubx": np.full(len(lower_w), np.inf),
             "lbg": np.concatenate([lower, second, np.full(region, -np.inf), equal]),
             "ubg": np.concatenate([upper, np.full(len(soft), np.inf), np.ones(region), equal]),
         }
@@ -259,8 +280,12 @@ class LiftedProgram:
             slopes.append(slope(part))
             curves.append(-curve(lam[10 * k : 10 * k + 10]))
         hessian = ca.diagcat(*curves) if curves else ca.MX(0, 0)
-        return (ca.sparsify(select), ca.Function("factor_hessian", [lam], [hessian]),
-                ca.vertcat(*products) if products else ca.MX(0, 1), ca.diagcat(*slopes) if slopes else ca.MX(0, 0))
+        return (
+            ca.sparsify(select),
+            ca.Function("factor_hessian", [lam], [hessian]),
+            ca.vertcat(*products) if products else ca.MX(0, 1),
+            ca.diagcat(*slopes) if slopes else ca.MX(0, 0),
+        )
 
     # ------------------------------------------------------------------ solve
 
@@ -274,17 +299,19 @@ class LiftedProgram:
     def solve(self, solver: ca.Function, point: Array | Point, scale: float, pull: float) -> Outcome:
         """Run IPOPT from w, or warm from a primal-dual point."""
         bounds = self._program[2]
-        warm = {}
-        w = point
+        warm: dict[str, Array] = {}
         if isinstance(point, Point):
-            w = point.w
-            warm = {"lam_g0": point.multipliers, "lam_x0": point.bound_multipliers}
+            w, warm = point.w, {"lam_g0": point.multipliers, "lam_x0": point.bound_multipliers}
+        else:
+            w = point
         result = solver(x0=w, p=ca.DM([scale, pull]), **bounds, **warm)
         stats = solver.stats()
         history = stats.get("iterations", {}).get("mu", [])
         return Outcome(
             Point(*(np.array(result[name]).reshape(-1) for name in ("x", "lam_g", "lam_x"))),
-            str(stats["return_status"]), bool(stats["success"]), int(stats["iter_count"]),
+            str(stats["return_status"]),
+            bool(stats["success"]),
+            int(stats["iter_count"]),
             float(history[-1]) if len(history) else 0.1,
         )
 
@@ -316,7 +343,7 @@ def _quadratic_functions(kind: str) -> tuple[ca.Function, ca.Function, ca.Functi
 
 def _slices(sizes: list[int], start: int) -> list[slice]:
     ends = np.cumsum([start, *sizes])
-    return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
 
 def _sparse(matrix: Array) -> ca.DM:

@@ -39,7 +39,8 @@ class LeastSquares:
             object.__setattr__(self, name, array)
         if self.matrix.ndim != 2 or self.target.shape != self.matrix.shape[:1]:
             raise DatasetError(
-                f"objective: expected a matrix (p, N) and a target (p,), got {self.matrix.shape} and {self.target.shape}"
+                f"objective: expected a matrix (p, N) and a target (p,), got {self.matrix.shape} and "
+                f"{self.target.shape}"
             )
 
     @classmethod
@@ -50,7 +51,7 @@ class LeastSquares:
         if raw.matrix.shape[0] <= raw.matrix.shape[1]:
             return raw
         size = raw.matrix.shape[1]
-        factor = np.linalg.qr(np.column_stack([raw.matrix, raw.target]), mode="r")
+        factor: NDArray[np.float64] = np.asarray(np.linalg.qr(np.column_stack([raw.matrix, raw.target]), mode="r"))
         constant = float(factor[size, size] ** 2) if factor.shape[0] > size else 0.0
         return cls(factor[:size, :size], factor[:size, size], constant)
 

@@ -87,8 +87,8 @@ class Problem:
             unknown = ca.Function("free", [x], [constraint.expression], {"allow_free": True}).free_sx()
             if unknown:
                 raise ProblemError(
-                    f"constraint '{constraint.label}' contains the symbol {unknown[0]}, which is no variable of problem "
-                    f"'{self.name}'; use the quantities of its own link_variables"
+                    f"constraint '{constraint.label}' contains the symbol {unknown[0]}, which is no variable of "
+                    f"problem '{self.name}'; use the quantities of its own link_variables"
                 )
             idle = [i for i in range(constraint.size) if not ca.depends_on(constraint.expression[i], x)]
             if idle:
@@ -107,9 +107,16 @@ class Problem:
         expressions = ca.Function("expressions", [self.variables.x], [c.expression for c in self.constraints])
         plain = [{**c.__dict__, "expression": None} for c in self.constraints]
         return {
-            "name": self.name, "robot": self.variables.robot, "extras": dict(self.variables.extras),
-            "objective": self.objective, "constraints": plain, "expressions": expressions.serialize(),
-            "cones": self.cones, "consistency": self.consistency, "margin": self.margin, "notes": dict(self.notes),
+            "name": self.name,
+            "robot": self.variables.robot,
+            "extras": dict(self.variables.extras),
+            "objective": self.objective,
+            "constraints": plain,
+            "expressions": expressions.serialize(),
+            "cones": self.cones,
+            "consistency": self.consistency,
+            "margin": self.margin,
+            "notes": dict(self.notes),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -15,8 +15,8 @@ Array = NDArray[np.float64]
 def violations(problem: Problem, x: Array) -> dict[str, float]:
     """Largest violation of each constraint and cone at x, by label; 0 where it holds, infinite where it is NaN.
 
-    Mass [kg], centre of mass [m], inertia [kg.m^2] and cones (smallest eigenvalue against the margin) are evaluated with numpy.
-    A user's expression is evaluated through its own CasADi function, in its own units.
+    Mass [kg], centre of mass [m], inertia [kg.m^2] and cones (smallest eigenvalue against the margin) are evaluated
+    with numpy. A user's expression is evaluated through its own CasADi function, in its own units.
     """
     result = {}
     users = problem.values(x)
@@ -31,8 +31,8 @@ def violations(problem: Problem, x: Array) -> dict[str, float]:
             result[cone.label] = max(0.0, cone.margin - smallest)
     standard = 10 * len(problem.variables)
     for k, (name, (low, high)) in enumerate(problem.variables.extras.items()):
-        value = float(x[standard + k])
-        result[name] = max(0.0, low - value, value - high) if np.isfinite(value) else np.inf
+        extra = float(x[standard + k])
+        result[name] = max(0.0, low - extra, extra - high) if np.isfinite(extra) else np.inf
     return result
 
 

@@ -1,7 +1,7 @@
 """How large a feasible body can be: bounds on tr J(x) and on each parameter, from the problem's own hard bounds.
 
-The certificate multiplies what its multipliers leave over by these. Where the bounds do not limit a link, an explicit search
-region takes their place, and the certificate says so.
+The certificate multiplies what its multipliers leave over by these. Where the bounds do not limit a link, an explicit
+search region takes their place, and the certificate says so.
 """
 
 from __future__ import annotations

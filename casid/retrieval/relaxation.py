@@ -4,7 +4,8 @@ With ``a <= c <= b`` the box of the centre of mass, ``l = m c`` and m > 0::
 
     2 t l - m t^2 <= l^2/m <= (a + b) l - a b m       (tangent at any t; secant)
 
-so a bound on ``Ixx = Lxx - (ly^2 + lz^2)/m`` from above relaxes through the secants, one from below through the tangents at the present c.
+so a bound on ``Ixx = Lxx - (ly^2 + lz^2)/m`` from above relaxes through the secants, one from below through the
+tangents at the present c.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Solver forms of the constraints: scalar rows, linear ones as numbers, the others as well-behaved expressions.
 
-A bound on a physical quantity has equivalent forms that a solver likes better: ``l - m lower >= 0`` (linear) for a centre of mass,
-``m (Lxx - upper) <= ly^2 + lz^2`` (no division) for an inertia about it.
+A bound on a physical quantity has equivalent forms that a solver likes better: ``l - m lower >= 0`` (linear) for a
+centre of mass, ``m (Lxx - upper) <= ly^2 + lz^2`` (no division) for an inertia about it.
 """
 
 from __future__ import annotations
@@ -116,14 +116,20 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
             linear.append((np.eye(size)[standard + k], low, high, Row(-1, k, None, text)))
     return _stack_linear(linear, size), NonlinearRows(
         ca.vertcat(*[c[0] for c in curved]) if curved else ca.SX(0, 1),
-        np.array([c[1] for c in curved]), np.array([c[2] for c in curved]), tuple(c[3] for c in curved),
+        np.array([c[1] for c in curved]),
+        np.array([c[2] for c in curved]),
+        tuple(c[3] for c in curved),
     )
 
 
 def _stack_linear(entries: list[tuple[Array, float, float, Row]], size: int) -> LinearRows:
     matrix = np.array([e[0] for e in entries]).reshape(len(entries), size)
-    return LinearRows(matrix, np.array([e[1] for e in entries], dtype=float),
-                      np.array([e[2] for e in entries], dtype=float), tuple(e[3] for e in entries))
+    return LinearRows(
+        matrix,
+        np.array([e[1] for e in entries], dtype=float),
+        np.array([e[2] for e in entries], dtype=float),
+        tuple(e[3] for e in entries),
+    )
 
 
 def _com_rows(constraint: Constraint, index: int, size: int) -> list[tuple[Array, float, float, Row]]:
@@ -135,15 +141,17 @@ def _com_rows(constraint: Constraint, index: int, size: int) -> list[tuple[Array
             if np.isfinite(bound):
                 form = np.zeros(size)
                 form[start + 6 + axis], form[start + 9] = sign, -sign * bound
-                rows.append((form, 0.0, np.inf, Row(index, axis, constraint.weight, bound_text(constraint, axis, side))))
+                rows.append(
+                    (form, 0.0, np.inf, Row(index, axis, constraint.weight, bound_text(constraint, axis, side)))
+                )
     return rows
 
 
 def _inertia_rows(problem: Problem, constraint: Constraint, index: int) -> list[tuple[ca.SX, float, float, Row]]:
-    """``m L - (steiner) - m bound`` with the sign of the bound's side; bounds that full consistency implies are skipped.
+    """``m (L - bound) - steiner``, >= 0 or <= 0; bounds that full consistency implies are skipped.
 
-    With J > 0 the diagonal of I is positive and ``|Ixy| <= Izz / 2``, so that non-positive lower bounds of the diagonal, and
-    bounds of ``Ixy`` beyond half the upper bound of ``Izz``, say nothing new.
+    With J > 0 the diagonal of I is positive and ``|Ixy| <= Izz / 2``, so that non-positive lower bounds of the
+    diagonal, and bounds of ``Ixy`` beyond half the upper bound of ``Izz``, say nothing new.
     """
     link = problem.variables.links[constraint.links[0]]
     full = problem.cones[link.index].kind == "full" and constraint.weight is None
@@ -157,11 +165,16 @@ def _inertia_rows(problem: Problem, constraint: Constraint, index: int) -> list[
             steiner = -moment[i] * moment[j]
         reach = np.inf if i == j else constraint.upper[diagonal[3 - i - j]] / 2
         for bound, side in ((constraint.lower[entry], "lower"), (constraint.upper[entry], "upper")):
-            implied = (bound <= 0 if side == "lower" else False) if i == j else abs(bound) >= reach and (
-                bound <= 0 if side == "lower" else bound >= 0)
+            implied = (
+                (bound <= 0 if side == "lower" else False)
+                if i == j
+                else abs(bound) >= reach and (bound <= 0 if side == "lower" else bound >= 0)
+            )
             if not np.isfinite(bound) or (full and implied):
                 continue
             expression = mass * (inertia[i, j] - bound) - steiner
             low, high = (0.0, np.inf) if side == "lower" else (-np.inf, 0.0)
-            rows.append((expression, low, high, Row(index, entry, constraint.weight, bound_text(constraint, entry, side))))
+            rows.append(
+                (expression, low, high, Row(index, entry, constraint.weight, bound_text(constraint, entry, side)))
+            )
     return rows

@@ -1,9 +1,9 @@
 """Solve a problem: two calls of IPOPT on the lifted program, a re-check and a certificate.
 
 The first call finds the optimum's neighbourhood: the objective is scaled to a gradient of moderate size at the nominal
-body. The second starts warm from there, scaled to an objective of 1, and follows the central path to the barrier parameter
-``mu = target gap / number of barrier terms``, stopping there and not at zero: on a convex problem that point is unique and its dual is strictly feasible,
-so the answer is reproducible and its certificate tight.
+body. The second starts warm from there, scaled to an objective of 1, and follows the central path to the barrier
+parameter ``mu = target gap / number of barrier terms``, stopping there and not at zero: on a convex problem that
+point is unique and its dual is strictly feasible, so the answer is reproducible and its certificate tight.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SolveOptions:
     target_gap: float = 3e-8
     restarts: int = 4
     max_iterations: int = 300
-    gradient: float = 100.0
+    gradient: float = 1.0
     times: float = 1e6
     pull: bool = True
     ipopt: Mapping[str, Any] | None = None
@@ -115,21 +115,34 @@ class Prepared:
         self.linear, self.nonlinear = split_rows(problem)
         self.cones = tuple(
             Cone.around(cone, self.nominal[10 * cone.link : 10 * cone.link + 10])
-            for cone in problem.cones if cone.kind != "none"
+            for cone in problem.cones
+            if cone.kind != "none"
         )
         self.pulled = tuple(
-            cone.link for cone, region in zip(problem.cones, link_regions(problem), strict=True)
+            cone.link
+            for cone, region in zip(problem.cones, link_regions(problem), strict=True)
             if not np.isfinite(region.trace if cone.kind != "none" else region.box).all()
         )
         self.program = LiftedProgram(
-            problem.variables.x, problem.objective, self.linear, self.nonlinear, self.cones, self.nominal, self.pulled,
+            problem.variables.x,
+            problem.objective,
+            self.linear,
+            self.nonlinear,
+            self.cones,
+            self.nominal,
+            self.pulled,
             4 * options.times,
         )
         rows = [*self.linear.rows, *self.nonlinear.rows]
         self._terms = 2 * len(self.cones) + 2 * len(rows) + 1
-        self._first = self.program.solver({
-            "tol": 1e-7, "mu_target": 1e-8, "max_iter": options.max_iterations, **(options.ipopt or {}),
-        })
+        self._first = self.program.solver(
+            {
+                "tol": 1e-7,
+                "mu_target": 1e-8,
+                "max_iter": options.max_iterations,
+                **(options.ipopt or {}),
+            }
+        )
         self._unpulled: dict[float, Certificate] = {}
         self.build_time = perf_counter() - began
 
@@ -158,8 +171,9 @@ class Prepared:
             raise self.infeasible(best)
         if throw and best.status == "failed":
             raise SolveError(
-                f"problem '{self.problem.name}': IPOPT found no feasible point from {best.restarts + 1} starts (last status "
-                f"{best.solver_status}, largest violation {best.max_violation:.3g}); give a start, or soften a constraint",
+                f"problem '{self.problem.name}': IPOPT found no feasible point from {best.restarts + 1} starts "
+                f"(last status {best.solver_status}, largest violation {best.max_violation:.3g}); give a start, or "
+                "soften a constraint",
                 best,
             )
         return best
@@ -202,15 +216,28 @@ class Prepared:
         fine = 1.0 / max(self.program.objective_value(first.point.w), objective_size(self.problem.objective))
         ratio = fine / coarse
         target = self.options.target_gap / self._terms
-        warm = replace(first.point, multipliers=first.point.multipliers * ratio,
-                       bound_multipliers=first.point.bound_multipliers * ratio)
-        polish = self.program.solver({
-            "tol": 1e-12, "acceptable_tol": 1e-9, "acceptable_iter": 4, "mu_target": target,
-            "mu_init": max(first.mu * ratio, 10 * target), "dual_inf_tol": 1e-4, "compl_inf_tol": 1e-4,
-            "max_iter": self.options.max_iterations, "warm_start_init_point": "yes",
-            **{f"warm_start_{name}": 1e-16 for name in (
-                "bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")},
-        })
+        warm = replace(
+            first.point,
+            multipliers=first.point.multipliers * ratio,
+            bound_multipliers=first.point.bound_multipliers * ratio,
+        )
+        polish = self.program.solver(
+            {
+                "tol": 1e-12,
+                "acceptable_tol": 1e-9,
+                "acceptable_iter": 4,
+                "mu_target": target,
+                "mu_init": max(first.mu * ratio, 10 * target),
+                "dual_inf_tol": 1e-4,
+                "compl_inf_tol": 1e-4,
+                "max_iter": self.options.max_iterations,
+                "warm_start_init_point": "yes",
+                **{
+                    f"warm_start_{name}": 1e-16
+                    for name in ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
+                },
+            }
+        )
         second = self.program.solve(polish, warm, fine, target / 2 if self.options.pull else 0.0)
         total = first.iterations + second.iterations
         if not second.success or not np.isfinite(second.point.w).all():
@@ -228,7 +255,7 @@ class Prepared:
         objective = self.problem.objective(x)
         penalty = self._penalty(x)
         linear, curved = self.program.row_multipliers(outcome.point, scale)
-        certificate = Certificate(-np.inf, np.inf, {}) if broken else self._certify(x, linear, curved)
+        certificate = Certificate(-np.inf, np.inf, {}) if broken else self._certify(x, objective + penalty, linear, curved)
         gap = relative_gap(objective + penalty, certificate.lower_bound, self.problem.objective)
         feasible = worst <= self.options.feasibility and not broken
         if feasible and self.nonlinear.size and gap > self.options.certified_gap and outcome.success:
@@ -239,9 +266,25 @@ class Prepared:
         certified = feasible and gap <= self.options.certified_gap
         usable = feasible and (outcome.success or certified)
         return Solution(
-            self.problem, "optimal" if certified else "feasible" if usable else "failed", objective, penalty,
-            certificate.lower_bound, gap, certified, x, amounts, worst, self._by_label(linear, curved), iterations, attempt,
-            self.build_time, seconds, 1, seed, outcome.status, certificate.search_region,
+            self.problem,
+            "optimal" if certified else "feasible" if usable else "failed",
+            objective,
+            penalty,
+            certificate.lower_bound,
+            gap,
+            certified,
+            x,
+            amounts,
+            worst,
+            self._by_label(linear, curved),
+            iterations,
+            attempt,
+            self.build_time,
+            seconds,
+            1,
+            seed,
+            outcome.status,
+            certificate.search_region,
         )
 
     def _penalty(self, x: Array) -> float:
@@ -252,17 +295,20 @@ class Prepared:
             (self.nonlinear, self.nonlinear.values(self.problem.variables.x, x)),
         ):
             excess = np.maximum(np.maximum(rows.lower - value, value - rows.upper), 0.0)
-            total += sum(row.weight * float(e) for row, e in zip(rows.rows, excess, strict=True) if row.weight is not None)
+            total += sum(
+                row.weight * float(e) for row, e in zip(rows.rows, excess, strict=True) if row.weight is not None
+            )
         return total
 
-    def _certify(self, x: Array, linear: Array, curved: Array) -> Certificate:
-        own = lower_bound(
-            self.problem, x, self.linear, linear, self.nonlinear, curved, self.nominal, max(self.options.times, self._size(x))
-        )
-        if not (self.pulled and self.options.pull):
+    def _certify(self, x: Array, total: float, linear: Array, curved: Array) -> Certificate:
+        times = self.options.times
+        if self.pulled and self.options.pull:
+            times = max(1e3, float(10.0 ** np.ceil(np.log10(100 * self._size(x)))))
+        own = lower_bound(self.problem, x, self.linear, linear, self.nonlinear, curved, self.nominal, times)
+        gap = relative_gap(total, own.lower_bound, self.problem.objective)
+        if gap <= self.options.certified_gap or not (self.pulled and self.options.pull):
             return own
-        # The pull spoils the multipliers of unbounded links: take those of the problem without it, in a smaller search region.
-        times = max(1e3, float(10.0 ** np.ceil(np.log10(100 * self._size(x)))))
+        # The pull can spoil the multipliers of unbounded links: take those of the problem without it.
         if times not in self._unpulled:
             options = replace(self.options, times=times, pull=False, restarts=0)
             found = Prepared(self.problem, self.nominal, options).solve(throw=False)

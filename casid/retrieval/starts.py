@@ -17,9 +17,9 @@ SMALLEST_EDGE, HALF_EDGE = 0.02, 0.15
 def nominal_parameters(problem: Problem) -> Array:
     """A plausible body for every link, fully consistent: start of the solver and scale of its variables.
 
-    A link with bounds on its centre of mass is taken for a uniform box of that size, with its share of the mass. Without
-    them, the robot description's inertial values are used where they are those of a real body; else a box of 0.3 m.
-    Extras start at 0, or at the bound next to it.
+    A link with bounds on its centre of mass is taken for a uniform box of that size, with its share of the mass.
+    Without them, the robot description's inertial values are used where they are those of a real body; else a box of
+    0.3 m. Extras start at 0, or at the bound next to it.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def nominal_parameters(problem: Problem) -> Array:
 
 
 def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
-    """A random point: masses, centres of mass and principal second moments uniform within their bounds, made consistent.
+    """A random consistent point: masses, centres of mass and second moments uniform within their bounds.
 
     Quantities without bounds are drawn around the nominal body, over a factor of ten each way.
     """
@@ -63,9 +63,7 @@ def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
         axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
         sigma = axes @ np.diag(second) @ axes.T
         parts.append(to_standard(max(mass, 1e-3 * mass0), com, np.trace(sigma) * np.eye(3) - sigma))
-    extras = [
-        rng.uniform(*_finite_range(low, high)) for low, high in problem.variables.extras.values()
-    ]
+    extras = [rng.uniform(*_finite_range(low, high)) for low, high in problem.variables.extras.values()]
     return np.concatenate([*parts, extras])
 
 
@@ -77,7 +75,7 @@ def _finite_range(low: float, high: float) -> tuple[float, float]:
 
 
 def _box(com: Array) -> tuple[Array, Array]:
-    bounded = np.isfinite(com).all(axis=1)
+    bounded = np.asarray(np.isfinite(com).all(axis=1))
     centre = np.where(bounded, np.where(bounded[:, None], com, 0.0).mean(axis=1), 0.0)
     edges = np.where(bounded, com[:, 1] - com[:, 0], 2 * HALF_EDGE) if bounded.any() else np.full(3, 2 * HALF_EDGE)
     edges = np.where(np.isfinite(edges), edges, 2 * HALF_EDGE)

@@ -60,7 +60,10 @@ class LinkView:
 
     @property
     def inertia_com(self) -> ca.SX:
-        """Inertia ``I = L - (l'l 1 - l l')/m`` about the centre of mass, shape (3, 3) [kg.m^2] (Gaz et al. 2019, eq. 26)."""
+        """Inertia ``I = L - (l'l 1 - l l')/m`` about the centre of mass, shape (3, 3) [kg.m^2].
+
+        Gaz et al. 2019, eq. 26.
+        """
         moment = self.first_moment
         return self.inertia - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T) / self.mass
 
@@ -133,8 +136,8 @@ def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | Non
     robot
         Its moving links, in the order of its joints, contribute ten standard parameters each.
     extras
-        Further scalar unknowns with bounds, e.g. ``{"fv1": (0, inf), "fc1": (0, inf), "fo1": (-inf, inf)}``; they follow
-        the standard parameters.
+        Further scalar unknowns with bounds, e.g. ``{"fv1": (0, inf), "fc1": (0, inf), "fo1": (-inf, inf)}``; they
+        follow the standard parameters.
 
     Raises
     ------
@@ -149,7 +152,5 @@ def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | Non
         if np.isnan(lower) or np.isnan(upper) or lower > upper:
             raise ProblemError(f"extra unknown '{name}': bounds [{lower}, {upper}] cross or are NaN")
     x = ca.vertcat(*[ca.SX.sym(name) for name in (*names, *extras)])
-    links = tuple(
-        LinkView(link.name, k, x[10 * k : 10 * k + 10], link.bounds) for k, link in enumerate(robot.links)
-    )
+    links = tuple(LinkView(link.name, k, x[10 * k : 10 * k + 10], link.bounds) for k, link in enumerate(robot.links))
     return LinkVariables(robot, x, links, extras)
