@@ -196,6 +196,7 @@ def formulations(problem: Problem, iterations: int) -> dict[str, Callable[[], So
         "lifted, diag T >= 0, preconditioned, two calls (casid)": lambda: lifted(problem, base),
         "  derivatives by AD": lambda: lifted(problem, base, program=DifferentiatedHessian),
         "  not preconditioned": lambda: lifted(problem, base, nominal=unit),
+        "  gradient scaled to 1": lambda: lifted(problem, options(gradient=1.0)),
         "  gradient scaled to 100": lambda: lifted(problem, options(gradient=100.0)),
         "  gradient scaled to 1e4": lambda: lifted(problem, options(gradient=1e4)),
         "  mu starts at 1": lambda: lifted(problem, options(ipopt={"mu_init": 1.0})),

@@ -32,6 +32,8 @@ from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.rows import LinearRows, NonlinearRows
 
 Array = NDArray[np.float64]
+#: IPOPT calls it a failure that no digit is left to gain; what it reached is judged by re-check and certificate.
+_AT_ROUNDING = ("Search_Direction_Becomes_Too_Small",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +312,7 @@ class LiftedProgram:
         return Outcome(
             Point(*(np.array(result[name]).reshape(-1) for name in ("x", "lam_g", "lam_x"))),
             str(stats["return_status"]),
-            bool(stats["success"]),
+            bool(stats["success"]) or stats["return_status"] in _AT_ROUNDING,
             int(stats["iter_count"]),
             float(history[-1]) if len(history) else 0.1,
         )

@@ -14,6 +14,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -30,6 +31,9 @@ from casid.retrieval.solution import Solution
 from casid.retrieval.starts import nominal_parameters, random_parameters
 
 Array = NDArray[np.float64]
+#: Calls of IPOPT after the first, at most; another is not needed where the optimum is this share of the value that
+#: scaled it.
+_POLISHES, _ACCURATE = 3, 0.5
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class SolveOptions:
     target_gap: float = 3e-8
     restarts: int = 4
     max_iterations: int = 300
-    gradient: float = 1.0
+    gradient: float = 10.0
     times: float = 1e6
     pull: bool = True
     ipopt: Mapping[str, Any] | None = None
@@ -143,6 +147,7 @@ class Prepared:
                 **(options.ipopt or {}),
             }
         )
+        self._polishers: dict[int, ca.Function] = {}
         self._unpulled: dict[float, Certificate] = {}
         self.build_time = perf_counter() - began
 
@@ -206,43 +211,62 @@ class Prepared:
         return x
 
     def _minimise(self, x0: Array) -> tuple[Outcome, float]:
-        """Both calls of IPOPT; the outcome's multipliers belong to the scale returned with it."""
+        """Both calls of IPOPT; the outcome's multipliers belong to the scale returned with it.
+
+        The second is repeated, rescaled, where it found an optimum far below the value it was scaled by.
+        """
         pull = 1e-9 if self.options.pull else 0.0
         gradient = self.program.gradient_size()
         coarse = self.options.gradient / gradient if gradient > 0 else 1.0
         first = self.program.solve(self._first, self.program.start(x0), coarse, pull)
-        if not first.success or not np.isfinite(first.point.w).all():
-            return first, coarse
-        fine = 1.0 / max(self.program.objective_value(first.point.w), objective_size(self.problem.objective))
-        ratio = fine / coarse
-        target = self.options.target_gap / self._terms
-        warm = replace(
-            first.point,
-            multipliers=first.point.multipliers * ratio,
-            bound_multipliers=first.point.bound_multipliers * ratio,
-        )
-        polish = self.program.solver(
-            {
-                "tol": 1e-12,
-                "acceptable_tol": 1e-9,
-                "acceptable_iter": 4,
-                "mu_target": target,
-                "mu_init": max(first.mu * ratio, 10 * target),
-                "dual_inf_tol": 1e-4,
-                "compl_inf_tol": 1e-4,
-                "max_iter": self.options.max_iterations,
-                "warm_start_init_point": "yes",
-                **{
-                    f"warm_start_{name}": 1e-16
-                    for name in ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
-                },
-            }
-        )
-        second = self.program.solve(polish, warm, fine, target / 2 if self.options.pull else 0.0)
-        total = first.iterations + second.iterations
-        if not second.success or not np.isfinite(second.point.w).all():
-            return replace(first, iterations=total, status=f"{first.status}, then {second.status}"), coarse
-        return replace(second, iterations=total, status=f"{first.status}, {second.status}"), fine
+        best, scale = first, coarse
+        statuses, iterations = first.status, first.iterations
+        for _ in range(_POLISHES):
+            if not best.success or not np.isfinite(best.point.w).all():
+                break
+            value = max(self.program.objective_value(best.point.w), objective_size(self.problem.objective))
+            if scale * value >= _ACCURATE and best is not first:
+                break
+            ratio = 1.0 / (value * scale)
+            warm = replace(
+                best.point,
+                multipliers=best.point.multipliers * ratio,
+                bound_multipliers=best.point.bound_multipliers * ratio,
+            )
+            target = self.options.target_gap / self._terms
+            solver = self._polish(max(best.mu * ratio, 10 * target), target)
+            found = self.program.solve(solver, warm, 1.0 / value, target / 2 * self.options.pull)
+            iterations += found.iterations
+            statuses += f", {found.status}"
+            if not found.success or not np.isfinite(found.point.w).all():  # try again from the point alone
+                found = self.program.solve(self._first, best.point.w, 1.0 / value, target / 2 * self.options.pull)
+                iterations += found.iterations
+                statuses += f", {found.status}"
+                if not found.success or not np.isfinite(found.point.w).all():
+                    break
+            best, scale = found, 1.0 / value
+        return replace(best, iterations=iterations, status=statuses), scale
+
+    def _polish(self, mu: float, target: float) -> ca.Function:
+        """Solver that starts warm at a barrier parameter (rounded up to a power of 10) and stops at the target."""
+        exponent = int(np.ceil(np.log10(mu)))
+        if exponent not in self._polishers:
+            pushes = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
+            self._polishers[exponent] = self.program.solver(
+                {
+                    "tol": 1e-12,
+                    "acceptable_tol": 1e-9,
+                    "acceptable_iter": 4,
+                    "mu_target": target,
+                    "mu_init": 10.0**exponent,
+                    "dual_inf_tol": 1e-4,
+                    "compl_inf_tol": 1e-4,
+                    "max_iter": self.options.max_iterations,
+                    "warm_start_init_point": "yes",
+                    **{f"warm_start_{push}": 1e-16 for push in pushes},
+                }
+            )
+        return self._polishers[exponent]
 
     def _assess(
         self, outcome: Outcome, scale: float, seed: int | None, iterations: int, attempt: int, seconds: float
@@ -255,7 +279,9 @@ class Prepared:
         objective = self.problem.objective(x)
         penalty = self._penalty(x)
         linear, curved = self.program.row_multipliers(outcome.point, scale)
-        certificate = Certificate(-np.inf, np.inf, {}) if broken else self._certify(x, objective + penalty, linear, curved)
+        certificate = Certificate(-np.inf, np.inf, {})
+        if not broken:
+            certificate = self._certify(x, objective + penalty, linear, curved)
         gap = relative_gap(objective + penalty, certificate.lower_bound, self.problem.objective)
         feasible = worst <= self.options.feasibility and not broken
         if feasible and self.nonlinear.size and gap > self.options.certified_gap and outcome.success:
