@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
@@ -91,7 +91,7 @@ class Solution:
     seed: int | None
     solver_status: str
     search_region: Mapping[str, float] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=lambda: _versions())
+    versions: Mapping[str, str] = field(default_factory=lambda: dict(_found_versions()))
 
     def __post_init__(self) -> None:
         parameters = np.array(self.standard_parameters, dtype=float)
@@ -125,7 +125,8 @@ class Solution:
         return {name: float(value) for name, value in zip(names, values, strict=True)}
 
 
-def _versions() -> dict[str, str]:
+@cache
+def _found_versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
     for package in ("casid", "casadi", "numpy"):
         try:
