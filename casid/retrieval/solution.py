@@ -19,6 +19,17 @@ Array = NDArray[np.float64]
 Status = Literal["optimal", "feasible", "infeasible", "failed"]
 
 
+@cache
+def _found_versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("casid", "casadi", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class LinkParameters:
     """A link's retrieved values in its link frame: mass [kg], centre of mass [m], inertia about it [kg.m^2]."""
@@ -123,14 +134,3 @@ class Solution:
         names = self.problem.variables.extras
         values = self.standard_parameters[10 * len(self.problem.variables) :]
         return {name: float(value) for name, value in zip(names, values, strict=True)}
-
-
-@cache
-def _found_versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("casid", "casadi", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
