@@ -48,12 +48,13 @@ def panda_objective() -> tuple[str, bool]:
 
 def hundred_starts() -> tuple[str, bool]:
     problem = casid.load_problem("panda_retrieval")
-    start = time.perf_counter()
+    wall, core = time.perf_counter(), time.process_time()
     study = casid.multistart(problem, starts=100, seed=0)
-    seconds = time.perf_counter() - start
+    wall, core = time.perf_counter() - wall, time.process_time() - core
     certified = sum(s.certified and s.gap <= 1e-6 for s in study.solutions)
     restarts = sum(s.restarts for s in study.solutions)
-    return f"{certified} of 100, {restarts} restarts, {seconds:.2f} s", certified == 100 and seconds <= 6.0
+    text = f"{certified} of 100, {restarts} restarts, {core:.2f} s of one core ({wall:.2f} s by the clock)"
+    return text, certified == 100 and core <= 6.0
 
 
 def single_solve_time() -> tuple[str, bool]:
