@@ -64,7 +64,7 @@ def links_table(links: Iterable[LinkParameters]) -> Table:
     for link in links:
         total += link.mass
         com = "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com)
-        moments = "  ".join(f"{value:.5f}" for value in link.principal_moments)
+        moments = "  ".join(f"{value:.2e}" for value in link.principal_moments)
         table.add_row(escape(link.name), f"{link.mass:.4f}", com, moments)
     table.add_section()
     table.add_row("total", f"{total:.4f}", "", "")
