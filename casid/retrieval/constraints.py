@@ -183,11 +183,13 @@ def inertia_bounds(link: LinkView, lower: ArrayLike | None = None, upper: ArrayL
     )
 
 
-def total_mass(links: LinkVariables | Iterable[LinkView], lower: float = 0.0, upper: float = np.inf) -> Constraint:
-    """``lower <= sum of the links' masses <= upper`` [kg] (Gaz et al. 2019, eq. 30)."""
+def total_mass(
+    links: LinkVariables | Iterable[LinkView], lower: float = 0.0, upper: float = np.inf, label: str = "total mass"
+) -> Constraint:
+    """``lower <= sum of the links' masses <= upper`` [kg] (Gaz et al. 2019, eq. 30); of all links or of some."""
     links = tuple(links)
     return Constraint(
-        "total mass",
+        label,
         ca.sum1(ca.vertcat(*[k.mass for k in links])),
         lower,
         upper,
