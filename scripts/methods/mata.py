@@ -21,6 +21,7 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import minimize
 
+from casid.inertia import to_standard
 from methods.regression import Answer, Kind, Regression, answer
 
 #: The i-th leading minor of a matrix of order one must be at least this to the power i.
@@ -94,6 +95,19 @@ class _Step:
             "hess_lag", [self.x, ca.MX.sym("p", 0, 1), weight, multipliers], [hessian],
             ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"],
         )
+
+
+def prior(data: Regression) -> np.ndarray:
+    """A feasible initial guess, as from drawings: uniform bodies that fill half of each link's box edges, shape (10 n,).
+
+    The mass is that of ordinary least squares where it is positive, else 1 kg.
+    """
+    masses = np.linalg.solve(data.R, data.r)[9::10]
+    bodies = []
+    for mass, box in zip(np.where(masses > 0, masses, 1.0), data.boxes, strict=True):
+        spread = np.diag((box[:, 1] - box[:, 0]) ** 2) / 4.0 / 12.0 * mass
+        bodies.append(to_standard(mass, box.mean(axis=1), np.trace(spread) * np.eye(3) - spread))
+    return np.concatenate(bodies)
 
 
 def mata_sqp(data: Regression, iterations: int = 100, seconds: float = 60.0) -> Answer:
