@@ -30,7 +30,7 @@ is then that of a convex relaxation, and the gap says how much is open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,7 @@ def lower_bound(
     nonlinear_multipliers: Array | None = None,
     nominal: Array | None = None,
     times: float = 1e3,
+    traces: Array | None = None,
 ) -> Certificate:
     """Evaluate the bound of the theorem above.
 
@@ -93,6 +94,9 @@ def lower_bound(
     nominal, times
         Search region of links that the problem does not bound: up to ``times`` the nominal body, shape (N,). Without
         a nominal body nothing is said about such links, and the bound may be trivial.
+    traces
+        Proven upper bounds of every link's ``tr J`` over all points at least as good as x, shape (n,), where the caller
+        knows any beyond those of the problem.
     """
     objective = problem.objective
     matrix, low, high, weights = linear.matrix, linear.lower, linear.upper, _weights(linear)
@@ -114,6 +118,8 @@ def lower_bound(
     for cone, region in zip(problem.cones, link_regions(problem), strict=True):
         link = slice(10 * cone.link, 10 * cone.link + 10)
         body = None if nominal is None else nominal[link]
+        if traces is not None:
+            region = replace(region, trace=min(region.trace, float(traces[cone.link])))
         gain, loss, used = _SHARE[cone.kind](left[link], cone, region, body, times)
         bound += gain - loss
         given += loss
