@@ -72,7 +72,8 @@ def solve_directly(problem: Problem, certified_gap: float, feasibility: float) -
     program = LiftedProgram(problem.variables.x, LeastSquares(R, r, objective.constant), none,
                             NonlinearRows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ()), cones, nominal, barrier=False)
     solver = program.solver({"tol": TOLERANCE, "dual_inf_tol": 1e-6, "constr_viol_tol": 1e-9,
-                             "max_iter": MAX_ITERATIONS, "warm_start_init_point": "yes"})
+                             "max_iter": MAX_ITERATIONS, "warm_start_init_point": "yes",
+                             "mumps_permuting_scaling": 0, "mumps_scaling": 0})  # the data have scaled everything
     built = perf_counter()
 
     basis, origin = program.coordinates
