@@ -2,14 +2,14 @@
 
 ``min ||R x - r||^2`` subject, for each link, to a positive mass and to positive leading principal minors of the 3x3 matrix
 ``m I`` (``semi``: inertia about the centre of mass) or ``m (tr(I)/2 1 - I)`` (``full``: the same with the triangle
-inequality), polynomials in the standard parameters (Sousa 2014, eq. 3.4-3.6). As published, two steps: first only masses
-and diagonals, from ordinary least squares; then all the minors, from the first step's answer.
+inequality), polynomials in the standard parameters (Sousa 2014, eq. 3.4-3.6). As published, the initial guess is a known set of parameters,
+and there are two steps: first only masses and diagonals; then all the minors, from the first step's answer.
 
 The criterion needs strict positivity: a matrix whose leading minors are merely >= 0 can be indefinite, and solvers find such
 points. The i-th minor of the matrix, scaled to order one, is therefore kept above ``STRICTNESS^i``. The polynomials describe
 a convex set in a nonconvex way, and their gradients vanish where a matrix loses rank twice: what a general solver makes of
 them is what this method is compared for. `mata_sqp` is SciPy's SLSQP (the thesis used an
-SQP solver with the gradients of both), `mata_ipopt` IPOPT with exact Hessians.
+SQP solver with the gradients of both); `mata_ipopt` gives the method its best chance: IPOPT with exact Hessians.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def mata_sqp(data: Regression, iterations: int = 100, seconds: float = 60.0) -> 
     """
     start = time.perf_counter()
     steps = [_Step(data, 0), _Step(data, 1)]
-    x = np.linalg.solve(data.R, data.r)
+    x = prior(data)
     built = time.perf_counter()
     total, message, solved = 0, "", False
     for step in steps:
@@ -144,29 +144,27 @@ def mata_sqp(data: Regression, iterations: int = 100, seconds: float = 60.0) -> 
 
 
 def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -> Answer:
-    """IPOPT with exact first and second derivatives; iteration and time limits as in `mata_sqp`."""
-    x = np.linalg.solve(data.R, data.r)
-    build = solve = 0.0
-    total, status, solved = 0, "", False
-    for index in (0, 1):
-        start = time.perf_counter()
-        step = _Step(data, index)
-        problem, hessian = step.nlp()
-        solver = ca.nlpsol("mata", "ipopt", problem, {
-            "hess_lag": hessian, "print_time": False, "error_on_fail": False,
-            "ipopt": {"print_level": 0, "sb": "yes", "max_iter": iterations, "tol": 1e-10, "max_wall_time": seconds,
-                      "honor_original_bounds": "yes"},
-        })
-        built = time.perf_counter()
-        result = solver(x0=x, lbg=0.0, ubg=np.inf)
-        done = time.perf_counter()
-        stats = solver.stats()
-        x = np.array(result["x"]).ravel()
-        status, solved = str(stats["return_status"]), bool(stats["success"])
-        total += int(stats["iter_count"])
-        build, solve = build + built - start, solve + done - built
-    return answer("Mata (IPOPT)", data, x, solved=solved, status=status, iterations=total, build_time=build,
-                  solve_time=solve)
+    """IPOPT with exact first and second derivatives on all the minors at once, from the feasible `prior`.
+
+    An interior-point method that starts inside can stay inside: the first step, which leads out, is skipped.
+    Limits as in `mata_sqp`.
+    """
+    start = time.perf_counter()
+    step = _Step(data, 1)
+    problem, hessian = step.nlp()
+    solver = ca.nlpsol("mata", "ipopt", problem, {
+        "hess_lag": hessian, "print_time": False, "error_on_fail": False,
+        "ipopt": {"print_level": 0, "sb": "yes", "max_iter": iterations, "tol": 1e-10, "max_wall_time": seconds,
+                  "bound_relax_factor": 0.0},
+    })
+    guess = prior(data)
+    built = time.perf_counter()
+    result = solver(x0=guess, lbg=0.0, ubg=np.inf)
+    done = time.perf_counter()
+    stats = solver.stats()
+    return answer("Mata (IPOPT)", data, np.array(result["x"]).ravel(), solved=bool(stats["success"]),
+                  status=str(stats["return_status"]), iterations=int(stats["iter_count"]), build_time=built - start,
+                  solve_time=done - built)
 
 
 class _OutOfTime(Exception):

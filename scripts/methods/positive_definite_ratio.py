@@ -11,6 +11,7 @@ import casid
 from casid.dynamics import BaseParameters, Model
 from measures import published
 from methods.regression import Array
+from methods.wam import WamData
 
 
 def random_poses(n: int, count: int, seed: int = 0) -> Array:
@@ -75,3 +76,13 @@ def _entry(text: str, constants: dict[str, float]) -> float:
         top, bottom = body.split("/")
         return sign * float(top) / constants[bottom]
     return sign * float(body)
+
+
+def pd_curves(data: WamData, weights: Array, poses: int, from_tables: bool = False) -> dict[str, Array]:
+    """Curves of Fig. 6.1: from the simulated data, or from the thesis's own published parameters."""
+    q = random_poses(7, poses)
+    if from_tables:
+        ends = [published_mass_matrices(column, q) for column in ("beta_WLS", "beta_star_WLS")]
+        return {"the thesis's published WAM parameters": ratios(ends[0], ends[1], weights)}
+    ends = [mass_matrices(data.model, from_base(data.base, beta), q) for beta in (data.estimate, data.feasible_estimate())]
+    return {"identified here from simulated WAM data": ratios(ends[0], ends[1], weights)}

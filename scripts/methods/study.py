@@ -59,11 +59,32 @@ def run_size(data: Regression, mata_seconds: float, slow: bool = True) -> Size:
                                                      model_reduction]
     if slow:
         methods += [lambda d: mata_sqp(d, seconds=mata_seconds), lambda d: mata_ipopt(d, seconds=mata_seconds)]
-    found = [method(data) for method in methods]
-    own, bound = casid_answer(data)
+    assert data.triangle.size  # the compression is shared by all and counts for none
+    found = [quickest(method, data) for method in methods]
+    bounds = []
+
+    def own(d: Regression) -> Answer:
+        result, bound = casid_answer(d)
+        bounds.append(bound)
+        return result
+
+    found.append(quickest(own, data))
     reference = lmi(data, REFERENCE_TOLERANCE)
-    return Size(data.links, {a.method: a for a in (*found, own)}, reference.excess, bound,
+    return Size(data.links, {a.method: a for a in found}, reference.excess, max(bounds),
                 data.constant + reference.excess)
+
+
+def quickest(method: Callable[[Regression], Answer], data: Regression, repeats: int = 3) -> Answer:
+    """The answer with the shortest solver time of a few runs: other work on the machine only ever adds to it.
+
+    Runs of more than a second are not repeated.
+    """
+    best = method(data)
+    for _ in range(repeats - 1):
+        if best.solve_time > 1.0:
+            break
+        best = min(best, method(data), key=lambda a: a.solve_time)
+    return best
 
 
 def run_sizes(
