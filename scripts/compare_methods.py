@@ -2,8 +2,8 @@
 
     python scripts/compare_methods.py --out build/methods
 
-Random data for 1 to 40 links (Fig. 6.2, 6.3), the Barrett WAM (Fig. 6.1, 6.4) and the test of Yoshida and Khalil; writes
-pictures and ``compare_methods.json``. ``--quick`` takes a few small sizes. Everything runs on one thread.
+Random data for 1 to 40 links (Fig. 6.2, 6.3), the Barrett WAM (Fig. 6.1, 6.4) and the test of Yoshida and Khalil;
+writes pictures and ``compare_methods.json``. ``--quick`` takes a few small sizes. Everything runs on one thread.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from casid.report.write import json_bytes, png_bytes, prepare_directory, write_files  # noqa: E402
-from measures.measure import NotMeasured  # noqa: E402
-from methods.figures import error_figure, pd_ratio_figure, reduction_figure, time_figure  # noqa: E402
-from methods.positive_definite_ratio import pd_curves  # noqa: E402
-from methods.reduction_study import reduction_path  # noqa: E402
-from methods.study import Size, as_records, run_sizes  # noqa: E402
-from methods.wam import simulate  # noqa: E402
-from methods.yoshida_khalil import three_link_verdicts  # noqa: E402
+from measures.measure import NotMeasured
+from methods.figures import error_figure, pd_ratio_figure, reduction_figure, time_figure
+from methods.positive_definite_ratio import pd_curves
+from methods.reduction_study import reduction_path
+from methods.study import Size, as_records, run_sizes
+from methods.wam import simulate
+from methods.yoshida_khalil import three_link_verdicts
+
+from casid.report.write import json_bytes, png_bytes, prepare_directory, write_files
 
 
 def main() -> int:
@@ -67,17 +68,25 @@ def main() -> int:
     verdicts = three_link_verdicts()
     for verdict in verdicts:
         console.print(verdict.text)
-    write_files(folder, {
-        "figure_6_1_positive_definite_ratio.png": png_bytes(pd_ratio_figure(weights, curves)),
-        "figure_6_2_regression_error.png": png_bytes(error_figure(sizes)),
-        "figure_6_3_solver_time.png": png_bytes(time_figure(sizes)),
-        "figure_6_4_model_reduction.png": png_bytes(reduction_figure(path)),
-        "compare_methods.json": json_bytes({
-            "kind": options.kind, "seed": options.seed, "sizes": as_records(sizes),
-            "positive_definite_ratio": {"lambda": weights, **curves, "missing": missing},
-            "model_reduction": vars(path), "yoshida_khalil": [v.text for v in verdicts],
-        }),
-    })
+    write_files(
+        folder,
+        {
+            "figure_6_1_positive_definite_ratio.png": png_bytes(pd_ratio_figure(weights, curves)),
+            "figure_6_2_regression_error.png": png_bytes(error_figure(sizes)),
+            "figure_6_3_solver_time.png": png_bytes(time_figure(sizes)),
+            "figure_6_4_model_reduction.png": png_bytes(reduction_figure(path)),
+            "compare_methods.json": json_bytes(
+                {
+                    "kind": options.kind,
+                    "seed": options.seed,
+                    "sizes": as_records(sizes),
+                    "positive_definite_ratio": {"lambda": weights, **curves, "missing": missing},
+                    "model_reduction": vars(path),
+                    "yoshida_khalil": [v.text for v in verdicts],
+                }
+            ),
+        },
+    )
     console.print(f"written to {folder}")
     return 0
 

@@ -1,12 +1,12 @@
-"""The fast way, where the optimum is a single point: least squares over consistent links, and data that determine every parameter.
+"""The fast way, where the optimum is a single point: data that determine every parameter of consistent links.
 
-Nothing has to be chosen among equals then, so no barrier is needed. A few cheap splitting steps (`splitting`) give a primal-dual point
-near the optimum; IPOPT, warm from there, solves the lifted program without bounds on the factors, that is by Newton's method on
-its optimality conditions, in a handful of iterations; the certificate proves the result. Where the way does not apply, or
-its answer is not certified, `solve` takes the general way.
+Nothing has to be chosen among equals then, so no barrier is needed. A few cheap splitting steps (`splitting`) give a
+primal-dual point near the optimum; IPOPT, warm from there, solves the lifted program without bounds on the factors,
+that is by Newton's method on its optimality conditions, in a handful of iterations; the certificate proves the
+result. Where the way does not apply, or its answer is not certified, `solve` takes the general way.
 
-Every coordinate is scaled by the data: link k's pseudo-inertia is ``J = S Jt S' + margin 1`` with ``S = a diag(s, s, s, 1)``, the length s and mass a^2
-such that second moments and mass count equally in the objective.
+Every coordinate is scaled by the data: link k's pseudo-inertia is ``J = S Jt S' + margin 1`` with ``S = a diag(s, s,
+s, 1)``, the length s and mass a^2 such that second moments and mass count equally in the objective.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from casid.retrieval.splitting import SVEC_WEIGHTS, from_svec, lower_factors, sp
 
 Array = NDArray[np.float64]
 
-#: Smallest ratio of the extreme pivots of the scaled Gram matrix at which the data count as determining every parameter.
+#: Smallest ratio of the extreme pivots of the scaled Gram matrix at which the data count as determining every
+#: parameter.
 DETERMINED = 1e-10
 #: Relative size of the optimality conditions' residual at which Newton's method ends.
 TOLERANCE = 1e-11
@@ -42,8 +43,12 @@ _TRACE = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])  # tr J of
 def applies(problem: Problem) -> bool:
     """Whether the problem is of the kind: full consistency of every link, no other constraint, no further unknown."""
     square = problem.objective.matrix.shape[0] >= problem.variables.size
-    return square and not problem.constraints and not problem.variables.extras and all(
-        cone.kind == "full" for cone in problem.cones)
+    return (
+        square
+        and not problem.constraints
+        and not problem.variables.extras
+        and all(cone.kind == "full" for cone in problem.cones)
+    )
 
 
 def solve_directly(problem: Problem, certified_gap: float, feasibility: float) -> Solution | None:
@@ -63,17 +68,32 @@ def solve_directly(problem: Problem, certified_gap: float, feasibility: float) -
     """
     began = perf_counter()
     objective = problem.objective
-    triangle = np.linalg.qr(np.column_stack([objective.matrix, objective.target]), mode="r")
+    triangle: Array = np.asarray(np.linalg.qr(np.column_stack([objective.matrix, objective.target]), mode="r"))
     size = problem.variables.size
     R, r = triangle[:size, :size], triangle[:size, size]
     nominal = balanced_bodies(R, [cone.margin for cone in problem.cones])
     cones = tuple(Cone.around(c, nominal[10 * c.link : 10 * c.link + 10]) for c in problem.cones)
     none = LinearRows(np.zeros((0, size)), np.zeros(0), np.zeros(0), ())
-    program = LiftedProgram(problem.variables.x, LeastSquares(R, r, objective.constant), none,
-                            NonlinearRows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ()), cones, nominal, barrier=False)
-    solver = program.solver({"tol": TOLERANCE, "dual_inf_tol": 1e-6, "constr_viol_tol": 1e-9,
-                             "max_iter": MAX_ITERATIONS, "warm_start_init_point": "yes",
-                             "mumps_permuting_scaling": 0, "mumps_scaling": 0})  # the data have scaled everything
+    program = LiftedProgram(
+        problem.variables.x,
+        LeastSquares(R, r, objective.constant),
+        none,
+        NonlinearRows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ()),
+        cones,
+        nominal,
+        barrier=False,
+    )
+    solver = program.solver(
+        {
+            "tol": TOLERANCE,
+            "dual_inf_tol": 1e-6,
+            "constr_viol_tol": 1e-9,
+            "max_iter": MAX_ITERATIONS,
+            "warm_start_init_point": "yes",
+            "mumps_permuting_scaling": 0,
+            "mumps_scaling": 0,
+        }
+    )  # the data have scaled everything
     built = perf_counter()
 
     basis, origin = program.coordinates
@@ -86,8 +106,11 @@ def solve_directly(problem: Problem, certified_gap: float, feasibility: float) -
     near = split(gram, scaled.T @ (r - R @ origin))
     y = near.v / weights
     weight = 1.0 / max(np.sum((scaled @ near.v + R @ origin - r) ** 2), 1e-12 * float(r @ r), 1e-300)
-    start = Point(np.concatenate([y, lower_factors(from_svec(near.v))]), 2.0 * weight * near.multipliers * weights,
-                  np.zeros(2 * size))
+    start = Point(
+        np.concatenate([y, lower_factors(from_svec(near.v))]),
+        2.0 * weight * near.multipliers * weights,
+        np.zeros(2 * size),
+    )
     outcome = program.solve(solver, start, weight, 0.0)
     if not np.isfinite(outcome.point.w).all():
         return None
@@ -100,8 +123,26 @@ def solve_directly(problem: Problem, certified_gap: float, feasibility: float) -
     worst = hard_violation(problem, amounts)
     if not (gap <= certified_gap and worst <= feasibility):
         return None
-    return Solution(problem, "optimal", value, 0.0, certificate.lower_bound, gap, True, x, amounts, worst, {},
-                    outcome.iterations, 0, built - began, perf_counter() - built, 1, None, outcome.status)
+    return Solution(
+        problem,
+        "optimal",
+        value,
+        0.0,
+        certificate.lower_bound,
+        gap,
+        True,
+        x,
+        amounts,
+        worst,
+        {},
+        outcome.iterations,
+        0,
+        built - began,
+        perf_counter() - built,
+        1,
+        None,
+        outcome.status,
+    )
 
 
 def balanced_bodies(R: Array, margins: list[float]) -> Array:
@@ -119,11 +160,14 @@ def balanced_bodies(R: Array, margins: list[float]) -> Array:
         means.append(np.sqrt(max(second * length**4, mass)))
         bodies.append(np.array([length, length, length, 1.0]))
     typical = max(float(np.median(means)), 1e-300)
-    return np.concatenate([
-        from_pseudo_inertia(np.diag(body**2) * float(np.clip(typical / max(mean, 1e-300), 1e-6, 1e6))
-                            + margin * np.eye(4))
-        for body, mean, margin in zip(bodies, means, margins, strict=True)
-    ])
+    return np.concatenate(
+        [
+            from_pseudo_inertia(
+                np.diag(body**2) * float(np.clip(typical / max(mean, 1e-300), 1e-6, 1e6)) + margin * np.eye(4)
+            )
+            for body, mean, margin in zip(bodies, means, margins, strict=True)
+        ]
+    )
 
 
 def _pivots(gram: Array) -> tuple[float, float] | None:
@@ -136,7 +180,7 @@ def _pivots(gram: Array) -> tuple[float, float] | None:
 
 
 def _trace_limits(R: Array, r: Array, x: Array) -> Array:
-    """Upper bounds of every link's ``tr J`` over all points at least as good as x: the data alone bound the search region.
+    """Upper bounds of every link's ``tr J`` over all points at least as good as x: the data alone give them.
 
     ``|R z - r| <= |R x - r|`` gives ``t'z <= t'x_ls + |R x - r| |R^-T t|``, with x_ls the unconstrained estimate.
     """

@@ -1,13 +1,14 @@
 """A primal-dual point near the optimum of a least-squares problem over physically consistent links, without a solver.
 
-Operator splitting (ADMM; Boyd et al. 2011, Sec. 3.1, with over-relaxation) of ``min 1/2 ||A v - b||^2`` subject to ``v in K``,
-where v stacks the links' scaled pseudo-inertias as ``svec`` (orthonormal coordinates of symmetric matrices) and K is the
-product of their cones: a linear system with one factorisation, and an eigenvalue decomposition of every 4x4 matrix::
+Operator splitting (ADMM; Boyd et al. 2011, Sec. 3.1, with over-relaxation) of ``min 1/2 ||A v - b||^2`` subject to
+``v in K``, where v stacks the links' scaled pseudo-inertias as ``svec`` (orthonormal coordinates of symmetric matrices)
+and K is the product of their cones: a linear system with one inverse, and an eigenvalue decomposition of every 4x4
+matrix::
 
     v <- (A'A + rho 1)^-1 (A'b + rho (z - u)),   z <- P_K(v + u),   u <- u + v - z
 
-Its limit is the optimum, with ``-rho u`` the cones' multipliers. A few dozen of these cheap steps save the interior-point or Newton method that
-follows most of its expensive ones.
+Its limit is the optimum, with ``-rho u`` the cones' multipliers. A few dozen of these cheap steps save the Newton
+method that follows most of its expensive ones.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def lower_factors(matrices: Array) -> Array:
     """
     values, vectors = np.linalg.eigh(matrices)
     half = np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.transpose(0, 2, 1)
-    factors = np.linalg.qr(half, mode="r").transpose(0, 2, 1)
+    factors = np.asarray(np.linalg.qr(half, mode="r")).transpose(0, 2, 1)
     signs = np.where(np.einsum("kii->ki", factors) < 0, -1.0, 1.0)
     return np.asarray((factors * signs[:, None, :])[:, _ROWS, _COLUMNS].reshape(-1))
 
@@ -61,7 +62,7 @@ class SplitPoint:
     v : ndarray, shape (10 n,)
         ``svec`` of positive semidefinite matrices.
     multipliers : ndarray, shape (10 n,)
-        ``svec`` of minus the multipliers Z >= 0 of ``V >= 0``: the gradient's opposite, ``A'(b - A v)``, at the optimum.
+        ``svec`` of minus the multipliers Z >= 0 of ``V >= 0``: at the optimum the gradient's opposite, ``A'(b - A v)``.
     residual : float
         Relative size of the last step.
     iterations : int
@@ -81,7 +82,8 @@ def split(
     Parameters
     ----------
     gram, slope
-        G, shape (10 n, 10 n), positive definite, and g, shape (10 n,). The better G's blocks are scaled, the fewer steps.
+        G, shape (10 n, 10 n), positive definite, and g, shape (10 n,); the better G's blocks are scaled, the fewer
+        steps.
     iterations
         Largest number of steps.
     tolerance
@@ -96,14 +98,15 @@ def split(
     u = np.zeros(size)
     change = np.inf
     used = 0
-    for used in range(1, iterations + 1):
+    while used < iterations and change >= tolerance:
+        used += 1
         v = inverse @ (slope + rho * (z - u))
         shifted = relaxation * v + (1.0 - relaxation) * z + u
         values, vectors = np.linalg.eigh(from_svec(shifted))
         projected = to_svec((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1))
         u = shifted - projected
-        change = float(max(np.abs(projected - z).max(), np.abs(v - projected).max()) / max(np.abs(projected).max(), 1e-300))
+        change = float(
+            max(np.abs(projected - z).max(), np.abs(v - projected).max()) / max(np.abs(projected).max(), 1e-300)
+        )
         z = projected
-        if change < tolerance:
-            break
     return SplitPoint(z, rho * u, change, used)

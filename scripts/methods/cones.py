@@ -1,12 +1,16 @@
 """The feasible set of one link as a semidefinite cone, in the coordinates of a conic solver.
 
-A symmetric p x p matrix is written as ``svec``: its upper triangle by columns, off-diagonal entries times sqrt(2), so that
-``<A, B> = svec(A)' svec(B)``.
+A symmetric p x p matrix is written as ``svec``: its upper triangle by columns, off-diagonal entries times sqrt(2), so
+that ``<A, B> = svec(A)' svec(B)``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from scipy import sparse
 
 from casid.inertia import pseudo_inertia, spatial_inertia
 from methods.regression import Array, Kind
@@ -39,3 +43,8 @@ def _upper(order: int) -> tuple[np.ndarray, np.ndarray]:
     columns = np.repeat(np.arange(order), np.arange(1, order + 1))
     rows = np.concatenate([np.arange(j + 1) for j in range(order)])
     return rows, columns
+
+
+def stack(blocks: Sequence[Sequence[Any]]) -> Any:
+    """A sparse matrix in the columns' format that solvers want, from blocks (``None``: zeros)."""
+    return sparse.bmat(blocks, format="csc")

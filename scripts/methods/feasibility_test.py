@@ -1,26 +1,29 @@
 """Is a set of base parameters that of any real robot? The question of Yoshida and Khalil (2000), answered with a proof.
 
 Their test walks from the last link to the base and looks, link by link, for standard parameters that match the base
-parameters and are feasible, in regions of up to three dimensions drawn on screen, going back when a choice proves wrong: a
-search by hand for the point that is found here in one go. The modern equivalent (Sousa 2014, Sec. 3.3) is a conic program,
+parameters and are feasible, in regions of up to three dimensions drawn on screen, going back when a choice proves
+wrong: a search by hand for the point that is found here in one go. The modern equivalent (Sousa 2014, Sec. 3.3) is a
+conic program,
 
     max t   subject to   K pi = beta,   M_k(pi) >= t 1,   pi_i >= t (friction),   t <= 1,
 
-feasible when ``t >= 0``, with pi as the witness. It is not their recursion, but it decides the same set. When ``t < 0`` its dual gives ``Z_k >= 0``
-whose adjoint is ``K'y + e`` with ``beta'y < 0`` and e of rounding size: since every feasible pi has ``sum <Z_k, M_k(pi)> >= 0``,
-one of length less than ``-beta'y / |e|`` cannot exist. Both proofs are evaluated in numpy.
+feasible when ``t >= 0``, with pi as the witness. It is not their recursion, but it decides the same set. When ``t <
+0`` its dual gives ``Z_k >= 0`` whose adjoint is ``K'y + e`` with ``beta'y < 0`` and e of rounding size: since every
+feasible pi has ``sum <Z_k, M_k(pi)> >= 0``, one of length less than ``-beta'y / |e|`` cannot exist. Both proofs are
+evaluated in numpy.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import clarabel
 import numpy as np
 from scipy import sparse
 
 from casid.inertia import pseudo_inertia, spatial_inertia
-from methods.cones import ORDER, cone_map, smat, svec
+from methods.cones import ORDER, cone_map, smat, stack, svec
 from methods.lmi import settings
 from methods.regression import Array, Kind
 
@@ -39,7 +42,8 @@ class Verdict:
     mismatch : float
         ``|K witness - beta| / |beta|``.
     excluded_radius : float
-        No feasible parameters shorter than this exist; infinite proofs end in rounding, about 1e6 and more is a clear no. Zero if feasible.
+        No feasible parameters shorter than this exist; infinite proofs end in rounding, about 1e6 and more is a clear
+        no. Zero if feasible.
     """
 
     feasible: bool
@@ -69,7 +73,7 @@ class FeasibleSet:
     kind: Kind
     nonnegative: tuple[int, ...] = ()
 
-    def rows(self) -> tuple[sparse.csc_matrix, list, Array]:
+    def rows(self) -> tuple[sparse.csc_matrix, list[Any], Array]:
         """``S pi in cones``: S, Clarabel's cones, and the identity of the cones, shape (rows,)."""
         block, order = cone_map(self.kind), ORDER[self.kind]
         S = sparse.lil_matrix((len(self.links) * len(block) + len(self.nonnegative), self.size))
@@ -104,15 +108,23 @@ def feasibility_test(K: Array, beta: Array, feasible: FeasibleSet, tolerance: fl
     """
     S, cones, unit = feasible.rows()
     size = feasible.size
-    A = sparse.bmat([
-        [sparse.csc_matrix(K), None],
-        [-S, unit[:, None]],
-        [None, sparse.csc_matrix([[1.0]])],
-    ], format="csc")
+    A = stack(
+        [
+            [sparse.csc_matrix(K), None],
+            [-S, unit[:, None]],
+            [None, sparse.csc_matrix([[1.0]])],
+        ]
+    )
     b = np.concatenate([beta, np.zeros(len(unit)), [1.0]])
     q = np.append(np.zeros(size), -1.0)
-    solver = clarabel.DefaultSolver(sparse.csc_matrix((size + 1, size + 1)), q, A, b,
-                                    [clarabel.ZeroConeT(len(beta)), *cones, clarabel.NonnegativeConeT(1)], settings(1e-10))
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix((size + 1, size + 1)),
+        q,
+        A,
+        b,
+        [clarabel.ZeroConeT(len(beta)), *cones, clarabel.NonnegativeConeT(1)],
+        settings(1e-10),
+    )
     result = solver.solve()
     witness = np.array(result.x)[:size]
     witness = witness + np.linalg.lstsq(K, beta - K @ witness, rcond=None)[0]
@@ -120,17 +132,25 @@ def feasibility_test(K: Array, beta: Array, feasible: FeasibleSet, tolerance: fl
     mismatch = float(np.linalg.norm(K @ witness - beta) / max(np.linalg.norm(beta), 1e-300))
     if margin >= -tolerance:
         return Verdict(True, margin, witness, mismatch, 0.0)
-    return Verdict(False, margin, witness, mismatch, _excluded_radius(K, beta, S, feasible, np.array(result.z)[len(beta) : -1]))
+    return Verdict(
+        False, margin, witness, mismatch, _excluded_radius(K, beta, S, feasible, np.array(result.z)[len(beta) : -1])
+    )
 
 
 def closest_feasible(K: Array, beta: Array, feasible: FeasibleSet, margin: float = 0.0) -> tuple[Array, float]:
-    """Consistent parameters whose base parameters are nearest to given ones (Sousa 2014, Sec. 3.4), and the distance."""
+    """Consistent parameters with base parameters nearest to given ones, and the distance (Sousa 2014, Sec. 3.4)."""
     S, cones, unit = feasible.rows()
     rank, size = K.shape
     P = sparse.block_diag([sparse.csc_matrix((size, size)), sparse.identity(rank)], format="csc")
-    A = sparse.bmat([[sparse.csc_matrix(K), -sparse.identity(rank)], [-S, None]], format="csc")
-    solver = clarabel.DefaultSolver(P, np.zeros(size + rank), A, np.concatenate([beta, -margin * unit]),
-                                    [clarabel.ZeroConeT(rank), *cones], settings(1e-11))
+    A = stack([[sparse.csc_matrix(K), -sparse.identity(rank)], [-S, None]])
+    solver = clarabel.DefaultSolver(
+        P,
+        np.zeros(size + rank),
+        A,
+        np.concatenate([beta, -margin * unit]),
+        [clarabel.ZeroConeT(rank), *cones],
+        settings(1e-11),
+    )
     parameters = np.array(solver.solve().x)[:size]
     return parameters, float(np.linalg.norm(K @ parameters - beta))
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from textwrap import fill
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from casid.report.style import BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 from methods.reduction_study import ReductionPath
-from methods.regression import Array
+from methods.regression import Answer, Array
 from methods.study import Size
 
 _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
@@ -24,8 +25,15 @@ _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
     "Mata (IPOPT)": (GREEN, "D", ":"),
     "Model reduction": ("#7c3aed", "P", ":"),
 }
-_PLOTTED = ("LMI-SDP", "casid", "Point masses (3^3)", "Point masses (5^3)", "Mata (SQP)", "Mata (IPOPT)",
-            "Model reduction")
+_PLOTTED = (
+    "LMI-SDP",
+    "casid",
+    "Point masses (3^3)",
+    "Point masses (5^3)",
+    "Mata (SQP)",
+    "Mata (IPOPT)",
+    "Model reduction",
+)
 
 
 def pd_ratio_figure(weights: Array, curves: dict[str, Array]) -> Figure:
@@ -36,13 +44,19 @@ def pd_ratio_figure(weights: Array, curves: dict[str, Array]) -> Figure:
         axes.plot(weights, values, "o-", color=colour, label=name, markersize=3.5, linewidth=1.4)
     axes.axvline(1.0, color=MUTED, linewidth=0.8, linestyle="--")
     axes.annotate("feasible from here on", (1.0, 4), xytext=(6, 0), textcoords="offset points", color=MUTED, fontsize=9)
-    axes.set(xlabel="λ  (0: infeasible estimate, 1: feasible estimate)", ylabel="positive definite mass matrices [%]",
-             ylim=(-2, 103))
+    axes.set(
+        xlabel="λ  (0: infeasible estimate, 1: feasible estimate)",
+        ylabel="positive definite mass matrices [%]",
+        ylim=(-2, 103),
+    )
     axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 0.12))
     tidy(axes)
     set_title(figure, "Infeasible parameters can look harmless (Sousa 2014, Fig. 6.1)")
-    _says(figure, "there is a zone close to the feasibility boundary where the inertia matrix is positive definite for a high "
-                  "number of joint positions while the parameters are still infeasible")
+    _says(
+        figure,
+        "close to the boundary the inertia matrix is positive definite at most joint positions although the parameters "
+        "are infeasible, so that such an estimate can be taken for a valid one",
+    )
     return figure
 
 
@@ -59,13 +73,17 @@ def error_figure(sizes: Sequence[Size]) -> Figure:
     top.set_yscale("log")
     highest = max((size.answers["Point masses (3^3)"].error_above_ols for size in zoomed), default=1.0)
     bottom.set_ylim(-0.03 * highest, 1.5 * highest)
-    top.set_title("overview (logarithmic); open markers: infeasible or not solved", loc="left", fontsize=10, color=MUTED)
+    top.set_title(
+        "overview (logarithmic); open markers: infeasible or not solved", loc="left", fontsize=10, color=MUTED
+    )
     bottom.set_title("the first 17 sizes (linear)", loc="left", fontsize=10, color=MUTED)
     top.legend(frameon=False, fontsize=9, ncols=4, loc="lower right")
     set_title(figure, "Regression error of the methods (Sousa 2014, Fig. 6.2)")
-    _says(figure, "the LMI-SDP approach always gives the lowest possible error ...; the point-mass method ... a grow in the "
-                  "error around two times the one from our method; Mata et al. ... non-predictable, sometimes close to the "
-                  "optimal and other times really far from it")
+    _says(
+        figure,
+        "LMI-SDP always has the lowest error, the bound of any method; point masses rise about twice as far above OLS; "
+        "the method of Mata et al. is unpredictable, sometimes close to the optimum and sometimes far from it",
+    )
     return figure
 
 
@@ -80,8 +98,11 @@ def time_figure(sizes: Sequence[Size]) -> Figure:
     axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower right")
     tidy(axes)
     set_title(figure, "Solver times of the methods (Sousa 2014, Fig. 6.3)")
-    _says(figure, "[LMI-SDP's] performance follows a predictable curve as the number of links grow; the point-mass method is as "
-                  "fast as the classical OLS method; [Mata's] times are always higher than the other methods")
+    _says(
+        figure,
+        "the times of LMI-SDP grow predictably with the number of links; point masses are as fast as OLS; those of "
+        "Mata et al. are always higher than the others'",
+    )
     return figure
 
 
@@ -90,10 +111,20 @@ def reduction_figure(path: ReductionPath) -> Figure:
     figure = new_figure(9.5, 7.2)
     top, bottom = figure.subplots(2, 1, sharex=True)
     top.plot(path.removed, path.error, "o-", color=BLUE, markersize=3, linewidth=1.2, label="reduced model")
-    top.axhline(path.feasible, color=ORANGE, linewidth=1.2, linestyle="--",
-                label=f"feasible estimate, nothing removed: {path.feasible:.3f} %")
-    top.axhline(path.weighted, color=MUTED, linewidth=1.0, linestyle=":",
-                label=f"infeasible estimate, nothing removed: {path.weighted:.3f} %")
+    top.axhline(
+        path.feasible,
+        color=ORANGE,
+        linewidth=1.2,
+        linestyle="--",
+        label=f"feasible estimate, nothing removed: {path.feasible:.4f} %",
+    )
+    top.axhline(
+        path.weighted,
+        color=MUTED,
+        linewidth=1.0,
+        linestyle=":",
+        label=f"infeasible estimate, nothing removed: {path.weighted:.4f} %",
+    )
     top.set(ylabel="relative error [%]")
     top.legend(frameon=False, loc="upper left", fontsize=9)
     bottom.plot(path.removed, path.distance, "o-", color=BLUE, markersize=3, linewidth=1.2)
@@ -103,15 +134,27 @@ def reduction_figure(path: ReductionPath) -> Figure:
             axes.axvline(path.feasible_at, color=GREEN, linewidth=1.0)
         tidy(axes)
     if path.feasible_at is not None:
-        bottom.annotate(f"feasible: {path.feasible_at} removed", (path.feasible_at, max(path.distance) * 0.9),
-                        xytext=(-6, 0), textcoords="offset points", ha="right", color=GREEN, fontsize=9)
+        bottom.annotate(
+            f"feasible: {path.feasible_at} removed",
+            (path.feasible_at, max(path.distance) * 0.9),
+            xytext=(-6, 0),
+            textcoords="offset points",
+            ha="right",
+            color=GREEN,
+            fontsize=9,
+        )
     set_title(figure, "Model reduction until feasible, simulated WAM (Sousa 2014, Fig. 6.4)")
-    _says(figure, "with a reduction of 36 base parameters [of 76] the classical LS solution becomes feasible; 4.66 % against 4.57 % "
-                  "for the non-reduced model, and the optimal value given by our LMI-SDP method, 4.62 %")
+    _says(
+        figure,
+        "36 of 76 base parameters had to go before the estimate was feasible; its error was then 4.66 %, against 4.57 % "
+        "of the full infeasible estimate and 4.62 % of the full feasible one (LMI-SDP)",
+    )
     return figure
 
 
-def _curve(axes, sizes: Sequence[Size], name: str, value, legend: bool, line: bool = False) -> None:  # noqa: ANN001
+def _curve(
+    axes: Axes, sizes: Sequence[Size], name: str, value: Callable[[Answer], float], legend: bool, line: bool = False
+) -> None:
     """One method's points: filled where it answered with feasible parameters, open where not."""
     chosen = [(size.links, size.answers[name]) for size in sizes if name in size.answers]
     if not chosen:
@@ -126,12 +169,28 @@ def _curve(axes, sizes: Sequence[Size], name: str, value, legend: bool, line: bo
         return
     axes.plot(links, values, linestyle=style if style != "none" else "-", color=colour, linewidth=1.0, alpha=0.8)
     axes.plot(links[good], values[good], marker or ".", color=colour, markersize=4, linestyle="none", label=label)
-    axes.plot(links[~good], values[~good], marker or ".", markerfacecolor="white", markeredgecolor=colour, markersize=4,
-              linestyle="none", label=None if good.any() else label)
+    axes.plot(
+        links[~good],
+        values[~good],
+        marker or ".",
+        markerfacecolor="white",
+        markeredgecolor=colour,
+        markersize=4,
+        linestyle="none",
+        label=None if good.any() else label,
+    )
 
 
 def _says(figure: Figure, text: str) -> None:
     """What the thesis says of its figure, below the picture."""
-    figure.get_layout_engine().set(rect=(0, 0.085, 1, 0.915))  # type: ignore[union-attr]
-    figure.text(0.012, 0.012, fill(f"The thesis: “{text}”.", 130), fontsize=9, color=MUTED, style="italic",
-                va="bottom", bbox={"facecolor": "white", "edgecolor": FAINT, "pad": 4})
+    figure.set_layout_engine("constrained", rect=(0, 0.085, 1, 0.915))
+    figure.text(
+        0.012,
+        0.012,
+        fill(f"What the thesis says of its own: {text}.", 125),
+        fontsize=9,
+        color=MUTED,
+        style="italic",
+        va="bottom",
+        bbox={"facecolor": "white", "edgecolor": FAINT, "pad": 4},
+    )

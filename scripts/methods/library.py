@@ -1,4 +1,4 @@
-"""This library: the lifted convex program of `casid.retrieval`, solved by IPOPT, with a certificate."""
+"""The library itself: the lifted convex program of `casid.retrieval`, solved by IPOPT, with a certificate."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ TARGET_GAP = 1e-11
 
 def chain(links: int) -> Robot:
     """A serial chain of revolute joints: random data need the links only, not their geometry."""
-    return Robot(f"chain{links}", tuple(Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}"))
-                                        for k in range(links)))
+    return Robot(
+        f"chain{links}", tuple(Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}")) for k in range(links))
+    )
 
 
 def problem(data: Regression) -> Problem:
     """The regression as a user of the library states it: no bounds, no prior, physical consistency alone."""
     variables = link_variables(chain(data.links))
-    return Problem("regression", variables, LeastSquares(data.R, data.r, data.constant), consistency=data.kind,
-                   margin=data.margin)
+    return Problem(
+        "regression", variables, LeastSquares(data.R, data.r, data.constant), consistency=data.kind, margin=data.margin
+    )
 
 
 def casid_answer(data: Regression, target_gap: float = TARGET_GAP) -> tuple[Answer, float]:
@@ -35,7 +37,14 @@ def casid_answer(data: Regression, target_gap: float = TARGET_GAP) -> tuple[Answ
     start = time.perf_counter()
     solution = solve(problem(data), options=SolveOptions(target_gap=target_gap), throw=False)
     total = time.perf_counter() - start
-    result = answer("casid", data, np.array(solution.standard_parameters), solved=solution.certified,
-                    status=f"{solution.status} ({solution.solver_status})", iterations=solution.iterations,
-                    build_time=total - solution.solve_time, solve_time=solution.solve_time)
+    result = answer(
+        "casid",
+        data,
+        np.array(solution.standard_parameters),
+        solved=solution.certified,
+        status=f"{solution.status} ({solution.solver_status})",
+        iterations=solution.iterations,
+        build_time=total - solution.solve_time,
+        solve_time=solution.solve_time,
+    )
     return result, solution.lower_bound - data.constant

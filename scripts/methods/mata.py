@@ -1,14 +1,15 @@
 """The method of Mata et al. (2005), constraints by Sylvester's criterion (Farhat et al. 2008): nonlinear programming.
 
-``min ||R x - r||^2`` subject, for each link, to a positive mass and to positive leading principal minors of the 3x3 matrix
-``m I`` (``semi``: inertia about the centre of mass) or ``m (tr(I)/2 1 - I)`` (``full``: the same with the triangle
-inequality), polynomials in the standard parameters (Sousa 2014, eq. 3.4-3.6). As published, the initial guess is a known set of parameters,
-and there are two steps: first only masses and diagonals; then all the minors, from the first step's answer.
+``min ||R x - r||^2`` subject, for each link, to a positive mass and to positive leading principal minors of the 3x3
+matrix ``m I`` (``semi``: inertia about the centre of mass) or ``m (tr(I)/2 1 - I)`` (``full``: the same with the
+triangle inequality), polynomials in the standard parameters (Sousa 2014, eq. 3.4-3.6). As published, the initial
+guess is a known set of parameters, and there are two steps: first only masses and diagonals; then all the minors,
+from the first step's answer.
 
-The criterion needs strict positivity: a matrix whose leading minors are merely >= 0 can be indefinite, and solvers find such
-points. The i-th minor of the matrix, scaled to order one, is therefore kept above ``STRICTNESS^i``. The polynomials describe
-a convex set in a nonconvex way, and their gradients vanish where a matrix loses rank twice: what a general solver makes of
-them is what this method is compared for. `mata_sqp` is SciPy's SLSQP (the thesis used an
+The criterion needs strict positivity: a matrix whose leading minors are merely >= 0 can be indefinite, and solvers
+find such points. The i-th minor of the matrix, scaled to order one, is therefore kept above ``STRICTNESS^i``. The
+polynomials describe a convex set in a nonconvex way, and their gradients vanish where a matrix loses rank twice: what
+a general solver makes of them is what this method is compared for. `mata_sqp` is SciPy's SLSQP (the thesis used an
 SQP solver with the gradients of both); `mata_ipopt` gives the method its best chance: IPOPT with exact Hessians.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -48,7 +50,7 @@ def _link(kind: Kind) -> tuple[ca.Function, ca.Function]:
 
 
 class _Step:
-    """Constraints of all links, their Jacobian and the Lagrangian's Hessian, and the objective ``|R x - r|^2 / scale``."""
+    """Objective ``|R x - r|^2 / scale`` and constraints of all links, with first and second derivatives."""
 
     def __init__(self, data: Regression, step: int) -> None:
         n = data.links
@@ -92,13 +94,16 @@ class _Step:
         blocks = ca.horzsplit(self._hessian(self.columns, ca.reshape(multipliers, 4, -1)), 10)
         hessian = ca.triu(weight * ca.DM(self.gram) + ca.diagcat(*blocks))
         return {"x": self.x, "f": f, "g": ca.vec(self._g(self.columns))}, ca.Function(
-            "hess_lag", [self.x, ca.MX.sym("p", 0, 1), weight, multipliers], [hessian],
-            ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"],
+            "hess_lag",
+            [self.x, ca.MX.sym("p", 0, 1), weight, multipliers],
+            [hessian],
+            ["x", "p", "lam_f", "lam_g"],
+            ["triu_hess_gamma_x_x"],
         )
 
 
 def prior(data: Regression) -> np.ndarray:
-    """A feasible initial guess, as from drawings: uniform bodies that fill half of each link's box edges, shape (10 n,).
+    """A feasible initial guess, as from drawings: uniform bodies half as large as each link's box, shape (10 n,).
 
     The mass is that of ordinary least squares where it is positive, else 1 kg.
     """
@@ -129,18 +134,32 @@ def mata_sqp(data: Regression, iterations: int = 100, seconds: float = 60.0) -> 
     total, message, solved = 0, "", False
     for step in steps:
         guard = _Guard(step, built + seconds)
-        constraint = {"type": "ineq", "fun": step.constraints, "jac": step.jacobian}
+        constraint: Any = {"type": "ineq", "fun": step.constraints, "jac": step.jacobian}
         try:
-            result = minimize(guard.objective, x, jac=step.gradient, method="SLSQP", constraints=[constraint],
-                              options={"maxiter": iterations, "ftol": 1e-12})
+            result = minimize(
+                guard.objective,
+                x,
+                jac=step.gradient,
+                method="SLSQP",
+                constraints=[constraint],
+                options={"maxiter": iterations, "ftol": 1e-12},
+            )
         except _OutOfTime:
             x, message, solved = guard.last, f"stopped after {seconds:g} s", False
             break
         x, message, solved = result.x, str(result.message), bool(result.success)
         total += int(result.nit)
     done = time.perf_counter()
-    return answer("Mata (SQP)", data, x, solved=solved, status=message, iterations=total, build_time=built - start,
-                  solve_time=done - built)
+    return answer(
+        "Mata (SQP)",
+        data,
+        x,
+        solved=solved,
+        status=message,
+        iterations=total,
+        build_time=built - start,
+        solve_time=done - built,
+    )
 
 
 def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -> Answer:
@@ -152,19 +171,39 @@ def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -
     start = time.perf_counter()
     step = _Step(data, 1)
     problem, hessian = step.nlp()
-    solver = ca.nlpsol("mata", "ipopt", problem, {
-        "hess_lag": hessian, "print_time": False, "error_on_fail": False,
-        "ipopt": {"print_level": 0, "sb": "yes", "max_iter": iterations, "tol": 1e-10, "max_wall_time": seconds,
-                  "bound_relax_factor": 0.0},
-    })
+    solver = ca.nlpsol(
+        "mata",
+        "ipopt",
+        problem,
+        {
+            "hess_lag": hessian,
+            "print_time": False,
+            "error_on_fail": False,
+            "ipopt": {
+                "print_level": 0,
+                "sb": "yes",
+                "max_iter": iterations,
+                "tol": 1e-10,
+                "max_wall_time": seconds,
+                "bound_relax_factor": 0.0,
+            },
+        },
+    )
     guess = prior(data)
     built = time.perf_counter()
     result = solver(x0=guess, lbg=0.0, ubg=np.inf)
     done = time.perf_counter()
     stats = solver.stats()
-    return answer("Mata (IPOPT)", data, np.array(result["x"]).ravel(), solved=bool(stats["success"]),
-                  status=str(stats["return_status"]), iterations=int(stats["iter_count"]), build_time=built - start,
-                  solve_time=done - built)
+    return answer(
+        "Mata (IPOPT)",
+        data,
+        np.array(result["x"]).ravel(),
+        solved=bool(stats["success"]),
+        status=str(stats["return_status"]),
+        iterations=int(stats["iter_count"]),
+        build_time=built - start,
+        solve_time=done - built,
+    )
 
 
 class _OutOfTime(Exception):

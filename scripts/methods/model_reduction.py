@@ -1,8 +1,8 @@
 """The method of Diaz-Rodriguez et al. (2010): drop badly identified base parameters until the estimate is feasible.
 
-Ordinary (or weighted) least squares in the base parameters; while the estimate is infeasible, the base parameter with the
-largest relative standard deviation leaves the model, and the rest is estimated again (Sousa 2014, Sec. 2.6.6, 6.4).
-As in the thesis, feasibility is tested by semidefinite programming instead of the article's brute-force search.
+Ordinary (or weighted) least squares in the base parameters; while the estimate is infeasible, the base parameter with
+the largest relative standard deviation leaves the model, and the rest is estimated again (Sousa 2014, Sec. 2.6.6,
+6.4). As in the thesis, feasibility is tested by semidefinite programming instead of the article's brute-force search.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def model_reduction(data: Regression, feasible: Callable[[Array], bool] | None =
     data
         Its columns must be independent (random regressors are): standard parameters are then base parameters.
     feasible
-        Test of an estimate; default: all eigenvalues >= 0 (an absent parameter is exactly zero, so the boundary belongs to
-        the feasible set of this method).
+        Test of an estimate; default: all eigenvalues >= 0 (an absent parameter is exactly zero, so the boundary
+        belongs to the feasible set of this method).
     """
     start = time.perf_counter()
     test = feasible or (lambda x: data.eigenvalue(x) >= 0.0)
@@ -95,6 +95,17 @@ def model_reduction(data: Regression, feasible: Callable[[Array], bool] | None =
             break
     assert chosen is not None
     solved = bool(chosen.values.any())
-    status = f"feasible with {chosen.removed} of {len(data.r)} parameters removed" if solved else "no reduced model is feasible"
-    return answer("Model reduction", data, chosen.values, solved=solved, status=status, iterations=chosen.removed,
-                  solve_time=time.perf_counter() - start)
+    status = (
+        f"feasible with {chosen.removed} of {len(data.r)} parameters removed"
+        if solved
+        else "no reduced model is feasible"
+    )
+    return answer(
+        "Model reduction",
+        data,
+        chosen.values,
+        solved=solved,
+        status=status,
+        iterations=chosen.removed,
+        solve_time=time.perf_counter() - start,
+    )

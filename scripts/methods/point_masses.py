@@ -1,12 +1,13 @@
 """The method of Ayusawa and Nakamura (2010): links made of point masses, hence a quadratic program.
 
-``delta = A p`` with ``p >= 0`` (Sousa 2014, eq. 2.74-2.77): an inner, polyhedral approximation of the feasible cone. The
-points are the regular grid of each link's bounding box; with the article's 3 x 3 x 3 = 27 they are its centre, vertices and
-the centres of its edges and faces. The box is what a CAD model gives: here the axis-aligned box of the body that made the data.
-The margin of the constraint set is added to the point masses' pseudo-inertia, so every method searches within the same set.
+``delta = A p`` with ``p >= 0`` (Sousa 2014, eq. 2.74-2.77): an inner, polyhedral approximation of the feasible cone.
+The points are the regular grid of each link's bounding box; with the article's 3 x 3 x 3 = 27 they are its centre,
+vertices and the centres of its edges and faces. The box is what a CAD model gives: here the axis-aligned box of the
+body that made the data. The margin of the constraint set is added to the point masses' pseudo-inertia, so every
+method searches within the same set.
 
-The article's second term ``||G_p (p_hat - p)||^2`` pulls towards a CAD prior, where the data do not determine the parameters.
-Random regressors determine all of them and there is no prior: it is left out.
+The article's second term ``||G_p (p_hat - p)||^2`` pulls towards a CAD prior, where the data do not determine the
+parameters. Random regressors determine all of them and there is no prior: it is left out.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from casid.inertia import from_pseudo_inertia, to_standard
+from methods.cones import stack
 from methods.lmi import settings
 from methods.regression import Answer, Array, Regression, answer
 
@@ -47,20 +49,36 @@ def point_masses(data: Regression, per_edge: int = 3, tolerance: float | None = 
         column += block.shape[1]
     count = A.shape[1]
     # unknowns p, x, t: x = A p + offset, t = R x - r
-    P = sparse.block_diag([sparse.csc_matrix((count + size, count + size)), sparse.identity(size)], format="csc")
+    P = sparse.block_diag([sparse.csc_matrix((count + size, count + size)), sparse.identity(size)])
     identity = sparse.identity(size)
-    constraints = sparse.bmat([
-        [sparse.csc_matrix(A), -identity, None],
-        [None, sparse.csc_matrix(data.R), -identity],
-        [-sparse.identity(count), None, None],
-    ], format="csc")
+    constraints = stack(
+        [
+            [sparse.csc_matrix(A), -identity, None],
+            [None, sparse.csc_matrix(data.R), -identity],
+            [-sparse.identity(count), None, None],
+        ]
+    )
     b = np.concatenate([-offset, data.r, np.zeros(count)])
-    solver = clarabel.DefaultSolver(P, np.zeros(count + 2 * size), constraints, b,
-                                    [clarabel.ZeroConeT(2 * size), clarabel.NonnegativeConeT(count)], settings(tolerance))
+    solver = clarabel.DefaultSolver(
+        P,
+        np.zeros(count + 2 * size),
+        constraints,
+        b,
+        [clarabel.ZeroConeT(2 * size), clarabel.NonnegativeConeT(count)],
+        settings(tolerance),
+    )
     built = time.perf_counter()
     result = solver.solve()
     done = time.perf_counter()
     masses = np.maximum(np.array(result.x)[:count], 0.0)  # the solver meets bounds to its tolerance; these are exact
     status = str(result.status)
-    return answer(f"Point masses ({per_edge}^3)", data, A @ masses + offset, solved=status in ("Solved", "AlmostSolved"),
-                  status=status, iterations=int(result.iterations), build_time=built - start, solve_time=done - built)
+    return answer(
+        f"Point masses ({per_edge}^3)",
+        data,
+        A @ masses + offset,
+        solved=status in ("Solved", "AlmostSolved"),
+        status=status,
+        iterations=int(result.iterations),
+        build_time=built - start,
+        solve_time=done - built,
+    )

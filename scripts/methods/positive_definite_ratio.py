@@ -1,15 +1,16 @@
 """How dangerous infeasible parameters are: share of poses with a positive definite mass matrix (Sousa 2014, Fig. 6.1).
 
-Along ``beta(lambda) = (1 - lambda) beta_infeasible + lambda beta_feasible`` (eq. 6.1) the mass matrix is linear in lambda.
+Along ``beta(lambda) = (1 - lambda) beta_infeasible + lambda beta_feasible`` (eq. 6.1) the mass matrix is linear in
+lambda.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from measures import published
 
 import casid
 from casid.dynamics import BaseParameters, Model
-from measures import published
 from methods.regression import Array
 from methods.wam import WamData
 
@@ -65,7 +66,7 @@ def published_mass_matrices(column: str, q: Array) -> Array:
     constants = {row["name"]: float(row["value"]) for row in published.table("wam_eq_4_5_constants")}
     T = np.array([[_entry(text, constants) for text in row.values()] for row in published.table("wam_eq_4_5_Tc")])
     rotors = np.array([values.get(f"Iam{k + 1}", 0.0) for k in range(7)])
-    return mass_matrices(model, parameters, q) + T @ np.diag(rotors) @ T.T
+    return np.asarray(mass_matrices(model, parameters, q) + T @ np.diag(rotors) @ T.T)
 
 
 def _entry(text: str, constants: dict[str, float]) -> float:
@@ -84,5 +85,7 @@ def pd_curves(data: WamData, weights: Array, poses: int, from_tables: bool = Fal
     if from_tables:
         ends = [published_mass_matrices(column, q) for column in ("beta_WLS", "beta_star_WLS")]
         return {"the thesis's published WAM parameters": ratios(ends[0], ends[1], weights)}
-    ends = [mass_matrices(data.model, from_base(data.base, beta), q) for beta in (data.estimate, data.feasible_estimate())]
+    ends = [
+        mass_matrices(data.model, from_base(data.base, beta), q) for beta in (data.estimate, data.feasible_estimate())
+    ]
     return {"identified here from simulated WAM data": ratios(ends[0], ends[1], weights)}

@@ -4,10 +4,10 @@
 leading to a matrix of size 1000*10 x 10 N. The regressand vector data is generated from the regressor matrix using a
 randomly generated parameter vector, and adding a normally distributed noise."
 
-The thesis leaves distributions open. Here: entries of W are standard normal; each link is a uniform box of 0.5-5 kg with
-edges of 0.05-0.4 m, one of them in three times thinner, its centre up to 0.2 m off the link frame and turned by up to 0.3 rad
-(so its axis-aligned box, which the point-mass method needs, fits it well but not perfectly); the noise has 10 % of
-the standard deviation of the noise-free torque, the relative error of a real identification.
+The thesis leaves distributions open. Here: entries of W are standard normal; each link is a uniform box of 0.5-5 kg
+with edges of 0.05-0.4 m, one of them in three times thinner, its centre up to 0.2 m off the link frame and turned by
+up to 0.3 rad (so its axis-aligned box, which the point-mass method needs, fits it well but not perfectly); the noise
+has 10 % of the standard deviation of the noise-free torque, the relative error of a real identification.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ from methods.wam import WamData
 
 @dataclass(frozen=True)
 class ReductionPath:
-    """Along the reduction: removed parameters, relative error [%], distance to the feasible set (base parameters' units).
+    """Along the reduction: removed parameters, relative error [%], distance to the feasible set.
 
-    ``feasible_at`` is the number of removed parameters at which the estimate becomes feasible; the path stops a few steps later.
-    ``weighted`` and ``feasible`` are the relative errors of the full model's infeasible and feasible estimates.
+    ``feasible_at`` is the number of removed parameters at which the estimate becomes feasible; the path stops a few
+    steps later. ``weighted`` and ``feasible`` are the relative errors of the full model's infeasible and feasible
+    estimates.
     """
 
     removed: list[int]
@@ -41,4 +42,6 @@ def reduction_path(data: WamData, kind: Kind = "semi", beyond: int = 4) -> Reduc
             feasible_at = step.removed
         if feasible_at is not None and step.removed >= feasible_at + beyond:
             break
-    return ReductionPath(removed, error, distance, feasible_at, error[0], data.relative_error(data.feasible_estimate(kind)))
+    return ReductionPath(
+        removed, error, distance, feasible_at, error[0], data.relative_error(data.feasible_estimate(kind))
+    )

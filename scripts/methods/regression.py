@@ -37,7 +37,8 @@ class Regression:
     boxes : ndarray, shape (n, 3, 2)
         Axis-aligned box that encloses each link, in its frame [m]: what a CAD model would give.
     kind : {"full", "semi"}
-        Constraint set: pseudo-inertia ``J >= margin 1``, or the thesis's 6x6 matrix ``D >= margin 1`` (Sousa 2014, eq. 3.20).
+        Constraint set: pseudo-inertia ``J >= margin 1``, or the thesis's 6x6 matrix ``D >= margin 1`` (Sousa 2014,
+        eq. 3.20).
     margin : float
         See ``kind``.
     truth : ndarray, shape (10 n,)
@@ -55,7 +56,7 @@ class Regression:
     @property
     def links(self) -> int:
         """Number n of links."""
-        return self.W.shape[1] // 10
+        return int(self.W.shape[1]) // 10
 
     @cached_property
     def triangle(self) -> Array:
@@ -131,7 +132,7 @@ class Answer:
 
     @property
     def feasible(self) -> bool:
-        """Whether every link is physically consistent (not more: the margin is not asked for), to `FEASIBILITY_TOLERANCE`."""
+        """Whether every link is physically consistent, to `FEASIBILITY_TOLERANCE`; the margin is not asked for."""
         return self.eigenvalue >= -FEASIBILITY_TOLERANCE
 
     @property
@@ -141,12 +142,29 @@ class Answer:
 
 
 def answer(
-    method: str, data: Regression, x: Array, *, solved: bool = True, status: str = "", iterations: int = 0,
-    build_time: float = 0.0, solve_time: float = 0.0,
+    method: str,
+    data: Regression,
+    x: Array,
+    *,
+    solved: bool = True,
+    status: str = "",
+    iterations: int = 0,
+    build_time: float = 0.0,
+    solve_time: float = 0.0,
 ) -> Answer:
     """An `Answer`, measured on the data; parameters that are not finite count as zeros and as not solved."""
     x = np.asarray(x, dtype=float)
     if not np.isfinite(x).all():
         x, solved, status = np.zeros_like(x), False, f"{status} (not finite)".strip()
-    return Answer(method, x, solved, status, iterations, build_time, solve_time, data.excess(x),
-                  data.error_above_ols(x), data.eigenvalue(x))
+    return Answer(
+        method,
+        x,
+        solved,
+        status,
+        iterations,
+        build_time,
+        solve_time,
+        data.excess(x),
+        data.error_above_ols(x),
+        data.eigenvalue(x),
+    )

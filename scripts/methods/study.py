@@ -55,8 +55,14 @@ def run_size(data: Regression, mata_seconds: float, slow: bool = True) -> Size:
     slow
         Whether to run Mata's method; the thesis stopped it at 12 links because of the time.
     """
-    methods: list[Callable[[Regression], Answer]] = [ols, wls, lmi, point_masses, lambda d: point_masses(d, 5),
-                                                     model_reduction]
+    methods: list[Callable[[Regression], Answer]] = [
+        ols,
+        wls,
+        lmi,
+        point_masses,
+        lambda d: point_masses(d, 5),
+        model_reduction,
+    ]
     if slow:
         methods += [lambda d: mata_sqp(d, seconds=mata_seconds), lambda d: mata_ipopt(d, seconds=mata_seconds)]
     assert data.triangle.size  # the compression is shared by all and counts for none
@@ -70,8 +76,9 @@ def run_size(data: Regression, mata_seconds: float, slow: bool = True) -> Size:
 
     found.append(quickest(own, data))
     reference = lmi(data, REFERENCE_TOLERANCE)
-    return Size(data.links, {a.method: a for a in found}, reference.excess, max(bounds),
-                data.constant + reference.excess)
+    return Size(
+        data.links, {a.method: a for a in found}, reference.excess, max(bounds), data.constant + reference.excess
+    )
 
 
 def quickest(method: Callable[[Regression], Answer], data: Regression, repeats: int = 3) -> Answer:
@@ -103,13 +110,21 @@ def as_records(sizes: Sequence[Size]) -> list[dict[str, Any]]:
     """Plain numbers for a JSON file."""
     return [
         {
-            "links": size.links, "semidefinite_optimum": size.optimum, "certified_lower_bound": size.lower_bound,
+            "links": size.links,
+            "semidefinite_optimum": size.optimum,
+            "certified_lower_bound": size.lower_bound,
             "sum_of_squares": size.total,
             "methods": {
                 name: {
-                    "excess": a.excess, "error_above_ols_percent": a.error_above_ols, "eigenvalue": a.eigenvalue,
-                    "feasible": a.feasible, "solved": a.solved, "status": a.status, "iterations": a.iterations,
-                    "build_s": a.build_time, "solve_s": a.solve_time,
+                    "excess": a.excess,
+                    "error_above_ols_percent": a.error_above_ols,
+                    "eigenvalue": a.eigenvalue,
+                    "feasible": a.feasible,
+                    "solved": a.solved,
+                    "status": a.status,
+                    "iterations": a.iterations,
+                    "build_s": a.build_time,
+                    "solve_s": a.solve_time,
                 }
                 for name, a in size.answers.items()
             },

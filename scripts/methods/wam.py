@@ -1,9 +1,9 @@
 """Identification of the Barrett WAM from simulated data: the ground for Fig. 6.1 and 6.4 of Sousa (2014).
 
-The author's robot logs are not public. Here CAD values of the arm and friction of the size found in the thesis (Table 4.6) drive
-the simulation of a short random Fourier motion; normally distributed noise, strong at the wrist, where friction that no model explains
-drowns the small torques, brings the relative error of the estimate to the thesis's 4.6 %. Estimates are weighted by each
-joint's noise (Sousa 2014, Sec. 4.4.1).
+The author's robot logs are not public. Here CAD values of the arm and friction of the size found in the thesis (Table
+4.6) drive the simulation of a short random Fourier motion; normally distributed noise, strong at the wrist, where
+friction that no model explains drowns the small torques, brings the relative error of the estimate to the thesis's
+4.6 %. Estimates are weighted by each joint's noise (Sousa 2014, Sec. 4.4.1).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from methods.feasibility_test import FeasibleSet
 from methods.regression import Array, Kind
 
 TERMS = ("viscous", "coulomb", "offset")
-#: Harmonics and base frequency [Hz] of the motion, samples, and noise as a share of each joint's root mean square torque.
+#: Harmonics and base frequency [Hz] of the motion, samples, and noise as a share of each joint's root mean square
+#: torque.
 HARMONICS, FREQUENCY, SAMPLES = 6, 0.08, 200
 NOISE = (0.03, 0.04, 0.15, 0.15, 0.6, 0.6, 0.6)
 #: Viscous and Coulomb friction of the simulated joints.
@@ -81,8 +82,10 @@ class WamData:
         n, stride = self.model.n, self.model.stride
         order = np.arange(stride * n).reshape(n, stride)
         columns = np.concatenate([order[:, :10].ravel(), order[:, 10:].ravel()])
-        extras = {name: (0.0 if name[:2] in ("fv", "fc") else -np.inf, np.inf)
-                  for name in (self.model.parameter_names[i] for i in columns[10 * n :])}
+        extras = {
+            name: (0.0 if name[:2] in ("fv", "fc") else -np.inf, np.inf)
+            for name in (self.model.parameter_names[i] for i in columns[10 * n :])
+        }
         variables = link_variables(self.model.robot, extras)
         objective = least_squares(variables, (self.W * self.weight[:, None])[:, columns], self.tau * self.weight)
         solution = solve(Problem("wam", variables, objective, consistency=kind))
@@ -110,10 +113,12 @@ def simulate(seed: int = 1, samples: int = SAMPLES) -> WamData:
     reach = 0.9 * (upper - lower) / 2 / np.abs(q).max(axis=1)
     q, dq, ddq = q * reach[:, None] + ((upper + lower) / 2)[:, None], dq * reach[:, None], ddq * reach[:, None]
     W = np.array(model.regressor.map(samples)(q, dq, ddq)).reshape(n, samples, -1).reshape(n * samples, -1)
-    truth = np.concatenate([
-        np.append(link, (v, c, 0.0))
-        for link, v, c in zip(robot.standard_parameters().reshape(n, 10), VISCOUS, COULOMB, strict=True)
-    ])
+    truth = np.concatenate(
+        [
+            np.append(link, (v, c, 0.0))
+            for link, v, c in zip(robot.standard_parameters().reshape(n, 10), VISCOUS, COULOMB, strict=True)
+        ]
+    )
     torque = (W @ truth).reshape(n, samples)
     deviation = np.array(NOISE) * np.sqrt(np.mean(torque**2, axis=1))
     tau = torque + deviation[:, None] * rng.standard_normal(torque.shape)
