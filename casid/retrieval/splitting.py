@@ -75,7 +75,7 @@ class SplitPoint:
 
 
 def split(
-    gram: Array, slope: Array, iterations: int = 200, tolerance: float = 1e-5, relaxation: float = 1.6
+    gram: Array, slope: Array, iterations: int = 200, tolerance: float = 3e-7, relaxation: float = 1.6
 ) -> SplitPoint:
     """Minimise ``1/2 v'Gv - g'v`` over stacked positive semidefinite 4x4 matrices, roughly.
 

@@ -21,8 +21,8 @@ _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
     "casid": (INK, "x", "none"),
     "Point masses (3^3)": (ORANGE, "s", "-"),
     "Point masses (5^3)": (ORANGE, "^", "--"),
-    "Mata (SQP)": (RED, "v", ":"),
-    "Mata (IPOPT)": (GREEN, "D", ":"),
+    "Mata (SQP)": (RED, "v", "none"),
+    "Mata (IPOPT)": (GREEN, "D", "none"),
     "Model reduction": ("#7c3aed", "P", ":"),
 }
 _PLOTTED = (
@@ -49,7 +49,7 @@ def pd_ratio_figure(weights: Array, curves: dict[str, Array]) -> Figure:
         ylabel="positive definite mass matrices [%]",
         ylim=(-2, 103),
     )
-    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 0.12))
+    axes.legend(frameon=False, loc="upper left")
     tidy(axes)
     set_title(figure, "Infeasible parameters can look harmless (Sousa 2014, Fig. 6.1)")
     _says(
@@ -146,8 +146,8 @@ def reduction_figure(path: ReductionPath) -> Figure:
     set_title(figure, "Model reduction until feasible, simulated WAM (Sousa 2014, Fig. 6.4)")
     _says(
         figure,
-        "36 of 76 base parameters had to go before the estimate was feasible; its error was then 4.66 %, against 4.57 % "
-        "of the full infeasible estimate and 4.62 % of the full feasible one (LMI-SDP)",
+        "36 of 76 base parameters had to go before the estimate was feasible; its error was then 4.66 %, against "
+        "4.57 % of the full infeasible estimate and 4.62 % of the full feasible one (LMI-SDP)",
     )
     return figure
 
@@ -164,11 +164,10 @@ def _curve(
     values = np.array([value(a) for _, a in chosen])
     good = np.array([a.success or (line and name == "OLS") for _, a in chosen])
     label = name if legend else None
-    if name == "casid" and not line:
-        axes.plot(links[good], values[good], "x", color=colour, markersize=5, label=label, zorder=5)
-        return
-    axes.plot(links, values, linestyle=style if style != "none" else "-", color=colour, linewidth=1.0, alpha=0.8)
-    axes.plot(links[good], values[good], marker or ".", color=colour, markersize=4, linestyle="none", label=label)
+    if style != "none" or line:
+        axes.plot(links, values, linestyle="-" if style == "none" else style, color=colour, linewidth=1.0, alpha=0.7)
+    front = 5 if name == "casid" else 2
+    axes.plot(links[good], values[good], marker or ".", color=colour, markersize=4, linestyle="none", label=label, zorder=front)
     axes.plot(
         links[~good],
         values[~good],

@@ -12,7 +12,7 @@ from methods.regression import Answer, Array, Regression, answer
 def ols(data: Regression) -> Answer:
     """``R x = r``: the smallest sum of squares there is; no claim of feasibility."""
     start = time.perf_counter()
-    x: Array = np.linalg.solve(data.R, data.r)
+    x: Array = np.asarray(np.linalg.solve(data.R, data.r), dtype=float)
     return answer("OLS", data, x, solve_time=time.perf_counter() - start, status="closed form")
 
 

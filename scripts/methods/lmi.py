@@ -75,7 +75,7 @@ def lmi_epigraph(data: Regression, tolerance: float | None = None) -> Answer:
     constant = svec(np.eye(order))
     constant[0] = 0.0
     constant[place] = np.sqrt(2.0) * data.r
-    A = sparse.vstack([epigraph, sparse.hstack([cones_A, sparse.csc_matrix((cones_A.shape[0], 1))])])
+    A = stack([[epigraph], [sparse.hstack([cones_A, sparse.csc_matrix((cones_A.shape[0], 1))])]])
     solver = clarabel.DefaultSolver(
         sparse.csc_matrix((size + 1, size + 1)),
         np.append(np.zeros(size), 1.0),

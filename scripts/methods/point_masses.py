@@ -49,7 +49,7 @@ def point_masses(data: Regression, per_edge: int = 3, tolerance: float | None = 
         column += block.shape[1]
     count = A.shape[1]
     # unknowns p, x, t: x = A p + offset, t = R x - r
-    P = sparse.block_diag([sparse.csc_matrix((count + size, count + size)), sparse.identity(size)])
+    P = sparse.block_diag([sparse.csc_matrix((count + size, count + size)), sparse.identity(size)], format="csc")
     identity = sparse.identity(size)
     constraints = stack(
         [
