@@ -148,8 +148,8 @@ def test_yoshida_and_khalil():
     assert not second.verdict.feasible and second.verdict.excluded_radius > 1e4
     assert second.distance == pytest.approx(1.65e-3, rel=5e-3)  # Sousa 2014, Sec. 6.2
     leading = list(BETA_T2)
-    published = [6.200951, -5.479049, 0.071966, -0.086967, 0.050999, 5.600000, 6.500000, -0.000750, -0.719049, -0.009819,
-                 -0.009817, -0.000450, 0.720000, 0.949999, 0.014966]  # Table 6.1, column beta'_t2
+    published = [6.200951, -5.479049, 0.071966, -0.086967, 0.050999, 5.600000, 6.500000, -0.000750, -0.719049,
+                 -0.009819, -0.009817, -0.000450, 0.720000, 0.949999, 0.014966]  # Table 6.1, column beta'_t2
     import casid
     from casid.dynamics import Model
 

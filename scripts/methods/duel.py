@@ -1,4 +1,4 @@
-"""This library against Clarabel called directly, on the same data, in the same run: optimum and time."""
+"""The library against Clarabel called directly, on the same data, in the same run: optimum and time."""
 
 from __future__ import annotations
 
@@ -68,14 +68,24 @@ def duel(links: int, rounds: int = 10, seed: int = 0) -> Duel:
         own, bound = casid_answer(data)
         build, solving = min(build, own.build_time), min(solving, own.solve_time)
     reference = lmi(data, REFERENCE_TOLERANCE)
-    return Duel(links, 1.0 - bound / own.excess, own.excess / reference.excess - 1.0, own.eigenvalue, data.margin, compress,
-                build, solving, clarabel)
+    return Duel(
+        links,
+        1.0 - bound / own.excess,
+        own.excess / reference.excess - 1.0,
+        own.eigenvalue,
+        data.margin,
+        compress,
+        build,
+        solving,
+        clarabel,
+    )
 
 
 def general_way(links: int, seed: int = 0) -> tuple[float, float]:
-    """Certified relative gap and time of the same problem without the direct way: two barrier solves from the nominal."""
+    """Certified relative gap and time of the same problem without the direct way: barrier solves from the nominal."""
     data = random_regression(links, seed)
-    problem = Problem("regression", link_variables(chain(links)), LeastSquares(data.R, data.r, data.constant),
-                      margin=data.margin)
+    problem = Problem(
+        "regression", link_variables(chain(links)), LeastSquares(data.R, data.r, data.constant), margin=data.margin
+    )
     solution = solve(problem, options=SolveOptions(direct=False, target_gap=TARGET_GAP), throw=False)
     return solution.gap, solution.build_time + solution.solve_time

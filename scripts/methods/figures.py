@@ -167,7 +167,16 @@ def _curve(
     if style != "none" or line:
         axes.plot(links, values, linestyle="-" if style == "none" else style, color=colour, linewidth=1.0, alpha=0.7)
     front = 5 if name == "casid" else 2
-    axes.plot(links[good], values[good], marker or ".", color=colour, markersize=4, linestyle="none", label=label, zorder=front)
+    axes.plot(
+        links[good],
+        values[good],
+        marker or ".",
+        color=colour,
+        markersize=4,
+        linestyle="none",
+        label=label,
+        zorder=front,
+    )
     axes.plot(
         links[~good],
         values[~good],
