@@ -11,6 +11,7 @@ s, 1)``, the length s and mass a^2 such that second moments and mass count equal
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 
 import casadi as ca
@@ -24,19 +25,27 @@ from casid.retrieval.nlp import LiftedProgram, Point
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.recheck import hard_violation, violations
+from casid.retrieval.region import LinkRegion, link_regions
 from casid.retrieval.rows import LinearRows, NonlinearRows
 from casid.retrieval.solution import Solution
 from casid.retrieval.splitting import SVEC_WEIGHTS, from_svec, lower_factors, split
 
 Array = NDArray[np.float64]
 
-#: Smallest ratio of the extreme pivots of the scaled Gram matrix at which the data count as determining every
-#: parameter.
+#: Smallest ratio of the extreme eigenvalues of the scaled Gram matrix at which the data determine every parameter.
 DETERMINED = 1e-10
-#: Relative size of the optimality conditions' residual at which Newton's method ends.
-TOLERANCE = 1e-11
-#: More than this many Newton steps mean that the start was poor; the general way is then the better one.
-MAX_ITERATIONS = 40
+#: ``tol``: residual of the optimality conditions, relative to the objective, at which Newton's method ends. More than
+#: ``max_iter`` steps mean that the start was poor; the general way is then the better one. The data have scaled
+#: everything already.
+_IPOPT = {
+    "tol": 1e-11,
+    "dual_inf_tol": 1e-6,
+    "constr_viol_tol": 1e-9,
+    "max_iter": 40,
+    "warm_start_init_point": "yes",
+    "mumps_permuting_scaling": 0,
+    "mumps_scaling": 0,
+}
 _TRACE = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])  # tr J of ten parameters
 
 
@@ -67,82 +76,106 @@ def solve_directly(problem: Problem, certified_gap: float, feasibility: float) -
         A certified solution; None where the data leave parameters undetermined or the answer is not certified.
     """
     began = perf_counter()
-    objective = problem.objective
-    triangle: Array = np.asarray(np.linalg.qr(np.column_stack([objective.matrix, objective.target]), mode="r"))
-    size = problem.variables.size
-    R, r = triangle[:size, :size], triangle[:size, size]
-    nominal = balanced_bodies(R, [cone.margin for cone in problem.cones])
-    cones = tuple(Cone.around(c, nominal[10 * c.link : 10 * c.link + 10]) for c in problem.cones)
-    none = LinearRows(np.zeros((0, size)), np.zeros(0), np.zeros(0), ())
-    program = LiftedProgram(
-        problem.variables.x,
-        LeastSquares(R, r, objective.constant),
-        none,
-        NonlinearRows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ()),
-        cones,
-        nominal,
-        barrier=False,
-    )
-    solver = program.solver(
-        {
-            "tol": TOLERANCE,
-            "dual_inf_tol": 1e-6,
-            "constr_viol_tol": 1e-9,
-            "max_iter": MAX_ITERATIONS,
-            "warm_start_init_point": "yes",
-            "mumps_permuting_scaling": 0,
-            "mumps_scaling": 0,
-        }
-    )  # the data have scaled everything
+    program = _Direct.prepare(problem)
+    if program is None:
+        return None
     built = perf_counter()
-
-    basis, origin = program.coordinates
-    weights = np.tile(SVEC_WEIGHTS, len(cones))
-    scaled = (R @ basis) / weights  # R x - r = scaled v + R origin - r for the svec v of all Jt
-    gram = scaled.T @ scaled
-    pivots = _pivots(gram)
-    if pivots is None or pivots[0] < DETERMINED * pivots[1]:
+    x, iterations, status = program.minimise()
+    if not np.isfinite(x).all():
         return None
-    near = split(gram, scaled.T @ (r - R @ origin))
-    y = near.v / weights
-    weight = 1.0 / max(np.sum((scaled @ near.v + R @ origin - r) ** 2), 1e-12 * float(r @ r), 1e-300)
-    start = Point(
-        np.concatenate([y, lower_factors(from_svec(near.v))]),
-        2.0 * weight * near.multipliers * weights,
-        np.zeros(2 * size),
-    )
-    outcome = program.solve(solver, start, weight, 0.0)
-    if not np.isfinite(outcome.point.w).all():
-        return None
-    x = program.parameters(outcome.point.w)
-
-    value = objective(x)
-    certificate = lower_bound(problem, x, none, np.zeros(0), traces=_trace_limits(R, r, x))
-    gap = relative_gap(value, certificate.lower_bound, objective)
+    value = problem.objective(x)
+    certificate = lower_bound(problem, x, _no_rows(len(x)), np.zeros(0), regions=program.regions_within(x))
+    gap = relative_gap(value, certificate.lower_bound, problem.objective)
     amounts = violations(problem, x)
     worst = hard_violation(problem, amounts)
     if not (gap <= certified_gap and worst <= feasibility):
         return None
     return Solution(
-        problem,
-        "optimal",
-        value,
-        0.0,
-        certificate.lower_bound,
-        gap,
-        True,
-        x,
-        amounts,
-        worst,
-        {},
-        outcome.iterations,
-        0,
-        built - began,
-        perf_counter() - built,
-        1,
-        None,
-        outcome.status,
+        problem=problem,
+        status="optimal",
+        objective=value,
+        penalty=0.0,
+        lower_bound=certificate.lower_bound,
+        gap=gap,
+        certified=True,
+        standard_parameters=x,
+        violations=amounts,
+        max_violation=worst,
+        multipliers={},
+        iterations=iterations,
+        restarts=0,
+        build_time=built - began,
+        solve_time=perf_counter() - built,
+        starts=1,
+        seed=None,
+        solver_status=status,
     )
+
+
+class _Direct:
+    """The data in scaled coordinates ``x = basis v / weights + origin``, the program and its solver."""
+
+    def __init__(self, problem: Problem, R: Array, r: Array) -> None:
+        size = R.shape[1]
+        nominal = balanced_bodies(R, [cone.margin for cone in problem.cones])
+        cones = tuple(Cone.around(c, nominal[10 * c.link : 10 * c.link + 10]) for c in problem.cones)
+        self._program = LiftedProgram(
+            problem.variables.x,
+            LeastSquares(R, r, problem.objective.constant),
+            _no_rows(size),
+            NonlinearRows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ()),
+            cones,
+            nominal,
+            barrier=False,
+        )
+        self._solver = self._program.solver(_IPOPT)
+        basis, origin = self._program.coordinates
+        self._weights = np.tile(SVEC_WEIGHTS, len(cones))
+        self._matrix = (R @ basis) / self._weights  # R x - r = matrix v - target for the svec v of all Jt
+        self._target = r - R @ origin
+        self.gram = self._matrix.T @ self._matrix
+        # Every z with |R z - r| <= rho has t'z <= t'x_ls + rho |R^-T t|: a bound of tr J = t'z by the data alone.
+        inverse = np.linalg.inv(R)
+        reach = np.tensordot(inverse.reshape(-1, 10, size), _TRACE, axes=(1, 0))
+        self._least_traces = (inverse @ r).reshape(-1, 10) @ _TRACE
+        self._trace_slopes = np.linalg.norm(reach, axis=1)
+        self._regions = link_regions(problem)
+        self._R, self._r = R, r
+
+    @classmethod
+    def prepare(cls, problem: Problem) -> _Direct | None:
+        """Build the program; None where the data do not determine every parameter."""
+        objective, size = problem.objective, problem.variables.size
+        triangle = np.asarray(np.linalg.qr(np.column_stack([objective.matrix, objective.target]), mode="r"))
+        R, r = triangle[:size, :size], triangle[:size, size]
+        lengths = np.linalg.norm(R, axis=0)
+        if not (np.abs(R.diagonal()) > np.sqrt(DETERMINED) * lengths).all():
+            return None
+        program = cls(problem, R, r)
+        values = np.linalg.eigvalsh(program.gram)
+        return program if values[0] > DETERMINED * values[-1] else None
+
+    def minimise(self) -> tuple[Array, int, str]:
+        """Parameters, IPOPT's iterations and its status."""
+        near = split(self.gram, self._matrix.T @ self._target)
+        weight = 1.0 / max(
+            np.sum((self._matrix @ near.v - self._target) ** 2), 1e-12 * float(self._r @ self._r), 1e-300
+        )
+        start = Point(
+            np.concatenate([near.v / self._weights, lower_factors(from_svec(near.v))]),
+            2.0 * weight * near.multipliers * self._weights,
+            np.zeros(2 * len(near.v)),
+        )
+        outcome = self._program.solve(self._solver, start, weight, 0.0)
+        return self._program.parameters(outcome.point.w), outcome.iterations, outcome.status
+
+    def regions_within(self, x: Array) -> tuple[LinkRegion, ...]:
+        """Regions of the links that hold every point at least as good as x (and twice as far, for rounding in x)."""
+        limits = self._least_traces + 2.0 * float(np.linalg.norm(self._R @ x - self._r)) * self._trace_slopes
+        return tuple(
+            replace(region, trace=min(region.trace, float(limit)))
+            for region, limit in zip(self._regions, limits, strict=True)
+        )
 
 
 def balanced_bodies(R: Array, margins: list[float]) -> Array:
@@ -170,22 +203,5 @@ def balanced_bodies(R: Array, margins: list[float]) -> Array:
     )
 
 
-def _pivots(gram: Array) -> tuple[float, float] | None:
-    """Smallest and largest squared pivot of a Cholesky factorisation; None where there is none."""
-    try:
-        pivots = np.linalg.cholesky(gram).diagonal() ** 2
-    except np.linalg.LinAlgError:
-        return None
-    return float(pivots.min()), float(pivots.max())
-
-
-def _trace_limits(R: Array, r: Array, x: Array) -> Array:
-    """Upper bounds of every link's ``tr J`` over all points at least as good as x: the data alone give them.
-
-    ``|R z - r| <= |R x - r|`` gives ``t'z <= t'x_ls + |R x - r| |R^-T t|``, with x_ls the unconstrained estimate.
-    """
-    size = R.shape[1]
-    reach = float(np.linalg.norm(R @ x - r))
-    traces = np.kron(np.eye(size // 10), _TRACE)
-    inverse = np.linalg.inv(R)
-    return np.asarray(traces @ (inverse @ r) + reach * np.linalg.norm(traces @ inverse, axis=1))
+def _no_rows(size: int) -> LinearRows:
+    return LinearRows(np.zeros((0, size)), np.zeros(0), np.zeros(0), ())

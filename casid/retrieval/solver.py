@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from casid.errors import ProblemError, SolveError
 from casid.retrieval.certificate import Certificate, lower_bound, objective_size, relative_gap
 from casid.retrieval.cones import Cone
-from casid.retrieval.elastic import Conflict, find_conflict
 from casid.retrieval.direct import applies, solve_directly
+from casid.retrieval.elastic import Conflict, find_conflict
 from casid.retrieval.nlp import LiftedProgram, Outcome
 from casid.retrieval.problem import Problem
 from casid.retrieval.recheck import hard_violation, violations

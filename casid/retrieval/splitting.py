@@ -25,20 +25,21 @@ _ROWS = np.array([i for i in range(4) for _ in range(i + 1)])
 _COLUMNS = np.array([j for i in range(4) for j in range(i + 1)])
 SVEC_WEIGHTS: Array = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
 SVEC_WEIGHTS.setflags(write=False)
+_PICK = 4 * _ROWS + _COLUMNS
+_SPREAD = np.array(
+    [int(np.flatnonzero((_ROWS == max(i, j)) & (_COLUMNS == min(i, j)))[0]) for i in range(4) for j in range(4)]
+)
 
 
 def from_svec(vector: Array) -> Array:
     """Symmetric matrices, shape (n, 4, 4), of stacked ``svec``, shape (10 n,)."""
     entries = vector.reshape(-1, 10) / SVEC_WEIGHTS
-    matrices = np.empty((len(entries), 4, 4))
-    matrices[:, _ROWS, _COLUMNS] = entries
-    matrices[:, _COLUMNS, _ROWS] = entries
-    return matrices
+    return entries[:, _SPREAD].reshape(-1, 4, 4)
 
 
 def to_svec(matrices: Array) -> Array:
     """Stacked ``svec``, shape (10 n,), of symmetric matrices, shape (n, 4, 4)."""
-    return np.asarray((matrices[:, _ROWS, _COLUMNS] * SVEC_WEIGHTS).reshape(-1))
+    return np.asarray((matrices.reshape(-1, 16)[:, _PICK] * SVEC_WEIGHTS).reshape(-1))
 
 
 def lower_factors(matrices: Array) -> Array:
