@@ -113,7 +113,7 @@ def solve_directly(problem: Problem, certified_gap: float, feasibility: float) -
 
 
 class _Direct:
-    """The data in scaled coordinates ``x = basis v / weights + origin``, the program and its solver."""
+    """The data in scaled coordinates ``x = basis (v / weights) + origin``, the program and its solver."""
 
     def __init__(self, problem: Problem, R: Array, r: Array) -> None:
         size = R.shape[1]
@@ -134,6 +134,7 @@ class _Direct:
         self._matrix = (R @ basis) / self._weights  # R x - r = matrix v - target for the svec v of all Jt
         self._target = r - R @ origin
         self.gram = self._matrix.T @ self._matrix
+        self.rho = 1.0
         # Every z with |R z - r| <= rho has t'z <= t'x_ls + rho |R^-T t|: a bound of tr J = t'z by the data alone.
         inverse = np.linalg.inv(R)
         reach = np.tensordot(inverse.reshape(-1, 10, size), _TRACE, axes=(1, 0))
@@ -153,11 +154,14 @@ class _Direct:
             return None
         program = cls(problem, R, r)
         values = np.linalg.eigvalsh(program.gram)
-        return program if values[0] > DETERMINED * values[-1] else None
+        if values[0] <= DETERMINED * values[-1]:
+            return None
+        program.rho = float(np.exp(np.log(values).mean()))
+        return program
 
     def minimise(self) -> tuple[Array, int, str]:
         """Parameters, IPOPT's iterations and its status."""
-        near = split(self.gram, self._matrix.T @ self._target)
+        near = split(self.gram, self._matrix.T @ self._target, self.rho)
         weight = 1.0 / max(
             np.sum((self._matrix @ near.v - self._target) ** 2), 1e-12 * float(self._r @ self._r), 1e-300
         )

@@ -76,7 +76,12 @@ class SplitPoint:
 
 
 def split(
-    gram: Array, slope: Array, iterations: int = 200, tolerance: float = 3e-7, relaxation: float = 1.6
+    gram: Array,
+    slope: Array,
+    rho: float,
+    iterations: int = 300,
+    tolerance: float = 3e-7,
+    relaxation: float = 1.6,
 ) -> SplitPoint:
     """Minimise ``1/2 v'Gv - g'v`` over stacked positive semidefinite 4x4 matrices, roughly.
 
@@ -85,6 +90,8 @@ def split(
     gram, slope
         G, shape (10 n, 10 n), positive definite, and g, shape (10 n,); the better G's blocks are scaled, the fewer
         steps.
+    rho
+        Penalty of the splitting, > 0; the geometric mean of G's eigenvalues serves well.
     iterations
         Largest number of steps.
     tolerance
@@ -93,7 +100,6 @@ def split(
         Over-relaxation, 1 (none) to 1.8.
     """
     size = len(slope)
-    rho = float(np.trace(gram)) / size
     inverse = np.linalg.inv(gram + rho * np.eye(size))
     z = np.zeros(size)
     u = np.zeros(size)
