@@ -94,7 +94,7 @@ def main() -> int:
 def _table(sizes: list[Size]) -> Table:
     """Error above OLS, time and success of every method, at a few sizes and over all."""
     shown = [s for s in sizes if s.links in (1, 2, 4, 7, 12, 20, 30, 40)]
-    table = Table(title="error above OLS [%] / solver time [ms]; * infeasible or not solved")
+    table = Table(title="error above OLS in % / solver time in ms; * infeasible or not solved")
     table.add_column("method")
     for size in shown:
         table.add_column(f"{size.links} links", justify="right")

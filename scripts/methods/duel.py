@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casid.retrieval import LeastSquares, Problem, SolveOptions, link_variables, solve
-from methods.library import TARGET_GAP, casid_answer, chain
+from methods.library import casid_answer
 from methods.lmi import lmi
 from methods.random_data import random_regression
 from methods.study import REFERENCE_TOLERANCE
@@ -79,13 +78,3 @@ def duel(links: int, rounds: int = 10, seed: int = 0) -> Duel:
         solving,
         clarabel,
     )
-
-
-def general_way(links: int, seed: int = 0) -> tuple[float, float]:
-    """Certified relative gap and time of the same problem without the direct way: barrier solves from the nominal."""
-    data = random_regression(links, seed)
-    problem = Problem(
-        "regression", link_variables(chain(links)), LeastSquares(data.R, data.r, data.constant), margin=data.margin
-    )
-    solution = solve(problem, options=SolveOptions(direct=False, target_gap=TARGET_GAP), throw=False)
-    return solution.gap, solution.build_time + solution.solve_time
