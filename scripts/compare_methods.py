@@ -52,7 +52,9 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else 150)
     folder = prepare_directory(options.out)
 
-    runs = run_sizes(links, options.seed, options.kind, options.mata_seconds, options.mata_links)
+    runs = run_sizes(
+        links, options.seed, options.kind, options.mata_seconds, options.mata_links, repeats=1 if options.quick else 12
+    )
     sizes = list(track(runs, "random data", total=len(links), console=console))
     console.print(_table(sizes))
     data = simulate()

@@ -44,7 +44,7 @@ class Size:
     total: float
 
 
-def run_size(data: Regression, mata_seconds: float, slow: bool = True) -> Size:
+def run_size(data: Regression, mata_seconds: float, slow: bool = True, repeats: int = 12) -> Size:
     """Every method on one set of data.
 
     Parameters
@@ -55,6 +55,8 @@ def run_size(data: Regression, mata_seconds: float, slow: bool = True) -> Size:
         Time limit of each nonlinear program.
     slow
         Whether to run Mata's method; the thesis stopped it at 12 links because of the time.
+    repeats
+        Runs of each method of which the quickest counts.
     """
     methods: list[Callable[[Regression], Answer]] = [
         ols,
@@ -67,7 +69,7 @@ def run_size(data: Regression, mata_seconds: float, slow: bool = True) -> Size:
     if slow:
         methods += [lambda d: mata_sqp(d, seconds=mata_seconds), lambda d: mata_ipopt(d, seconds=mata_seconds)]
     assert data.triangle.size  # the compression is shared by all and counts for none
-    found = [quickest(method, data) for method in methods]
+    found = [quickest(method, data, repeats) for method in methods]
     bounds = []
 
     def own(d: Regression) -> Answer:
@@ -75,14 +77,14 @@ def run_size(data: Regression, mata_seconds: float, slow: bool = True) -> Size:
         bounds.append(bound)
         return result
 
-    found.append(quickest(own, data))
+    found.append(quickest(own, data, repeats))
     reference = lmi(data, REFERENCE_TOLERANCE)
     return Size(
         data.links, {a.method: a for a in found}, reference.excess, max(bounds), data.constant + reference.excess
     )
 
 
-def quickest(method: Callable[[Regression], Answer], data: Regression, repeats: int = 12, seconds: float = 1.0) -> Answer:
+def quickest(method: Callable[[Regression], Answer], data: Regression, repeats: int, seconds: float = 1.0) -> Answer:
     """The answer with the shortest solver time of a few runs: other work on the machine only ever adds to it.
 
     No further run is started once ``seconds`` have passed.
@@ -97,7 +99,12 @@ def quickest(method: Callable[[Regression], Answer], data: Regression, repeats: 
 
 
 def run_sizes(
-    sizes: Sequence[int], seed: int = 0, kind: Kind = "full", mata_seconds: float = 10.0, mata_links: int = 40
+    sizes: Sequence[int],
+    seed: int = 0,
+    kind: Kind = "full",
+    mata_seconds: float = 10.0,
+    mata_links: int = 40,
+    repeats: int = 12,
 ) -> Iterator[Size]:
     """Every method on every size; the first, untimed, solve of each solver is spent before."""
     warm_up = random_regression(1, seed, points=50, kind=kind)
@@ -105,7 +112,7 @@ def run_sizes(
     casid_answer(warm_up)
     mata_ipopt(warm_up)
     for links in sizes:
-        yield run_size(random_regression(links, seed, kind=kind), mata_seconds, links <= mata_links)
+        yield run_size(random_regression(links, seed, kind=kind), mata_seconds, links <= mata_links, repeats)
 
 
 def as_records(sizes: Sequence[Size]) -> list[dict[str, Any]]:
