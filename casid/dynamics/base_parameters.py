@@ -94,6 +94,11 @@ def base_parameters(model: Model, samples: int | None = None) -> BaseParameters:
     samples
         Number of random states; default: enough for six times as many rows as parameters.
     """
+    return regroup(stacked_regressor(model, samples), model.parameter_names)
+
+
+def stacked_regressor(model: Model, samples: int | None = None) -> Array:
+    """Regressor of a model at random states, stacked: shape (n samples, N); see `base_parameters`."""
     n, names = model.n, model.parameter_names
     count = samples or max(30, 6 * len(names) // n)
     rng = np.random.default_rng(20140401)
@@ -107,8 +112,7 @@ def base_parameters(model: Model, samples: int | None = None) -> BaseParameters:
     if regressor.n_in() > 3:  # gravity is an input: any direction must do
         inputs.append(rng.uniform(-10.0, 10.0, (3, count)))
     stacked = np.array(regressor.map(count)(*inputs))  # n x (N count)
-    W = stacked.reshape(n, count, len(names)).reshape(n * count, len(names))
-    return regroup(W, names)
+    return stacked.reshape(n * count, len(names))
 
 
 def regroup(W: ArrayLike, names: Sequence[str], tolerance: float = RANK_TOLERANCE) -> BaseParameters:

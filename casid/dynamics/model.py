@@ -86,8 +86,9 @@ class Model:
         symbols = STANDARD_NAMES + tuple(term.symbol for term in self.terms)
         return tuple(f"{symbol}{k + 1}" for k in range(self.n) for symbol in symbols)
 
-    def _symbols(self) -> _Symbols:
-        return _Symbols(self)
+    def _symbols(self) -> Symbols:
+        """Fresh symbols for one function; subclasses fix or replace the parameters here."""
+        return Symbols(self)
 
     # ------------------------------------------------------------------ dynamics
 
@@ -270,23 +271,36 @@ class Model:
             raise RobotError(f"robot '{self.robot.name}' has no frame '{frame}'; known: {', '.join(known)}") from None
 
 
-class _Symbols:
+class Symbols:
     """Fresh symbols of one function and the expressions it is made of."""
+
+    #: Names of the inputs that stand for the parameters ``pi``.
+    parameter_inputs: tuple[str, ...] = ("pi",)
+    #: Added to the joint positions in the finished expressions.
+    offsets: ca.DM | None = None
 
     def __init__(self, model: Model) -> None:
         n = model.n
         self.model = model
         self.q, self.dq, self.ddq, self.tau = (ca.SX.sym(name, n) for name in ("q", "dq", "ddq", "tau"))
-        self.pi = ca.SX.sym("pi", n * model.stride)
-        self.links = [self.pi[k * model.stride : k * model.stride + 10] for k in range(n)]
+        self.use_parameters(ca.SX.sym("pi", n * model.stride))
         self.symbolic_gravity = model.gravity_vector is None
         vector = model.gravity_vector
         self.gravity = ca.SX.sym("gravity", 3) if vector is None else ca.SX(ca.DM(vector))
 
+    def use_parameters(self, pi: ca.SX) -> None:
+        """Let ``pi`` be the parameters: symbols, numbers or expressions."""
+        stride = self.model.stride
+        self.pi = pi
+        self.links = [pi[k * stride : k * stride + 10] for k in range(self.model.n)]
+
     def function(self, name: str, inputs: list[str], outputs: dict[str, ca.SX]) -> ca.Function:
         """A Function with named inputs and outputs, common subexpressions shared."""
+        inputs = [name for item in inputs for name in ((item,) if item != "pi" else self.parameter_inputs)]
         symbols = [getattr(self, item) for item in inputs]
         expressions = [ca.densify(value) for value in outputs.values()]
+        if self.offsets is not None:
+            expressions = ca.substitute(expressions, [self.q], [self.q + self.offsets])
         if self.symbolic_gravity and any(ca.depends_on(e, self.gravity) for e in expressions):
             inputs, symbols = [*inputs, "gravity"], [*symbols, self.gravity]
         return ca.Function(name, symbols, expressions, inputs, list(outputs), {"cse": True})

@@ -9,7 +9,7 @@ Per link, in its own frame, with angular velocity w, angular acceleration dw and
 
 The Euler term is written with the entries of U, which saves nine products a link (Khalil and Dombre 2002, Sec. 9.6)::
 
-    n_x = Lxx dw_x - Lxy U_zx + Lxz U_yx + (Lzz - Lyy) w_y w_z + Lyz (U_yy - U_zz)   and cyclic
+    n_x = Lxx dw_x - Lxy U_zx + Lxz U_yx + (Lzz - Lyy) w_y w_z + Lyz (w_y^2 - w_z^2)   and cyclic
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class LinkMotion(NamedTuple):
     a: ca.SX
     U: ca.SX
     ww: ca.SX  # products w_y w_z, w_z w_x, w_x w_y
+    squares: ca.SX  # w_x^2, w_y^2, w_z^2
 
 
 class Wrench(NamedTuple):
@@ -49,7 +50,7 @@ def link_motion(w: ca.SX, dw: ca.SX, a: ca.SX) -> LinkMotion:
         ca.horzcat(xy + az, -xx - zz, yz - ax),
         ca.horzcat(zx - ay, yz + ax, -xx - yy),
     )
-    return LinkMotion(w, dw, a, U, ca.vertcat(yz, zx, xy))
+    return LinkMotion(w, dw, a, U, ca.vertcat(yz, zx, xy), ca.vertcat(xx, yy, zz))
 
 
 def next_motion(joint: Joint, parent: LinkMotion, q: ca.SX, dq: ca.SX, ddq: ca.SX) -> LinkMotion:
@@ -71,13 +72,34 @@ def next_motion(joint: Joint, parent: LinkMotion, q: ca.SX, dq: ca.SX, ddq: ca.S
 
 def inertial_wrench(parameters: ca.SX, motion: LinkMotion) -> Wrench:
     """Force and moment about the link-frame origin that a link's motion asks for; linear in its ten parameters."""
+    if parameters.is_constant():
+        return _wrench_of_second_moments(parameters, motion)
     Lxx, Lxy, Lxz, Lyy, Lyz, Lzz = (parameters[i] for i in range(6))
     moment, mass = parameters[6:9], parameters[9]
-    U, dw, ww = motion.U, motion.dw, motion.ww
+    U, dw, ww, (xx, yy, zz) = motion.U, motion.dw, motion.ww, ca.vertsplit(motion.squares)
     n = ca.vertcat(
-        Lxx * dw[0] - Lxy * U[2, 0] + Lxz * U[1, 0] + (Lzz - Lyy) * ww[0] + Lyz * (U[1, 1] - U[2, 2]),
-        Lyy * dw[1] - Lyz * U[0, 1] + Lxy * U[2, 1] + (Lxx - Lzz) * ww[1] + Lxz * (U[2, 2] - U[0, 0]),
-        Lzz * dw[2] - Lxz * U[1, 2] + Lyz * U[0, 2] + (Lyy - Lxx) * ww[2] + Lxy * (U[0, 0] - U[1, 1]),
+        Lxx * dw[0] - Lxy * U[2, 0] + Lxz * U[1, 0] + (Lzz - Lyy) * ww[0] + Lyz * (yy - zz),
+        Lyy * dw[1] - Lyz * U[0, 1] + Lxy * U[2, 1] + (Lxx - Lzz) * ww[1] + Lxz * (zz - xx),
+        Lzz * dw[2] - Lxz * U[1, 2] + Lyz * U[0, 2] + (Lyy - Lxx) * ww[2] + Lxy * (xx - yy),
+    )
+    return Wrench(mass * motion.a + ca.mtimes(U, moment), n + ca.cross(moment, motion.a))
+
+
+def _wrench_of_second_moments(parameters: ca.SX, motion: LinkMotion) -> Wrench:
+    """The same through the second moments ``Sigma = int p p' dm = tr(L)/2 1 - L``, which cost nothing as numbers.
+
+    ``n = int p x (a + U p) dm``: with G = U Sigma + a l', ``n = (G_zy - G_yz, G_xz - G_zx, G_yx - G_xy)``. That is one
+    product less a link than with L, and a link's redundant inertia about its joint axis is the single entry Szz.
+    """
+    p = [float(value) for value in ca.DM(parameters).full().ravel()]
+    Sxx, Syy, Szz = (p[3] + p[5] - p[0]) / 2, (p[0] + p[5] - p[3]) / 2, (p[0] + p[3] - p[5]) / 2
+    Sxy, Sxz, Syz = -p[1], -p[2], -p[4]
+    U, moment, mass = motion.U, ca.SX(parameters[6:9]), parameters[9]
+    xx, yy, zz = ca.vertsplit(motion.squares)  # U_yy - U_zz = w_y^2 - w_z^2 and cyclic
+    n = ca.vertcat(
+        Syy * U[2, 1] - Szz * U[1, 2] + Sxy * U[2, 0] - Sxz * U[1, 0] + Syz * (zz - yy),
+        Szz * U[0, 2] - Sxx * U[2, 0] + Syz * U[0, 1] - Sxy * U[2, 1] + Sxz * (xx - zz),
+        Sxx * U[1, 0] - Syy * U[0, 1] + Sxz * U[1, 2] - Syz * U[0, 2] + Sxy * (yy - xx),
     )
     return Wrench(mass * motion.a + ca.mtimes(U, moment), n + ca.cross(moment, motion.a))
 

@@ -1,0 +1,228 @@
+"""Fewer operations for given parameters: an equivalent robot whose parameters are mostly zero.
+
+Joint torques leave two things open. The origin of a revolute joint's frame may lie anywhere on its axis; and every change
+of the parameters within the null space of the base parameters leaves the torques as they are. Both freedoms are used:
+
+1. Every link frame becomes its joint frame with the axis along z, and slides along its axis where that saves operations
+   (e.g. into the point where the axes of a spherical shoulder meet, so that no force is passed on below it).
+2. In terms of the second moments ``Sigma = tr(L)/2 1 - L``, the parameters ``Szz lz m`` (revolute) or ``Sigma``
+   (prismatic) and whatever else is redundant are regrouped into the others and become exact zeros. What can be moved of a
+   link of a revolute joint is a mass distribution along the joint's axis, hence just ``Szz lz m``.
+3. The frame of a link without children is turned about its axis until ``ly`` vanishes.
+4. A mass is put back where it makes a first moment of the parent link vanish, if that saves operations.
+
+The result has the same torques, mass matrix, Coriolis matrix and their derivatives; its links are not those of the robot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Joint, Robot
+from casid.dynamics.base_parameters import regroup, stacked_regressor
+from casid.dynamics.model import Model
+from casid.dynamics.parametrised import GivenParameters
+from casid.inertia import express_in
+
+Array = NDArray[np.float64]
+
+#: Of a link's ten: ``Sxx Sxy Sxz Syy Syz Szz lx ly lz m``; those that a revolute joint lets go are kept last.
+_LAST_REVOLUTE = (5, 8, 9)
+_LAST_PRISMATIC = (0, 1, 2, 3, 4, 5)
+#: Masses put back may exceed the robot's largest parameter by this factor, not more: rounding errors grow with them.
+_LARGEST = 50.0
+
+
+def reduced(model: Model, parameters: ArrayLike) -> GivenParameters:
+    """An equivalent model with given parameters and as few operations as the steps above find.
+
+    Parameters
+    ----------
+    model
+        The model; its joint terms and gravity are kept.
+    parameters
+        Its parameters ``pi``, shape (N,).
+
+    Returns
+    -------
+    GivenParameters
+        Functions without the input ``pi``. What depends on the links themselves (kinematics, wrenches, energies) refers to
+        moved frames: take it from the original model.
+    """
+    robot, values = _joint_frames(model, np.array(parameters, dtype=float))
+    best = _Regrouping(_with(model, robot), values)
+    for k, joint in enumerate(robot.joints):
+        along = float(robot.joints[k].placement[:3, 3] @ robot.joints[k].placement[:3, 2])
+        if joint.type != "revolute" or abs(along) < 1e-12:
+            continue
+        moved, moved_values = _slide(robot, values, k, -along, model.stride)
+        candidate = _Regrouping(_with(model, moved), moved_values)
+        if candidate.cost < best.cost:
+            robot, values, best = moved, moved_values, candidate
+    best.turn_last_links()
+    best.put_back_masses()
+    return GivenParameters(best.model, best.values, best.offsets)
+
+
+def _with(model: Model, robot: Robot) -> Model:
+    gravity = "input" if model.gravity_vector is None else model.gravity_vector
+    return Model(robot, [term.name for term in model.terms], gravity)
+
+
+def _joint_frames(model: Model, values: Array) -> tuple[Robot, Array]:
+    """Link frames moved into the joint frames, the joint axes along z."""
+    joints: list[Joint] = []
+    frames: list[Array] = []  # link frame of the result in the original link frame
+    for k, joint in enumerate(model.robot.joints):
+        turned = np.eye(4)
+        turned[:3, :3] = _rotation_to(joint.axis)
+        before = np.eye(4) if joint.parent < 0 else frames[joint.parent]
+        in_link = _inverse(joint.link_placement) @ turned
+        frames.append(_tidy(in_link))
+        back = _inverse(in_link)
+        span = slice(k * model.stride, k * model.stride + 10)
+        values[span] = express_in(values[span], back[:3, :3], back[:3, 3])
+        joints.append(
+            replace(
+                joint,
+                placement=_tidy(_inverse(before) @ joint.placement @ turned),
+                axis=np.array([0.0, 0.0, 1.0]),
+                link_placement=np.eye(4),
+            )
+        )
+    return replace(model.robot, joints=tuple(joints), frames=()), values
+
+
+def _rotation_to(axis: Array) -> Array:
+    """A rotation whose third column is ``axis``, exact for the coordinate axes."""
+    if np.array_equal(axis, [0.0, 0.0, 1.0]):
+        return np.eye(3)
+    first = np.zeros(3)
+    first[int(np.argmin(np.abs(axis)))] = 1.0
+    first -= (first @ axis) * axis
+    first /= np.linalg.norm(first)
+    return np.column_stack([first, np.cross(axis, first), axis])
+
+
+def _inverse(placement: Array) -> Array:
+    inverse = np.eye(4)
+    inverse[:3, :3] = placement[:3, :3].T
+    inverse[:3, 3] = -placement[:3, :3].T @ placement[:3, 3]
+    return inverse
+
+
+def _tidy(placement: Array) -> Array:
+    """Entries within rounding of 0, 1, -1 made exact."""
+    near = np.round(placement)
+    return np.where((np.abs(placement - near) < 4e-16) & (np.abs(near) <= 1.0), near + 0.0, placement)
+
+
+def _slide(robot: Robot, values: Array, k: int, distance: float, stride: int) -> tuple[Robot, Array]:
+    """Joint frame k moved along its axis."""
+    joints, values = list(robot.joints), values.copy()
+    shift = np.eye(4)
+    shift[2, 3] = distance
+    joints[k] = replace(joints[k], placement=_tidy(joints[k].placement @ shift))
+    for c, child in enumerate(joints):
+        if child.parent == k:
+            joints[c] = replace(child, placement=_tidy(_inverse(shift) @ child.placement))
+    span = slice(k * stride, k * stride + 10)
+    values[span] = express_in(values[span], np.eye(3), [0.0, 0.0, -distance])
+    return replace(robot, joints=tuple(joints)), values
+
+
+def _second_moments(model: Model) -> Array:
+    """Matrix B (N x N) with ``(Sxx ... m, ...) = B (Lxx ... m, ...)``; on the diagonals ``S = tr(L)/2 - L``."""
+    B = np.eye(model.n * model.stride)
+    diagonal = [0, 3, 5]
+    for k in range(model.n):
+        at = [k * model.stride + i for i in range(6)]
+        B[np.ix_(at, at)] *= -1.0
+        B[np.ix_([at[i] for i in diagonal], [at[i] for i in diagonal])] = 0.5 - np.eye(3)
+    return B
+
+
+class _Regrouping:
+    """The parameters of a model, redundant ones exchanged for zeros.
+
+    ``beta = K p`` with ``p`` in terms of second moments: any choice of the dependent parameters gives the same torques if
+    the independent ones follow, ``p_ind = beta - K_dep p_dep``.
+    """
+
+    def __init__(self, model: Model, values: Array) -> None:
+        self.model = model
+        B = _second_moments(model)
+        self.inverse = np.linalg.inv(B)
+        last = []
+        for k, joint in enumerate(model.robot.joints):
+            mine = _LAST_REVOLUTE if joint.type == "revolute" else _LAST_PRISMATIC
+            last += [k * model.stride + i for i in mine]
+            last += [k * model.stride + 10 + i for i, term in enumerate(model.terms) if term.name == "rotor"]
+        order = np.array([i for i in range(len(values)) if i not in last] + last)
+        W = stacked_regressor(model) @ self.inverse
+        base = regroup(W[:, order], [str(i) for i in order])
+        self.independent = order[list(base.independent)]
+        self.K = np.empty_like(base.K)
+        self.K[:, order] = base.K
+        self.beta = self.K @ (B @ values)
+        self.moments = np.zeros(len(values))
+        self.moments[self.independent] = self.beta
+        self.offsets = np.zeros(model.n)
+        self.cost = self._cost(self.moments)
+
+    @property
+    def values(self) -> Array:
+        """Standard parameters; second moments that are zero stay so exactly in any arithmetic."""
+        return self.inverse @ self.moments
+
+    def _cost(self, moments: Array) -> int:
+        return GivenParameters(self.model, self.inverse @ moments, self.offsets).inverse_dynamics.n_instructions()
+
+    def turn_last_links(self) -> None:
+        """Turn the frames of links without children about their axes: ``ly = 0``, where that saves operations."""
+        parents = {joint.parent for joint in self.model.robot.joints}
+        for k, joint in enumerate(self.model.robot.joints):
+            span = slice(k * self.model.stride, k * self.model.stride + 10)
+            Sxx, Sxy, Sxz, Syy, Syz, Szz, lx, ly, lz, m = self.moments[span]
+            if k in parents or joint.type != "revolute" or ly == 0.0:
+                continue
+            angle, length = np.arctan2(ly, lx), np.hypot(lx, ly)
+            c, s = lx / length, ly / length
+            before, cost, offsets = self.moments, self.cost, self.offsets
+            self.moments, self.offsets = before.copy(), offsets.copy()
+            self.moments[span] = [
+                c * c * Sxx + 2 * c * s * Sxy + s * s * Syy,
+                c * s * (Syy - Sxx) + (c * c - s * s) * Sxy,
+                c * Sxz + s * Syz,
+                s * s * Sxx - 2 * c * s * Sxy + c * c * Syy,
+                c * Syz - s * Sxz,
+                Szz, length, 0.0, lz, m,
+            ]  # fmt: skip
+            self.offsets[k] = angle
+            self.cost = self._cost(self.moments)
+            if self.cost >= cost:
+                self.moments, self.cost, self.offsets = before, cost, offsets
+
+    def put_back_masses(self) -> None:
+        """Choose masses so that first moments of other links vanish, where that saves operations."""
+        stride = self.model.stride
+        largest = _LARGEST * np.abs(self.moments).max()
+        for mass in range(9, len(self.moments), stride):
+            if mass in self.independent:
+                continue
+            before = self.moments
+            for row in np.flatnonzero(self.K[:, mass]):
+                leading = self.independent[row]
+                value = before[leading] / self.K[row, mass]
+                if leading % stride not in (6, 7, 8) or value == 0.0 or abs(value) > largest:
+                    continue
+                candidate = before.copy()
+                candidate[mass] = value
+                candidate[self.independent] -= self.K[:, mass] * value
+                candidate[leading] = 0.0
+                cost = self._cost(candidate)
+                if cost < self.cost:
+                    self.moments, self.cost = candidate, cost
