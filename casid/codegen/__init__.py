@@ -1,0 +1,1 @@
+"""C code of CasADi functions: programs, operation counts, sources, compilation and its cache."""

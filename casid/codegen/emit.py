@@ -1,0 +1,238 @@
+"""C statements of a program: plain assignments to constants, for doubles or for a vector of them."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable
+
+from casid.codegen.graph import Graph, Ref
+from casid.errors import ExportError
+
+#: Operands written into one expression before it gets a name of its own.
+_LONGEST = 6
+
+#: Functions written as expressions: of scalars, of vectors (``vec``, with comparisons giving ``mask``).
+_SCALAR = {
+    "sign": "(double)(({0} > 0) - ({0} < 0))",
+    "less": "(double)({0} < {1})", "less_equal": "(double)({0} <= {1})", "equal": "(double)({0} == {1})",
+    "not_equal": "(double)({0} != {1})", "not": "(double)!({0})", "and": "(double)({0} && {1})",
+    "or": "(double)({0} || {1})", "if_else_zero": "({0} != 0 ? {1} : 0)",
+}  # fmt: skip
+_ONE = "(vec)({} & (mask)ONE)"
+_VECTOR = {
+    "sign": "(" + _ONE.format("({0} > ZERO)") + " - " + _ONE.format("({0} < ZERO)") + ")",
+    "less": _ONE.format("({0} < {1})"), "less_equal": _ONE.format("({0} <= {1})"),
+    "equal": _ONE.format("({0} == {1})"), "not_equal": _ONE.format("({0} != {1})"),
+    "not": _ONE.format("({0} == ZERO)"), "and": _ONE.format("(({0} != ZERO) & ({1} != ZERO))"),
+    "or": _ONE.format("(({0} != ZERO) | ({1} != ZERO))"), "if_else_zero": "(vec)(({0} != ZERO) & (mask)({1}))",
+    "fabs": "(vec)((mask)({0}) & 0x7fffffffffffffff)",
+}  # fmt: skip
+
+
+class Emitter:
+    """Writes the statements of one program.
+
+    Parameters
+    ----------
+    graph
+        The program.
+    sincos
+        Name of the C function that computes sines and cosines, see `casid.codegen.trigonometry`.
+    read
+        ``(input, position)`` -> C expression of an input.
+    write
+        ``(output, position, value)`` -> C statement that stores a result.
+    vector
+        Write for the type ``vec`` instead of ``double``.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        sincos: str,
+        read: Callable[[int, int], str],
+        write: Callable[[int, int, str], str],
+        vector: bool = False,
+    ) -> None:
+        self.graph, self.sincos, self.read, self.write, self.vector = graph, sincos, read, write, vector
+        self.type = "vec" if vector else "double"
+        self.live = graph.live()
+        self.uses = graph.uses()
+        self.lines: list[str] = []
+        self.text: dict[int, str] = {}
+        self.operands: dict[int, int] = {}
+        self.functions: set[tuple[str, int]] = set()
+
+    def statements(self) -> list[str]:
+        """All statements, results stored as soon as they are known."""
+        results: dict[int, list[tuple[int, int, Ref]]] = {}
+        for output, position, ref in self.graph.outputs:
+            results.setdefault(abs(ref), []).append((output, position, ref))
+        for angles in self._levels():
+            if not self.vector:
+                self.lines += self._scalar_trigonometry(angles)
+            else:
+                self.lines += self._vector_trigonometry(angles)
+        for number in self.live:
+            self._define(number)
+            for output, position, ref in results.get(number, ()):
+                self.lines.append(self.write(output, position, self._operand(ref)))
+        return self.lines
+
+    # ------------------------------------------------------------------ sines and cosines
+
+    def _levels(self) -> list[list[int]]:
+        """Angles whose sine or cosine is needed; those of level i + 1 depend on sines and cosines of level i."""
+        level: dict[int, int] = {}
+        angles: dict[int, list[int]] = {}
+        for number in self.live:
+            node = self.graph[number]
+            below = 0 if node.op in ("const", "input") else max((level[abs(a)] for a in node.args), default=0)
+            if node.op in ("sin", "cos"):
+                angle = abs(node.args[0])
+                known = angles.setdefault(below, [])
+                if angle not in known:
+                    known.append(angle)
+                below += 1
+            level[number] = below
+        return [angles[i] for i in sorted(angles)]
+
+    def _define_all(self, wanted: list[int]) -> None:
+        stack = list(wanted)
+        needed: set[int] = set()
+        while stack:
+            number = stack.pop()
+            if number not in needed and number not in self.text:
+                needed.add(number)
+                node = self.graph[number]
+                if node.op not in ("const", "input"):
+                    stack += [abs(a) for a in node.args]
+        for number in sorted(needed):
+            self._define(number)
+
+    def _functions_of(self, angle: int) -> list[tuple[str, int]]:
+        return [
+            (name, number)
+            for name in ("sin", "cos")
+            if (number := self._number_of(name, angle)) is not None
+        ]
+
+    def _number_of(self, name: str, angle: int) -> int | None:
+        if not hasattr(self, "_trig"):
+            self._trig = {
+                (node.op, abs(node.args[0])): number
+                for number in self.live
+                if (node := self.graph[number]).op in ("sin", "cos")
+            }
+        return self._trig.get((name, angle))
+
+    def _scalar_trigonometry(self, angles: list[int]) -> list[str]:
+        self._define_all(angles)
+        tag = f"{angles[0]}"
+        n = len(angles)
+        lines = [
+            f"const double angle{tag}[{n}] = {{{', '.join(self._operand(a) for a in angles)}}};",
+            f"double sine{tag}[{n}], cosine{tag}[{n}];",
+            f"{self.sincos}({n}, angle{tag}, sine{tag}, cosine{tag});",
+        ]
+        for i, angle in enumerate(angles):
+            for name, number in self._functions_of(angle):
+                lines.append(f"const double v{number} = {'sine' if name == 'sin' else 'cosine'}{tag}[{i}];")
+                self._named(number)
+        return lines
+
+    def _vector_trigonometry(self, angles: list[int]) -> list[str]:
+        self._define_all(angles)
+        lines = []
+        for angle in angles:
+            lines.append(f"vec sine{angle}, cosine{angle};")
+            lines.append(f"{self.sincos}({self._operand(angle)}, &sine{angle}, &cosine{angle});")
+            for name, number in self._functions_of(angle):
+                lines.append(f"const vec v{number} = {'sine' if name == 'sin' else 'cosine'}{angle};")
+                self._named(number)
+        return lines
+
+    # ------------------------------------------------------------------ expressions
+
+    def _named(self, number: int) -> None:
+        self.text[number] = f"v{number}"
+        self.operands[number] = 1
+
+    def _operand(self, ref: Ref) -> str:
+        text = self.text[abs(ref)]
+        return text if ref > 0 else f"-{text}"
+
+    def _define(self, number: int) -> None:
+        """Give a value its C expression, and a name where it is used more than once or has grown long."""
+        if number in self.text:
+            return
+        node = self.graph[number]
+        if node.op == "const":
+            self.text[number], self.operands[number] = self._constant(node.value), 1
+            return
+        if node.op == "input":
+            expression, size = self.read(*node.args), 1
+        else:
+            expression = self._expression(number)
+            size = sum(self.operands[abs(a)] for a in node.args)
+        if self.uses[number] == 1 and size <= _LONGEST and node.op in ("add", "mul"):
+            self.text[number], self.operands[number] = f"({expression})", size
+            return
+        self.lines.append(f"const {self.type} v{number} = {expression};")
+        self._named(number)
+
+    def _constant(self, value: float) -> str:
+        if not math.isfinite(value):
+            text = "NAN" if math.isnan(value) else "INFINITY"
+        else:
+            text = repr(value)
+        return text
+
+    def _vector_constant(self, ref: Ref) -> str:
+        text = self._operand(ref)
+        return f"(ZERO + {text})" if self.graph.number(ref) is not None else text
+
+    def _expression(self, number: int) -> str:
+        node = self.graph[number]
+        if node.op == "add":
+            a, b = node.args
+            return f"{self._operand(a)} {'-' if b < 0 else '+'} {self._operand(abs(b))}"
+        if node.op == "mul":
+            return " * ".join(self._operand(a) for a in node.args)
+        if node.op == "div":
+            return " / ".join(self._operand(a) for a in node.args)
+        if self.vector:
+            args = [self._vector_constant(a) for a in node.args]
+            if node.op in _VECTOR:
+                return _VECTOR[node.op].format(*(f"({a})" for a in args))
+            self.functions.add((node.op, len(args)))
+            return f"lanes_{node.op}({', '.join(args)})"
+        args = [self._operand(a) for a in node.args]
+        if node.op in _SCALAR:
+            return _SCALAR[node.op].format(*(f"({a})" if a.startswith("-") else a for a in args))
+        return f"{node.op}({', '.join(args)})"
+
+
+def lanes_functions(functions: set[tuple[str, int]]) -> str:
+    """C functions that apply functions of the C library lane by lane to vectors."""
+    text = ""
+    for name, arguments in sorted(functions):
+        if not name.isidentifier() or arguments > 2:
+            raise ExportError(f"no vector form of the function '{name}'")
+        names = "ab"[:arguments]
+        text += (
+            f"static inline vec lanes_{name}({', '.join(f'vec {a}' for a in names)})\n{{\n    vec y;\n    int i;\n"
+            f"    for (i = 0; i < WIDTH; ++i)\n        y[i] = {name}({', '.join(f'{a}[i]' for a in names)});\n"
+            "    return y;\n}\n\n"
+        )
+    return text
+
+
+def wrapped(lines: list[str], indent: str = "    ", width: int = 118) -> str:
+    """Statements, indented and wrapped."""
+    return "\n".join(
+        textwrap.fill(line, width, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False,
+                      break_on_hyphens=False)
+        for line in lines
+    )  # fmt: skip

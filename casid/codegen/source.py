@@ -1,0 +1,263 @@
+"""C functions of CasADi functions: one call one sample, or one call many samples."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+
+from casid.codegen.emit import Emitter, lanes_functions, wrapped
+from casid.codegen.graph import Graph, graph_of
+from casid.codegen.operations import Operations, count_operations
+from casid.codegen.simplify import simplify
+from casid.codegen.trigonometry import scalar_sincos, vector_sincos
+from casid.errors import ExportError
+
+#: Samples that a batched function computes side by side.
+WIDTH = 8
+
+_C_KEYWORDS = set(
+    """auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main
+    bool catch class delete explicit export false friend mutable namespace new operator private protected public
+    template this throw true try typename using virtual sin cos tan sqrt exp log pow fabs""".split()
+)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input or output of a C function: an array, matrices row by row.
+
+    Attributes
+    ----------
+    name : str
+    rows, columns : int
+    positions : tuple of int
+        Place in the array of each structural nonzero, in CasADi's order.
+    """
+
+    name: str
+    rows: int
+    columns: int
+    positions: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Length of the array."""
+        return self.rows * self.columns
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are no structural zeros."""
+        return len(self.positions) == self.size
+
+
+def check_identifier(name: str, what: str = "name") -> str:
+    """The name, if C and C++ take it as an identifier; ExportError otherwise."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or "__" in name or name in _C_KEYWORDS or keyword.iskeyword(name):
+        raise ExportError(
+            f"{what} '{name}' is no C identifier: letters, digits and single underscores, starting with a letter, "
+            "and no keyword"
+        )
+    return name
+
+
+class CFunction:
+    """A CasADi function as C.
+
+    Parameters
+    ----------
+    function
+        Any function that expands to scalar operations.
+    name
+        Name of the C function; default: the function's.
+    """
+
+    def __init__(self, function: ca.Function, name: str | None = None) -> None:
+        self.function = function
+        self.name = check_identifier(name or function.name(), "function name")
+        self.inputs = tuple(_argument(function.name_in(i), function.sparsity_in(i)) for i in range(function.n_in()))
+        self.outputs = tuple(_argument(function.name_out(i), function.sparsity_out(i)) for i in range(function.n_out()))
+        names = [check_identifier(a.name, f"argument of '{self.name}'") for a in (*self.inputs, *self.outputs)]
+        if len(set(names)) < len(names):
+            raise ExportError(f"function '{self.name}': its inputs and outputs must have different names: {names}")
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The simplified program."""
+        return simplify(graph_of(self.function))
+
+    @cached_property
+    def operations(self) -> Operations:
+        """What one evaluation costs."""
+        return count_operations(self.graph)
+
+    @property
+    def declaration(self) -> str:
+        """C prototype without the semicolon."""
+        arguments = [f"const double {a.name}[{a.size}]" for a in self.inputs]
+        arguments += [f"double {a.name}[{a.size}]" for a in self.outputs]
+        return f"int {self.name}({', '.join(arguments)})"
+
+    def definition(self, sincos: str) -> str:
+        """C function for one sample."""
+        emitter = Emitter(
+            self.graph,
+            sincos,
+            lambda i, k: f"{self.inputs[i].name}[{self.inputs[i].positions[k]}]",
+            lambda o, k, value: f"{self.outputs[o].name}[{self.outputs[o].positions[k]}] = {value};",
+        )
+        reserved = [a.name for a in (*self.inputs, *self.outputs) if re.fullmatch(r"(v|angle|sine|cosine)\d+", a.name)]
+        if reserved:
+            raise ExportError(f"function '{self.name}': '{reserved[0]}' is used inside the C code, rename that argument")
+        zeros = [
+            f"{a.name}[{p}] = 0.0;" for a in self.outputs for p in range(a.size) if p not in set(a.positions)
+        ]  # fmt: skip
+        used = {node.args[0] for number in self.graph.live() if (node := self.graph[number]).op == "input"}
+        unused = [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
+        lines = unused + zeros + emitter.statements()
+        return f"{self.declaration}\n{{\n{wrapped(lines)}\n    return 0;\n}}\n"
+
+    @property
+    def batch_declaration(self) -> str:
+        """C prototype of the batched function, without the semicolon."""
+        arguments = ["long count"]
+        for a in self.inputs:
+            arguments += [f"const double *{a.name}", f"long {a.name}_step"]
+        arguments += [f"double *{a.name}" for a in self.outputs]
+        return f"int {self.name}_batch({', '.join(arguments)})"
+
+    def batch_definition(self, sincos: str) -> tuple[str, set[tuple[str, int]]]:
+        """C function for many samples, and the functions of the C library that it needs lane by lane."""
+        emitter = Emitter(
+            self.graph,
+            sincos,
+            lambda i, k: f"in{i}_{k}",
+            lambda o, k, value: f"out{o}[{self.outputs[o].positions[k]}] = "
+            + (f"{value};" if self.graph.number(self._output(o, k)) is None else f"ZERO + {value};"),
+            vector=True,
+        )
+        body = emitter.statements()
+        used = sorted({self.graph[n].args for n in self.graph.live() if self.graph[n].op == "input"})
+        lines = []
+        for i in sorted({i for i, _ in used}):
+            a = self.inputs[i]
+            lanes = ", ".join(f"{a.name} + at[{lane}] * {a.name}_step" for lane in range(WIDTH))
+            lines.append(f"const double *const from{i}[WIDTH] = {{{lanes}}};")
+            for j, k in used:
+                if j == i:
+                    values = ", ".join(f"from{i}[{lane}][{a.positions[k]}]" for lane in range(WIDTH))
+                    lines.append(f"const vec in{i}_{k} = {{{values}}};")
+        unused = [f"(void){a.name}; (void){a.name}_step;" for i, a in enumerate(self.inputs) if i not in {j for j, _ in used}]
+        buffers = [f"vec out{o}[{-(-a.size // WIDTH) * WIDTH}];" for o, a in enumerate(self.outputs)]
+        zeros = [
+            f"out{o}[{p}] = ZERO;"
+            for o, a in enumerate(self.outputs)
+            for p in range(-(-a.size // WIDTH) * WIDTH)
+            if p not in set(a.positions)
+        ]
+        stores = [
+            f"store_rows({a.size}, out{o}, {a.name} + start * {a.size}, lanes);" for o, a in enumerate(self.outputs)
+        ]
+        text = (
+            f"{self.batch_declaration}\n{{\n    long start;\n{wrapped(buffers + unused + zeros)}\n"
+            "    for (start = 0; start < count; start += WIDTH) {\n"
+            "        const int lanes = count - start < WIDTH ? (int)(count - start) : WIDTH;\n"
+            "        long at[WIDTH];\n        int lane;\n"
+            "        for (lane = 0; lane < WIDTH; ++lane)\n"
+            "            at[lane] = start + (lane < lanes ? lane : lanes - 1);\n"
+            f"{wrapped(lines + body + stores, ' ' * 8)}\n    }}\n    return 0;\n}}\n"
+        )
+        return text, emitter.functions
+
+    def _output(self, output: int, position: int) -> int:
+        return self._by_place[output, position]
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[int, int], int]:
+        return {(o, k): ref for o, k, ref in self.graph.outputs}
+
+
+def _argument(name: str, sparsity: ca.Sparsity) -> Argument:
+    rows, columns = sparsity.get_triplet()
+    width = sparsity.size2()
+    return Argument(
+        name, sparsity.size1(), width, tuple(r * width + c for r, c in zip(rows, columns, strict=True))
+    )  # fmt: skip
+
+
+_SCALAR_HEAD = """#include <math.h>
+#include <stdint.h>
+#include <string.h>
+"""
+
+_VECTOR_HEAD = f"""#include <math.h>
+#include <string.h>
+
+#define WIDTH {WIDTH}
+typedef double vec __attribute__((vector_size({WIDTH} * sizeof(double))));
+typedef long long mask __attribute__((vector_size({WIDTH} * sizeof(double))));
+static const vec ZERO = {{{", ".join(["0.0"] * WIDTH)}}};
+static const vec ONE = {{{", ".join(["1.0"] * WIDTH)}}};
+
+/* Sample after sample instead of entry after entry: 8 x 8 blocks are transposed in registers. */
+#define PAIR(a, b, i0, i1, i2, i3, i4, i5, i6, i7) __builtin_shufflevector(a, b, i0, i1, i2, i3, i4, i5, i6, i7)
+static inline void store_rows(long size, const vec *from, double *to, int lanes)
+{{
+    long i;
+    int lane;
+    for (i = 0; i + WIDTH <= size && lanes == WIDTH; i += WIDTH) {{
+        const vec a0 = PAIR(from[i], from[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        const vec a1 = PAIR(from[i], from[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        const vec a2 = PAIR(from[i + 2], from[i + 3], 0, 8, 2, 10, 4, 12, 6, 14);
+        const vec a3 = PAIR(from[i + 2], from[i + 3], 1, 9, 3, 11, 5, 13, 7, 15);
+        const vec a4 = PAIR(from[i + 4], from[i + 5], 0, 8, 2, 10, 4, 12, 6, 14);
+        const vec a5 = PAIR(from[i + 4], from[i + 5], 1, 9, 3, 11, 5, 13, 7, 15);
+        const vec a6 = PAIR(from[i + 6], from[i + 7], 0, 8, 2, 10, 4, 12, 6, 14);
+        const vec a7 = PAIR(from[i + 6], from[i + 7], 1, 9, 3, 11, 5, 13, 7, 15);
+        const vec b0 = PAIR(a0, a2, 0, 1, 8, 9, 4, 5, 12, 13);
+        const vec b1 = PAIR(a1, a3, 0, 1, 8, 9, 4, 5, 12, 13);
+        const vec b2 = PAIR(a0, a2, 2, 3, 10, 11, 6, 7, 14, 15);
+        const vec b3 = PAIR(a1, a3, 2, 3, 10, 11, 6, 7, 14, 15);
+        const vec b4 = PAIR(a4, a6, 0, 1, 8, 9, 4, 5, 12, 13);
+        const vec b5 = PAIR(a5, a7, 0, 1, 8, 9, 4, 5, 12, 13);
+        const vec b6 = PAIR(a4, a6, 2, 3, 10, 11, 6, 7, 14, 15);
+        const vec b7 = PAIR(a5, a7, 2, 3, 10, 11, 6, 7, 14, 15);
+        const vec c[WIDTH] = {{
+            PAIR(b0, b4, 0, 1, 2, 3, 8, 9, 10, 11), PAIR(b1, b5, 0, 1, 2, 3, 8, 9, 10, 11),
+            PAIR(b2, b6, 0, 1, 2, 3, 8, 9, 10, 11), PAIR(b3, b7, 0, 1, 2, 3, 8, 9, 10, 11),
+            PAIR(b0, b4, 4, 5, 6, 7, 12, 13, 14, 15), PAIR(b1, b5, 4, 5, 6, 7, 12, 13, 14, 15),
+            PAIR(b2, b6, 4, 5, 6, 7, 12, 13, 14, 15), PAIR(b3, b7, 4, 5, 6, 7, 12, 13, 14, 15)
+        }};
+        for (lane = 0; lane < WIDTH; ++lane)
+            memcpy(to + lane * size + i, &c[lane], sizeof(vec));
+    }}
+    for (; i < size; ++i)
+        for (lane = 0; lane < lanes; ++lane)
+            to[lane * size + i] = from[i][lane];
+}}
+
+"""
+
+
+def scalar_source(functions: list[CFunction], prefix: str) -> str:
+    """C99 (and C++) source of functions for one sample each."""
+    sincos = f"{prefix}_sincos"
+    text = _SCALAR_HEAD + "\n"
+    if any(f.graph[n].op in ("sin", "cos") for f in functions for n in f.graph.live()):
+        text += scalar_sincos(sincos) + "\n"
+    return text + "\n".join(f.definition(sincos) for f in functions)
+
+
+def batch_source(functions: list[CFunction], prefix: str) -> str:
+    """C source, with the vector extensions of GCC and Clang, of functions for many samples each."""
+    sincos = f"{prefix}_sincos"
+    definitions = [f.batch_definition(sincos) for f in functions]
+    text = _VECTOR_HEAD
+    if any(f.graph[n].op in ("sin", "cos") for f in functions for n in f.graph.live()):
+        text += vector_sincos(sincos) + "\n"
+    text += lanes_functions(set().union(*(needed for _, needed in definitions)))
+    return text + "\n".join(definition for definition, _ in definitions)
