@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
+from collections.abc import Callable
 
 from casid.codegen.graph import Graph, Ref
 from casid.codegen.operations import Operations, count_operations
@@ -182,7 +183,7 @@ class _Regrouping:
         return new
 
 
-def _share_pairs(groups: dict[int, list[Ref]], new: object, signed: bool) -> None:
+def _share_pairs(groups: dict[int, list[Ref]], new: Callable[[], int], signed: bool) -> None:
     """Replace, most frequent first, every pair of members that occurs in two groups or more by a new group."""
 
     def key(a: Ref, b: Ref) -> tuple[Ref, Ref]:
@@ -205,10 +206,12 @@ def _share_pairs(groups: dict[int, list[Ref]], new: object, signed: bool) -> Non
         if len(owners) != -size:
             heapq.heappush(heap, (-len(owners), (a, b)))
             continue
-        existing = next((n for n in owners if len(groups[n]) == 2), None)
-        shared = new() if existing is None else existing  # type: ignore[operator]
+        existing = next((n for n in owners if sorted(groups[n]) in (sorted((a, b)), sorted((-a, -b)))), None)
         if existing is None:
+            shared = new()
             groups[shared] = [a, b]
+        else:
+            shared = existing if a in groups[existing] else -existing
         for number in owners:
             if number == existing:
                 continue
