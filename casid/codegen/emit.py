@@ -77,7 +77,8 @@ class Emitter:
         for number in self.live:
             self._define(number)
             for output, position, ref in results.get(number, ()):
-                self.lines.append(self.write(output, position, self._operand(ref)))
+                value = self._vector_constant(ref) if self.vector else self._operand(ref)
+                self.lines.append(self.write(output, position, value))
         return self.lines
 
     # ------------------------------------------------------------------ sines and cosines
@@ -144,10 +145,14 @@ class Emitter:
 
     def _vector_trigonometry(self, angles: list[int]) -> list[str]:
         self._define_all(angles)
-        lines = []
+        tag = f"{angles[0]}"
+        arguments = {angle: (self._operand(angle), f"sine{angle}", f"cosine{angle}") for angle in angles}
+        lines = [f"mask large{tag} = {{0}};"]
+        for x, s, c in arguments.values():
+            lines += [f"vec {s}, {c};", f"{self.sincos}({x}, &{s}, &{c}, &large{tag});"]
+        exact = " ".join(f"{self.sincos}_exact({x}, &{s}, &{c});" for x, s, c in arguments.values())
+        lines.append(f"if (any_lane(large{tag})) {{ {exact} }}")
         for angle in angles:
-            lines.append(f"vec sine{angle}, cosine{angle};")
-            lines.append(f"{self.sincos}({self._operand(angle)}, &sine{angle}, &cosine{angle});")
             for name, number in self._functions_of(angle):
                 lines.append(f"const vec v{number} = {'sine' if name == 'sin' else 'cosine'}{angle};")
                 self._named(number)

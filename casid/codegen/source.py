@@ -122,63 +122,52 @@ class CFunction:
         return f"{self.declaration}\n{{\n{wrapped(lines)}\n    return 0;\n}}\n"
 
     @property
+    def block_declaration(self) -> str:
+        """C prototype of the function for `WIDTH` samples side by side, without the semicolon."""
+        arguments = [f"const double {a.name}[{a.size * WIDTH}]" for a in self.inputs]
+        arguments += [f"double {a.name}[{a.size * WIDTH}]" for a in self.outputs]
+        return f"int {self.name}_block({', '.join(arguments)})"
+
+    @property
     def batch_declaration(self) -> str:
-        """C prototype of the batched function, without the semicolon."""
+        """C prototype of the function for any number of samples, without the semicolon."""
         arguments = ["long count"]
         for a in self.inputs:
             arguments += [f"const double *{a.name}", f"long {a.name}_step"]
         arguments += [f"double *{a.name}" for a in self.outputs]
         return f"int {self.name}_batch({', '.join(arguments)})"
 
-    def batch_definition(self, sincos: str) -> tuple[str, set[tuple[str, int]]]:
-        """C function for many samples, and the functions of the C library that it needs lane by lane."""
+    def block_definition(self, sincos: str) -> tuple[str, set[tuple[str, int]]]:
+        """C function for `WIDTH` samples, and the functions of the C library that it needs lane by lane."""
         emitter = Emitter(
             self.graph,
             sincos,
-            lambda i, k: f"in{i}_{k}",
-            lambda o, k, value: f"out{o}[{self.outputs[o].positions[k]}] = "
-            + (f"{value};" if self.graph.number(self._output(o, k)) is None else f"ZERO + {value};"),
+            lambda i, k: f"LOAD({self.inputs[i].name}, {self.inputs[i].positions[k]})",
+            lambda o, k, value: f"STORE({self.outputs[o].name}, {self.outputs[o].positions[k]}, {value});",
             vector=True,
         )
         body = emitter.statements()
-        used = sorted({self.graph[n].args for n in self.graph.live() if self.graph[n].op == "input"})
-        lines = []
-        for i in sorted({i for i, _ in used}):
-            a = self.inputs[i]
-            lanes = ", ".join(f"{a.name} + at[{lane}] * {a.name}_step" for lane in range(WIDTH))
-            lines.append(f"const double *const from{i}[WIDTH] = {{{lanes}}};")
-            for j, k in used:
-                if j == i:
-                    values = ", ".join(f"from{i}[{lane}][{a.positions[k]}]" for lane in range(WIDTH))
-                    lines.append(f"const vec in{i}_{k} = {{{values}}};")
-        unused = [f"(void){a.name}; (void){a.name}_step;" for i, a in enumerate(self.inputs) if i not in {j for j, _ in used}]
-        buffers = [f"vec out{o}[{-(-a.size // WIDTH) * WIDTH}];" for o, a in enumerate(self.outputs)]
-        zeros = [
-            f"out{o}[{p}] = ZERO;"
-            for o, a in enumerate(self.outputs)
-            for p in range(-(-a.size // WIDTH) * WIDTH)
-            if p not in set(a.positions)
+        used = {self.graph[n].args[0] for n in self.graph.live() if self.graph[n].op == "input"}
+        unused = [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
+        return f"{self.block_declaration}\n{{\n{wrapped(unused + body)}\n    return 0;\n}}\n", emitter.functions
+
+    @property
+    def batch_definition(self) -> str:
+        """C function for any number of samples, sample after sample in memory; calls the block function."""
+        arrays = [f"ALIGNED double block_{a.name}[{a.size * WIDTH}];" for a in (*self.inputs, *self.outputs)]
+        clear = [f"memset(block_{a.name}, 0, sizeof block_{a.name});" for a in self.outputs]
+        loads = [
+            f"load_rows({a.size}, {a.name} + start * {a.name}_step, {a.name}_step, block_{a.name}, lanes);"
+            for a in self.inputs
         ]
-        stores = [
-            f"store_rows({a.size}, out{o}, {a.name} + start * {a.size}, lanes);" for o, a in enumerate(self.outputs)
-        ]
-        text = (
-            f"{self.batch_declaration}\n{{\n    long start;\n{wrapped(buffers + unused + zeros)}\n"
+        stores = [f"store_rows({a.size}, block_{a.name}, {a.name} + start * {a.size}, lanes);" for a in self.outputs]
+        call = f"{self.name}_block({', '.join(f'block_{a.name}' for a in (*self.inputs, *self.outputs))});"
+        return (
+            f"{self.batch_declaration}\n{{\n    long start;\n{wrapped(arrays + clear)}\n"
             "    for (start = 0; start < count; start += WIDTH) {\n"
             "        const int lanes = count - start < WIDTH ? (int)(count - start) : WIDTH;\n"
-            "        long at[WIDTH];\n        int lane;\n"
-            "        for (lane = 0; lane < WIDTH; ++lane)\n"
-            "            at[lane] = start + (lane < lanes ? lane : lanes - 1);\n"
-            f"{wrapped(lines + body + stores, ' ' * 8)}\n    }}\n    return 0;\n}}\n"
+            f"{wrapped([*loads, call, *stores], ' ' * 8)}\n    }}\n    return 0;\n}}\n"
         )
-        return text, emitter.functions
-
-    def _output(self, output: int, position: int) -> int:
-        return self._by_place[output, position]
-
-    @cached_property
-    def _by_place(self) -> dict[tuple[int, int], int]:
-        return {(o, k): ref for o, k, ref in self.graph.outputs}
 
 
 def _argument(name: str, sparsity: ca.Sparsity) -> Argument:
@@ -200,24 +189,47 @@ _VECTOR_HEAD = f"""#include <math.h>
 #define WIDTH {WIDTH}
 typedef double vec __attribute__((vector_size({WIDTH} * sizeof(double))));
 typedef long long mask __attribute__((vector_size({WIDTH} * sizeof(double))));
-static const vec ZERO = {{{", ".join(["0.0"] * WIDTH)}}};
-static const vec ONE = {{{", ".join(["1.0"] * WIDTH)}}};
+typedef double loose_vec __attribute__((vector_size({WIDTH} * sizeof(double)), aligned(sizeof(double)), may_alias));
+#define ALIGNED __attribute__((aligned({WIDTH} * sizeof(double))))
+#define LOAD(array, entry) (*(const loose_vec *)((array) + (entry) * WIDTH))
+#define STORE(array, entry, value) (*(loose_vec *)((array) + (entry) * WIDTH) = (value))
+#define ZERO ((vec){{{", ".join(["0.0"] * WIDTH)}}})
+#define ONE ((vec){{{", ".join(["1.0"] * WIDTH)}}})
 
-/* Sample after sample instead of entry after entry: 8 x 8 blocks are transposed in registers. */
-#define PAIR(a, b, i0, i1, i2, i3, i4, i5, i6, i7) __builtin_shufflevector(a, b, i0, i1, i2, i3, i4, i5, i6, i7)
-static inline void store_rows(long size, const vec *from, double *to, int lanes)
+/* Entry after entry in place of sample after sample; missing samples repeat the last one. */
+static inline void load_rows(long size, const double *from, long step, double *to, int lanes)
 {{
     long i;
     int lane;
-    for (i = 0; i + WIDTH <= size && lanes == WIDTH; i += WIDTH) {{
-        const vec a0 = PAIR(from[i], from[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        const vec a1 = PAIR(from[i], from[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-        const vec a2 = PAIR(from[i + 2], from[i + 3], 0, 8, 2, 10, 4, 12, 6, 14);
-        const vec a3 = PAIR(from[i + 2], from[i + 3], 1, 9, 3, 11, 5, 13, 7, 15);
-        const vec a4 = PAIR(from[i + 4], from[i + 5], 0, 8, 2, 10, 4, 12, 6, 14);
-        const vec a5 = PAIR(from[i + 4], from[i + 5], 1, 9, 3, 11, 5, 13, 7, 15);
-        const vec a6 = PAIR(from[i + 6], from[i + 7], 0, 8, 2, 10, 4, 12, 6, 14);
-        const vec a7 = PAIR(from[i + 6], from[i + 7], 1, 9, 3, 11, 5, 13, 7, 15);
+    for (lane = 0; lane < WIDTH; ++lane) {{
+        const double *row = from + (lane < lanes ? lane : lanes - 1) * step;
+        for (i = 0; i < size; ++i)
+            to[i * WIDTH + lane] = row[i];
+    }}
+}}
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define TRANSPOSE_IN_REGISTERS 1
+#else
+#define TRANSPOSE_IN_REGISTERS 0
+#endif
+
+/* Sample after sample instead of entry after entry: 8 x 8 blocks are transposed in registers. */
+#define PAIR(a, b, i0, i1, i2, i3, i4, i5, i6, i7) __builtin_shufflevector(a, b, i0, i1, i2, i3, i4, i5, i6, i7)
+static inline void store_rows(long size, const double *from, double *to, int lanes)
+{{
+    long i = 0;
+    int lane;
+#if TRANSPOSE_IN_REGISTERS
+    for (; i + WIDTH <= size && lanes == WIDTH; i += WIDTH) {{
+        const vec a0 = PAIR(LOAD(from, i), LOAD(from, i + 1), 0, 8, 2, 10, 4, 12, 6, 14);
+        const vec a1 = PAIR(LOAD(from, i), LOAD(from, i + 1), 1, 9, 3, 11, 5, 13, 7, 15);
+        const vec a2 = PAIR(LOAD(from, i + 2), LOAD(from, i + 3), 0, 8, 2, 10, 4, 12, 6, 14);
+        const vec a3 = PAIR(LOAD(from, i + 2), LOAD(from, i + 3), 1, 9, 3, 11, 5, 13, 7, 15);
+        const vec a4 = PAIR(LOAD(from, i + 4), LOAD(from, i + 5), 0, 8, 2, 10, 4, 12, 6, 14);
+        const vec a5 = PAIR(LOAD(from, i + 4), LOAD(from, i + 5), 1, 9, 3, 11, 5, 13, 7, 15);
+        const vec a6 = PAIR(LOAD(from, i + 6), LOAD(from, i + 7), 0, 8, 2, 10, 4, 12, 6, 14);
+        const vec a7 = PAIR(LOAD(from, i + 6), LOAD(from, i + 7), 1, 9, 3, 11, 5, 13, 7, 15);
         const vec b0 = PAIR(a0, a2, 0, 1, 8, 9, 4, 5, 12, 13);
         const vec b1 = PAIR(a1, a3, 0, 1, 8, 9, 4, 5, 12, 13);
         const vec b2 = PAIR(a0, a2, 2, 3, 10, 11, 6, 7, 14, 15);
@@ -235,9 +247,10 @@ static inline void store_rows(long size, const vec *from, double *to, int lanes)
         for (lane = 0; lane < WIDTH; ++lane)
             memcpy(to + lane * size + i, &c[lane], sizeof(vec));
     }}
+#endif
     for (; i < size; ++i)
         for (lane = 0; lane < lanes; ++lane)
-            to[lane * size + i] = from[i][lane];
+            to[lane * size + i] = from[i * WIDTH + lane];
 }}
 
 """
@@ -255,9 +268,10 @@ def scalar_source(functions: list[CFunction], prefix: str) -> str:
 def batch_source(functions: list[CFunction], prefix: str) -> str:
     """C source, with the vector extensions of GCC and Clang, of functions for many samples each."""
     sincos = f"{prefix}_sincos"
-    definitions = [f.batch_definition(sincos) for f in functions]
+    definitions = [f.block_definition(sincos) for f in functions]
     text = _VECTOR_HEAD
     if any(f.graph[n].op in ("sin", "cos") for f in functions for n in f.graph.live()):
         text += vector_sincos(sincos) + "\n"
     text += lanes_functions(set().union(*(needed for _, needed in definitions)))
-    return text + "\n".join(definition for definition, _ in definitions)
+    pairs = zip(functions, definitions, strict=True)
+    return text + "\n".join(f"{block}\n{f.batch_definition}" for f, (block, _) in pairs)

@@ -69,26 +69,39 @@ def scalar_sincos(name: str) -> str:
 
 
 def vector_sincos(name: str) -> str:
-    """C function ``static void name(vec x, vec *s, vec *c)`` for the types ``vec`` and ``mask`` of `WIDTH` lanes."""
+    """C functions for the types ``vec`` and ``mask`` of ``WIDTH`` lanes.
+
+    ``static void name(vec x, vec *s, vec *c, mask *large)`` adds the lanes whose angle is too large to ``large``;
+    ``name_exact`` calls the C library for every lane.
+    """
     body = _REDUCE.replace("X", "x").replace("\n", "\n    ")
-    return f"""static inline void {name}(vec x, vec *s, vec *c)
+    return f"""static inline void {name}(vec x, vec *s, vec *c, mask *large)
 {{
     vec t, k, r, z, a, b;
-    mask bits, odd, large;
-    int i, any = 0;
+    mask bits, odd;
     {body}
     bits = (mask)t;
     odd = -(bits & 1);
     *s = (vec)((((mask)b & odd) | ((mask)a & ~odd)) ^ ((bits & 2) << 62));
     *c = (vec)((((mask)a & odd) | ((mask)b & ~odd)) ^ (((bits + 1) & 2) << 62));
-    large = ~((x <= {_LARGEST!r}) & (x >= -{_LARGEST!r}));
-    for (i = 0; i < WIDTH; ++i)
-        any |= large[i] != 0;
-    if (any) {{
-        for (i = 0; i < WIDTH; ++i) {{
-            (*s)[i] = sin(x[i]);
-            (*c)[i] = cos(x[i]);
-        }}
+    *large |= ~((x <= {_LARGEST!r}) & (x >= -{_LARGEST!r}));
+}}
+
+static void {name}_exact(vec x, vec *s, vec *c)
+{{
+    int i;
+    for (i = 0; i < WIDTH; ++i) {{
+        (*s)[i] = sin(x[i]);
+        (*c)[i] = cos(x[i]);
     }}
+}}
+
+static inline int any_lane(mask large)
+{{
+    long long any = 0;
+    int i;
+    for (i = 0; i < WIDTH; ++i)
+        any |= large[i];
+    return any != 0;
 }}
 """

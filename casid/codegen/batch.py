@@ -1,0 +1,162 @@
+"""A CasADi function at many samples at once: compiled for vectors of samples, or mapped where there is no compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen.cache import cache_directory, digest
+from casid.codegen.compiler import compile_shared, find_compiler, library_name
+from casid.codegen.source import CFunction, batch_source
+from casid.errors import DatasetError, ExportError
+
+Array = NDArray[np.float64]
+
+#: Work (samples times instructions) from which compiling pays, if nothing is said: about 50 ms of mapped evaluation.
+_WORTH_COMPILING = 2e7
+#: Samples that a mapped function evaluates in one call.
+_MAPPED_CHUNK = 2048
+_SYMBOL = "casid_function"
+
+
+def evaluate_batch(
+    function: ca.Function, *arrays: ArrayLike, compiled: bool | None = None, threads: int = 1
+) -> Array | tuple[Array, ...]:
+    """Values of a function at N samples.
+
+    Parameters
+    ----------
+    function
+        ``(x, y, ...) -> (f, ...)``, inputs vectors or matrices.
+    arrays
+        One array an input: shape (N, length) for a vector, (N, rows, columns) for a matrix, one sample a row; or without
+        the leading N the same value for all samples.
+    compiled
+        True: compiled code (ExportError without a compiler). False: CasADi's own evaluation, mapped. None: compiled if
+        the library is in the cache already, or if there is a compiler and enough work for it to pay.
+    threads
+        Number of threads that share the samples of compiled code.
+
+    Returns
+    -------
+    ndarray, shape (N, rows, columns)
+        A tuple of them if the function has several outputs. Both ways give the same numbers to a few units in the last
+        place.
+
+    Raises
+    ------
+    DatasetError
+        If shapes do not fit.
+    ExportError
+        If compiled code is asked for and cannot be had.
+    """
+    inputs, count = _checked(function, arrays)
+    if compiled is None:
+        compiled = find_compiler() is not None and (
+            count * function.n_instructions() >= _WORTH_COMPILING or _library_path(function).is_file()
+        )
+    results = _compiled(function, inputs, count, threads) if compiled else _mapped(function, inputs, count)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _checked(function: ca.Function, arrays: Sequence[ArrayLike]) -> tuple[list[Array], int]:
+    """Inputs as (N or 1, size) arrays, and N."""
+    if len(arrays) != function.n_in():
+        raise DatasetError(f"function '{function.name()}' takes {function.name_in()}, got {len(arrays)} arrays")
+    inputs: list[Array] = []
+    lengths: dict[int, str] = {}
+    for i, given in enumerate(arrays):
+        value = np.asarray(given, dtype=float)
+        rows, columns = function.size1_in(i), function.size2_in(i)
+        single = [(rows, columns), (rows,)] if columns == 1 else [(rows, columns)]
+        single += [()] if rows * columns == 1 else []
+        if value.shape in single:
+            inputs.append(np.ascontiguousarray(value).reshape(1, rows * columns))
+        elif value.ndim >= 1 and value.shape[1:] in single:
+            inputs.append(np.ascontiguousarray(value).reshape(len(value), rows * columns))
+            lengths.setdefault(len(value), function.name_in(i))
+        else:
+            raise DatasetError(
+                f"function '{function.name()}': input '{function.name_in(i)}' expects shape (N, {rows}"
+                f"{f', {columns}' if columns > 1 else ''}) or one sample of it, got {value.shape}"
+            )
+    if len(lengths) > 1:
+        words = ", ".join(f"{count} of '{name}'" for count, name in lengths.items())
+        raise DatasetError(f"function '{function.name()}': different numbers of samples: {words}")
+    return inputs, next(iter(lengths), 1)
+
+
+def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Array]:
+    rows = [function.size1_out(o) for o in range(function.n_out())]
+    columns = [function.size2_out(o) for o in range(function.n_out())]
+    results = [np.empty((count, r, c)) for r, c in zip(rows, columns, strict=True)]
+    for start in range(0, count, _MAPPED_CHUNK):
+        size = min(_MAPPED_CHUNK, count - start)
+        stacked = []
+        for i, value in enumerate(inputs):
+            shape = (function.size1_in(i), function.size2_in(i))
+            part = np.broadcast_to(value if len(value) == 1 else value[start : start + size], (size, value.shape[1]))
+            stacked.append(part.reshape(size, *shape).transpose(1, 0, 2).reshape(shape[0], size * shape[1]))
+        values = function.map(size).call(stacked)
+        for result, value, r, c in zip(results, values, rows, columns, strict=True):
+            result[start : start + size] = value.full().reshape(r, size, c).transpose(1, 0, 2)
+    return results
+
+
+def _compiled(function: ca.Function, inputs: list[Array], count: int, threads: int) -> list[Array]:
+    call = ctypes.CDLL(str(compiled_library(function)))[f"{_SYMBOL}_batch"]
+    results = [np.zeros((count, function.size1_out(o), function.size2_out(o))) for o in range(function.n_out())]
+
+    def run(start: int, size: int) -> None:
+        arguments: list[object] = [ctypes.c_long(size)]
+        for value in inputs:
+            step = 0 if len(value) == 1 else value.shape[1]
+            arguments += [ctypes.c_void_p(value.ctypes.data + 8 * start * step), ctypes.c_long(step)]
+        for result in results:
+            arguments.append(ctypes.c_void_p(result.ctypes.data + 8 * start * result[0].size))
+        call(*arguments)
+
+    if threads <= 1 or count < 2 * threads:
+        if count:
+            run(0, count)
+        return results
+    bounds = np.linspace(0, count, threads + 1).astype(int)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda i: run(int(bounds[i]), int(bounds[i + 1] - bounds[i])), range(threads)))
+    return results
+
+
+def compiled_library(function: ca.Function) -> Path:
+    """Library with the batched C code of a function, compiled unless it is in the cache."""
+    path = _library_path(function)
+    if path.is_file():
+        return path
+    source = batch_source([CFunction(function, _SYMBOL)], "casid")
+    return compile_shared(source, "batch", _key(function))
+
+
+def _library_path(function: ca.Function) -> Path:
+    return cache_directory() / library_name("batch", _key(function))
+
+
+def _key(function: ca.Function) -> str:
+    """What the compiled code depends on: the function and the code generator."""
+    try:
+        content = function.serialize()
+    except RuntimeError as error:
+        raise ExportError(f"function '{function.name()}' cannot be compiled: {error}") from error
+    return digest(content, _generator())
+
+
+@functools.lru_cache(maxsize=1)
+def _generator() -> str:
+    """Content hash of this package."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return digest(*(path.read_bytes() for path in files))
