@@ -1,0 +1,189 @@
+"""A robot's dynamics as C: which model, which parameters, what the header says about them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.dynamics import BaseParameterModel, GivenParameters, Model, reduced
+from casid.errors import ExportError
+from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions
+from casid.export.directory import ExportedDirectory, export_c
+from casid.export.parameters import checked_parameters, default_frame, warn_if_infeasible, with_payload
+
+RuntimeParameters = Literal["none", "standard", "base"]
+
+#: What most controllers and simulators need.
+DEFAULT_FUNCTIONS = ("inverse_dynamics", "gravity", "coriolis", "mass_matrix", "forward_dynamics")
+#: Functions that divide by the mass matrix or simulate with it.
+_SIMULATION = {
+    "forward_dynamics", "inverse_mass_matrix", "forward_dynamics_derivatives", "operational_space", "mass_matrix",
+}  # fmt: skip
+#: Functions of what happens inside the links, which base parameters do not determine.
+_LINKS = {"joint_wrenches", "potential_energy"}
+_UNITS = {
+    "q": "joint positions [rad, m for prismatic joints]",
+    "dq": "joint velocities [rad/s, m/s]",
+    "ddq": "joint accelerations [rad/s^2, m/s^2]",
+    "tau": "joint torques [N.m, N]",
+    "pi": "parameters, see above [kg, kg.m, kg.m^2, ...]",
+    "beta": "base parameters, see above",
+    "gravity": "acceleration of gravity in the base frame [m/s^2]",
+    "M": "[kg.m^2], row by row",
+    "Y": "row by row",
+}
+
+
+def export_robot(
+    robot: Robot,
+    out: str | Path,
+    functions: Sequence[str] = DEFAULT_FUNCTIONS,
+    *,
+    parameters: ArrayLike | None = None,
+    runtime_parameters: RuntimeParameters = "none",
+    terms: Sequence[str] = (),
+    payload: ArrayLike | None = None,
+    frame: str | None = None,
+    gravity: ArrayLike | str | None = None,
+    prefix: str | None = None,
+    batched: bool = False,
+    overwrite: bool = False,
+) -> ExportedDirectory:
+    """Write C functions of a robot's dynamics.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    out
+        Folder to make.
+    functions
+        Names, any of `casid.export.FUNCTIONS`.
+    parameters
+        Values of the parameters, joint terms included where there are any; default: those of the description. With
+        run-time parameters they are only used by the self-test.
+    runtime_parameters
+        ``none``: numbers folded into the code, regrouped so that it needs the fewest operations; ``standard`` or
+        ``base``: an argument ``pi`` or ``beta`` of every function that depends on them.
+    terms
+        Joint terms: viscous, coulomb, offset, rotor.
+    payload
+        A body added at ``frame``, see `casid.export.with_payload`.
+    frame
+        Name of a link or frame, for the payload and the operational space; default: the flange or last link.
+    gravity
+        Three numbers, or ``"input"`` for an argument ``gravity``; default: the robot's.
+    prefix
+        Beginning of the functions' and files' names; default: the robot's name.
+    batched
+        Add functions for many samples at once (GCC or Clang).
+    overwrite
+        Replace files of an earlier export in the same folder.
+
+    Raises
+    ------
+    ExportError
+        If a function is unknown, a name is no C identifier, or the folder exists or cannot be written.
+    DatasetError
+        If the parameters do not belong to the robot.
+
+    Warns
+    -----
+    InertiaWarning
+        If a function for simulation is exported with parameters that no real robot can have.
+    """
+    model = Model(robot, terms, gravity)
+    frame = frame or default_frame(robot)
+    values = _values(model, parameters, runtime_parameters)
+    if payload is not None:
+        values = with_payload(model, values, payload, frame)
+    needs_values = runtime_parameters == "none"
+    if needs_values and _SIMULATION.intersection(functions):
+        warn_if_infeasible(model, values)
+    models = _models(model, values, runtime_parameters, frame)
+    inside = _LINKS.intersection(functions) if runtime_parameters == "base" else ()
+    if inside:
+        raise ExportError(
+            f"'{min(inside)}' depends on more than the base parameters: export it with runtime parameters 'standard' or 'none'"
+        )
+    chosen = build_functions(functions, models)
+    arguments = {"pi": values, "beta": model.base.values(values) if runtime_parameters == "base" else values}
+    return export_c(
+        chosen,
+        out,
+        prefix=prefix or robot.name,
+        words={name: FUNCTIONS[name].words for name in chosen},
+        units=_UNITS,
+        notes=_notes(model, values, runtime_parameters, frame, payload),
+        samples={name: arguments[name] for name in ("pi", "beta")},
+        batched=batched,
+        overwrite=overwrite,
+    )
+
+
+def _values(model: Model, parameters: ArrayLike | None, runtime_parameters: str) -> NDArray[np.float64]:
+    if runtime_parameters not in ("none", "standard", "base"):
+        raise ExportError(f"runtime parameters: 'none', 'standard' or 'base', not '{runtime_parameters}'")
+    if parameters is not None:
+        return checked_parameters(parameters, model)
+    without = [link for link in model.robot.links if link.inertial is None]
+    if without and runtime_parameters != "none":
+        rng = np.random.default_rng(0)  # any numbers do for the self-test of functions of the parameters
+        return rng.uniform(0.1, 1.0, len(model.parameter_names))
+    return checked_parameters(model.robot.standard_parameters(), model)
+
+
+def _models(model: Model, values: NDArray[np.float64], runtime_parameters: str, frame: str) -> Parametrised:
+    if runtime_parameters == "standard":
+        return Parametrised(model, model, frame)
+    if runtime_parameters == "base":
+        based = BaseParameterModel(model)
+        return Parametrised(based, based, frame)
+    return Parametrised(reduced(model, values), GivenParameters(model, values), frame)
+
+
+def _notes(
+    model: Model, values: NDArray[np.float64], runtime_parameters: str, frame: str, payload: ArrayLike | None
+) -> list[str]:
+    robot = model.robot
+    gravity = "an argument" if model.gravity_vector is None else f"{_numbers(model.gravity_vector)} m/s^2, base frame"
+    notes = [
+        f"Robot '{robot.name}', {robot.n} joints: {', '.join(joint.name for joint in robot.joints)}.",
+        f"Gravity: {gravity}. Frame for payload and operational space: '{frame}'.",
+        f"Joint terms: {', '.join(term.name for term in model.terms) or 'none'}.",
+    ]
+    notes += [f"Source of the {what}: {text}." for what, text in robot.source.items()]
+    if payload is not None:
+        notes.append(f"Payload at '{frame}': {_numbers(np.ravel(payload))} (mass, centre, inertia; kg, m, kg.m^2).")
+    if runtime_parameters == "none":
+        digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
+        notes.append(f"Parameters are folded in; SHA-256 of their {len(values)} doubles begins {digest}.")
+        notes.append(f"Parameters: {_named(model.parameter_names, values)}.")
+    elif runtime_parameters == "standard":
+        names = model.parameter_names
+        notes.append(f"Argument pi[{len(names)}]: {_columns(names)}.")
+        notes.append("L is the inertia about the link-frame origin, l = m c the first moment, m the mass of each link.")
+    else:
+        base = model.base
+        listed = "; ".join(f"beta[{i}] = {form}" for i, form in enumerate(base.expressions))
+        notes.append(f"Argument beta[{base.rank}]: {listed}.")
+        notes.append("The kinetic energy and everything else that torques determine depend on beta alone.")
+    return notes
+
+
+def _numbers(values: ArrayLike) -> str:
+    return "(" + ", ".join(f"{value:.10g}" for value in np.ravel(values)) + ")"
+
+
+def _named(names: Sequence[str], values: NDArray[np.float64]) -> str:
+    return ", ".join(f"{name}={value:.9g}" for name, value in zip(names, values, strict=True))
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join(f"[{i}] {name}" for i, name in enumerate(names))
