@@ -118,6 +118,90 @@ def solve(
         typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
 
 
+@app.command()
+def export(
+    robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")],
+    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    functions: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME,...", help="Functions to write; 'all' or see docs/export.md.")
+    ] = None,
+    parameters: Annotated[
+        Path | None, typer.Option(help="Parameters: .json (as `casid solve --out` writes), .csv or .npy.")
+    ] = None,
+    runtime_parameters: Annotated[
+        str, typer.Option(metavar="none|standard|base", help="Parameters as numbers in the code, or as an argument.")
+    ] = "none",
+    terms: Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms: viscous,coulomb,offset,rotor.")] = "",
+    payload: Annotated[
+        str | None, typer.Option(metavar="MASS,CX,CY,CZ[,IXX,...]", help="A body at --frame: kg, m, kg.m^2.")
+    ] = None,
+    frame: Annotated[str | None, typer.Option(help="Frame of the payload and the operational space.")] = None,
+    prefix: Annotated[str | None, typer.Option(help="Beginning of all C names; default: the robot's name.")] = None,
+    batched: Annotated[bool, typer.Option(help="Add functions for many samples at once (GCC, Clang).")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
+) -> None:
+    """Write a robot's dynamics as C code for a controller."""
+    from casid.description import load_robot
+    from casid.dynamics import Model
+    from casid.export import FUNCTIONS, default_functions, export_robot, numbers, read_parameters
+    from casid.report.tables import operations_table
+
+    loaded = load_robot(robot)
+    chosen_terms = _names(terms)
+    done = export_robot(
+        loaded,
+        out,
+        default_functions(runtime_parameters) if functions is None
+        else [name for name in FUNCTIONS] if functions == "all" else _names(functions),
+        parameters=None if parameters is None else read_parameters(parameters, Model(loaded, chosen_terms)),
+        runtime_parameters=runtime_parameters,  # type: ignore[arg-type]  # checked by export_robot
+        terms=chosen_terms,
+        payload=None if payload is None else numbers(payload, "payload"),
+        frame=frame,
+        prefix=prefix,
+        batched=batched,
+        overwrite=overwrite,
+    )
+    console = _console()
+    console.print(operations_table("Operations of one call", [(f.name, f.operations) for f in done.functions]))
+    console.print(f"Written to {done.path}: {', '.join(done.files)}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def ops(
+    robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")],
+    terms: Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms: viscous,coulomb,offset,rotor.")] = "",
+) -> None:
+    """Count the operations of a robot's functions, beside the published counts."""
+    from casid.description import load_robot
+    from casid.dynamics import Model
+    from casid.export import count_robot
+    from casid.report.tables import operations_table
+
+    model = Model(load_robot(robot), _names(terms))
+    _console().print(operations_table(f"Operations: {model.robot.name}", count_robot(model)))
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False,
+) -> None:
+    """Show the folder of compiled code, or empty it."""
+    from casid.codegen import cache_directory, cache_entries, clear_cache
+
+    if clear:
+        typer.echo(f"{clear_cache()} files removed from {cache_directory()}")
+        return
+    entries = cache_entries()
+    typer.echo(f"{cache_directory()}: {len(entries)} files, {sum(entry.size for entry in entries) / 1e6:.1f} MB")
+    for entry in entries:
+        typer.echo(f"{entry.size / 1e3:10.0f} kB  {entry.path.name}")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 @contextmanager
 def _progress(text: str, total: int) -> Iterator[Callable[..., None]]:
     """Progress bar on stderr; the function it gives is called once for each finished start."""

@@ -86,6 +86,14 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def numbers(text: str, what: str) -> list[float]:
+    """Numbers from a comma-separated text; DatasetError if one is none."""
+    try:
+        return [float(item) for item in text.split(",")]
+    except ValueError as error:
+        raise DatasetError(f"{what}: expected numbers separated by commas, got '{text}'") from error
+
+
 def checked_parameters(parameters: ArrayLike, model: Model, source: str = "parameters") -> Array:
     """Parameters as an array of the model's length; standard parameters alone get joint terms of zero.
 
@@ -118,7 +126,7 @@ def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str
     ----------
     payload
         ``mass, cx, cy, cz`` and optionally the inertia about the centre of mass ``Ixx Ixy Ixz Iyy Iyz Izz``, in the axes
-        of the frame [kg, m, kg.m^2]; or the same as a body's ten standard parameters is not meant here.
+        of the frame [kg, m, kg.m^2].
     frame
         Name of a link or frame.
     """

@@ -127,6 +127,11 @@ def export_robot(
     )
 
 
+def default_functions(runtime_parameters: str) -> tuple[str, ...]:
+    """`DEFAULT_FUNCTIONS`, with the regressor of the parameters that are an argument."""
+    return DEFAULT_FUNCTIONS + {"standard": ("regressor",), "base": ("base_regressor",)}.get(runtime_parameters, ())
+
+
 def _values(model: Model, parameters: ArrayLike | None, runtime_parameters: str) -> NDArray[np.float64]:
     if runtime_parameters not in ("none", "standard", "base"):
         raise ExportError(f"runtime parameters: 'none', 'standard' or 'base', not '{runtime_parameters}'")
@@ -158,7 +163,10 @@ def _notes(
         f"Gravity: {gravity}. Frame for payload and operational space: '{frame}'.",
         f"Joint terms: {', '.join(term.name for term in model.terms) or 'none'}.",
     ]
-    notes += [f"Source of the {what}: {text}." for what, text in robot.source.items()]
+    notes += [
+        f"Licence of the description: {text}." if what == "licence" else f"Source of the {what}: {text}."
+        for what, text in robot.source.items()
+    ]
     if payload is not None:
         notes.append(f"Payload at '{frame}': {_numbers(np.ravel(payload))} (mass, centre, inertia; kg, m, kg.m^2).")
     if runtime_parameters == "none":

@@ -10,6 +10,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from casid.codegen import Operations
 from casid.description import Robot
 from casid.dynamics import BaseParameters
 
@@ -50,6 +51,18 @@ def base_table(name: str, base: BaseParameters) -> Table:
     if base.unidentifiable:
         table.caption = f"Without effect on the torques: {', '.join(base.unidentifiable)}"
         table.caption_justify = "left"
+    return table
+
+
+def operations_table(title: str, rows: Iterable[tuple[str, Operations]]) -> Table:
+    """Operation counts, one row a function."""
+    table = _table(title)
+    table.add_column("function", style="bold")
+    for name in ("mul", "add", "div", "sin/cos", "other", "negations"):
+        table.add_column(name, justify="right")
+    for label, count in rows:
+        values = (count.multiplications, count.additions, count.divisions, count.trigonometric, count.other, count.negations)
+        table.add_row(escape(label), *map(str, values))
     return table
 
 
