@@ -16,7 +16,7 @@ from pathlib import Path
 
 from casid.errors import ExportError
 
-_SUFFIXES = (".so", ".c", ".log")
+_SUFFIXES = (".so", ".o", ".c")
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,10 @@ class Graph:
             number = self._known[node] = len(self.nodes)
         return number
 
+    def append(self, node: Node) -> Ref:
+        """A node as it is, its arguments being of this graph."""
+        return self._node(node)
+
     def __getitem__(self, ref: Ref) -> Node:
         return self.nodes[abs(ref) - 1]
 

@@ -12,6 +12,7 @@ import casadi as ca
 from casid.codegen.emit import Emitter, lanes_functions, wrapped
 from casid.codegen.graph import Graph, graph_of
 from casid.codegen.operations import Operations, count_operations
+from casid.codegen.schedule import schedule
 from casid.codegen.simplify import simplify
 from casid.codegen.trigonometry import scalar_sincos, vector_sincos
 from casid.errors import ExportError
@@ -87,8 +88,8 @@ class CFunction:
 
     @cached_property
     def graph(self) -> Graph:
-        """The simplified program."""
-        return simplify(graph_of(self.function))
+        """The simplified program, in the order in which it is written."""
+        return schedule(simplify(graph_of(self.function)), self.function)
 
     @cached_property
     def operations(self) -> Operations:

@@ -96,8 +96,8 @@ FUNCTIONS: dict[str, Exportable] = {
 }  # fmt: skip
 
 
-def build_functions(names: Sequence[str], models: Parametrised) -> dict[str, ca.Function]:
-    """The named functions; ExportError for an unknown name."""
+def check_functions(names: Sequence[str]) -> None:
+    """ExportError for an unknown name, or none at all."""
     for name in names:
         if name not in FUNCTIONS:
             near = difflib.get_close_matches(name, FUNCTIONS, n=1)
@@ -105,4 +105,9 @@ def build_functions(names: Sequence[str], models: Parametrised) -> dict[str, ca.
             raise ExportError(f"unknown function '{name}'; {hint}known: {', '.join(FUNCTIONS)}")
     if not names:
         raise ExportError(f"no function to export; known: {', '.join(FUNCTIONS)}")
+
+
+def build_functions(names: Sequence[str], models: Parametrised) -> dict[str, ca.Function]:
+    """The named functions, each once."""
+    check_functions(names)
     return {name: FUNCTIONS[name].build(models) for name in dict.fromkeys(names)}

@@ -95,7 +95,7 @@ def export_c(
     if not named:
         raise ExportError("no function to export")
     target = Path(out)
-    _check_target(target, overwrite)
+    check_target(target, overwrite)
     built = [CFunction(function, f"{prefix}_{name}") for name, function in named.items()]
     described = [
         texts.Described(c, (words or {}).get(name, ""), units or {}) for name, c in zip(named, built, strict=True)
@@ -116,7 +116,8 @@ def export_c(
     return ExportedDirectory(target, tuple(contents), tuple(built))
 
 
-def _check_target(target: Path, overwrite: bool) -> None:
+def check_target(target: Path, overwrite: bool) -> None:
+    """ExportError if the folder may not be written to."""
     if target.exists() and not target.is_dir():
         raise ExportError(f"'{target}' is a file; choose another folder for the C code")
     if target.is_dir() and any(target.iterdir()) and not overwrite:

@@ -10,12 +10,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen import check_identifier
 from casid.description import Robot
 from casid.dynamics import BaseParameterModel, GivenParameters, Model, reduced
 from casid.errors import ExportError
-from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions
-from casid.export.directory import ExportedDirectory, export_c
-from casid.export.parameters import checked_parameters, default_frame, warn_if_infeasible, with_payload
+from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions, check_functions
+from casid.export.directory import ExportedDirectory, check_target, export_c
+from casid.export.parameters import (
+    checked_parameters,
+    default_frame,
+    locate_frame,
+    warn_if_infeasible,
+    with_payload,
+)
 
 RuntimeParameters = Literal["none", "standard", "base"]
 
@@ -100,6 +107,15 @@ def export_robot(
     """
     model = Model(robot, terms, gravity)
     frame = frame or default_frame(robot)
+    prefix = check_identifier(prefix or robot.name, "prefix")
+    check_functions(functions)
+    check_target(Path(out), overwrite)
+    locate_frame(robot, frame)
+    inside = _LINKS.intersection(functions) if runtime_parameters == "base" else ()
+    if inside:
+        raise ExportError(
+            f"'{min(inside)}' depends on more than the base parameters: export it with runtime parameters 'standard' or 'none'"
+        )
     values = _values(model, parameters, runtime_parameters)
     if payload is not None:
         values = with_payload(model, values, payload, frame)
@@ -107,17 +123,12 @@ def export_robot(
     if needs_values and _SIMULATION.intersection(functions):
         warn_if_infeasible(model, values)
     models = _models(model, values, runtime_parameters, frame)
-    inside = _LINKS.intersection(functions) if runtime_parameters == "base" else ()
-    if inside:
-        raise ExportError(
-            f"'{min(inside)}' depends on more than the base parameters: export it with runtime parameters 'standard' or 'none'"
-        )
     chosen = build_functions(functions, models)
     arguments = {"pi": values, "beta": model.base.values(values) if runtime_parameters == "base" else values}
     return export_c(
         chosen,
         out,
-        prefix=prefix or robot.name,
+        prefix=prefix,
         words={name: FUNCTIONS[name].words for name in chosen},
         units=_UNITS,
         notes=_notes(model, values, runtime_parameters, frame, payload),

@@ -2,8 +2,8 @@
 //
 //   dynamics_race ROBOT STATES REPEATS
 //
-// ROBOT: text, see read_robot. Prints one line a function: name, median and minimum time of one evaluation [ns], and the
-// largest deviation from Pinocchio relative to the largest entry. Every state differs and every result is summed.
+// ROBOT: text, see read_robot. STATES: a multiple of 8. Prints one line a function: name, median and minimum time of one
+// evaluation [ns], and the largest deviation from Pinocchio relative to the largest entry. Every state differs and every result is summed.
 #include <pinocchio/algorithm/aba-derivatives.hpp>
 #include <pinocchio/algorithm/aba.hpp>
 #include <pinocchio/algorithm/crba.hpp>
@@ -14,13 +14,24 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "casid_functions.h"
+extern "C" {
+int casid_inverse_dynamics(const double *, const double *, const double *, const double *, double *);
+int casid_inverse_dynamics_numeric(const double *, const double *, const double *, double *);
+int casid_regressor(const double *, const double *, const double *, double *);
+int casid_regressor_block(const double *, const double *, const double *, double *);
+int casid_regressor_batch(long, const double *, long, const double *, long, const double *, long, double *);
+int casid_mass_matrix(const double *, double *);
+int casid_forward_dynamics(const double *, const double *, const double *, double *);
+int casid_inverse_dynamics_derivatives(const double *, const double *, const double *, double *, double *, double *);
+int casid_forward_dynamics_derivatives(const double *, const double *, const double *, double *, double *, double *);
+}
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -28,7 +39,8 @@ using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::R
 namespace pin = pinocchio;
 
 // n, gravity; a line a joint: parent, type and axis letter (rx ry rz px py pz, or r u / p u), axis, placement (R by rows,
-// p), mass, com, inertia about it (xx xy xz yy yz zz). Then the N standard parameters of casid, then the offset of each.
+// p), mass, com, inertia about it (xx xy xz yy yz zz). Then the 10 n standard
+// parameters of casid and the matrix, 10 n x 10 n, that turns them into Pinocchio's.
 static pin::Model read_robot(std::istream &file, VectorXd &parameters, MatrixXd &to_pinocchio)
 {
     pin::Model model;
@@ -72,7 +84,6 @@ static pin::Model read_robot(std::istream &file, VectorXd &parameters, MatrixXd 
 struct Contender {
     std::string name;
     std::function<double()> run;  // all states once; a number that depends on every result
-    double per_run;               // evaluations of one run
     double error;
     std::vector<double> times;
 };
@@ -101,43 +112,76 @@ int main(int argc, char **argv)
             ddq(k, s) = 5.0 * uniform(generator);
         }
     const MatrixXd zero = MatrixXd::Zero(n, n);
-    double worst_id = 0, worst_base = 0, worst_reduced = 0, worst_Y = 0, worst_batch = 0, worst_M = 0, worst_fd = 0,
+    double worst_id = 0, worst_numeric = 0, worst_Y = 0, worst_block = 0, worst_batch = 0, worst_M = 0, worst_fd = 0,
            worst_did = 0, worst_dfd = 0;
     RowMatrix Y(n, 10 * n), M(n, n), D1(n, n), D2(n, n), D3(n, n);
-    std::vector<double> batch(states * n * 10 * n), one(n);
-    casid_regressor_batch(states, q.data(), n, dq.data(), n, ddq.data(), n, batch.data());
+    const int size = n * 10 * n, blocks = states / 8;
+    std::vector<double> batch(states * size);
+    const auto aligned = [](int count) { return static_cast<double *>(std::aligned_alloc(64, sizeof(double) * count)); };
+    double *const bq = aligned(8 * n * blocks), *const bdq = aligned(8 * n * blocks), *const bddq = aligned(8 * n * blocks),
+                  *const bY = aligned(8 * size * blocks);
+    std::fill(bY, bY + 8 * size * blocks, 0.0);
+    for (int s = 0; s < 8 * blocks; ++s)
+        for (int k = 0; k < n; ++k) {
+            const int at = (s / 8 * n + k) * 8 + s % 8;
+            bq[at] = q(k, s);
+            bdq[at] = dq(k, s);
+            bddq[at] = ddq(k, s);
+        }
+    const auto run_block = [&](int b, double *result) {
+        casid_regressor_block(bq + 8 * n * b, bdq + 8 * n * b, bddq + 8 * n * b, result);
+    };
+    // Like the functions of one sample, which all write to one Y: the results are used before the next ones come.
+    const auto run_blocks = [&] {
+        double sum = 0;
+        for (int b = 0; b < blocks; ++b) {
+            run_block(b, bY);
+            sum += bY[8 * 5];
+        }
+        return sum;
+    };
+    const auto run_batch = [&] {
+        casid_regressor_batch(states, q.data(), n, dq.data(), n, ddq.data(), n, batch.data());
+        return batch[5];
+    };
+    for (int b = 0; b < blocks; ++b) run_block(b, bY + 8 * size * b);
+    run_batch();
+    const auto mirrored = [](const MatrixXd &upper) {
+        return MatrixXd(upper.selfadjointView<Eigen::Upper>());
+    };
+    MatrixXd A(zero), B(zero), C(zero);
+    VectorXd out(n);
     for (int s = 0; s < states; ++s) {
         const VectorXd qs = q.col(s), vs = dq.col(s), as = ddq.col(s);
-        VectorXd out(n);
-        const VectorXd expected = pin::rnea(model, data, qs, vs, as);
-        tau.col(s) = expected;
+        const VectorXd torque = pin::rnea(model, data, qs, vs, as);
         casid_inverse_dynamics(qs.data(), vs.data(), as.data(), pi.data(), out.data());
-        worst_id = std::max(worst_id, relative_error(out, expected));
+        worst_id = std::max(worst_id, relative_error(out, torque));
         casid_inverse_dynamics_numeric(qs.data(), vs.data(), as.data(), out.data());
-        worst_reduced = std::max(worst_reduced, relative_error(out, expected));
+        worst_numeric = std::max(worst_numeric, relative_error(out, torque));
         const MatrixXd regressor = pin::computeJointTorqueRegressor(model, data, qs, vs, as) * T;
         casid_regressor(qs.data(), vs.data(), as.data(), Y.data());
         worst_Y = std::max(worst_Y, relative_error(Y, regressor));
-        worst_batch = std::max(
-            worst_batch, relative_error(Eigen::Map<RowMatrix>(batch.data() + s * n * 10 * n, n, 10 * n), regressor));
+        worst_batch = std::max(worst_batch, relative_error(Eigen::Map<RowMatrix>(&batch[s * size], n, 10 * n), regressor));
+        if (s < 8 * blocks) {
+            for (int e = 0; e < size; ++e) Y.data()[e] = bY[(s / 8 * size + e) * 8 + s % 8];
+            worst_block = std::max(worst_block, relative_error(Y, regressor));
+        }
         pin::crba(model, data, qs, pin::Convention::WORLD);
-        data.M.triangularView<Eigen::StrictlyLower>() = data.M.transpose().triangularView<Eigen::StrictlyLower>();
-        const MatrixXd mass = data.M;
         casid_mass_matrix(qs.data(), M.data());
-        worst_M = std::max(worst_M, relative_error(M, mass));
-        const VectorXd acceleration = pin::aba(model, data, qs, vs, expected);
-        casid_forward_dynamics(qs.data(), vs.data(), expected.data(), out.data());
+        worst_M = std::max(worst_M, relative_error(M, mirrored(data.M)));
+        const VectorXd acceleration = pin::aba(model, data, qs, vs, torque);
+        casid_forward_dynamics(qs.data(), vs.data(), torque.data(), out.data());
         worst_fd = std::max(worst_fd, relative_error(out, acceleration));
-        MatrixXd dq_(zero), dv_(zero), da_(zero);
-        pin::computeRNEADerivatives(model, data, qs, vs, as, dq_, dv_, da_);
-        da_.triangularView<Eigen::StrictlyLower>() = da_.transpose().triangularView<Eigen::StrictlyLower>();
+        A = B = C = zero;
+        pin::computeRNEADerivatives(model, data, qs, vs, as, A, B, C);
         casid_inverse_dynamics_derivatives(qs.data(), vs.data(), as.data(), D1.data(), D2.data(), D3.data());
-        worst_did = std::max({worst_did, relative_error(D1, dq_), relative_error(D2, dv_), relative_error(D3, da_)});
+        worst_did = std::max({worst_did, relative_error(D1, A), relative_error(D2, B), relative_error(D3, mirrored(C))});
+        A = B = C = zero;
+        pin::computeABADerivatives(model, data, qs, vs, torque, A, B, C);
+        casid_forward_dynamics_derivatives(qs.data(), vs.data(), torque.data(), D1.data(), D2.data(), D3.data());
+        worst_dfd = std::max({worst_dfd, relative_error(D1, A), relative_error(D2, B), relative_error(D3, mirrored(C))});
     }
-    (void)worst_base;
-    (void)worst_dfd;
 
-    MatrixXd A(zero), B(zero), C(zero);
     VectorXd qs(n), vs(n), as(n);
     const auto each = [&](auto &&evaluate) {
         return [&, evaluate] {
@@ -146,66 +190,72 @@ int main(int argc, char **argv)
                 qs = q.col(s);
                 vs = dq.col(s);
                 as = ddq.col(s);
-                sum += evaluate(s);
+                sum += evaluate();
             }
             return sum;
         };
     };
-    VectorXd out(n);
-    const double single = states;
     std::vector<Contender> contenders;
     const auto add = [&](const char *name, std::function<double()> run, double error) {
-        contenders.push_back({name, run, single, error, {}});
+        contenders.push_back({name, run, error, {}});
     };
-    add("pinocchio rnea", each([&](int) { return pin::rnea(model, data, qs, vs, as)[0]; }), 0);
-    add("casid inverse_dynamics", each([&](int) {
+    add("pinocchio rnea", each([&] { return pin::rnea(model, data, qs, vs, as)[0]; }), 0);
+    add("inverse_dynamics", each([&] {
             casid_inverse_dynamics(qs.data(), vs.data(), as.data(), pi.data(), out.data());
             return out[0];
         }), worst_id);
-    add("casid inverse_dynamics_numeric", each([&](int) {
+    add("inverse_dynamics_numeric", each([&] {
             casid_inverse_dynamics_numeric(qs.data(), vs.data(), as.data(), out.data());
             return out[0];
-        }), worst_reduced);
+        }), worst_numeric);
     add("pinocchio computeJointTorqueRegressor",
-        each([&](int) { return pin::computeJointTorqueRegressor(model, data, qs, vs, as)(0, 0); }), 0);
-    add("casid regressor", each([&](int) {
+        each([&] { return pin::computeJointTorqueRegressor(model, data, qs, vs, as)(0, 0); }), 0);
+    add("regressor", each([&] {
             casid_regressor(qs.data(), vs.data(), as.data(), Y.data());
             return Y(0, 5);
         }), worst_Y);
-    add("casid regressor_batch", [&] {
-            casid_regressor_batch(states, q.data(), n, dq.data(), n, ddq.data(), n, batch.data());
-            return batch[5];
-        }, worst_batch);
-    add("pinocchio crba", each([&](int) { return pin::crba(model, data, qs, pin::Convention::WORLD)(0, 0); }), 0);
-    add("pinocchio crba (local)", each([&](int) { return pin::crba(model, data, qs, pin::Convention::LOCAL)(0, 0); }), 0);
-    add("casid mass_matrix", each([&](int) {
+    add("regressor_block", run_blocks, worst_block);
+    add("regressor_batch", run_batch, worst_batch);
+    add("pinocchio crba", each([&] { return pin::crba(model, data, qs, pin::Convention::WORLD)(0, 0); }), 0);
+    add("pinocchio crba local", each([&] { return pin::crba(model, data, qs, pin::Convention::LOCAL)(0, 0); }), 0);
+    add("mass_matrix", each([&] {
             casid_mass_matrix(qs.data(), M.data());
             return M(0, 0);
         }), worst_M);
-    add("pinocchio aba", each([&](int) { return pin::aba(model, data, qs, vs, as, pin::Convention::WORLD)[0]; }), 0);
-    add("pinocchio aba (local)", each([&](int) { return pin::aba(model, data, qs, vs, as, pin::Convention::LOCAL)[0]; }), 0);
-    add("casid forward_dynamics", each([&](int) {
+    add("pinocchio aba", each([&] { return pin::aba(model, data, qs, vs, as, pin::Convention::WORLD)[0]; }), 0);
+    add("pinocchio aba local", each([&] { return pin::aba(model, data, qs, vs, as, pin::Convention::LOCAL)[0]; }), 0);
+    add("forward_dynamics", each([&] {
             casid_forward_dynamics(qs.data(), vs.data(), as.data(), out.data());
             return out[0];
         }), worst_fd);
-    add("pinocchio computeRNEADerivatives", each([&](int) {
+    add("pinocchio computeRNEADerivatives", each([&] {
             pin::computeRNEADerivatives(model, data, qs, vs, as, A, B, C);
             return A(0, 1);
         }), 0);
-    add("casid inverse_dynamics_derivatives", each([&](int) {
+    add("inverse_dynamics_derivatives", each([&] {
             casid_inverse_dynamics_derivatives(qs.data(), vs.data(), as.data(), D1.data(), D2.data(), D3.data());
             return D1(0, 1);
         }), worst_did);
+    add("pinocchio computeABADerivatives", each([&] {
+            pin::computeABADerivatives(model, data, qs, vs, as, A, B, C);
+            return A(0, 1);
+        }), 0);
+    add("forward_dynamics_derivatives", each([&] {
+            casid_forward_dynamics_derivatives(qs.data(), vs.data(), as.data(), D1.data(), D2.data(), D3.data());
+            return D1(0, 1);
+        }), worst_dfd);
 
     volatile double sink = 0;
     for (int repeat = -20; repeat < repeats; ++repeat)
         for (Contender &contender : contenders) {
-            q(0, 0) += 1e-9;  // no run repeats the one before
+            // No run repeats the one before.
+            q(0, 0) += 1e-9;
+            bq[0] += 1e-9;
             const auto start = std::chrono::steady_clock::now();
             sink = sink + contender.run();
             const auto stop = std::chrono::steady_clock::now();
             if (repeat >= 0)
-                contender.times.push_back(std::chrono::duration<double, std::nano>(stop - start).count() / contender.per_run);
+                contender.times.push_back(std::chrono::duration<double, std::nano>(stop - start).count() / states);
         }
     for (Contender &contender : contenders) {
         std::sort(contender.times.begin(), contender.times.end());

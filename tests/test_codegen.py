@@ -1,0 +1,244 @@
+"""Programs, their simplification, C sources, compilation and its cache, batched evaluation."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from casid import codegen
+from casid.codegen import cache_directory, cache_entries, clear_cache, compile_shared, evaluate_batch, operation_count
+from casid.codegen.graph import Graph, graph_of
+from casid.codegen.operations import count_operations
+from casid.codegen.simplify import simplify
+from casid.errors import DatasetError, ExportError
+
+needs_compiler = pytest.mark.skipif(codegen.find_compiler() is None, reason="needs a C compiler")
+
+#: Python meaning of the operations that graphs keep.
+MEANING = {
+    "add": lambda a, b: a + b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "pow": np.power,
+    "fmin": min, "fmax": max, "sign": np.sign, "less": lambda a, b: float(a < b),
+    "less_equal": lambda a, b: float(a <= b), "if_else_zero": lambda a, b: b if a else 0.0, "fabs": abs,
+    "equal": lambda a, b: float(a == b), "not_equal": lambda a, b: float(a != b), "not": lambda a: float(not a),
+    "and": lambda a, b: float(bool(a) and bool(b)), "or": lambda a, b: float(bool(a) or bool(b)),
+    "atan2": np.arctan2,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CASID_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def evaluate(graph: Graph, inputs: list[np.ndarray]) -> np.ndarray:
+    """A program's results, node by node, in the order of its outputs."""
+    values = [0.0]
+
+    def of(ref: int) -> float:
+        return values[ref] if ref > 0 else -values[-ref]
+
+    for node in graph.nodes:
+        if node.op == "const":
+            values.append(node.value)
+        elif node.op == "input":
+            values.append(inputs[node.args[0]][node.args[1]])
+        else:
+            args = [of(a) for a in node.args]
+            values.append(float(MEANING.get(node.op, getattr(np, node.op, None))(*args)))
+    return np.array([of(ref) for _, _, ref in graph.outputs])
+
+
+def random_polynomials(seed: int) -> ca.Function:
+    """Sums and products of shared terms with random signs and repetitions: all that simplification rearranges."""
+    rng = np.random.default_rng(seed)
+    x = ca.SX.sym("x", 6)
+    pool = [x[i] for i in range(6)] + [ca.sin(x[0]), ca.cos(x[1])]
+    for _ in range(60):
+        a, b = (pool[int(rng.integers(len(pool)))] for _ in range(2))
+        kind = rng.integers(5)
+        pool.append([a + b, a - b, a * b, -a * b + a, 2 * a - b * a][kind])
+        if rng.random() < 0.3:
+            pool[-1] = pool[-1] - float(rng.integers(-2, 3)) * pool[int(rng.integers(len(pool)))]
+    return ca.Function("f", [x], [ca.vertcat(*pool[-12:])])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_simplified_programs_mean_the_same_and_cost_no_more(seed: int) -> None:
+    function = random_polynomials(seed)
+    graph = graph_of(function)
+    simple = simplify(graph)
+    for scale in (0.3, 1.1):
+        x = scale * np.random.default_rng(seed).uniform(-1, 1, 6)
+        expected = function(x).full().ravel()
+        for program in (graph, simple):
+            value = evaluate(program, [x])
+            assert value == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
+    before, after = count_operations(graph), count_operations(simple)
+    assert after.multiplications + after.additions <= before.multiplications + before.additions
+
+
+def test_known_savings() -> None:
+    a, b, c, d = (ca.SX.sym(name) for name in "abcd")
+    factored = operation_count(ca.Function("f", [a, b, c, d], [a * b + a * c - a * d]))
+    assert (factored.multiplications, factored.additions) == (1, 2)
+    shared = operation_count(ca.Function("f", [a, b, c, d], [a + b + c, -a - b + d]))
+    assert (shared.multiplications, shared.additions) == (0, 3)
+    opposite = operation_count(ca.Function("f", [a, b], [a - b, b - a]))
+    assert (opposite.additions, opposite.negations) == (1, 1)
+    assert operation_count(ca.Function("f", [a], [a + a])).additions == 1
+
+
+def everything() -> ca.Function:
+    """Every kind of operation that C code is written for; matrices, sparse inputs and outputs, nested angles."""
+    x, M = ca.SX.sym("x", 3), ca.SX.sym("M", ca.Sparsity.lower(3))
+    a, b, c = x[0], x[1], x[2]
+    v = ca.vertcat(
+        ca.sin(ca.cos(a) + b), ca.tan(a), ca.asin(a / 4), ca.atan2(a, b), ca.exp(a), ca.log(b * b + 1), ca.sqrt(c * c + 1),
+        ca.fabs(a), ca.sign(b), ca.sign(-c), ca.fmin(a, b), ca.fmax(a, -b), ca.if_else(a < b, a, c), a / (b * b + 2), 1 / (c * c + 3),
+        ca.floor(3 * a), ca.tanh(c), ca.power(b * b + 1, 1.7), ca.if_else(ca.logic_and(a > 0, b > 0), 1.0, c),
+        ca.if_else(ca.logic_or(a > 0, ca.logic_not(b > 0)), b, -c), ca.hypot(a, b), ca.fmod(a, 0.7), ca.copysign(a, b), -a,
+        ca.SX(2.5), ca.SX(0),
+    )  # fmt: skip
+    return ca.Function("everything", [x, M], [v, ca.mtimes(M, M.T) * a, ca.triu(ca.mtimes(M.T, M))], ["x", "M"], ["v", "A", "B"])
+
+
+@needs_compiler
+def test_vector_code_equals_mapped_graph_for_every_operation() -> None:
+    rng = np.random.default_rng(3)
+    for count in (1, 7, 8, 9, 64, 2050):
+        x = rng.uniform(-1.5, 1.5, (count, 3))
+        M = rng.normal(size=(count, 3, 3))
+        compiled = evaluate_batch(everything(), x, M, compiled=True)
+        mapped = evaluate_batch(everything(), x, M, compiled=False)
+        for value, expected, shape in zip(compiled, mapped, ((26, 1), (3, 3), (3, 3)), strict=True):
+            assert value.shape == (count, *shape)
+            np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-14)
+
+
+@needs_compiler
+def test_sines_and_cosines_of_any_angle() -> None:
+    x = ca.SX.sym("x", 2)
+    f = ca.Function("f", [x], [ca.vertcat(ca.sin(x), ca.cos(x))])
+    rng = np.random.default_rng(0)
+    multiples = np.arange(-2000, 2001)[:, None] * np.array([np.pi / 2, np.pi / 4])
+    angles = np.vstack([rng.uniform(-4, 4, (4000, 2)), rng.uniform(-3e5, 3e5, (4000, 2)), multiples, [[1e9, -1e300]]])
+    angles = np.vstack([angles, np.nextafter(multiples, 10.0), [[0.0, -0.0], [1e-320, -1e-9]]])
+    value = evaluate_batch(f, angles, compiled=True)[:, :, 0]
+    expected = np.hstack([np.sin(angles), np.cos(angles)])
+    # Two units in the last place of the result, except within 1e-20 of the zeros.
+    assert (np.abs(value - expected) <= 2.0 * np.spacing(np.abs(expected)) + 1e-20).all()
+    odd = evaluate_batch(f, np.array([[np.nan, np.inf], [1.0, 2.0]]), compiled=True)[:, :, 0]
+    assert np.isnan(odd[0]).all()
+    np.testing.assert_allclose(odd[1], [np.sin(1), np.sin(2), np.cos(1), np.cos(2)], rtol=1e-15)
+
+
+@needs_compiler
+def test_threads_and_shared_inputs_change_nothing() -> None:
+    rng = np.random.default_rng(4)
+    x, M = rng.normal(size=(1001, 3)), rng.normal(size=(3, 3))
+    one = evaluate_batch(everything(), x, M, compiled=True)
+    many = evaluate_batch(everything(), x, np.tile(M, (1001, 1, 1)), compiled=True, threads=3)
+    for a, b in zip(one, many, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_batch_without_compiler_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CASID_CC", "/no/such/compiler")
+    rng = np.random.default_rng(5)
+    x, M = rng.normal(size=(5, 3)), rng.normal(size=(5, 3, 3))
+    v, _, _ = evaluate_batch(everything(), x, M)
+    for i in range(5):
+        expected = everything()(x[i], ca.project(ca.DM(M[i]), ca.Sparsity.lower(3)))[0]
+        np.testing.assert_allclose(v[i], expected.full(), rtol=1e-15)
+    with pytest.raises(ExportError, match="no C compiler.*CASID_CC"):
+        evaluate_batch(everything(), x, M, compiled=True)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ([np.zeros((4, 2)), np.zeros((3, 3))], r"'x' expects shape \(N, 3\).*got \(4, 2\)"),
+        ([np.zeros((4, 3)), np.zeros((5, 3, 3))], "different numbers of samples: 4 of 'x', 5 of 'M'"),
+        ([np.zeros((4, 3))], r"takes \['x', 'M'\], got 1"),
+    ],
+)
+def test_batch_refuses_wrong_shapes(arrays: list[np.ndarray], words: str) -> None:
+    with pytest.raises(DatasetError, match=words):
+        evaluate_batch(everything(), *arrays)
+
+
+@needs_compiler
+def test_second_run_compiles_nothing(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, M = np.ones((3, 3)), np.eye(3)
+    first = evaluate_batch(everything(), x, M, compiled=True)
+    (entry,) = cache_entries()
+    assert entry.path.parent == own_cache == cache_directory()
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(codegen.batch, "compile_shared", forbidden)
+    second = evaluate_batch(everything(), x, M)  # little work, but the library is there
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert clear_cache() == 1
+    assert cache_entries() == []
+
+
+def _compile(folder: str, barrier: multiprocessing.synchronize.Barrier) -> None:
+    os.environ["CASID_CACHE"] = folder
+    x = ca.SX.sym("x")
+    f = ca.Function("f", [x], [ca.sin(x) * x])
+    barrier.wait()
+    value = evaluate_batch(f, np.array([1.0, 2.0]), compiled=True)
+    assert abs(float(value[1, 0, 0]) - 2 * np.sin(2)) < 1e-15
+
+
+@needs_compiler
+def test_two_processes_compile_the_same_at_once(own_cache: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(3)
+    workers = [context.Process(target=_compile, args=(str(own_cache), barrier)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    assert len(cache_entries()) == 1
+    assert not [path for path in own_cache.iterdir() if path.name.startswith(".")]
+
+
+@needs_compiler
+def test_failing_compile_shows_the_words_and_keeps_the_source(own_cache: Path) -> None:
+    with pytest.raises(ExportError, match=r"could not compile .*-failed\.c") as caught:
+        compile_shared("int broken( { return undeclared; }\n", "wrong")
+    assert "error" in str(caught.value)
+    (kept,) = own_cache.glob("*-failed.c")
+    assert "undeclared" in kept.read_text()
+    assert not list(own_cache.glob("*.so"))
+
+
+@needs_compiler
+def test_cache_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.setenv("CASID_CACHE", str(file))
+    with pytest.raises(ExportError, match="cache folder .* cannot be written.*CASID_CACHE"):
+        compile_shared("int f(void) { return 0; }\n", "f")
+
+
+def test_functions_with_solvers_are_refused() -> None:
+    x = ca.MX.sym("x")
+    solver = ca.rootfinder("solver", "newton", {"x": x, "g": x**3 - 2})
+    with pytest.raises(ExportError, match="'solver' .*(cannot be written as scalar operations|no C counterpart)"):
+        operation_count(solver)
+
+
