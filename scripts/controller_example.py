@@ -34,7 +34,7 @@ def main() -> int:
         for name, payload in (("nominal", 0.0), ("payload", options.payload)):
             built = build_controller(robot, folder / name, payload)
             print(f"{name}: {run_controller(built, options.seconds)}")
-            if robot.n == 7 and payload == 0.0:
+            if built.franka is not None and payload == 0.0:
                 done = subprocess.run([built.franka], capture_output=True, text=True, check=True)
                 print(done.stdout.strip())
     return 0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import casadi as ca
@@ -101,13 +99,15 @@ def everything() -> ca.Function:
     x, M = ca.SX.sym("x", 3), ca.SX.sym("M", ca.Sparsity.lower(3))
     a, b, c = x[0], x[1], x[2]
     v = ca.vertcat(
-        ca.sin(ca.cos(a) + b), ca.tan(a), ca.asin(a / 4), ca.atan2(a, b), ca.exp(a), ca.log(b * b + 1), ca.sqrt(c * c + 1),
-        ca.fabs(a), ca.sign(b), ca.sign(-c), ca.fmin(a, b), ca.fmax(a, -b), ca.if_else(a < b, a, c), a / (b * b + 2), 1 / (c * c + 3),
-        ca.floor(3 * a), ca.tanh(c), ca.power(b * b + 1, 1.7), ca.if_else(ca.logic_and(a > 0, b > 0), 1.0, c),
-        ca.if_else(ca.logic_or(a > 0, ca.logic_not(b > 0)), b, -c), ca.hypot(a, b), ca.fmod(a, 0.7), ca.copysign(a, b), -a,
-        ca.SX(2.5), ca.SX(0),
+        ca.sin(ca.cos(a) + b), ca.tan(a), ca.asin(a / 4), ca.atan2(a, b), ca.exp(a), ca.log(b * b + 1), ca.sqrt(c * c +
+        1), ca.fabs(a), ca.sign(b), ca.sign(-c), ca.fmin(a, b), ca.fmax(a, -b), ca.if_else(a < b, a, c), a / (b * b +
+        2), 1 / (c * c + 3), ca.floor(3 * a), ca.tanh(c), ca.power(b * b + 1, 1.7), ca.if_else(ca.logic_and(a > 0, b >
+        0), 1.0, c), ca.if_else(ca.logic_or(a > 0, ca.logic_not(b > 0)), b, -c), ca.hypot(a, b), ca.fmod(a, 0.7),
+        ca.copysign(a, b), -a, ca.SX(2.5), ca.SX(0),
     )  # fmt: skip
-    return ca.Function("everything", [x, M], [v, ca.mtimes(M, M.T) * a, ca.triu(ca.mtimes(M.T, M))], ["x", "M"], ["v", "A", "B"])
+    return ca.Function(
+        "everything", [x, M], [v, ca.mtimes(M, M.T) * a, ca.triu(ca.mtimes(M.T, M))], ["x", "M"], ["v", "A", "B"]
+    )
 
 
 @needs_compiler
@@ -158,7 +158,7 @@ def test_batch_without_compiler_falls_back(monkeypatch: pytest.MonkeyPatch) -> N
     for i in range(5):
         expected = everything()(x[i], ca.project(ca.DM(M[i]), ca.Sparsity.lower(3)))[0]
         np.testing.assert_allclose(v[i], expected.full(), rtol=1e-15)
-    with pytest.raises(ExportError, match="no C compiler.*CASID_CC"):
+    with pytest.raises(ExportError, match=r"no C compiler.*CASID_CC"):
         evaluate_batch(everything(), x, M, compiled=True)
 
 
@@ -231,14 +231,12 @@ def test_cache_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest
     file = tmp_path / "file"
     file.write_text("")
     monkeypatch.setenv("CASID_CACHE", str(file))
-    with pytest.raises(ExportError, match="cache folder .* cannot be written.*CASID_CACHE"):
+    with pytest.raises(ExportError, match=r"cache folder .* cannot be written.*CASID_CACHE"):
         compile_shared("int f(void) { return 0; }\n", "f")
 
 
 def test_functions_with_solvers_are_refused() -> None:
     x = ca.MX.sym("x")
     solver = ca.rootfinder("solver", "newton", {"x": x, "g": x**3 - 2})
-    with pytest.raises(ExportError, match="'solver' .*(cannot be written as scalar operations|no C counterpart)"):
+    with pytest.raises(ExportError, match=r"'solver' .*(cannot be written as scalar operations|no C counterpart)"):
         operation_count(solver)
-
-

@@ -36,8 +36,8 @@ def evaluate_batch(
     function
         ``(x, y, ...) -> (f, ...)``, inputs vectors or matrices.
     arrays
-        One array an input: shape (N, length) for a vector, (N, rows, columns) for a matrix, one sample a row; or without
-        the leading N the same value for all samples.
+        One array an input: shape (N, length) for a vector, (N, rows, columns) for a matrix, one sample a row; or
+        without the leading N the same value for all samples.
     compiled
         True: compiled code (ExportError without a compiler). False: CasADi's own evaluation, mapped. None: compiled if
         the library is in the cache already, or if there is a compiler and enough work for it to pay.
@@ -75,7 +75,7 @@ def _checked(function: ca.Function, arrays: Sequence[ArrayLike]) -> tuple[list[A
     for i, given in enumerate(arrays):
         value = np.asarray(given, dtype=float)
         rows, columns = function.size1_in(i), function.size2_in(i)
-        single = [(rows, columns), (rows,)] if columns == 1 else [(rows, columns)]
+        single: list[tuple[int, ...]] = [(rows, columns), (rows,)] if columns == 1 else [(rows, columns)]
         single += [()] if rows * columns == 1 else []
         if value.shape in single:
             inputs.append(np.ascontiguousarray(value).reshape(1, rows * columns))

@@ -1,7 +1,7 @@
 """The folder of compiled code: one file a content hash, so that nothing is compiled twice.
 
-Files are written under a temporary name and renamed, hence complete whenever they are visible; two processes that compile
-the same thing at once write the same bytes to the same name. ``CASID_CACHE`` names another folder.
+Files are written under a temporary name and renamed, hence complete whenever they are visible; two processes that
+compile the same thing at once write the same bytes to the same name. ``CASID_CACHE`` names another folder.
 """
 
 from __future__ import annotations

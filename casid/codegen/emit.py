@@ -113,11 +113,7 @@ class Emitter:
             self._define(number)
 
     def _functions_of(self, angle: int) -> list[tuple[str, int]]:
-        return [
-            (name, number)
-            for name in ("sin", "cos")
-            if (number := self._number_of(name, angle)) is not None
-        ]
+        return [(name, number) for name in ("sin", "cos") if (number := self._number_of(name, angle)) is not None]
 
     def _number_of(self, name: str, angle: int) -> int | None:
         if not hasattr(self, "_trig"):

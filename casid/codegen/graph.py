@@ -182,7 +182,9 @@ def graph_of(function: ca.Function) -> Graph:
             scalar = function.expand()
         except RuntimeError as error:
             reason = str(error).strip().splitlines()[-1]
-            raise ExportError(f"function '{function.name()}' cannot be written as scalar operations: {reason}") from error
+            raise ExportError(
+                f"function '{function.name()}' cannot be written as scalar operations: {reason}"
+            ) from error
     graph = Graph()
     work: dict[int, Ref] = {}
     for k in range(scalar.n_instructions()):

@@ -32,7 +32,8 @@ def schedule(graph: Graph, function: ca.Function) -> Graph:
     ]
     candidates = [graph]
     for order in orders:
-        results = sorted(graph.outputs, key=lambda result, order=order: order(places[result[0], result[1]]))  # type: ignore[misc]
+        keys = {place: order(where) for place, where in places.items()}
+        results = sorted(graph.outputs, key=lambda result, keys=keys: keys[result[:2]])  # type: ignore[misc]
         candidates.append(_in_order(graph, results))
     return min(candidates, key=_spills)
 

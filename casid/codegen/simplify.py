@@ -2,8 +2,8 @@
 
 Nested sums become one sum, nested products one product. In a sum, terms with a common factor are collected,
 ``a b + a c = a (b + c)``; a pair of terms (or factors) that occurs in several sums (or products) is computed once. At
-the end each sum is added up in the order in which its terms become available, which keeps chains of dependent operations
-short.
+the end each sum is added up in the order in which its terms become available, which keeps chains of dependent
+operations short.
 """
 
 from __future__ import annotations

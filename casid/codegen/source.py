@@ -58,7 +58,12 @@ class Argument:
 
 def check_identifier(name: str, what: str = "name") -> str:
     """The name, if C and C++ take it as an identifier; ExportError otherwise."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or "__" in name or name in _C_KEYWORDS or keyword.iskeyword(name):
+    if (
+        not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
+        or "__" in name
+        or name in _C_KEYWORDS
+        or keyword.iskeyword(name)
+    ):
         raise ExportError(
             f"{what} '{name}' is no C identifier: letters, digits and single underscores, starting with a letter, "
             "and no keyword"
@@ -113,7 +118,9 @@ class CFunction:
         )
         reserved = [a.name for a in (*self.inputs, *self.outputs) if re.fullmatch(r"(v|angle|sine|cosine)\d+", a.name)]
         if reserved:
-            raise ExportError(f"function '{self.name}': '{reserved[0]}' is used inside the C code, rename that argument")
+            raise ExportError(
+                f"function '{self.name}': '{reserved[0]}' is used inside the C code, rename that argument"
+            )
         zeros = [
             f"{a.name}[{p}] = 0.0;" for a in self.outputs for p in range(a.size) if p not in set(a.positions)
         ]  # fmt: skip

@@ -1,12 +1,12 @@
 """Sine and cosine in C, for several angles at once.
 
-A robot needs the sine and cosine of each joint angle, and the library's functions, called one after the other, take longer
-than Newton-Euler itself. The code below computes all of them in one loop without branches, which compilers vectorise, and
-a vector type goes through the same formulas.
+A robot needs the sine and cosine of each joint angle, and the library's functions, called one after the other, take
+longer than Newton-Euler itself. The code below computes all of them in one loop without branches, which compilers
+vectorise, and a vector type goes through the same formulas.
 
 Reduction ``r = x - k pi/2`` with pi/2 in three parts of 33 bits (Cody and Waite 1980), so that ``k part`` is exact for
-|k| < 2^20; polynomials of degree 13 and 14 on |r| <= pi/4, interpolated at Chebyshev points; errors of at most 2 units in the
-last place, or 1e-20 beside the zeros. Angles beyond 3e5 rad, infinities and NaN go to the C library.
+|k| < 2^20; polynomials of degree 13 and 14 on |r| <= pi/4, interpolated at Chebyshev points; errors of at most 2 units
+in the last place, or 1e-20 beside the zeros. Angles beyond 3e5 rad, infinities and NaN go to the C library.
 """
 
 from __future__ import annotations

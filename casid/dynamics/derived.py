@@ -20,8 +20,8 @@ def inverse_mass_matrix(model: Model) -> ca.Function:
 def inverse_dynamics_derivatives(model: Model) -> ca.Function:
     """``(q, dq, ddq, pi) -> dtau_dq, dtau_ddq, dtau_dddq`` (n x n): partial derivatives of the torque.
 
-    With respect to position, velocity and acceleration; the last is the mass matrix. The derivative of Coulomb friction is
-    taken as zero.
+    With respect to position, velocity and acceleration; the last is the mass matrix. The derivative of Coulomb friction
+    is taken as zero.
     """
     s = model._symbols()
     rows = _gradients(s.torque(), ca.vertcat(s.q, s.dq, s.ddq))
@@ -48,14 +48,15 @@ def forward_dynamics_derivatives(model: Model) -> ca.Function:
 
 
 def _gradients(torque: ca.SX, motion: ca.SX) -> ca.SX:
-    """Jacobian by adjoint sweeps, one a torque: with q, dq and ddq at once it takes fewer operations than forward ones."""
+    """Jacobian by adjoint sweeps, one a torque: fewer operations than forward ones."""
     return ca.vertcat(*(ca.gradient(torque[k], motion).T for k in range(torque.numel())))
 
 
 def operational_space(model: Model, frame: str, kinematics: Model | None = None) -> ca.Function:
     """``(q, dq, pi) -> J, dJdq, Lambda, mu, p``: the dynamics seen at a frame (Khatib 1987).
 
-    With the frame's geometric Jacobian J (6 x n; linear velocity, then angular, base axes) and ``dJdq = dJ/dt dq`` (6)::
+    With the frame's geometric Jacobian J (6 x n; linear velocity, then angular, base axes) and ``dJdq = dJ/dt dq``
+    (6)::
 
         Lambda = (J M^-1 J')^-1,   mu = Lambda (J M^-1 c - dJ/dt dq),   p = Lambda J M^-1 g,
         Lambda xdd + mu + p = F     for tau = J' F

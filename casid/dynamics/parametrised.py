@@ -60,8 +60,8 @@ class GivenParameters(_Parametrised):
         names = model.parameter_names
         if values.shape != (len(names),):
             raise DatasetError(
-                f"robot '{model.robot.name}' with its joint terms has {len(names)} parameters ({names[0]} ... {names[-1]}), "
-                f"got shape {values.shape}"
+                f"robot '{model.robot.name}' with its joint terms has {len(names)} parameters ({names[0]} ... "
+                f"{names[-1]}), got shape {values.shape}"
             )
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):

@@ -1,17 +1,19 @@
 """Fewer operations for given parameters: an equivalent robot whose parameters are mostly zero.
 
-Joint torques leave two things open. The origin of a revolute joint's frame may lie anywhere on its axis; and every change
-of the parameters within the null space of the base parameters leaves the torques as they are. Both freedoms are used:
+Joint torques leave two things open. The origin of a revolute joint's frame may lie anywhere on its axis; and every
+change of the parameters within the null space of the base parameters leaves the torques as they are. Both freedoms are
+used:
 
 1. Every link frame becomes its joint frame with the axis along z, and slides along its axis where that saves operations
    (e.g. into the point where the axes of a spherical shoulder meet, so that no force is passed on below it).
 2. In terms of the second moments ``Sigma = tr(L)/2 1 - L``, the parameters ``Szz lz m`` (revolute) or ``Sigma``
-   (prismatic) and whatever else is redundant are regrouped into the others and become exact zeros. What can be moved of a
-   link of a revolute joint is a mass distribution along the joint's axis, hence just ``Szz lz m``.
+   (prismatic) and whatever else is redundant are regrouped into the others and become exact zeros. What can be moved of
+   a link of a revolute joint is a mass distribution along the joint's axis, hence just ``Szz lz m``.
 3. The frame of a link without children is turned about its axis until ``ly`` vanishes.
 4. A mass is put back where it makes a first moment of the parent link vanish, if that saves operations.
 
-The result has the same torques, mass matrix, Coriolis matrix and their derivatives; its links are not those of the robot.
+The result has the same torques, mass matrix, Coriolis matrix and their derivatives; its links are not those of the
+robot.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ def reduced(model: Model, parameters: ArrayLike) -> GivenParameters:
     Returns
     -------
     GivenParameters
-        Functions without the input ``pi``. What depends on the links themselves (kinematics, wrenches, energies) refers to
-        moved frames: take it from the original model.
+        Functions without the input ``pi``. What depends on the links themselves (kinematics, wrenches, energies) refers
+        to moved frames: take it from the original model.
     """
     robot, values = _joint_frames(model, np.array(parameters, dtype=float))
     best = _Regrouping(_with(model, robot), values)
@@ -148,8 +150,8 @@ def _second_moments(model: Model) -> Array:
 class _Regrouping:
     """The parameters of a model, redundant ones exchanged for zeros.
 
-    ``beta = K p`` with ``p`` in terms of second moments: any choice of the dependent parameters gives the same torques if
-    the independent ones follow, ``p_ind = beta - K_dep p_dep``.
+    ``beta = K p`` with ``p`` in terms of second moments: any choice of the dependent parameters gives the same torques
+    if the independent ones follow, ``p_ind = beta - K_dep p_dep``.
     """
 
     def __init__(self, model: Model, values: Array) -> None:
@@ -214,10 +216,12 @@ class _Regrouping:
             if mass in self.independent:
                 continue
             before = self.moments
-            for row in np.flatnonzero(self.K[:, mass]):
+            rows = [r for r in np.flatnonzero(self.K[:, mass]) if self.independent[r] % stride in (6, 7, 8)]
+            nearest = max((self.independent[r] // stride for r in rows), default=-1)
+            for row in rows:
                 leading = self.independent[row]
                 value = before[leading] / self.K[row, mass]
-                if leading % stride not in (6, 7, 8) or value == 0.0 or abs(value) > largest:
+                if leading // stride != nearest or value == 0.0 or abs(value) > largest:
                     continue
                 candidate = before.copy()
                 candidate[mass] = value

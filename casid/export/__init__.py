@@ -9,5 +9,6 @@ from casid.export.robot import DEFAULT_FUNCTIONS, default_functions, export_robo
 
 __all__ = [
     "DEFAULT_FUNCTIONS", "FUNCTIONS", "PUBLISHED", "Exportable", "ExportedDirectory", "LoadedFunction", "LoadedLibrary",
-    "count_robot", "default_functions", "export_c", "export_robot", "load", "numbers", "read_parameters", "with_payload",
+    "count_robot", "default_functions", "export_c", "export_robot", "load", "numbers", "read_parameters",
+    "with_payload",
 ]  # fmt: skip

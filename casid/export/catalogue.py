@@ -47,12 +47,14 @@ class Exportable:
 
 FUNCTIONS: dict[str, Exportable] = {
     "inverse_dynamics": Exportable(
-        "Joint torques of a motion: tau = M(q) ddq + c(q, dq) + g(q) + joint terms.", lambda m: m.torques.inverse_dynamics
+        "Joint torques of a motion: tau = M(q) ddq + c(q, dq) + g(q) + joint terms.",
+        lambda m: m.torques.inverse_dynamics,
     ),
     "gravity": Exportable("Gravity torques g(q).", lambda m: m.torques.gravity),
     "coriolis": Exportable("Coriolis and centrifugal torques c(q, dq).", lambda m: m.torques.coriolis),
     "coriolis_matrix": Exportable(
-        "Matrix C with c = C dq, from the Christoffel symbols: dM/dt - 2 C is skew.", lambda m: m.torques.coriolis_matrix
+        "Matrix C with c = C dq, from the Christoffel symbols: dM/dt - 2 C is skew.",
+        lambda m: m.torques.coriolis_matrix,
     ),
     "friction": Exportable("Torques of the joint terms that depend on velocity.", lambda m: m.torques.friction),
     "mass_matrix": Exportable("Joint-space mass matrix M(q), symmetric.", lambda m: m.torques.mass_matrix),
@@ -78,7 +80,8 @@ FUNCTIONS: dict[str, Exportable] = {
     "regressor": Exportable("Regressor Y of the standard parameters: tau = Y pi.", lambda m: m.links.regressor),
     "base_regressor": Exportable("Regressor Y of the base parameters: tau = Y beta.", lambda m: m.links.base_regressor),
     "static_regressor": Exportable(
-        "Regressor of [rows of the lower triangle of M; g] in the standard parameters.", lambda m: m.links.static_regressor
+        "Regressor of [rows of the lower triangle of M; g] in the standard parameters.",
+        lambda m: m.links.static_regressor,
     ),
     "joint_wrenches": Exportable(
         "Force [N] and moment [N.m] that the parent exerts on each link, one column a joint, in the joint's frame.",

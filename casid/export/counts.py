@@ -18,8 +18,8 @@ PUBLISHED = {
 def count_robot(model: Model) -> list[tuple[str, Operations]]:
     """Operation counts of a model's functions, as (label, counts).
 
-    Standard parameters as an argument, base parameters as an argument, and numbers folded in. The counts do not depend on
-    the numbers unless some are zero, so random ones stand for them.
+    Standard parameters as an argument, base parameters as an argument, and numbers folded in. The counts do not depend
+    on the numbers unless some are zero, so random ones stand for them.
     """
     numbers = np.random.default_rng(1).uniform(0.1, 1.0, len(model.parameter_names))
     based, given = BaseParameterModel(model), reduced(model, numbers)

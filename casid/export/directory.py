@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -55,8 +54,8 @@ def export_c(
 ) -> ExportedDirectory:
     """Write CasADi functions as plain C.
 
-    Every function becomes ``int <prefix>_<name>(const double <input>[...], ..., double <output>[...])``: C99 that is also
-    C++, no allocation, no static state, matrices row by row.
+    Every function becomes ``int <prefix>_<name>(const double <input>[...], ..., double <output>[...])``: C99 that is
+    also C++, no allocation, no static state, matrices row by row.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ def _write(target: Path, contents: Mapping[str, str], overwrite: bool) -> None:
                 for name in contents:
                     (staging / name).replace(target / name)
             else:
-                os.replace(staging, target)
+                staging.replace(target)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:

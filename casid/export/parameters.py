@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +26,9 @@ def read_parameters(path: str | Path, model: Model) -> Array:
     Parameters
     ----------
     path
-        ``.json``: names and values, or an object with them under ``standard_parameters`` (as `casid solve --out` writes);
-        ``.csv``: a name and a value a row (columns ``name`` and ``value``, or the first two); ``.npy``: the vector.
+        ``.json``: names and values, or an object with them under ``standard_parameters`` (as `casid solve --out`
+        writes); ``.csv``: a name and a value a row (columns ``name`` and ``value``, or the first two); ``.npy``: the
+        vector.
     model
         Names and number of the parameters. Joint terms that the file does not name are zero.
 
@@ -52,13 +54,13 @@ def read_parameters(path: str | Path, model: Model) -> Array:
     if unknown or missing:
         what = f"'{unknown[0]}' is no parameter" if unknown else f"'{missing[0]}' is missing"
         raise DatasetError(
-            f"{path}: {what}: these parameters do not belong to robot '{model.robot.name}' with {model.n} joints, whose "
-            f"parameters are {names[0]} ... {names[-1]}"
+            f"{path}: {what}: these parameters do not belong to robot '{model.robot.name}' with {model.n} joints, "
+            f"whose parameters are {names[0]} ... {names[-1]}"
         )
     return checked_parameters([named.get(name, 0.0) for name in names], model, str(path))
 
 
-def _json_values(text: str) -> object:
+def _json_values(text: str) -> Any:
     content = json.loads(text)
     if isinstance(content, Mapping) and "standard_parameters" in content:
         content = content["standard_parameters"]
@@ -110,8 +112,8 @@ def checked_parameters(parameters: ArrayLike, model: Model, source: str = "param
         values = extended.ravel()
     if values.shape != (len(names),):
         raise DatasetError(
-            f"{source}: expected {len(names)} parameters of robot '{model.robot.name}' ({names[0]} ... {names[-1]}), got "
-            f"shape {values.shape}"
+            f"{source}: expected {len(names)} parameters of robot '{model.robot.name}' ({names[0]} ... {names[-1]}), "
+            f"got shape {values.shape}"
         )
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
@@ -125,21 +127,21 @@ def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str
     Parameters
     ----------
     payload
-        ``mass, cx, cy, cz`` and optionally the inertia about the centre of mass ``Ixx Ixy Ixz Iyy Iyz Izz``, in the axes
-        of the frame [kg, m, kg.m^2].
+        ``mass, cx, cy, cz`` and optionally the inertia about the centre of mass ``Ixx Ixy Ixz Iyy Iyz Izz``, in the
+        axes of the frame [kg, m, kg.m^2].
     frame
         Name of a link or frame.
     """
     values = np.array(payload, dtype=float).ravel()
     if len(values) not in (4, 10) or not np.isfinite(values).all() or values[0] < 0:
         raise DatasetError(
-            "payload: give mass,cx,cy,cz or mass,cx,cy,cz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz (kg, m, kg.m^2, finite, mass >= 0), got "
-            f"{values.tolist()}"
+            "payload: give mass,cx,cy,cz or mass,cx,cy,cz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz (kg, m, kg.m^2, finite, mass >= 0), "
+            f"got {values.tolist()}"
         )
     six = values[4:] if len(values) == 10 else np.zeros(6)
     inertia = np.array([[six[0], six[1], six[2]], [six[1], six[3], six[4]], [six[2], six[4], six[5]]])
     joint, placement = locate_frame(model.robot, frame)
-    result = parameters.copy()
+    result: Array = parameters.copy()
     if joint >= 0:
         body = express_in(to_standard(values[0], values[1:4], inertia), placement[:3, :3], placement[:3, 3])
         result[joint * model.stride : joint * model.stride + 10] += body
@@ -170,8 +172,8 @@ def warn_if_infeasible(model: Model, parameters: Array) -> None:
         complaint = consistency(parameters[k * model.stride : k * model.stride + 10]).complaint()
         if complaint:
             warnings.warn(
-                f"robot '{model.robot.name}', link '{link.name}': {complaint}; the mass matrix M(q) may not be positive "
-                "definite, and forward dynamics and everything else with its inverse may diverge",
+                f"robot '{model.robot.name}', link '{link.name}': {complaint}; the mass matrix M(q) may not be "
+                "positive definite, and forward dynamics and everything else with its inverse may diverge",
                 InertiaWarning,
                 stacklevel=3,
             )

@@ -114,7 +114,8 @@ def export_robot(
     inside = _LINKS.intersection(functions) if runtime_parameters == "base" else ()
     if inside:
         raise ExportError(
-            f"'{min(inside)}' depends on more than the base parameters: export it with runtime parameters 'standard' or 'none'"
+            f"'{min(inside)}' depends on more than the base parameters: export it with runtime parameters "
+            "'standard' or 'none'"
         )
     values = _values(model, parameters, runtime_parameters)
     if payload is not None:

@@ -47,10 +47,10 @@ def _argument_words(argument: Argument, units: Mapping[str, str], returned: bool
 
 
 _RULES = (
-    "All functions: plain C99 (and C++), SI units, no allocation, no static state: any number of threads may call them. "
-    "Arrays must not overlap. They return 0. Values that are not finite go through to the results.",
-    "Compile without -ffast-math: it would break the reduction of angles. With -ffp-contract=fast and -march=native they "
-    "are fastest.",
+    "All functions: plain C99 (and C++), SI units, no allocation, no static state: any number of threads may call "
+    "them. Arrays must not overlap. They return 0. Values that are not finite go through to the results.",
+    "Compile without -ffast-math: it would break the reduction of angles. With -ffp-contract=fast and -march=native "
+    "they are fastest.",
 )
 
 
@@ -58,7 +58,7 @@ def header(prefix: str, functions: Sequence[Described], notes: Sequence[str]) ->
     """The ``.h`` file."""
     guard = f"{prefix.upper()}_H"
     text = _comment([f"Written by casid {casid.__version__}.", "", *notes, "", *_RULES])
-    text += f"#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+    text += f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
     for described in functions:
         f, count = described.function, described.function.operations
         lines = [described.words] if described.words else []
@@ -80,13 +80,13 @@ def batch_header(prefix: str, functions: Sequence[CFunction]) -> str:
             f"Written by casid {casid.__version__}: the functions of {prefix}.h for many samples; needs the vector "
             "extensions of GCC or Clang.",
             "",
-            f"..._block: {WIDTH} samples side by side. Entry e of sample s stands at [{WIDTH} * e + s]. Entries that are "
-            "always zero are not written: clear the array once. Fastest where arrays are aligned to 64 bytes.",
+            f"..._block: {WIDTH} samples side by side. Entry e of sample s stands at [{WIDTH} * e + s]. Entries that "
+            "are always zero are not written: clear the array once. Fastest where arrays are aligned to 64 bytes.",
             "..._batch: count samples, one after the other in memory; sample s of an input x begins at x + s * x_step "
             "(x_step 0: the same for all). Every entry is written.",
         ]
     )
-    text += f"#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+    text += f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
     for f in functions:
         text += f"{_declaration(f.block_declaration)}\n{_declaration(f.batch_declaration)}\n\n"
     return text + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
@@ -158,7 +158,9 @@ static double deviation(int size, const double *value, const double *expected)
         text += "\n".join(body) + "\n"
         calls.append(f'    failed |= report("{f.name}", test_{f.name}());')
     lines = "\n".join(calls)
-    return text + f"""static int report(const char *name, double worst)
+    return (
+        text
+        + f"""static int report(const char *name, double worst)
 {{
     printf("%-50s largest relative deviation %.1e  %s\\n", name, worst, worst <= {_TOLERANCE!r} ? "ok" : "FAILED");
     return !(worst <= {_TOLERANCE!r});
@@ -171,6 +173,7 @@ int main(void)
     return failed;
 }}
 """
+    )
 
 
 def example(prefix: str, functions: Sequence[CFunction]) -> str:
@@ -179,7 +182,8 @@ def example(prefix: str, functions: Sequence[CFunction]) -> str:
     lines = [f"    double {a.name}[{a.size}] = {{0.0}};" for a in (*f.inputs, *f.outputs)]
     passed = ", ".join(a.name for a in (*f.inputs, *f.outputs))
     prints = [
-        f'    for (i = 0; i < {a.size}; ++i)\n        printf("{a.name}[%d] = %.12g\\n", i, {a.name}[i]);' for a in f.outputs
+        f'    for (i = 0; i < {a.size}; ++i)\n        printf("{a.name}[%d] = %.12g\\n", i, {a.name}[i]);'
+        for a in f.outputs
     ]
     newline = "\n"
     return f"""/* How to call a function of {prefix}.h: all inputs zero here. Written by casid. */

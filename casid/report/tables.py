@@ -61,8 +61,8 @@ def operations_table(title: str, rows: Iterable[tuple[str, Operations]]) -> Tabl
     for name in ("mul", "add", "div", "sin/cos", "other", "negations"):
         table.add_column(name, justify="right")
     for label, count in rows:
-        values = (count.multiplications, count.additions, count.divisions, count.trigonometric, count.other, count.negations)
-        table.add_row(escape(label), *map(str, values))
+        arithmetic = (count.multiplications, count.additions, count.divisions)
+        table.add_row(escape(label), *map(str, (*arithmetic, count.trigonometric, count.other, count.negations)))
     return table
 
 

@@ -51,8 +51,8 @@ def batched() -> tuple[str, bool]:
 
 def three_ratios() -> tuple[str, bool]:
     pairs = (
-        ("mass_matrix", "crba"), ("forward_dynamics", "aba"), ("inverse_dynamics_derivatives", "computeRNEADerivatives"),
-        ("forward_dynamics_derivatives", "computeABADerivatives"),
+        ("mass_matrix", "crba"), ("forward_dynamics", "aba"), ("inverse_dynamics_derivatives",
+        "computeRNEADerivatives"), ("forward_dynamics_derivatives", "computeABADerivatives"),
     )  # fmt: skip
     results = [(ours, *ratio(ours, theirs, 0.25)) for ours, theirs in pairs]
     # The derivatives of forward dynamics are shown beside; the bar speaks of the first three.
@@ -94,12 +94,13 @@ def batch_from_python() -> tuple[str, bool]:
     for _ in range(25):
         q, dq, ddq = rng.normal(size=(3, SAMPLES, 7))
         start = time.perf_counter()
-        Y = evaluate_batch(function, q, dq, ddq, compiled=True)
+        Y = np.asarray(evaluate_batch(function, q, dq, ddq, compiled=True))
         times.append(time.perf_counter() - start)
-    mapped = evaluate_batch(function, q, dq, ddq, compiled=False)
+    mapped = np.asarray(evaluate_batch(function, q, dq, ddq, compiled=False))
     assert Y.shape == (SAMPLES, 7, 43)
     error = np.abs(Y - mapped).max() / np.abs(mapped).max()
-    text = f"median {1e3 * np.median(times):.1f} ms, slowest {1e3 * max(times):.1f} ms; mapped CasADi agrees to {error:.0e}"
+    text = f"median {1e3 * np.median(times):.1f} ms, slowest {1e3 * max(times):.1f} ms"
+    text += f"; mapped CasADi agrees to {error:.0e}"
     return text, bool(np.median(times) <= 0.060 and error <= 1e-11)
 
 
@@ -110,7 +111,7 @@ def size_and_compile_time() -> tuple[str, bool]:
 
 
 def accuracy() -> tuple[str, bool]:
-    """Every exportable function, all three parametrisations, against the graph and, where it has the same, Pinocchio."""
+    """Every exportable function, all three parametrisations, against the graph and, where it can, Pinocchio."""
     if find_compiler() is None:
         raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
     need("pinocchio")
@@ -125,15 +126,21 @@ def accuracy() -> tuple[str, bool]:
             for mode in ("none", "standard", "base"):
                 functions = [f for f in FUNCTIONS if mode != "base" or f not in ("joint_wrenches", "potential_energy")]
                 folder = Path(scratch) / mode
-                exported = export_robot(robot, folder, functions, parameters=pi, runtime_parameters=mode)  # type: ignore[arg-type]
+                exported = export_robot(robot, folder, functions, parameters=pi, runtime_parameters=mode)
                 library = load(folder)
                 values = {"pi": pi, "beta": model.base.values(pi)}
                 for c in exported.functions:
                     f = library[c.name.removeprefix(f"{robot.name}_")]
-                    worst_graph = max(worst_graph, _against_graph(f"{name} {mode} {f.name}", f, c.function, values), key=_error)
-                    worst_vector = max(worst_vector, _batch_against_graph(f"{name} {mode} {f.name}", c.function, values), key=_error)
+                    worst_graph = max(
+                        worst_graph, _against_graph(f"{name} {mode} {f.name}", f, c.function, values), key=_error
+                    )
+                    worst_vector = max(
+                        worst_vector, _batch_against_graph(f"{name} {mode} {f.name}", c.function, values), key=_error
+                    )
                     compared += 1
-                worst_peer = max(worst_peer, *_against_pinocchio(f"{name} {mode}", robot, library, pi, values), key=_error)
+                worst_peer = max(
+                    worst_peer, *_against_pinocchio(f"{name} {mode}", robot, library, pi, values), key=_error
+                )
     text = f"{compared} functions: scalar against graph {worst_graph[1]:.1e} ({worst_graph[0]}), against Pinocchio "
     text += f"{worst_peer[1]:.1e} ({worst_peer[0]}), vector {worst_vector[1]:.1e} ({worst_vector[0]})"
     return text, worst_graph[1] <= 1e-12 and worst_peer[1] <= 1e-12 and worst_vector[1] <= 1e-11
@@ -199,21 +206,35 @@ def _against_pinocchio(
         compare("gravity", (call("gravity", q)[0], gravity))
         compare("coriolis", (call("coriolis", q, dq)[0], pin.nonLinearEffects(model, data, q, dq) - gravity))
         compare("mass_matrix", (call("mass_matrix", q)[0], _symmetric(pin.crba(model, data, q))))
-        compare("inverse_mass_matrix", (call("inverse_mass_matrix", q)[0], _symmetric(pin.computeMinverse(model, data, q))))
+        compare(
+            "inverse_mass_matrix", (call("inverse_mass_matrix", q)[0], _symmetric(pin.computeMinverse(model, data, q)))
+        )
         compare("forward_dynamics", (call("forward_dynamics", q, dq, tau)[0], pin.aba(model, data, q, dq, tau)))
-        compare("regressor", (call("regressor", q, dq, ddq)[0], pin.computeJointTorqueRegressor(model, data, q, dq, ddq) @ T))
+        compare(
+            "regressor",
+            (call("regressor", q, dq, ddq)[0], pin.computeJointTorqueRegressor(model, data, q, dq, ddq) @ T),
+        )
         expected = [np.array(part) for part in pin.computeRNEADerivatives(model, data, q, dq, ddq)]
         expected[2] = _symmetric(expected[2])
-        compare("inverse_dynamics_derivatives", *zip(call("inverse_dynamics_derivatives", q, dq, ddq), expected, strict=True))
+        compare(
+            "inverse_dynamics_derivatives",
+            *zip(call("inverse_dynamics_derivatives", q, dq, ddq), expected, strict=True),
+        )
         expected = [np.array(part) for part in pin.computeABADerivatives(model, data, q, dq, tau)]
         expected[2] = _symmetric(expected[2])
-        compare("forward_dynamics_derivatives", *zip(call("forward_dynamics_derivatives", q, dq, tau), expected, strict=True))
-        compare("kinetic_energy", (call("kinetic_energy", q, dq)[0], np.array([pin.computeKineticEnergy(model, data, q, dq)])))
+        compare(
+            "forward_dynamics_derivatives",
+            *zip(call("forward_dynamics_derivatives", q, dq, tau), expected, strict=True),
+        )
+        compare(
+            "kinetic_energy",
+            (call("kinetic_energy", q, dq)[0], np.array([pin.computeKineticEnergy(model, data, q, dq)])),
+        )
     return [(f"{label} {name}", error) for name, error in errors.items()]
 
 
 def _symmetric(upper: np.ndarray) -> np.ndarray:
-    return np.triu(upper) + np.triu(upper, 1).T
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
 def valgrind() -> tuple[str, bool]:
@@ -266,12 +287,15 @@ MEASURES = (
     ),
     Measure(
         "operations of inverse dynamics (mul/add)",
-        "Panda <= 340/275 in base-parameter form; Stanford, Puma 560, WAM < 0.7 x Table 7.1 (477/393, 576/454, 626/493)",
+        "Panda <= 340/275 in base-parameter form; Stanford, Puma 560, WAM < 0.7 x Table 7.1 "
+        "(477/393, 576/454, 626/493)",
         "Panda 389/293",
         operations,
     ),
     Measure("20544 samples of the Panda regressor (7 x 43) from Python", "<= 60 ms, one core", "-", batch_from_python),
-    Measure("C source and compile time of the Panda regressor", "<= 200 kB, <= 5 s at -O3", "1 s", size_and_compile_time),
+    Measure(
+        "C source and compile time of the Panda regressor", "<= 200 kB, <= 5 s at -O3", "1 s", size_and_compile_time
+    ),
     Measure(
         "every exported function against the CasADi graph and Pinocchio",
         "<= 1e-12 relative (scalar), <= 1e-11 (vector)",

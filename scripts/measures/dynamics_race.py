@@ -64,7 +64,9 @@ def random_parameters(robot: Robot, seed: int = 0) -> np.ndarray:
     links = []
     for _ in robot.links:
         A = 0.05 * rng.normal(size=(3, 3))
-        links.append(to_standard(rng.uniform(0.5, 4.0), rng.uniform(-0.1, 0.1, 3), A @ A.T + 0.02 * np.eye(3)))
+        spread = A @ A.T + 0.01 * np.eye(3)  # second moments about the centre of mass
+        inertia = np.trace(spread) * np.eye(3) - spread
+        links.append(to_standard(rng.uniform(0.5, 4.0), rng.uniform(-0.1, 0.1, 3), inertia))
     return np.concatenate(links)
 
 
@@ -140,7 +142,11 @@ def _pinocchio_object(prefix: Path, eigen: Path, cxx: str) -> Path:
     command = [cxx, *_PINOCCHIO, f"-I{eigen}", f"-I{prefix / 'include'}"]
     version = importlib.metadata.version("pin")
     key = digest(source.read_bytes(), " ".join(command), version, _run([cxx, "--version"], HERE))
-    return cached_file(f"race-{key}.o", lambda path: _run([*command, "-c", str(source), "-o", str(path)], HERE) and None)
+
+    def compile_to(path: Path) -> None:
+        _run([*command, "-c", str(source), "-o", str(path)], HERE)
+
+    return cached_file(f"race-{key}.o", compile_to)
 
 
 def _run(command: list[str], folder: Path) -> str:
