@@ -143,16 +143,18 @@ def export(
     """Write a robot's dynamics as C code for a controller."""
     from casid.description import load_robot
     from casid.dynamics import Model
-    from casid.export import FUNCTIONS, default_functions, export_robot, numbers, read_parameters
+    from casid.export import all_functions, default_functions, export_robot, numbers, read_parameters
     from casid.report.tables import operations_table
 
-    loaded = load_robot(robot)
-    chosen_terms = _names(terms)
+    loaded, chosen_terms = load_robot(robot), _names(terms)
+    if functions is None:
+        chosen = default_functions(runtime_parameters)
+    else:
+        chosen = all_functions(loaded, runtime_parameters) if functions == "all" else tuple(_names(functions))
     done = export_robot(
         loaded,
         out,
-        default_functions(runtime_parameters) if functions is None
-        else [name for name in FUNCTIONS] if functions == "all" else _names(functions),
+        chosen,
         parameters=None if parameters is None else read_parameters(parameters, Model(loaded, chosen_terms)),
         runtime_parameters=runtime_parameters,  # type: ignore[arg-type]  # checked by export_robot
         terms=chosen_terms,

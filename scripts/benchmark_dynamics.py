@@ -3,8 +3,8 @@
     python scripts/benchmark_dynamics.py [ROBOT ...] [--quick] [--out FILE.json]
 
 Each row: median and minimum time of one evaluation over many interleaved repeats, the ratio of medians to Pinocchio's
-fastest variant of the same algorithm, and the largest deviation from Pinocchio. Ratios count: both sides run in turn, so
-that a busy machine slows both. Needs gcc, g++, Eigen's headers and the extra `peers`.
+fastest variant of the same algorithm, and the largest deviation from Pinocchio. Ratios count: both sides run in turn,
+so that a busy machine slows both. Needs gcc, g++, Eigen's headers and the extra `peers`.
 """
 
 from __future__ import annotations

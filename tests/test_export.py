@@ -21,7 +21,17 @@ from casid.codegen import find_compiler, operation_count
 from casid.description import Joint, Link, Robot
 from casid.dynamics import BaseParameterModel, GivenParameters, Model, reduced
 from casid.errors import DatasetError, ExportError, InertiaWarning
-from casid.export import FUNCTIONS, PUBLISHED, count_robot, export_c, export_robot, load, read_parameters, with_payload
+from casid.export import (
+    FUNCTIONS,
+    PUBLISHED,
+    all_functions,
+    count_robot,
+    export_c,
+    export_robot,
+    load,
+    read_parameters,
+    with_payload,
+)
 from casid.inertia import express_in, to_standard
 
 ROOT = Path(__file__).parents[1]
@@ -31,8 +41,6 @@ from measures.controller import build_controller, run_controller  # noqa: E402
 from measures.random_robots import random_robot  # noqa: E402
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
-#: Functions that base parameters do not determine.
-INSIDE = ("joint_wrenches", "potential_energy")
 
 
 @pytest.fixture(autouse=True)
@@ -124,9 +132,8 @@ def test_every_function_loads_back_and_equals_the_standard_model(robot_name: str
         )
     pi[:, 10:] = rng.uniform(0.1, 2.0, (n, 2))
     pi = pi.ravel()
-    names = [name for name in FUNCTIONS if mode != "base" or name not in INSIDE]
-    if n < 6:
-        names.remove("operational_space")
+    names = list(all_functions(robot, mode))
+    assert len(names) >= len(FUNCTIONS) - 3
     export_robot(robot, tmp_path / "c", names, parameters=pi, runtime_parameters=mode, terms=terms)
     library = load(tmp_path / "c")
     assert list(library) == names
@@ -252,6 +259,21 @@ def test_header_says_what_a_user_must_know(panda: Robot, tmp_path: Path) -> None
     assert "const double beta[43]" in text
     record = json.loads((tmp_path / "b" / "panda.json").read_text())
     assert record["functions"]["base_regressor"]["outputs"] == [{"name": "Y", "rows": 7, "columns": 43}]
+
+
+@needs_compiler
+def test_gravity_as_an_argument_and_a_prismatic_joint(tmp_path: Path) -> None:
+    robot = casid.load_robot("stanford")
+    model, pi = Model(robot, ("rotor",), gravity="input"), np.random.default_rng(8).uniform(0.1, 1.0, 66)
+    wall = np.array([3.0, -9.0, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertiaWarning)
+        export_robot(robot, tmp_path / "c", parameters=pi, terms=["rotor"], gravity="input")
+    library = load(tmp_path / "c")
+    q, dq, ddq = states(6, 9)
+    close(library.inverse_dynamics(q, dq, ddq, wall), model.inverse_dynamics(q, dq, ddq, pi, wall).full().ravel())
+    close(library.gravity(q, wall), model.gravity(q, pi, wall).full().ravel())
+    assert list(library.mass_matrix.inputs) == ["q"]
 
 
 def test_payload_is_a_body_at_the_flange(panda: Robot) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable
+from functools import cached_property
 
 from casid.codegen.graph import Graph, Ref
 from casid.errors import ExportError
@@ -116,13 +117,16 @@ class Emitter:
         return [(name, number) for name in ("sin", "cos") if (number := self._number_of(name, angle)) is not None]
 
     def _number_of(self, name: str, angle: int) -> int | None:
-        if not hasattr(self, "_trig"):
-            self._trig = {
-                (node.op, abs(node.args[0])): number
-                for number in self.live
-                if (node := self.graph[number]).op in ("sin", "cos")
-            }
-        return self._trig.get((name, angle))
+        return self._numbers.get((name, angle))
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[str, int], int]:
+        """Node number of each sine and cosine, by name and angle."""
+        return {
+            (node.op, abs(node.args[0])): number
+            for number in self.live
+            if (node := self.graph[number]).op in ("sin", "cos")
+        }
 
     def _scalar_trigonometry(self, angles: list[int]) -> list[str]:
         self._define_all(angles)

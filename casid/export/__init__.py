@@ -5,10 +5,10 @@ from casid.export.counts import PUBLISHED, count_robot
 from casid.export.directory import ExportedDirectory, export_c
 from casid.export.load import LoadedFunction, LoadedLibrary, load
 from casid.export.parameters import numbers, read_parameters, with_payload
-from casid.export.robot import DEFAULT_FUNCTIONS, default_functions, export_robot
+from casid.export.robot import DEFAULT_FUNCTIONS, all_functions, default_functions, export_robot
 
 __all__ = [
     "DEFAULT_FUNCTIONS", "FUNCTIONS", "PUBLISHED", "Exportable", "ExportedDirectory", "LoadedFunction", "LoadedLibrary",
-    "count_robot", "default_functions", "export_c", "export_robot", "load", "numbers", "read_parameters",
-    "with_payload",
+    "all_functions", "count_robot", "default_functions", "export_c", "export_robot", "load", "numbers",
+    "read_parameters", "with_payload",
 ]  # fmt: skip

@@ -144,6 +144,12 @@ def default_functions(runtime_parameters: str) -> tuple[str, ...]:
     return DEFAULT_FUNCTIONS + {"standard": ("regressor",), "base": ("base_regressor",)}.get(runtime_parameters, ())
 
 
+def all_functions(robot: Robot, runtime_parameters: str) -> tuple[str, ...]:
+    """Every function that exists for a robot in a parametrisation."""
+    absent = (_LINKS if runtime_parameters == "base" else set()) | ({"operational_space"} if robot.n < 6 else set())
+    return tuple(name for name in FUNCTIONS if name not in absent)
+
+
 def _values(model: Model, parameters: ArrayLike | None, runtime_parameters: str) -> NDArray[np.float64]:
     if runtime_parameters not in ("none", "standard", "base"):
         raise ExportError(f"runtime parameters: 'none', 'standard' or 'base', not '{runtime_parameters}'")

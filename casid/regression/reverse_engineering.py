@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen import evaluate_batch
 from casid.dynamics import Model, regroup
 from casid.errors import DatasetError
 from casid.regression.estimate import Estimate, ordinary_least_squares
@@ -55,8 +56,7 @@ def reverse_engineer(model: Model, q: ArrayLike, mass_matrices: ArrayLike, gravi
 
     rows, columns = np.tril_indices(n)
     s = np.hstack([M[:, rows, columns], g])
-    Y = np.array(model.static_regressor.map(len(q))(q.T))  # (rows of one pose) x (N poses)
-    W = Y.reshape(s.shape[1], len(q), -1).transpose(1, 0, 2).reshape(s.size, -1)
+    W = np.asarray(evaluate_batch(model.static_regressor, q)).reshape(s.size, -1)
     base = regroup(W, model.parameter_names)
     return ordinary_least_squares(W, s.ravel(), base)
 
