@@ -127,7 +127,7 @@ _ALL = (
     ),
     JointTerm(
         "sqrt_viscous", "fq", "friction", "N.m.(s/rad)^0.5", "friction that flattens with speed: fq sqrt(|dq|) sign(dq)",
-        lambda s: ca.sqrt(ca.fabs(s.dq)) * s.sign,
+        lambda s: ca.sqrt(ca.fabs(s.dq)) * ca.sign(s.dq),
     ),
     JointTerm(
         "cubic_viscous", "f3", "friction", "N.m.(s/rad)^3", "friction that grows or fades with speed: f3 dq^3",
