@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Literal, NamedTuple
 
 import casadi as ca
 
+from casid.description.words import near
 from casid.errors import RobotError
 
 Side = Literal["joint", "motor"]
@@ -183,13 +183,12 @@ def joint_terms(names: Sequence[str | JointTerm], joints: Sequence[str]) -> tupl
             members = [term for term in _ALL if name == term.name or (name == term.group and name in groups)]
             where = (joint,) if joint else None
             if not members:
-                near = get_close_matches(name, known, n=1)
-                raise RobotError(
-                    f"unknown joint term '{name}'{f'; did you mean {near[0]!r}?' if near else ''} known: {', '.join(known)}"
-                )
+                raise RobotError(f"unknown joint term '{name}'{near(name, known)}; known: {', '.join(known)}")
         for joint in where or ():
             if joint not in joints:
-                raise RobotError(f"joint term '{members[0].name}': the robot has no joint '{joint}'; it has {', '.join(joints)}")
+                raise RobotError(
+                    f"joint term '{members[0].name}': the robot has no joint '{joint}'; it has {', '.join(joints)}"
+                )
         for term in members:
             earlier = chosen.get(term.name)
             if earlier is not None and earlier.joints is not None and where is not None:
