@@ -5,57 +5,43 @@ from casid.retrieval.constraints import (
     Constraint,
     PhysicalConsistency,
     com_box,
+    gyration_bound,
     inertia_bounds,
     mass_bounds,
     no_consistency,
     pseudo_inertia,
     robot_bounds,
+    sensible_bounds,
     soften,
     spatial_inertia,
     total_mass,
     triangle_inequality,
 )
 from casid.retrieval.elastic import InfeasibleError
+from casid.retrieval.feasibility import (
+    Feasibility,
+    feasibility_test,
+    nearest_consistent,
+    nearest_correction,
+    nearest_feasible,
+)
 from casid.retrieval.load import load_problem, problem_names
 from casid.retrieval.multistart import MultiStart, multistart
 from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
+from casid.retrieval.priors import Prior
 from casid.retrieval.problem import Problem
+from casid.retrieval.regression import FeasibleFit, RegressionProblem, extra_bounds, feasible_regression
 from casid.retrieval.solution import LinkParameters, Solution
 from casid.retrieval.solver import SolveOptions, solve
 from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
 
 __all__ = [
-    "Certificate",
-    "Constraint",
-    "InfeasibleError",
-    "LeastSquares",
-    "LinkParameters",
-    "LinkVariables",
-    "LinkView",
-    "MultiStart",
-    "PhysicalConsistency",
-    "Problem",
-    "Solution",
-    "SolveOptions",
-    "base_parameter_error",
-    "com_box",
-    "inertia_bounds",
-    "least_squares",
-    "link_variables",
-    "load_problem",
-    "lower_bound",
-    "mass_bounds",
-    "multistart",
-    "no_consistency",
-    "nominal_parameters",
-    "problem_names",
-    "pseudo_inertia",
-    "random_parameters",
-    "robot_bounds",
-    "soften",
-    "solve",
-    "spatial_inertia",
-    "total_mass",
-    "triangle_inequality",
+    "Certificate", "Constraint", "Feasibility", "FeasibleFit", "InfeasibleError", "LeastSquares", "LinkParameters",
+    "LinkVariables", "LinkView", "MultiStart", "PhysicalConsistency", "Prior", "Problem", "RegressionProblem",
+    "Solution", "SolveOptions", "base_parameter_error", "com_box", "extra_bounds", "feasibility_test",
+    "feasible_regression", "gyration_bound", "inertia_bounds", "least_squares", "link_variables", "load_problem",
+    "lower_bound", "mass_bounds", "multistart", "nearest_consistent", "nearest_correction", "nearest_feasible",
+    "no_consistency", "nominal_parameters", "problem_names", "pseudo_inertia", "random_parameters", "robot_bounds",
+    "sensible_bounds", "soften", "solve", "spatial_inertia", "total_mass", "triangle_inequality",
 ]
