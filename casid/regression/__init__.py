@@ -13,9 +13,19 @@ from casid.regression.fit import (
     unexcited_reasons,
     wls,
 )
+from casid.regression.friction import (
+    FRICTION_MODELS,
+    FrictionFit,
+    FrictionModel,
+    JointFrictionFit,
+    fit_friction,
+    fit_jointly,
+    friction_terms,
+)
 from casid.regression.reverse_engineering import reverse_engineer
 
 __all__ = [
+    "FRICTION_MODELS", "FrictionFit", "FrictionModel", "JointFrictionFit", "fit_friction", "fit_jointly", "friction_terms",
     "CompressedData", "Estimate", "Fit", "compress", "essential", "irls", "joint_weights", "ols",
     "ordinary_least_squares", "predicted_torques", "residual_torques", "reverse_engineer", "unexcited_reasons", "wls",
 ]

@@ -132,9 +132,9 @@ def compress(
     counts = np.zeros(n, dtype=np.int64)
     names, steps, notes = [], [], []
     for data, scale in zip(datasets, repeat(None) if sample_weights is None else sample_weights):  # noqa: B905
-        inputs = _inputs(model, data)
+        arrays = inputs(model, data)
         raw = data.tau if data.tau_raw is None else data.tau_raw
-        for first, block in batch.blocks(*inputs):
+        for first, block in batch.blocks(*arrays):
             rows = slice(first, first + len(block))
             for k, columns in enumerate(used):
                 keep = slice(None) if data.mask is None else data.mask[rows, k]
@@ -197,15 +197,16 @@ def _pattern(model: Model) -> NDArray[np.bool_]:
     return np.array(ca.DM(Y.sparsity_out(0), 1.0).full() != 0.0)
 
 
-def _inputs(model: Model, data: Dataset) -> list[Array]:
+def inputs(model: Model, data: Dataset) -> list[Array]:
+    """Arrays of a processed recording for the model's base regressor."""
     if data.n != model.n:
         raise DatasetError(f"{data.name} has {data.n} joints, the model has {model.n}")
     if data.dq is None or data.ddq is None:
         raise DatasetError(f"{data.name} has no velocities or accelerations; process it first (Processing().apply)")
     extra = {"signal": data.tau}
-    inputs = [data.q, data.dq, data.ddq]
+    arrays = [data.q, data.dq, data.ddq]
     for name in model.base_regressor.name_in()[3:]:
         if name not in extra:
             raise DatasetError(f"the model's regressor has an input '{name}', which recordings do not have")
-        inputs.append(extra[name])
-    return inputs
+        arrays.append(extra[name])
+    return arrays

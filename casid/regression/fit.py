@@ -14,7 +14,7 @@ from casid.dynamics.base_parameters import BaseParameters, linear_form, regroup
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression.batch import Batch
-from casid.regression.compress import CompressedData, _inputs, compress
+from casid.regression.compress import CompressedData, compress, inputs
 
 Array = NDArray[np.float64]
 
@@ -178,7 +178,7 @@ def predicted_torques(data: CompressedData, beta: ArrayLike, dataset: Dataset) -
     """``Y_b beta`` at the samples of a processed recording, shape (N, n) [N.m]."""
     beta = np.asarray(beta, dtype=float)
     out = np.empty(dataset.q.shape)
-    for first, block in Batch(data.model.base_regressor).blocks(*_inputs(data.model, dataset)):
+    for first, block in Batch(data.model.base_regressor).blocks(*inputs(data.model, dataset)):
         out[first : first + len(block)] = np.einsum("srj,r->sj", block, beta)
     return out
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.regression import CompressedData, Fit
-from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind, Constraint, PhysicalConsistency, robot_bounds
+from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind, Constraint, PhysicalConsistency, sensible_bounds
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.priors import Prior
 from casid.retrieval.problem import Problem
@@ -134,7 +134,7 @@ def feasible_regression(
     *,
     consistency: ConsistencyKind = "full",
     margin: float = DEFAULT_MARGIN,
-    constraints: ConstraintBuilder | None = robot_bounds,
+    constraints: ConstraintBuilder | None = sensible_bounds,
     bounds: Bounds | None = None,
     prior: Prior | None = None,
     nominal: ArrayLike | None = None,
@@ -150,7 +150,8 @@ def feasible_regression(
     consistency, margin
         ``full`` (``J >= margin 1``: with the triangle inequality) or ``semi`` (m > 0, I > 0 only; Sousa 2014, eq. 3.5).
     constraints
-        From the unknowns to constraints; default: all bounds that the robot description gives. ``None``: consistency only.
+        From the unknowns to constraints; default: the bounds of the robot description, and generous limits where
+        it is silent (`sensible_bounds`). ``None``: consistency only.
     bounds
         Of terms' parameters, e.g. ``{"fo1": (-1, 1)}``; default see `extra_bounds`.
     prior
@@ -174,11 +175,11 @@ class RegressionProblem:
 
     def __init__(
         self, fit: Fit, consistency: ConsistencyKind = "full", margin: float = DEFAULT_MARGIN,
-        constraints: ConstraintBuilder | None = robot_bounds, bounds: Bounds | None = None, prior: Prior | None = None,
+        constraints: ConstraintBuilder | None = sensible_bounds, bounds: Bounds | None = None, prior: Prior | None = None,
         nominal: ArrayLike | None = None, options: SolveOptions | None = None,
     ) -> None:
         began = perf_counter()
-        self._fit, self._prior, self._options = fit, prior, options or SolveOptions()
+        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(ipopt={"mu_strategy": "adaptive"})
         model = fit.data.model
         R, rho, rest = fit.data.stacked(fit.weights)
         self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
