@@ -37,7 +37,6 @@ from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
 
 __all__ = [
-    "gyration_bound", "sensible_bounds",
     "Certificate", "Constraint", "Feasibility", "FeasibleFit", "InfeasibleError", "LeastSquares", "LinkParameters",
     "LinkVariables", "LinkView", "MultiStart", "PhysicalConsistency", "Prior", "Problem", "RegressionProblem",
     "Solution", "SolveOptions", "base_parameter_error", "com_box", "extra_bounds", "feasibility_test",

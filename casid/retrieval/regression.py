@@ -20,7 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.regression import CompressedData, Fit
-from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind, Constraint, PhysicalConsistency, sensible_bounds
+from casid.retrieval.constraints import (
+    DEFAULT_MARGIN,
+    ConsistencyKind,
+    Constraint,
+    PhysicalConsistency,
+    sensible_bounds,
+)
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.priors import Prior
 from casid.retrieval.problem import Problem
