@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.signal import butter, filtfilt
 
 from casid.errors import DatasetError
 from casid.measurement.dataset import Array, Dataset
@@ -199,6 +198,8 @@ def _filter(values: Array, cutoff: float | None, order: int, frequency: float, t
         return values
     if cutoff >= frequency / 2:
         raise DatasetError(f"{name}: cut-off {cutoff:g} Hz must lie below half the sampling rate, {frequency / 2:g} Hz")
+    from scipy.signal import butter, filtfilt  # slow to import, and only needed here
+
     b, a = butter(order, cutoff / (frequency / 2))
     shortest = 3 * max(len(a), len(b))
     if len(values) <= shortest:

@@ -1,5 +1,6 @@
 """Closed-form estimates of base parameters and their statistics."""
 
+from casid.regression.batch import Batch
 from casid.regression.compress import CompressedData, compress
 from casid.regression.estimate import Estimate, ordinary_least_squares
 from casid.regression.fit import (
@@ -25,6 +26,7 @@ from casid.regression.friction import (
 from casid.regression.reverse_engineering import reverse_engineer
 
 __all__ = [
+    "Batch",
     "FRICTION_MODELS", "FrictionFit", "FrictionModel", "JointFrictionFit", "fit_friction", "fit_jointly", "friction_terms",
     "CompressedData", "Estimate", "Fit", "compress", "essential", "irls", "joint_weights", "ols",
     "ordinary_least_squares", "predicted_torques", "residual_torques", "reverse_engineer", "unexcited_reasons", "wls",

@@ -2,6 +2,13 @@
 
 from casid.report.coefficients import Coefficients, coefficients
 from casid.report.fit_plot import fit_figure
+from casid.report.identification import (
+    html_report,
+    identification_tables,
+    validation_tables,
+    write_identification,
+    write_validation,
+)
 from casid.report.links_plot import links_figure
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
 from casid.report.starts_plot import starts_figure
@@ -9,6 +16,7 @@ from casid.report.tables import base_table, links_table, robots_table
 from casid.report.write import prepare_directory
 
 __all__ = [
+    "html_report", "identification_tables", "validation_tables", "write_identification", "write_validation",
     "Coefficients", "base_table", "coefficients", "fit_figure", "links_figure", "links_table", "prepare_directory",
     "robots_table", "solution_figures", "solution_record", "solution_tables", "starts_figure", "write_solution",
 ]

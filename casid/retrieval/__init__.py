@@ -25,6 +25,7 @@ from casid.retrieval.feasibility import (
     nearest_correction,
     nearest_feasible,
 )
+from casid.retrieval.identify import Identification, Prediction, identify, load_model, predict
 from casid.retrieval.load import load_problem, problem_names
 from casid.retrieval.multistart import MultiStart, multistart
 from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
@@ -37,6 +38,7 @@ from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
 
 __all__ = [
+    "Identification", "Prediction", "identify", "load_model", "predict",
     "Certificate", "Constraint", "Feasibility", "FeasibleFit", "InfeasibleError", "LeastSquares", "LinkParameters",
     "LinkVariables", "LinkView", "MultiStart", "PhysicalConsistency", "Prior", "Problem", "RegressionProblem",
     "Solution", "SolveOptions", "base_parameter_error", "com_box", "extra_bounds", "feasibility_test",

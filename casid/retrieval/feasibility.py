@@ -116,7 +116,8 @@ def nearest_feasible(
     variables = link_variables(robot, {name: bounds[name] for name in kept if name in bounds})
     rows = () if constraints is None else tuple(constraints(variables))
     objective = LeastSquares.compressed(Q.T @ matrix, Q.T @ values)
-    solution = solve(Problem(f"{robot.name} feasibility", variables, objective, rows, consistency, margin), options=options)
+    problem = Problem(f"{robot.name} feasibility", variables, objective, rows, consistency, margin)
+    solution = solve(problem, options=options or SolveOptions(gradient=1e3))
     x = solution.standard_parameters
     rest = values - matrix @ x
     loose = np.linalg.lstsq(freedom, rest, rcond=1e-10)[0] if free else np.zeros(0)

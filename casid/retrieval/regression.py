@@ -185,7 +185,7 @@ class RegressionProblem:
         nominal: ArrayLike | None = None, options: SolveOptions | None = None,
     ) -> None:
         began = perf_counter()
-        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(ipopt={"mu_strategy": "adaptive"})
+        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(gradient=100.0, ipopt={"mu_strategy": "adaptive"})
         model = fit.data.model
         R, rho, rest = fit.data.stacked(fit.weights)
         self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
