@@ -3,6 +3,7 @@
 from casid.report.coefficients import Coefficients, coefficients
 from casid.report.fit_plot import fit_figure
 from casid.report.identification import (
+    check_table,
     html_report,
     identification_tables,
     validation_tables,
@@ -16,7 +17,7 @@ from casid.report.tables import base_table, links_table, robots_table
 from casid.report.write import prepare_directory
 
 __all__ = [
-    "html_report", "identification_tables", "validation_tables", "write_identification", "write_validation",
+    "check_table", "html_report", "identification_tables", "validation_tables", "write_identification", "write_validation",
     "Coefficients", "base_table", "coefficients", "fit_figure", "links_figure", "links_table", "prepare_directory",
     "robots_table", "solution_figures", "solution_record", "solution_tables", "starts_figure", "write_solution",
 ]

@@ -16,7 +16,7 @@ import casid
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import csv_bytes, json_bytes, png_bytes, write_files
-from casid.retrieval import Identification, Prediction
+from casid.retrieval import FileCheck, Identification, Prediction
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -77,6 +77,26 @@ def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Tabl
     table.add_section()
     table.add_row("all", "", "", "", f"{prediction.relative_error:.3f}")
     return [table]
+
+
+def check_table(what: str, result: FileCheck) -> Table:
+    """One row a link: margins of physical consistency, what is wrong, and how much the repair changes."""
+    title = f"{what}: {len(result.unphysical)} of {len(result.links)} links unphysical"
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("link", style="bold")
+    for column in ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]", "repair changes [kg.m^2]"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for link in result.links:
+        state = link.state
+        table.add_row(
+            link.name, f"{state.mass:.5g}", f"{state.smallest_principal_moment:.3g}", f"{state.triangle_margin:.3g}",
+            f"{link.change:.3g}" if not state.full else "-", "physical" if state.full else state.complaint(),
+        )
+    if result.massless:
+        table.caption = f"Without mass and inertia, left alone: {', '.join(result.massless)}"
+        table.caption_justify = "left"
+    return table
 
 
 def write_identification(result: Identification, directory: Path) -> list[Path]:

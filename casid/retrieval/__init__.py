@@ -1,6 +1,7 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
 
 from casid.retrieval.certificate import Certificate, lower_bound
+from casid.retrieval.check import FileCheck, LinkCheck, check_file, check_links
 from casid.retrieval.constraints import (
     Constraint,
     PhysicalConsistency,
@@ -26,7 +27,7 @@ from casid.retrieval.feasibility import (
     nearest_feasible,
 )
 from casid.retrieval.identify import Identification, Prediction, identify, load_model, predict
-from casid.retrieval.load import load_problem, problem_names
+from casid.retrieval.load import load_constraints, load_problem, problem_names
 from casid.retrieval.multistart import MultiStart, multistart
 from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
 from casid.retrieval.priors import Prior
@@ -38,6 +39,7 @@ from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
 
 __all__ = [
+    "FileCheck", "LinkCheck", "check_file", "check_links", "load_constraints",
     "Identification", "Prediction", "identify", "load_model", "predict",
     "Certificate", "Constraint", "Feasibility", "FeasibleFit", "InfeasibleError", "LeastSquares", "LinkParameters",
     "LinkVariables", "LinkView", "MultiStart", "PhysicalConsistency", "Prior", "Problem", "RegressionProblem",
