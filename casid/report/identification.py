@@ -101,7 +101,7 @@ def check_table(what: str, result: FileCheck) -> Table:
 
 def write_identification(result: Identification, directory: Path) -> list[Path]:
     """Write ``identification.json``, ``parameters.csv``, ``base_parameters.csv``, the pictures and ``report.html``: all or none."""
-    figures = _figures(result)
+    pictures = _pictures(result)
     model, feasible = result.model, result.feasible
     base = result.record()["base_parameters"]
     files = {
@@ -111,8 +111,8 @@ def write_identification(result: Identification, directory: Path) -> list[Path]:
             ["name", "expression", "unconstrained", "sd", "feasible"],
             [[b["name"], b["expression"], b["unconstrained"], "" if b["sd"] is None else b["sd"], b["feasible"]] for b in base],
         ),
-        **{f"{name}.png": png_bytes(figure) for name, figure in figures.items()},
-        "report.html": html_report(result, figures).encode(),
+        **{f"{name}.png": content for name, content in pictures.items()},
+        "report.html": html_report(result, pictures).encode(),
     }
     return write_files(directory, files)
 
@@ -132,7 +132,7 @@ def write_validation(prediction: Prediction, names: Sequence[str], directory: Pa
     return write_files(directory, {"validation.json": json_bytes(record), "torques.png": png_bytes(figure)})
 
 
-def html_report(result: Identification, figures: dict[str, Figure] | None = None) -> str:
+def html_report(result: Identification, pictures: dict[str, bytes] | None = None) -> str:
     """One self-contained page: no script, no link to anything outside."""
     fit, feasible = result.unconstrained, result.feasible
     solution = feasible.solution
@@ -157,7 +157,7 @@ def html_report(result: Identification, figures: dict[str, Figure] | None = None
         [result.model.parameter_names[c], term.doc, f"{feasible.parameters[c]:.5g}", term.unit]
         for c, (term, _) in sorted(result.model.term_columns.items())
     ]
-    pictures = _figures(result) if figures is None else figures
+    pictures = _pictures(result) if pictures is None else pictures
     body = [
         f"<h1>{escape(result.model.robot.name)}: identification</h1>",
         f'<p class="lead">casid {escape(casid.__version__)} · {escape(", ".join(fit.data.datasets))} · '
@@ -168,7 +168,7 @@ def html_report(result: Identification, figures: dict[str, Figure] | None = None
         "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little it is large "
         "although the error in N·m is small. Compare both columns.</p>",
         _html_table(["joint", "torque RMS [N·m]", "error RMS [N·m]", "error [%]", "unconstrained [%]"], _joint_rows(result)),
-        *(_image(figure) for name, figure in pictures.items() if name.startswith("torques")),
+        *(_image(picture) for name, picture in pictures.items() if name.startswith("torques")),
         "<h2>Links</h2>",
         _html_table(["link", "mass [kg]", "c<sub>x</sub> [mm]", "c<sub>y</sub> [mm]", "c<sub>z</sub> [mm]", "I<sub>1</sub> [kg·m²]",
                      "I<sub>2</sub>", "I<sub>3</sub>"], links),
@@ -198,19 +198,19 @@ def _joint_rows(result: Identification) -> list[list[str]]:
     return [*rows, ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]]
 
 
-def _figures(result: Identification) -> dict[str, Figure]:
+def _pictures(result: Identification) -> dict[str, bytes]:
     names = tuple(joint.name for joint in result.model.robot.joints)
-    figures = {}
+    figures: dict[str, Figure] = {}
     for number, data in enumerate(result.datasets):
         key = "torques" if len(result.datasets) == 1 else f"torques_{number + 1}"
         figures[key] = torque_figure(result.predict(data), names, f"{data.name}: measured and predicted torques")
     figures["friction"] = friction_figure(result)
     figures["base_parameters"] = base_figure(result)
-    return figures
+    return {name: png_bytes(figure) for name, figure in figures.items()}
 
 
-def _image(figure: Figure) -> str:
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(png_bytes(figure)).decode()}">'
+def _image(picture: bytes) -> str:
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
 
 
 def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], text: Sequence[int] = ()) -> str:

@@ -30,6 +30,7 @@ from casid.retrieval.constraints import (
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.priors import Prior
 from casid.retrieval.problem import Problem
+from casid.retrieval.rows import LinearRows
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions
 from casid.retrieval.variables import LinkVariables, link_variables
@@ -208,6 +209,16 @@ class RegressionProblem:
             self._nominal = self._with_extras(prior.parameters)
         self._prepared = Prepared(self._problem, self._nominal, self._options)
         self.build_time = perf_counter() - began
+
+    @property
+    def problem(self) -> Problem:
+        """The retrieval problem that is solved."""
+        return self._problem
+
+    @property
+    def linear(self) -> LinearRows:
+        """Its linear rows."""
+        return self._prepared.linear
 
     def _with_extras(self, standard: Array) -> Array:
         extras = [min(max(1e-2, low), high) for low, high in self._extras.values()]
