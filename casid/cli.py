@@ -122,7 +122,8 @@ def solve(
 def identify(
     robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")],
     recording: Annotated[
-        list[Path], typer.Argument(metavar="RECORDING...", help="npz, csv, mat, mcap, rosbag2, or a toml that describes one.")
+        list[Path],
+        typer.Argument(metavar="RECORDING...", help="npz, csv, mat, mcap, rosbag2, or a toml that describes one."),
     ],
     terms: Annotated[
         str, typer.Option(help="Joint terms, separated by commas; name@joint for a single joint.")
@@ -130,39 +131,47 @@ def identify(
     friction: Annotated[str, typer.Option(help="linear, smooth, stribeck or sigmoid (fitted jointly).")] = "linear",
     cutoff: Annotated[float, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz].")] = 5.0,
     order: Annotated[int, typer.Option(help="Order of the filter.")] = 4,
-    rate: Annotated[float | None, typer.Option(help="Uniform grid [Hz]; default: where time stamps are irregular.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Uniform grid [Hz]; default: where time stamps are irregular.")
+    ] = None,
     velocity: Annotated[str, typer.Option(help="differentiate or measured.")] = "differentiate",
     trim: Annotated[float, typer.Option(help="Seconds dropped at both ends.")] = 0.5,
     every: Annotated[int, typer.Option(help="Keep every so many samples.")] = 10,
-    deadband: Annotated[float, typer.Option(help="Speed below which the sign of a velocity counts as 0 [rad/s].")] = 0.0,
+    deadband: Annotated[
+        float, typer.Option(help="Speed below which the sign of a velocity counts as 0 [rad/s].")
+    ] = 0.0,
     tau: Annotated[str | None, typer.Option(help="Name of the torque array in the file.")] = None,
     method: Annotated[str, typer.Option(help="WLS, OLS or IRLS.")] = "WLS",
     consistency: Annotated[str, typer.Option(help="full, or semi (no triangle inequality).")] = "full",
     constraints: Annotated[
-        Path | None, typer.Option(help="A .py file with a function 'constraints(variables)'; default: the robot's bounds.")
+        Path | None,
+        typer.Option(help="A .py file with a function 'constraints(variables)'; default: the robot's bounds."),
     ] = None,
     prior: Annotated[float, typer.Option(help="Weight of the pull towards the robot's nominal bodies.")] = 0.0,
     out: Annotated[Path | None, typer.Option(help="Folder for the report, tables and pictures.")] = None,
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
     from casid.description import load_robot
-    from casid.measurement import Processing, read_dataset
+    from casid.measurement import read_dataset
     from casid.report import identification_tables, prepare_directory, write_identification
     from casid.retrieval import Prior, load_constraints, sensible_bounds
     from casid.retrieval import identify as run
 
     folder = None if out is None else prepare_directory(out)
     loaded = load_robot(robot)
-    names = {} if tau is None else {"columns": {"tau": tau}}
-    data = [read_dataset(path, **names) for path in recording]  # type: ignore[arg-type]
-    settings = Processing(
-        cutoff=cutoff, order=order, rate="auto" if rate is None else rate, velocity=velocity, trim=trim, every=every  # type: ignore[arg-type]
-    )
+    names: dict[str, Any] = {} if tau is None else {"columns": {"tau": tau}}
+    data = [read_dataset(path, **names) for path in recording]
+    settings = _processing(cutoff=cutoff, order=order, rate=rate, velocity=velocity, trim=trim, every=every)
+    options: dict[str, Any] = {"friction": friction, "method": method, "consistency": consistency}
     result = run(
-        loaded, data, processing=settings, terms=[t.strip() for t in terms.split(",") if t.strip()],
-        friction=friction, velocity_deadband=deadband, method=method, consistency=consistency,  # type: ignore[arg-type]
+        loaded,
+        data,
+        processing=settings,
+        terms=[t.strip() for t in terms.split(",") if t.strip()],
+        velocity_deadband=deadband,
         constraints=sensible_bounds if constraints is None else load_constraints(constraints),
         prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
+        **options,
     )
     console = _console()
     for table in identification_tables(result):
@@ -175,11 +184,15 @@ def identify(
 @app.command()
 def validate(
     robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")],
-    identification: Annotated[Path, typer.Argument(metavar="IDENTIFICATION", help="identification.json of 'casid identify'.")],
+    identification: Annotated[
+        Path, typer.Argument(metavar="IDENTIFICATION", help="identification.json of 'casid identify'.")
+    ],
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording that was not used for it.")],
     cutoff: Annotated[float, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz].")] = 5.0,
     order: Annotated[int, typer.Option(help="Order of the filter.")] = 4,
-    rate: Annotated[float | None, typer.Option(help="Uniform grid [Hz]; default: where time stamps are irregular.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Uniform grid [Hz]; default: where time stamps are irregular.")
+    ] = None,
     velocity: Annotated[str, typer.Option(help="differentiate or measured.")] = "differentiate",
     trim: Annotated[float, typer.Option(help="Seconds dropped at both ends.")] = 0.5,
     every: Annotated[int, typer.Option(help="Keep every so many samples.")] = 10,
@@ -188,18 +201,16 @@ def validate(
 ) -> None:
     """Predict the torques of another recording by Newton-Euler and compare."""
     from casid.description import load_robot
-    from casid.measurement import Processing, check_against, read_dataset
+    from casid.measurement import check_against, read_dataset
     from casid.report import prepare_directory, validation_tables, write_validation
     from casid.retrieval import load_model, predict
 
     folder = None if out is None else prepare_directory(out)
     loaded = load_robot(robot)
     model, parameters = load_model(identification, loaded)
-    names = {} if tau is None else {"columns": {"tau": tau}}
-    data = check_against(read_dataset(recording, **names), loaded)  # type: ignore[arg-type]
-    settings = Processing(
-        cutoff=cutoff, order=order, rate="auto" if rate is None else rate, velocity=velocity, trim=trim, every=every  # type: ignore[arg-type]
-    )
+    names: dict[str, Any] = {} if tau is None else {"columns": {"tau": tau}}
+    data = check_against(read_dataset(recording, **names), loaded)
+    settings = _processing(cutoff=cutoff, order=order, rate=rate, velocity=velocity, trim=trim, every=every)
     prediction = predict(model, parameters, settings.apply(data))
     joints = [joint.name for joint in loaded.joints]
     console = _console()
@@ -215,7 +226,8 @@ def validate(
 @app.command()
 def check(
     parameters: Annotated[
-        str, typer.Argument(metavar="PARAMETERS", help="A .urdf, a robot, an identification.json or a csv of parameters.")
+        str,
+        typer.Argument(metavar="PARAMETERS", help="A .urdf, a robot, an identification.json or a csv of parameters."),
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for the repaired file.")] = None,
 ) -> None:
@@ -234,6 +246,12 @@ def check(
         typer.echo(f"Written to {folder}: {path.name}")
     if result.unphysical:
         raise typer.Exit(1)
+
+
+def _processing(rate: float | None, **options: Any) -> Any:
+    from casid.measurement import Processing
+
+    return Processing(rate="auto" if rate is None else rate, **options)
 
 
 @contextmanager

@@ -183,9 +183,9 @@ class Robot:
     source : mapping
         Where each group of numbers comes from, and the licence.
     transmission : ndarray, shape (n, n), optional
-        ``T`` with ``tau = T tau_m`` and ``dq_m = T' dq`` (Sousa 2014, eq. 4.1-4.2): how motors act on joints where drive
-        trains are coupled; ``None``: each motor drives its own joint. Ratios may be left out (``T = T_c``, eq. 4.12):
-        motor-side parameters then count as seen at the joint.
+        ``T`` with ``tau = T tau_m`` and ``dq_m = T' dq`` (Sousa 2014, eq. 4.1-4.2): how motors act on joints where
+        drive trains are coupled; ``None``: each motor drives its own joint. Ratios may be left out (``T = T_c``, eq.
+        4.12): motor-side parameters then count as seen at the joint.
     """
 
     name: str

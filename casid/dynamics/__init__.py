@@ -5,5 +5,6 @@ from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joi
 from casid.dynamics.model import Model
 
 __all__ = [
-    "JOINT_TERMS", "BaseParameters", "JointSignals", "JointTerm", "Model", "base_parameters", "joint_terms", "linear_form", "regroup",
+    "JOINT_TERMS", "BaseParameters", "JointSignals", "JointTerm", "Model", "base_parameters", "joint_terms",
+    "linear_form", "regroup",
 ]

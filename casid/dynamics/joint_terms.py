@@ -1,11 +1,12 @@
-"""What a joint adds to the torque of the links: friction, rotors, springs, drive gains. One column of the regressor each.
+"""What a joint adds to the torque of the links: friction, rotors, springs, drive gains; a column of the regressor each.
 
-With ``tau = T tau_m`` and ``dq_m = T' dq`` between motors and joints (Sousa 2014, eq. 4.1-4.2) the torque of the terms is
+With ``tau = T tau_m`` and ``dq_m = T' dq`` between motors and joints (Sousa 2014, eq. 4.1-4.2) the torque of the
+terms is
 
     h(q, dq, ddq) = sum of joint-side columns at (q, dq, ddq) + T (sum of motor-side columns at (T'q, T'dq, T'ddq))
 
-(Sousa 2014, eq. 4.9). ``T`` is the robot's ``transmission``, the identity unless it says otherwise. Every term is linear
-in one parameter a joint (or motor); its parameter stands behind the ten of the joint's link, in the order of
+(Sousa 2014, eq. 4.9). ``T`` is the robot's ``transmission``, the identity unless it says otherwise. Every term is
+linear in one parameter a joint (or motor); its parameter stands behind the ten of the joint's link, in the order of
 `JOINT_TERMS`, and `Model.parameter_names` names it ``<symbol><number>``.
 """
 
@@ -28,7 +29,7 @@ class JointSignals(NamedTuple):
 
     Attributes
     ----------
-    index : int
+    joint : int
         Number of the joint, from 0.
     q, dq, ddq
         Position, velocity, acceleration; of the motor for a motor-side term.
@@ -40,7 +41,7 @@ class JointSignals(NamedTuple):
         The measured torque, or current times nominal gain [N.m].
     """
 
-    index: int
+    joint: int
     q: ca.SX
     dq: ca.SX
     ddq: ca.SX
@@ -60,7 +61,7 @@ class JointTerm:
     symbol : str
         Prefix of the parameter's name: ``fv`` gives ``fv1 ... fv<n>``.
     group : str
-        ``friction``, ``rotor``, ``spring``, ``drive`` or a user's own.
+        ``friction``, ``rotor``, ``asymmetric_coulomb``, ``gravity_spring``, ``drive``, ... or a user's own.
     unit : str
         Unit of the parameter at a revolute joint.
     doc : str
@@ -94,17 +95,33 @@ def _friction(side: Side) -> tuple[JointTerm, JointTerm, JointTerm]:
     prefix, suffix, where = ("", "", "joint") if side == "joint" else ("motor_", "m", "motor")
     return (
         JointTerm(
-            f"{prefix}viscous", f"fv{suffix}", "friction", "N.m.s/rad", f"viscous friction of the {where}: fv dq",
-            lambda s: s.dq, side, nonnegative=True,
+            f"{prefix}viscous",
+            f"fv{suffix}",
+            "friction",
+            "N.m.s/rad",
+            f"viscous friction of the {where}: fv dq",
+            lambda s: s.dq,
+            side,
+            nonnegative=True,
         ),
         JointTerm(
-            f"{prefix}coulomb", f"fc{suffix}", "friction", "N.m", f"Coulomb friction of the {where}: fc sign(dq)",
-            lambda s: s.sign, side, nonnegative=True,
+            f"{prefix}coulomb",
+            f"fc{suffix}",
+            "friction",
+            "N.m",
+            f"Coulomb friction of the {where}: fc sign(dq)",
+            lambda s: s.sign,
+            side,
+            nonnegative=True,
         ),
         JointTerm(
-            f"{prefix}offset", f"fo{suffix}", "friction", "N.m",
+            f"{prefix}offset",
+            f"fo{suffix}",
+            "friction",
+            "N.m",
             f"constant torque of the {where}: asymmetry of Coulomb friction, sensor or current offset",
-            lambda s: ca.SX(1), side,
+            lambda s: ca.SX(1),
+            side,
         ),
     )
 
@@ -112,37 +129,81 @@ def _friction(side: Side) -> tuple[JointTerm, JointTerm, JointTerm]:
 _ALL = (
     *_friction("joint"),
     *_friction("motor"),
-    JointTerm("rotor", "Ia", "rotor", "kg.m^2", "rotor inertia seen at the joint: Ia ddq", lambda s: s.ddq, nonnegative=True),
     JointTerm(
-        "motor_rotor", "Iam", "rotor", "kg.m^2", "rotor inertia of the motor, through the transmission: T Iam T' ddq",
-        lambda s: s.ddq, "motor", nonnegative=True,
+        "rotor", "Ia", "rotor", "kg.m^2", "rotor inertia seen at the joint: Ia ddq", lambda s: s.ddq, nonnegative=True
     ),
     JointTerm(
-        "coulomb_positive", "fcp", "asymmetric_coulomb", "N.m", "Coulomb friction while dq > 0",
-        lambda s: (s.sign * s.sign + s.sign) / 2, nonnegative=True,
+        "motor_rotor",
+        "Iam",
+        "rotor",
+        "kg.m^2",
+        "rotor inertia of the motor, through the transmission: T Iam T' ddq",
+        lambda s: s.ddq,
+        "motor",
+        nonnegative=True,
     ),
     JointTerm(
-        "coulomb_negative", "fcn", "asymmetric_coulomb", "N.m", "Coulomb friction while dq < 0: -fcn",
-        lambda s: (s.sign - s.sign * s.sign) / 2, nonnegative=True,
+        "coulomb_positive",
+        "fcp",
+        "asymmetric_coulomb",
+        "N.m",
+        "Coulomb friction while dq > 0",
+        lambda s: (s.sign * s.sign + s.sign) / 2,
+        nonnegative=True,
     ),
     JointTerm(
-        "sqrt_viscous", "fq", "friction", "N.m.(s/rad)^0.5", "friction that flattens with speed: fq sqrt(|dq|) sign(dq)",
+        "coulomb_negative",
+        "fcn",
+        "asymmetric_coulomb",
+        "N.m",
+        "Coulomb friction while dq < 0: -fcn",
+        lambda s: (s.sign - s.sign * s.sign) / 2,
+        nonnegative=True,
+    ),
+    JointTerm(
+        "sqrt_viscous",
+        "fq",
+        "friction",
+        "N.m.(s/rad)^0.5",
+        "friction that flattens with speed: fq sqrt(|dq|) sign(dq)",
         lambda s: ca.sqrt(ca.fabs(s.dq)) * ca.sign(s.dq),
     ),
     JointTerm(
-        "cubic_viscous", "f3", "friction", "N.m.(s/rad)^3", "friction that grows or fades with speed: f3 dq^3",
+        "cubic_viscous",
+        "f3",
+        "friction",
+        "N.m.(s/rad)^3",
+        "friction that grows or fades with speed: f3 dq^3",
         lambda s: s.dq**3,
     ),
     JointTerm(
-        "load_friction", "fl", "friction", "-", "Coulomb friction that grows with the load: fl |tau_nominal| sign(dq)",
-        lambda s: ca.fabs(s.load) * s.sign, nonnegative=True,
+        "load_friction",
+        "fl",
+        "friction",
+        "-",
+        "Coulomb friction that grows with the load: fl |tau_nominal| sign(dq)",
+        lambda s: ca.fabs(s.load) * s.sign,
+        nonnegative=True,
     ),
-    JointTerm("spring", "ks", "spring", "N.m/rad", "torsional spring: ks q", lambda s: s.q),
-    JointTerm("spring_sine", "kss", "spring", "N.m", "gravity-compensation spring: kss sin(q)", lambda s: ca.sin(s.q)),
-    JointTerm("spring_cosine", "ksc", "spring", "N.m", "gravity-compensation spring: ksc cos(q)", lambda s: ca.cos(s.q)),
+    JointTerm("spring", "ks", "elastic", "N.m/rad", "torsional spring: ks q", lambda s: s.q),
     JointTerm(
-        "drive_gain", "kg", "drive", "-",
-        "relative error of the drive gain: true torque = (1 + kg) signal; leave one joint without it, or bound the masses",
+        "spring_sine", "kss", "gravity_spring", "N.m", "gravity-compensation spring: kss sin(q)", lambda s: ca.sin(s.q)
+    ),
+    JointTerm(
+        "spring_cosine",
+        "ksc",
+        "gravity_spring",
+        "N.m",
+        "gravity-compensation spring: ksc cos(q)",
+        lambda s: ca.cos(s.q),
+    ),
+    JointTerm(
+        "drive_gain",
+        "kg",
+        "drive",
+        "-",
+        "relative error of the drive gain: true torque = (1 + kg) signal; leave one joint without it, or bound the "
+        "masses",
         lambda s: -s.signal,
     ),
 )
@@ -157,8 +218,8 @@ def joint_terms(names: Sequence[str | JointTerm], joints: Sequence[str]) -> tupl
     Parameters
     ----------
     names
-        Names of `JOINT_TERMS`, of one of their groups but ``friction`` and ``rotor`` (``asymmetric_coulomb``, ...), either
-        at a single joint only (``"drive_gain@joint2"``), or `JointTerm` objects of the user's own.
+        Names of `JOINT_TERMS`, of one of their groups but ``friction`` and ``rotor`` (``asymmetric_coulomb``, ...),
+        either at a single joint only (``"drive_gain@joint2"``), or `JointTerm` objects of the user's own.
     joints
         The robot's joint names.
 

@@ -47,8 +47,8 @@ class Model:
     Notes
     -----
     The parameter vector ``pi`` has, link by link, ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m`` and then the joint's terms;
-    `parameter_names` gives them. Units: SI; q in rad (revolute) or m (prismatic). A model with a ``drive_gain`` has a last
-    input ``signal`` (n), the measured torque, in the functions that depend on it.
+    `parameter_names` gives them. Units: SI; q in rad (revolute) or m (prismatic). A model with a ``drive_gain`` has a
+    last input ``signal`` (n), the measured torque, in the functions that depend on it.
 
     Examples
     --------
@@ -90,7 +90,9 @@ class Model:
     @cached_property
     def _layout(self) -> tuple[tuple[tuple[int, ...], ...], dict[tuple[int, int], int], tuple[str, ...]]:
         """Columns of each link's ten, column of each (term, joint), names."""
-        links, terms, names = [], {}, []
+        links: list[tuple[int, ...]] = []
+        terms: dict[tuple[int, int], int] = {}
+        names: list[str] = []
         for k, joint in enumerate(self.robot.joints):
             links.append(tuple(range(len(names), len(names) + len(STANDARD_NAMES))))
             names += [f"{symbol}{k + 1}" for symbol in STANDARD_NAMES]
@@ -116,7 +118,7 @@ class Model:
         return {column: (self.terms[i], k) for (i, k), column in self._layout[1].items()}
 
     def parameters(self, inertial: ArrayLike, terms: ArrayLike | None = None) -> np.ndarray:
-        """Full vector ``pi`` from the links' standard parameters (10 n,) and, in their order, the terms' (default 0)."""
+        """Full vector ``pi`` from the links' standard parameters (10 n,) and the terms' in their order (default 0)."""
         pi = np.zeros(len(self.parameter_names))
         pi[np.ravel(self.link_columns)] = np.asarray(inertial, dtype=float)
         if terms is not None:
@@ -180,7 +182,7 @@ class Model:
 
     @cached_property
     def friction(self) -> ca.Function:
-        """``(dq, pi) -> tau`` (n): what the terms add at constant velocity; ``q`` comes as a last input if they need it."""
+        """``(dq, pi) -> tau`` (n): what the terms add at constant velocity; ``q`` is a last input if they need it."""
         s = self._symbols()
         return s.function("friction", ["dq", "pi"], {"tau": s.term_torque(ca.SX(self.n, 1))})
 
@@ -378,8 +380,8 @@ class _Symbols:
         """What the terms add to the mass matrix (n x n)."""
         if not any(term.group == "rotor" for term in self.model.terms):
             return ca.SX(self.model.n, self.model.n)
-        T = self.model.robot.transmission
-        T = ca.SX.eye(self.model.n) if T is None else ca.SX(exact(T))
+        given = self.model.robot.transmission
+        T = ca.SX.eye(self.model.n) if given is None else ca.SX(exact(given))
         M = ca.SX(self.model.n, self.model.n)
         for column, (term, k) in self.model.term_columns.items():
             if term.group == "rotor":

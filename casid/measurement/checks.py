@@ -1,4 +1,4 @@
-"""Does a recording fit the robot, and is it fit for identification? Errors where it cannot be; notes where it should be seen."""
+"""Does a recording fit the robot, and is it fit for identification? Errors where it cannot be, notes elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
     Raises
     ------
     DatasetError
-        If the number of joints differs, or positions are so far outside the joint limits that degrees are the likely unit.
+        If the number of joints differs, or positions are so far outside the joint limits that degrees are the likely
+        unit.
     """
     if dataset.n != robot.n:
         raise DatasetError(
@@ -42,10 +43,16 @@ def _check_units(dataset: Dataset, robot: Robot) -> None:
     bound = np.where(np.isfinite(bound), bound, 4 * np.pi)
     reach = np.abs(dataset.q).max(axis=0)
     worst = int(np.argmax(np.where(revolute, reach / bound, 0.0)))
-    if revolute[worst] and reach[worst] > 2 * bound[worst] and (np.deg2rad(reach[revolute]) <= 1.05 * bound[revolute]).all():
+    if (
+        revolute[worst]
+        and reach[worst] > 2 * bound[worst]
+        and (np.deg2rad(reach[revolute]) <= 1.05 * bound[revolute]).all()
+    ):
         raise DatasetError(
-            f"{dataset.name}: joint '{robot.joints[worst].name}' reaches {reach[worst]:.4g}, its limit is {bound[worst]:.4g} "
-            "rad: these look like degrees. Convert positions, velocities and accelerations to radians (read_dataset(..., "
+            f"{dataset.name}: joint '{robot.joints[worst].name}' reaches {reach[worst]:.4g}, its limit is "
+            f"{bound[worst]:.4g} "
+            "rad: these look like degrees. Convert positions, velocities and accelerations to radians "
+            "(read_dataset(..., "
             "degrees=True))"
         )
 
@@ -55,14 +62,16 @@ def _dead_channels(dataset: Dataset, robot: Robot) -> list[str]:
     for k, joint in enumerate(robot.joints):
         if not dataset.tau[:, k].any():
             notes.append(
-                f"{dataset.name}: the torque of joint '{joint.name}' is zero in every sample: a dead channel; leave it out "
+                f"{dataset.name}: the torque of joint '{joint.name}' is zero in every sample: a dead channel; leave "
+                f"it out "
                 "(Dataset.only) or its link's parameters are drawn to zero"
             )
         elif np.ptp(dataset.tau[:, k]) == 0.0:
             notes.append(f"{dataset.name}: the torque of joint '{joint.name}' never changes: a dead channel?")
         if np.ptp(dataset.q[:, k]) < STILL:
             notes.append(
-                f"{dataset.name}: joint '{joint.name}' does not move (less than {STILL:g} rad): its inertia and friction "
+                f"{dataset.name}: joint '{joint.name}' does not move (less than {STILL:g} rad): its inertia and "
+                f"friction "
                 "are not excited"
             )
     return notes
@@ -77,7 +86,8 @@ def _saturation(dataset: Dataset, robot: Robot) -> list[str]:
             share = float((column == extreme).mean())
             if np.ptp(column) > 0 and share > SATURATED and len(np.unique(column)) > 20:
                 notes.append(
-                    f"{dataset.name}: {100 * share:.0f} % of the torques of joint '{joint.name}' equal their {word} value "
+                    f"{dataset.name}: {100 * share:.0f} % of the torques of joint '{joint.name}' equal their {word} "
+                    f"value "
                     f"{extreme:.4g}: the channel saturates"
                 )
     return notes
@@ -98,7 +108,8 @@ def _velocity_scale(dataset: Dataset, robot: Robot) -> list[str]:
         slope = float(middle[:, k] @ q_rate[:, k]) / power
         if not 0.5 < slope < 2.0:
             notes.append(
-                f"{dataset.name}: the velocity of joint '{joint.name}' does not fit its position (dq scaled by {slope:.3g} "
+                f"{dataset.name}: the velocity of joint '{joint.name}' does not fit its position (dq scaled by "
+                f"{slope:.3g} "
                 "would): wrong unit, time stamps or column"
             )
     return notes
@@ -120,7 +131,8 @@ def _torque_sign(dataset: Dataset, robot: Robot) -> list[str]:
         correlation = float(np.corrcoef(model, measured)[0, 1])
         if correlation < -0.5:
             notes.append(
-                f"{dataset.name}: the torque of joint '{joint.name}' goes against the gravity torque of the nominal model "
+                f"{dataset.name}: the torque of joint '{joint.name}' goes against the gravity torque of the nominal "
+                f"model "
                 f"(correlation {correlation:.2f}): its sign seems reversed"
             )
     return notes

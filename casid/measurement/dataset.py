@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,7 +78,9 @@ class Dataset:
                 continue
             value = np.array(given, dtype=float)
             if value.shape != (len(t), n):
-                raise DatasetError(f"{self.name}: {name} has shape {value.shape}; expected {(len(t), max(n, 1))}, as t and q have")
+                raise DatasetError(
+                    f"{self.name}: {name} has shape {value.shape}; expected {(len(t), max(n, 1))}, as t and q have"
+                )
             bad = np.argwhere(~np.isfinite(value))
             if len(bad):
                 raise DatasetError(
@@ -112,7 +115,7 @@ class Dataset:
         """The samples ``which`` (a slice, indices or booleans), with a note of what was done."""
         index = which if isinstance(which, slice) else np.asarray(which)
         arrays = {k: getattr(self, k) for k in ("t", *_JOINT_ARRAYS, "mask")}
-        cut = {k: None if value is None else value[index] for k, value in arrays.items()}
+        cut: dict[str, Any] = {k: None if value is None else value[index] for k, value in arrays.items()}
         return replace(self, **cut, steps=(*self.steps, step))
 
     def between(self, start: float, end: float = np.inf) -> Dataset:
@@ -134,7 +137,9 @@ class Dataset:
         Friction at rest is not determined by the velocity; near-zero samples bias Coulomb friction.
         """
         if self.dq is None:
-            raise DatasetError(f"{self.name}: velocities are needed to tell motion from rest; process the recording first")
+            raise DatasetError(
+                f"{self.name}: velocities are needed to tell motion from rest; process the recording first"
+            )
         slow = np.abs(self.dq) < speed
         reach = round(margin / self.period) if margin and self.period else 0
         for _ in range(reach):

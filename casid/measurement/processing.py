@@ -7,9 +7,10 @@ leaves a sentence in the result.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from casid.errors import DatasetError
 from casid.measurement.dataset import Array, Dataset
@@ -68,6 +69,9 @@ class Processing:
     slowest: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("velocity", "acceleration"):
+            if getattr(self, name) not in ("differentiate", "measured"):
+                raise DatasetError(f"{name} must be 'differentiate' or 'measured', got {getattr(self, name)!r}")
         if self.every < 1 or self.trim < 0 or self.order < 1:
             raise DatasetError(f"every and order must be at least 1 and trim not negative, got {self}")
         for name in ("cutoff", "torque_cutoff", "acceleration_cutoff", "rate"):
@@ -117,7 +121,9 @@ class Processing:
         if self.trim:
             span = data.t[-1] - data.t[0]
             if 2 * self.trim >= span:
-                raise DatasetError(f"{data.name}: lasts {span:.3g} s, trimming {self.trim:g} s at both ends leaves nothing")
+                raise DatasetError(
+                    f"{data.name}: lasts {span:.3g} s, trimming {self.trim:g} s at both ends leaves nothing"
+                )
             first, last = data.t[0] + self.trim, data.t[-1] - self.trim
             count = round(self.trim * frequency)
             inside = slice(count, len(data) - count) if _regular(data.t) else (data.t >= first) & (data.t <= last)
@@ -130,16 +136,22 @@ class Processing:
 
     def _sentences(self, torque_cutoff: float | None) -> list[str]:
         kind = f"Butterworth order {self.order}, zero phase"
-        motion = [name for name, used in (
-            ("position", self.filter_position or self.velocity == "differentiate"),
-            ("velocity", self.velocity == "measured"),
-            ("acceleration", self.acceleration == "measured"),
-        ) if used]
+        motion = [
+            name
+            for name, used in (
+                ("position", self.filter_position or self.velocity == "differentiate"),
+                ("velocity", self.velocity == "measured"),
+                ("acceleration", self.acceleration == "measured"),
+            )
+            if used
+        ]
         return [
             f"{' and '.join(motion)}: " + (f"{kind}, {self.cutoff:g} Hz" if self.cutoff else "not filtered"),
             "torque: " + (f"{kind}, {torque_cutoff:g} Hz" if torque_cutoff else "not filtered"),
-            "velocity: " + ("as measured" if self.velocity == "measured" else "central differences of the filtered position"),
-            "acceleration: " + ("as measured" if self.acceleration == "measured" else "central differences of the velocity")
+            "velocity: "
+            + ("as measured" if self.velocity == "measured" else "central differences of the filtered position"),
+            "acceleration: "
+            + ("as measured" if self.acceleration == "measured" else "central differences of the velocity")
             + (f", filtered again at {self.acceleration_cutoff:g} Hz" if self.acceleration_cutoff else ""),
         ]
 
@@ -155,11 +167,14 @@ def _uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
     steps = np.diff(data.t)
     notes = list(data.notes)
     repeated = int((steps == 0).sum())
-    jumps = np.flatnonzero(steps > CLOCK_JUMP * data.period) if data.period else []
+    jumps: NDArray[np.intp] = (
+        np.flatnonzero(steps > CLOCK_JUMP * data.period) if data.period else np.zeros(0, dtype=int)
+    )
     if len(jumps):
         worst = int(jumps[np.argmax(steps[jumps])])
         notes.append(
-            f"{data.name}: the clock jumps {len(jumps)} times, most by {steps[worst]:.3g} s at t = {data.t[worst]:.3f} s "
+            f"{data.name}: the clock jumps {len(jumps)} times, most by {steps[worst]:.3g} s at t = "
+            f"{data.t[worst]:.3f} s "
             f"({steps[worst] / data.period:.0f} periods); samples there are interpolated"
         )
     if repeated:
@@ -172,14 +187,19 @@ def _uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
     frequency = _nominal_rate(data.period) if rate == "auto" else float(rate)
     count = int(np.floor((data.t[-1] - data.t[0]) * frequency + 1e-9)) + 1
     grid = data.t[0] + np.arange(count) / frequency
-    arrays = {
-        name: None if (value := getattr(data, name)) is None
+    arrays: dict[str, Any] = {
+        name: None
+        if (value := getattr(data, name)) is None
         else np.stack([np.interp(grid, data.t, column) for column in value.T], axis=1)
         for name in ("q", "dq", "ddq", "tau", "tau_raw")
     }
     spread = f"dt {1e3 * steps.min():.3g} to {1e3 * steps.max():.3g} ms"
     return replace(
-        data, t=grid, mask=None, **arrays, steps=(*data.steps, f"linear interpolation to {frequency:g} Hz ({spread} before)")
+        data,
+        t=grid,
+        mask=None,
+        **arrays,
+        steps=(*data.steps, f"linear interpolation to {frequency:g} Hz ({spread} before)"),
     )
 
 
@@ -203,6 +223,8 @@ def _filter(values: Array, cutoff: float | None, order: int, frequency: float, t
     b, a = butter(order, cutoff / (frequency / 2))
     shortest = 3 * max(len(a), len(b))
     if len(values) <= shortest:
-        raise DatasetError(f"{name}: {len(values)} samples are too few for the filter, which needs more than {shortest}")
+        raise DatasetError(
+            f"{name}: {len(values)} samples are too few for the filter, which needs more than {shortest}"
+        )
     padding = min(max(shortest, round(trim * frequency)), len(values) - 1)
     return np.asarray(filtfilt(b, a, values, axis=0, padlen=padding))

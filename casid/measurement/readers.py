@@ -1,4 +1,4 @@
-"""Recordings from files: npz, csv (also .gz), mat, rosbag2 and MCAP (``sensor_msgs/JointState``), and a TOML that describes one.
+"""Recordings from files: npz, csv (also .gz), mat, rosbag2 and MCAP (``sensor_msgs/JointState``), or a TOML about one.
 
 A TOML file says how the arrays of another file are to be read; any option of `read_dataset` may stand in it::
 
@@ -131,7 +131,11 @@ def read_dataset(
     if unwrap:
         found["q"] = np.unwrap(found["q"], axis=0)
         steps.append("positions unwrapped")
-    dataset = Dataset(**found, name=name or path.name.split(".")[0], steps=tuple(steps))
+    dataset = Dataset(
+        **found,  # type: ignore[arg-type]
+        name=name or path.name.split(".")[0],
+        steps=tuple(steps),
+    )
     return dataset if between is None else dataset.between(*between)
 
 
@@ -140,7 +144,7 @@ def _described(path: Path) -> Dataset:
         options = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DatasetError(f"cannot read '{path}': {error}") from error
-    known = [key for key in read_dataset.__kwdefaults__]
+    known = [*(read_dataset.__kwdefaults__ or ())]
     for key in options:
         if key not in ("file", *known):
             raise DatasetError(f"{path.name}: unknown key '{key}'{_near(key, known)}; known: file, {', '.join(known)}")
@@ -213,7 +217,9 @@ def _choose(arrays: Mapping[str, Array], columns: Mapping[str, str], where: str)
     for key in _FIELDS:
         if key in columns:
             if columns[key] not in arrays:
-                raise DatasetError(f"{where}: no column '{columns[key]}'{_near(columns[key], arrays)}; it has {_listed(arrays)}")
+                raise DatasetError(
+                    f"{where}: no column '{columns[key]}'{_near(columns[key], arrays)}; it has {_listed(arrays)}"
+                )
             found[key] = np.asarray(arrays[columns[key]], dtype=float)
         else:
             match = next((name for name in _SYNONYMS[key] if name in arrays), None)
@@ -221,7 +227,9 @@ def _choose(arrays: Mapping[str, Array], columns: Mapping[str, str], where: str)
                 found[key] = np.asarray(arrays[match], dtype=float)
     for key, meaning in (("q", "joint positions"), ("tau", "torques")):
         if key not in found:
-            raise DatasetError(f"{where}: no {meaning}: it has {_listed(arrays)}; name the column, e.g. columns={{'{key}': ...}}")
+            raise DatasetError(
+                f"{where}: no {meaning}: it has {_listed(arrays)}; name the column, e.g. columns={{'{key}': ...}}"
+            )
     for key in ("q", "dq", "ddq", "tau"):
         if key in found and found[key].ndim == 1:
             found[key] = found[key][:, None]
@@ -244,5 +252,3 @@ def _near(word: str, known: Any) -> str:
 
 def _listed(arrays: Mapping[str, Array]) -> str:
     return ", ".join(arrays)
-
-

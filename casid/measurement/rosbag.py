@@ -25,7 +25,9 @@ def read_joint_states(path: Path, topic: str | None) -> dict[str, Array]:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
-        raise DatasetError(f"'{path.name}': reading bags needs the package rosbags: pip install casid[rosbag]") from None
+        raise DatasetError(
+            f"'{path.name}': reading bags needs the package rosbags: pip install casid[rosbag]"
+        ) from None
     try:
         with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
             topics = {c.topic for c in reader.connections if c.msgtype == _TYPE}
@@ -34,7 +36,9 @@ def read_joint_states(path: Path, topic: str | None) -> dict[str, Array]:
                 raise DatasetError(f"'{path.name}': name the topic of the joint states; topics of that type: {listed}")
             chosen = topic or topics.pop()
             if topic is not None and topic not in topics:
-                raise DatasetError(f"'{path.name}': no joint states on topic '{topic}'; there are: {', '.join(sorted(topics))}")
+                raise DatasetError(
+                    f"'{path.name}': no joint states on topic '{topic}'; there are: {', '.join(sorted(topics))}"
+                )
             connections = [c for c in reader.connections if c.topic == chosen]
             messages = [reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(connections)]
     except DatasetError:

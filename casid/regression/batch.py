@@ -31,11 +31,11 @@ class Batch:
         self._inputs = [np.zeros((BLOCK, size)) for size in self._sizes]
         self._output = np.zeros((BLOCK, self.shape[1], self.shape[0]))
         for i, array in enumerate(self._inputs):
-            self._buffer.set_arg(i, memoryview(array))
-        self._buffer.set_res(0, memoryview(self._output))
+            self._buffer.set_arg(i, memoryview(array))  # type: ignore[call-arg, arg-type]
+        self._buffer.set_res(0, memoryview(self._output))  # type: ignore[call-arg, arg-type]
 
     def blocks(self, *arrays: Array) -> Iterator[tuple[int, Array]]:
-        """First sample and values, shape (count, columns, rows), of each block; the array is used again for the next."""
+        """First sample and values, shape (count, columns, rows), of each block; the array is used again."""
         for first in range(0, len(arrays[0]), BLOCK):
             count = min(BLOCK, len(arrays[0]) - first)
             for place, array in zip(self._inputs, arrays, strict=True):

@@ -1,7 +1,7 @@
 """Compression of any number of samples to small triangular factors, in one pass and bounded memory.
 
-The rows of joint j in the stacked system ``tau = W_b beta`` enter only through the R factor of ``[W_bj, tau_j, tau_raw_j]``
-(Sousa 2014, eq. 3.45-3.52, joint by joint). For any weights w_j of the joints and any beta,
+The rows of joint j in the stacked system ``tau = W_b beta`` enter only through the R factor of ``[W_bj, tau_j,
+tau_raw_j]`` (Sousa 2014, eq. 3.45-3.52, joint by joint). For any weights w_j of the joints and any beta,
 
     sum_j w_j^2 ||tau_j - W_bj beta||^2 = sum_j w_j^2 ||R_j [-beta; 1]||^2,
 
@@ -76,7 +76,7 @@ class CompressedData:
         w = np.ones(self.n) if weights is None else np.asarray(weights, dtype=float)
         rank = self.base.rank
         stack = np.vstack([wj * factor[:, : rank + 1] for wj, factor in zip(w, self.factors, strict=True)])
-        R = np.linalg.qr(stack, mode="r")
+        R: Array = np.asarray(np.linalg.qr(stack, mode="r"))
         return R[:rank, :rank], R[:rank, rank], float(R[rank:, rank] @ R[rank:, rank])
 
     def squared_errors(self, beta: ArrayLike, raw: bool = False) -> Array:
@@ -130,7 +130,9 @@ def compress(
     used = [np.flatnonzero(_pattern(model)[k]) for k in range(n)]
     factors = [_Factor(len(columns) + 2) for columns in used]
     counts = np.zeros(n, dtype=np.int64)
-    names, steps, notes = [], [], []
+    names: list[str] = []
+    steps: list[str] = []
+    notes: list[str] = []
     for data, scale in zip(datasets, repeat(None) if sample_weights is None else sample_weights):  # noqa: B905
         arrays = inputs(model, data)
         raw = data.tau if data.tau_raw is None else data.tau_raw
@@ -138,9 +140,9 @@ def compress(
             rows = slice(first, first + len(block))
             for k, columns in enumerate(used):
                 keep = slice(None) if data.mask is None else data.mask[rows, k]
-                factor = None if scale is None else scale[rows, k][keep]
+                share = None if scale is None else scale[rows, k][keep]
                 counts[k] += factors[k].add(
-                    block[:, :, k][keep], columns, data.tau[rows, k][keep], raw[rows, k][keep], factor
+                    block[:, :, k][keep], columns, data.tau[rows, k][keep], raw[rows, k][keep], share
                 )
         names.append(data.name)
         steps += [f"{data.name}: {step}" for step in data.steps]
@@ -188,12 +190,14 @@ class _Factor:
 
     def triangle(self) -> Array:
         self._reduce()
-        return self._work[: self._columns].copy()
+        return np.array(self._work[: self._columns])
 
 
 def _pattern(model: Model) -> NDArray[np.bool_]:
     """Which base parameters act on which joint, shape (n, rank)."""
-    Y = ca.Function("Y", model.base_regressor.sx_in(), [ca.sparsify(model.base_regressor(*model.base_regressor.sx_in()))])
+    Y = ca.Function(
+        "Y", model.base_regressor.sx_in(), [ca.sparsify(model.base_regressor(*model.base_regressor.sx_in()))]
+    )
     return np.array(ca.DM(Y.sparsity_out(0), 1.0).full() != 0.0)
 
 

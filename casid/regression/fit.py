@@ -31,7 +31,8 @@ class Fit:
     ----------
     data : CompressedData
     beta : ndarray, shape (rank of the model,)
-        Base parameters; exactly 0 for those the data do not determine (`unexcited`), into which the others are regrouped.
+        Base parameters; exactly 0 for those the data do not determine (`unexcited`), into which the others are
+        regrouped.
     weights : ndarray, shape (n,)
         Weight of each joint's equations [1/N.m].
     excited : BaseParameters
@@ -189,7 +190,7 @@ def residual_torques(fit: Fit, dataset: Dataset) -> Array:
 
 
 def essential(fit: Fit, ratio: float = 10.0, growth: float = 0.02) -> tuple[Fit, tuple[str, ...]]:
-    """Essential parameters (Pham and Gautier 1991): drop the least certain one and fit again, as long as the fit stays good.
+    """Essential parameters (Pham and Gautier 1991): drop the least certain one, fit again, while the fit stays good.
 
     Parameters
     ----------
@@ -228,7 +229,12 @@ def essential(fit: Fit, ratio: float = 10.0, growth: float = 0.02) -> tuple[Fit,
     selected = np.eye(fit.data.base.rank)[kept]
     excited = BaseParameters(fit.data.base.names, tuple(kept), selected, fit.excited.margin)
     return replace(
-        fit, beta=full, excited=excited, covariance=covariance, condition_number=condition, method=f"{fit.method}, essential"
+        fit,
+        beta=full,
+        excited=excited,
+        covariance=covariance,
+        condition_number=condition,
+        method=f"{fit.method}, essential",
     ), tuple(dropped)
 
 
@@ -243,8 +249,12 @@ def unexcited_reasons(fit: Fit) -> tuple[str, ...]:
         biggest = np.argsort(-np.abs(row))[:3]
         partners = [names[leading[k]] for k in biggest if abs(row[k]) > 1e-3 * np.abs(row).max()] if row.any() else []
         reasons.append(
-            f"{name}: " + (f"acts as {linear_form(row[biggest], [names[leading[k]] for k in biggest])} in this motion"
-                           if partners else "has no effect in this motion: its joint hardly moves")
+            f"{name}: "
+            + (
+                f"acts as {linear_form(row[biggest], [names[leading[k]] for k in biggest])} in this motion"
+                if partners
+                else "has no effect in this motion: its joint hardly moves"
+            )
         )
     return tuple(reasons)
 

@@ -1,14 +1,14 @@
-"""Nonlinear friction: shapes over the velocity, fitted to residual torques of a joint, or jointly with the inertial parameters.
+"""Nonlinear friction: shapes over the velocity, fitted to a joint's residual torques or jointly with the inertia.
 
 Each model is linear in some parameters (amplitudes a) and nonlinear in the others (shape theta)::
 
-    sigmoid   a1 (1 / (1 + exp(-s (v + v0))) - 1 / (1 + exp(-s v0)))              theta = s, v0   (Gaz et al. 2019, eq. 25)
-    stribeck  fv v + fo + (fc + fs exp(-(v/vs)^2)) tanh(v/w)                       theta = w, vs
+    sigmoid   a1 (1 / (1 + exp(-s (v + v0))) - 1 / (1 + exp(-s v0)))              theta = s, v0   (Gaz et al. 2019,
+    eq. 25) stribeck  fv v + fo + (fc + fs exp(-(v/vs)^2)) tanh(v/w)                       theta = w, vs
     smooth    fv v + fo + fc tanh(v/w)                                             theta = w
 
-The joint fit minimises ``sum_j w_j^2 ||tau_j - W_j beta - phi_j(v_j; a_j, theta_j)||^2`` over everything at once with IPOPT,
-with exact derivatives. With theta fixed the shapes are ordinary columns (`JointTerm`), so that everything that works on linear
-models (compression, consistency, certificates, prediction, export) works on the fitted ones.
+The joint fit minimises ``sum_j w_j^2 ||tau_j - W_j beta - phi_j(v_j; a_j, theta_j)||^2`` over everything at once with
+IPOPT, with exact derivatives. With theta fixed the shapes are ordinary columns (`JointTerm`), so that everything that
+works on linear models (compression, consistency, certificates, prediction, export) works on the fitted ones.
 """
 
 from __future__ import annotations
@@ -78,12 +78,36 @@ def _smooth(v: ca.SX, theta: Sequence[ca.SX | float]) -> list[ca.SX]:
 FRICTION_MODELS: dict[str, FrictionModel] = {
     model.name: model
     for model in (
-        FrictionModel("sigmoid", ("fp",), (False,), ("slope", "shift"), _sigmoid,
-                      lambda V: (10.0 / V, 0.0), lambda V: (0.5 / V, -V), lambda V: (1e3 / V, V)),
-        FrictionModel("stribeck", ("fv", "fc", "fs", "fo"), (True, True, False, False), ("width", "speed"), _stribeck,
-                      lambda V: (0.03 * V, 0.2 * V), lambda V: (1e-3 * V, 1e-2 * V), lambda V: (V, 5.0 * V)),
-        FrictionModel("smooth", ("fv", "fc", "fo"), (True, True, False), ("width",), _smooth,
-                      lambda V: (0.03 * V,), lambda V: (1e-3 * V,), lambda V: (V,)),
+        FrictionModel(
+            "sigmoid",
+            ("fp",),
+            (False,),
+            ("slope", "shift"),
+            _sigmoid,
+            lambda V: (10.0 / V, 0.0),
+            lambda V: (0.5 / V, -V),
+            lambda V: (1e3 / V, V),
+        ),
+        FrictionModel(
+            "stribeck",
+            ("fv", "fc", "fs", "fo"),
+            (True, True, False, False),
+            ("width", "speed"),
+            _stribeck,
+            lambda V: (0.03 * V, 0.2 * V),
+            lambda V: (1e-3 * V, 1e-2 * V),
+            lambda V: (V, 5.0 * V),
+        ),
+        FrictionModel(
+            "smooth",
+            ("fv", "fc", "fo"),
+            (True, True, False),
+            ("width",),
+            _smooth,
+            lambda V: (0.03 * V,),
+            lambda V: (1e-3 * V,),
+            lambda V: (V,),
+        ),
     )
 }
 
@@ -179,11 +203,18 @@ def friction_terms(model: FrictionModel, shapes: ArrayLike) -> tuple[JointTerm, 
     theta = np.asarray(shapes, dtype=float)
 
     def column(position: int) -> Callable[[JointSignals], ca.SX]:
-        return lambda s: model.columns(s.dq, [float(value) for value in theta[s.index]])[position]
+        return lambda s: model.columns(s.dq, [float(value) for value in theta[s.joint]])[position]
 
     return tuple(
-        JointTerm(f"{model.name}_{symbol}", symbol, "nonlinear_friction", "N.m", f"{model.name} friction: {symbol}",
-                  column(i), nonnegative=model.nonnegative[i])
+        JointTerm(
+            f"{model.name}_{symbol}",
+            symbol,
+            "nonlinear_friction",
+            "N.m",
+            f"{model.name} friction: {symbol}",
+            column(i),
+            nonnegative=model.nonnegative[i],
+        )
         for i, symbol in enumerate(model.amplitudes)
     )
 
@@ -211,7 +242,9 @@ def fit_jointly(
     """
     shape = friction_model(friction)
     recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
-    speeds = np.array([max(float(np.abs(d.dq[:, k]).max()) for d in recordings if d.dq is not None) for k in range(model.n)])
+    speeds = np.array(
+        [max(float(np.abs(d.dq[:, k]).max()) for d in recordings if d.dq is not None) for k in range(model.n)]
+    )
     if not (speeds > 0).all():
         raise DatasetError(f"joint {int(np.argmin(speeds)) + 1} does not move: its friction cannot be fitted")
     first = np.array([shape.start(float(V)) for V in speeds])
@@ -223,17 +256,25 @@ def fit_jointly(
     for k in range(model.n):
         v.append(np.concatenate([_kept(d, d.dq, k) for d in recordings]))
         tau.append(np.concatenate([_kept(d, d.tau, k) for d in recordings]))
-        W.append(np.concatenate([b[:, k] if d.mask is None else b[d.mask[:, k], k] for b, d in zip(blocks, recordings, strict=True)]))
+        W.append(
+            np.concatenate(
+                [b[:, k] if d.mask is None else b[d.mask[:, k], k] for b, d in zip(blocks, recordings, strict=True)]
+            )
+        )
     objective, shapes, iterations, status = _solve(shape, v, tau, W, w)
     if not status.startswith("Solve"):
-        raise SolveError(f"joint fit of {friction} friction: IPOPT ended with {status}; decimate or mask the data, or use 'smooth'")
+        raise SolveError(
+            f"joint fit of {friction} friction: IPOPT ended with {status}; decimate or mask the data, or use 'smooth'"
+        )
     fit = wls(compress(_extended(model, shape, shapes), recordings), w)
     return JointFrictionFit(fit, shape, shapes, iterations, objective)
 
 
 def _extended(model: Model, shape: FrictionModel, shapes: Array) -> Model:
     terms = (*model.terms, *friction_terms(shape, shapes))
-    return Model(model.robot, terms, "input" if model.gravity_vector is None else model.gravity_vector, model.velocity_deadband)
+    return Model(
+        model.robot, terms, "input" if model.gravity_vector is None else model.gravity_vector, model.velocity_deadband
+    )
 
 
 def _kept(data: Dataset, values: Array | None, k: int) -> Array:
@@ -297,13 +338,31 @@ def _solve(
     x0 = _linear_start(shape, v, tau, W, weights, lengths / total, x0, rank, speeds)
     none = ca.MX.sym("p", 0)
     lam_g = ca.MX.sym("lam_g", 0)
-    solver = ca.nlpsol("friction", "ipopt", {"x": z, "f": f}, {
-        "print_time": False, "calc_lam_p": False, "ipopt": {
-            "print_level": 0, "sb": "yes", "tol": 1e-9, "acceptable_tol": 1e-7, "max_iter": 500, "mu_init": 1e-4},
-        "grad_f": ca.Function("grad_f", [z, none], [f, gradient], ["x", "p"], ["f", "grad_f_x"]),
-        "hess_lag": ca.Function("hess_lag", [z, none, sigma, lam_g], [ca.triu(sigma * hessian)],
-                                ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]),
-    })
+    solver = ca.nlpsol(
+        "friction",
+        "ipopt",
+        {"x": z, "f": f},
+        {
+            "print_time": False,
+            "calc_lam_p": False,
+            "ipopt": {
+                "print_level": 0,
+                "sb": "yes",
+                "tol": 1e-9,
+                "acceptable_tol": 1e-7,
+                "max_iter": 500,
+                "mu_init": 1e-4,
+            },
+            "grad_f": ca.Function("grad_f", [z, none], [f, gradient], ["x", "p"], ["f", "grad_f_x"]),
+            "hess_lag": ca.Function(
+                "hess_lag",
+                [z, none, sigma, lam_g],
+                [ca.triu(sigma * hessian)],
+                ["x", "p", "lam_f", "lam_g"],
+                ["triu_hess_gamma_x_x"],
+            ),
+        },
+    )
     found = solver(x0=x0, lbx=np.concatenate(low), ubx=np.concatenate(high))
     stats = solver.stats()
     values = np.array(found["x"]).ravel()[rank:].reshape(joints, size)
@@ -311,7 +370,14 @@ def _solve(
 
 
 def _linear_start(
-    shape: FrictionModel, v: list[Array], tau: list[Array], W: list[Array], weights: Array, scale: Array, x0: Array, rank: int,
+    shape: FrictionModel,
+    v: list[Array],
+    tau: list[Array],
+    W: list[Array],
+    weights: Array,
+    scale: Array,
+    x0: Array,
+    rank: int,
     speeds: list[float],
 ) -> Array:
     """Least squares in everything that is linear, at the starting shapes."""
@@ -330,4 +396,4 @@ def _linear_start(
     x[:rank] = solution[:rank]
     for k in range(len(v)):
         x[rank + k * size : rank + k * size + linear] = solution[rank + k * linear : rank + (k + 1) * linear]
-    return x
+    return np.asarray(x)

@@ -17,7 +17,23 @@ from casid.report.tables import base_table, links_table, robots_table
 from casid.report.write import prepare_directory
 
 __all__ = [
-    "check_table", "html_report", "identification_tables", "validation_tables", "write_identification", "write_validation",
-    "Coefficients", "base_table", "coefficients", "fit_figure", "links_figure", "links_table", "prepare_directory",
-    "robots_table", "solution_figures", "solution_record", "solution_tables", "starts_figure", "write_solution",
+    "Coefficients",
+    "base_table",
+    "check_table",
+    "coefficients",
+    "fit_figure",
+    "html_report",
+    "identification_tables",
+    "links_figure",
+    "links_table",
+    "prepare_directory",
+    "robots_table",
+    "solution_figures",
+    "solution_record",
+    "solution_tables",
+    "starts_figure",
+    "validation_tables",
+    "write_identification",
+    "write_solution",
+    "write_validation",
 ]

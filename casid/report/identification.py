@@ -26,9 +26,10 @@ p.lead { color: #6b7280; margin-top: 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .86rem; }
 th, td { text-align: right; padding: .22rem .7rem; border-bottom: 1px solid #e6e9ee; }
 th { color: #6b7280; font-weight: 600; } td:first-child, th:first-child, td.text { text-align: left; }
-img { max-width: 100%; } ul { padding-left: 1.2rem; } .note { background: #fff7e6; border-left: 3px solid #ea7317; padding: .4rem .8rem; }
-.cards { display: flex; flex-wrap: wrap; gap: .8rem; } .card { background: #f3f5f8; border-radius: .5rem; padding: .6rem 1rem; }
-.card b { display: block; font-size: 1.25rem; } .card span { color: #6b7280; font-size: .8rem; } .scroll { overflow-x: auto; }
+img { max-width: 100%; } ul { padding-left: 1.2rem; } .note { background: #fff7e6; border-left: 3px solid #ea7317;
+padding: .4rem .8rem; } .cards { display: flex; flex-wrap: wrap; gap: .8rem; } .card { background: #f3f5f8;
+border-radius: .5rem; padding: .6rem 1rem; } .card b { display: block; font-size: 1.25rem; } .card span { color:
+#6b7280; font-size: .8rem; } .scroll { overflow-x: auto; }
 """
 
 
@@ -38,15 +39,25 @@ def identification_tables(result: Identification) -> list[Table]:
     solution = feasible.solution
     rows = [
         ("recordings", f"{', '.join(fit.data.datasets)}: {int(fit.data.counts.max())} samples a joint"),
-        ("base parameters", f"{fit.rank} of {fit.data.base.rank} determined, condition number {fit.condition_number:.3g}"),
+        (
+            "base parameters",
+            f"{fit.rank} of {fit.data.base.rank} determined, condition number {fit.condition_number:.3g}",
+        ),
         (f"unconstrained ({fit.method})", f"{fit.relative_error:.3f} % of the torque"),
-        ("physically consistent", f"{feasible.relative_error:.3f} %, weighted residual x {feasible.residual_ratio:.4f}"),
-        ("certificate", f"{solution.status}, relative gap {solution.gap:.1e}, largest violation {solution.max_violation:.1e}"),
+        (
+            "physically consistent",
+            f"{feasible.relative_error:.3f} %, weighted residual x {feasible.residual_ratio:.4f}",
+        ),
+        (
+            "certificate",
+            f"{solution.status}, relative gap {solution.gap:.1e}, largest violation {solution.max_violation:.1e}",
+        ),
         ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
         *(("note", note) for note in result.notes),
     ]
     return [
-        joints_table(result), links_table(solution.link_parameters),
+        joints_table(result),
+        links_table(solution.link_parameters),
         summary_table(f"{result.model.robot.name} identification", rows),
     ]
 
@@ -72,7 +83,11 @@ def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Tabl
     size = np.sqrt(np.mean(prediction.dataset.tau**2, axis=0))
     for k, name in enumerate(names):
         table.add_row(
-            name, f"{size[k]:.3f}", f"{prediction.rms[k]:.4f}", f"{prediction.mse[k]:.3e}", f"{prediction.relative_errors[k]:.2f}"
+            name,
+            f"{size[k]:.3f}",
+            f"{prediction.rms[k]:.4f}",
+            f"{prediction.mse[k]:.3e}",
+            f"{prediction.relative_errors[k]:.2f}",
         )
     table.add_section()
     table.add_row("all", "", "", "", f"{prediction.relative_error:.3f}")
@@ -90,8 +105,12 @@ def check_table(what: str, result: FileCheck) -> Table:
     for link in result.links:
         state = link.state
         table.add_row(
-            link.name, f"{state.mass:.5g}", f"{state.smallest_principal_moment:.3g}", f"{state.triangle_margin:.3g}",
-            f"{link.change:.3g}" if not state.full else "-", "physical" if state.full else state.complaint(),
+            link.name,
+            f"{state.mass:.5g}",
+            f"{state.smallest_principal_moment:.3g}",
+            f"{state.triangle_margin:.3g}",
+            f"{link.change:.3g}" if not state.full else "-",
+            "physical" if state.full else state.complaint(),
         )
     if result.massless:
         table.caption = f"Without mass and inertia, left alone: {', '.join(result.massless)}"
@@ -100,16 +119,21 @@ def check_table(what: str, result: FileCheck) -> Table:
 
 
 def write_identification(result: Identification, directory: Path) -> list[Path]:
-    """Write ``identification.json``, ``parameters.csv``, ``base_parameters.csv``, the pictures and ``report.html``: all or none."""
+    """Write JSON, CSV files, the pictures and ``report.html``: all of them or none."""
     pictures = _pictures(result)
     model, feasible = result.model, result.feasible
     base = result.record()["base_parameters"]
     files = {
         "identification.json": json_bytes(result.record()),
-        "parameters.csv": csv_bytes(["parameter", "value"], zip(model.parameter_names, feasible.parameters.tolist(), strict=True)),
+        "parameters.csv": csv_bytes(
+            ["parameter", "value"], zip(model.parameter_names, feasible.parameters.tolist(), strict=True)
+        ),
         "base_parameters.csv": csv_bytes(
             ["name", "expression", "unconstrained", "sd", "feasible"],
-            [[b["name"], b["expression"], b["unconstrained"], "" if b["sd"] is None else b["sd"], b["feasible"]] for b in base],
+            [
+                [b["name"], b["expression"], b["unconstrained"], "" if b["sd"] is None else b["sd"], b["feasible"]]
+                for b in base
+            ],
         ),
         **{f"{name}.png": content for name, content in pictures.items()},
         "report.html": html_report(result, pictures).encode(),
@@ -120,13 +144,20 @@ def write_identification(result: Identification, directory: Path) -> list[Path]:
 def write_validation(prediction: Prediction, names: Sequence[str], directory: Path) -> list[Path]:
     """Write ``validation.json`` and ``torques.png``."""
     record = {
-        "recording": prediction.dataset.name, "samples": len(prediction.dataset), "relative_error": prediction.relative_error,
+        "recording": prediction.dataset.name,
+        "samples": len(prediction.dataset),
+        "relative_error": prediction.relative_error,
         "joints": [
-            {"name": name, "rms": float(prediction.rms[k]), "mse": float(prediction.mse[k]),
-             "relative_error": float(prediction.relative_errors[k])}
+            {
+                "name": name,
+                "rms": float(prediction.rms[k]),
+                "mse": float(prediction.mse[k]),
+                "relative_error": float(prediction.relative_errors[k]),
+            }
             for k, name in enumerate(names)
         ],
-        "steps": list(prediction.dataset.steps), "notes": list(prediction.dataset.notes),
+        "steps": list(prediction.dataset.steps),
+        "notes": list(prediction.dataset.notes),
     }
     figure = torque_figure(prediction, tuple(names), f"{prediction.dataset.name}: measured and predicted torques")
     return write_files(directory, {"validation.json": json_bytes(record), "torques.png": png_bytes(figure)})
@@ -145,12 +176,23 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
         (f"{fit.condition_number:.3g}", "condition number"),
     ]
     base = [
-        [name, f"{fit.beta[k]:.5g}", f"{fit.sd[k]:.2g}" if np.isfinite(fit.sd[k]) else "-",
-         f"{fit.relative_sd[k]:.1f}" if np.isfinite(fit.relative_sd[k]) else "-", f"{feasible.beta[k]:.5g}", expression]
+        [
+            name,
+            f"{fit.beta[k]:.5g}",
+            f"{fit.sd[k]:.2g}" if np.isfinite(fit.sd[k]) else "-",
+            f"{fit.relative_sd[k]:.1f}" if np.isfinite(fit.relative_sd[k]) else "-",
+            f"{feasible.beta[k]:.5g}",
+            expression,
+        ]
         for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
     ]
     links = [
-        [p.name, f"{p.mass:.4f}", *(f"{1e3 * c:.1f}" for c in p.com), *(f"{value:.5f}" for value in p.principal_moments)]
+        [
+            p.name,
+            f"{p.mass:.4f}",
+            *(f"{1e3 * c:.1f}" for c in p.com),
+            *(f"{value:.5f}" for value in p.principal_moments),
+        ]
         for p in solution.link_parameters
     ]
     terms = [
@@ -162,28 +204,48 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
         f"<h1>{escape(result.model.robot.name)}: identification</h1>",
         f'<p class="lead">casid {escape(casid.__version__)} · {escape(", ".join(fit.data.datasets))} · '
         f"{int(fit.data.counts.max())} samples a joint</p>",
-        '<div class="cards">' + "".join(f'<div class="card"><b>{escape(v)}</b><span>{escape(t)}</span></div>' for v, t in cards)
+        '<div class="cards">'
+        + "".join(f'<div class="card"><b>{escape(v)}</b><span>{escape(t)}</span></div>' for v, t in cards)
         + "</div>",
         "<h2>Notes</h2>" + ("".join(f'<p class="note">{escape(note)}</p>' for note in result.notes) or "<p>None.</p>"),
-        "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little it is large "
+        "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little "
+        "it is large "
         "although the error in N·m is small. Compare both columns.</p>",
-        _html_table(["joint", "torque RMS [N·m]", "error RMS [N·m]", "error [%]", "unconstrained [%]"], _joint_rows(result)),
+        _html_table(
+            ["joint", "torque RMS [N·m]", "error RMS [N·m]", "error [%]", "unconstrained [%]"], _joint_rows(result)
+        ),
         *(_image(picture) for name, picture in pictures.items() if name.startswith("torques")),
         "<h2>Links</h2>",
-        _html_table(["link", "mass [kg]", "c<sub>x</sub> [mm]", "c<sub>y</sub> [mm]", "c<sub>z</sub> [mm]", "I<sub>1</sub> [kg·m²]",
-                     "I<sub>2</sub>", "I<sub>3</sub>"], links),
-        "<p>Only the base parameters below are determined by the data; single link values are one physically possible choice.</p>",
-        "<h2>Friction and drive train</h2>", _html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
-        _image(pictures["friction"]), "<h2>Base parameters</h2>", _image(pictures["base_parameters"]),
+        _html_table(
+            [
+                "link",
+                "mass [kg]",
+                "c<sub>x</sub> [mm]",
+                "c<sub>y</sub> [mm]",
+                "c<sub>z</sub> [mm]",
+                "I<sub>1</sub> [kg·m²]",
+                "I<sub>2</sub>",
+                "I<sub>3</sub>",
+            ],
+            links,
+        ),
+        "<p>Only the base parameters below are determined by the data; single link values are one physically "
+        "possible choice.</p>",
+        "<h2>Friction and drive train</h2>",
+        _html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
+        _image(pictures["friction"]),
+        "<h2>Base parameters</h2>",
+        _image(pictures["base_parameters"]),
         _html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
         "<h2>What was done</h2><ul>" + "".join(f"<li>{escape(step)}</li>" for step in fit.data.steps) + "</ul>",
-        f"<p>{escape(solution.status)}: {escape(solution.solver_status)}, {solution.iterations} iterations; largest violation of a "
+        f"<p>{escape(solution.status)}: {escape(solution.solver_status)}, {solution.iterations} iterations; largest "
+        f"violation of a "
         f"constraint on re-check {solution.max_violation:.1e}.</p>",
     ]
     title = escape(f"{result.model.robot.name}: identification")
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style></head><body>\n'
-        + "\n".join(body) + "\n</body></html>\n"
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{title}</title><style>{_STYLE}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
 
 
@@ -191,8 +253,15 @@ def _joint_rows(result: Identification) -> list[list[str]]:
     data, feasible, fit = result.feasible.data, result.feasible, result.unconstrained
     size = np.sqrt(data.squared_torques / np.maximum(data.counts, 1))
     rows = [
-        [joint.name, f"{size[k]:.3f}", f"{feasible.rms[k]:.4f}", f"{feasible.relative_errors[k]:.2f}", f"{fit.relative_errors[k]:.2f}"]
-        if data.counts[k] else [joint.name, "not used", "-", "-", "-"]
+        [
+            joint.name,
+            f"{size[k]:.3f}",
+            f"{feasible.rms[k]:.4f}",
+            f"{feasible.relative_errors[k]:.2f}",
+            f"{fit.relative_errors[k]:.2f}",
+        ]
+        if data.counts[k]
+        else [joint.name, "not used", "-", "-", "-"]
         for k, joint in enumerate(result.model.robot.joints)
     ]
     return [*rows, ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]]
@@ -216,7 +285,9 @@ def _image(picture: bytes) -> str:
 def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], text: Sequence[int] = ()) -> str:
     head = "".join(f"<th>{cell}</th>" for cell in header)
     lines = "".join(
-        "<tr>" + "".join(f'<td{" class=text" if k in text else ""}>{escape(str(cell))}</td>' for k, cell in enumerate(row)) + "</tr>"
+        "<tr>"
+        + "".join(f"<td{' class=text' if k in text else ''}>{escape(str(cell))}</td>" for k, cell in enumerate(row))
+        + "</tr>"
         for row in rows
     )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'

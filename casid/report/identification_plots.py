@@ -26,7 +26,10 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
         tidy(ax)
         ax.set_ylabel("N·m")
         ax.set_title(
-            f"{names[k]}: RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %", loc="left", fontsize=10, color=INK
+            f"{names[k]}: RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %",
+            loc="left",
+            fontsize=10,
+            color=INK,
         )
     axes[0].legend(loc="upper right", ncols=3, fontsize=8, frameon=False)
     axes[-1].set_xlabel("time [s]")

@@ -1,4 +1,4 @@
-"""Which links of a file are unphysical, by how much, and the nearest repair: URDF, TOML or shipped robots, parameter files."""
+"""Which links of a file are unphysical, by how much, and the nearest repair: URDF, robots, parameter files."""
 
 from __future__ import annotations
 
@@ -102,13 +102,15 @@ def check_file(name_or_path: str | Path, margin: float = 1e-9) -> FileCheck:
         names = [f"{name}{k + 1}" for k in range(count) for name in STANDARD_NAMES]
         missing = [name for name in names if name not in values]
         if missing or not count:
-            raise DatasetError(f"{path.name}: no standard parameters Lxx1 ... m1{f': {missing[0]} is missing' if missing else ''}")
+            raise DatasetError(
+                f"{path.name}: no standard parameters Lxx1 ... m1{f': {missing[0]} is missing' if missing else ''}"
+            )
         links = check_links([f"link{k + 1}" for k in range(count)], np.array([values[name] for name in names]), margin)
         values.update(dict(zip(names, np.concatenate([link.repaired for link in links]).tolist(), strict=True)))
     else:
         robot = load_robot(name_or_path)
         links = check_links([link.name for link in robot.links], robot.standard_parameters(), margin)
-        names = robot.parameter_names()
+        names = list(robot.parameter_names())
         values = dict(zip(names, np.concatenate([link.repaired for link in links]).tolist(), strict=True))
     rows = "".join(f"{name},{value!r}\n" for name, value in values.items())
     return FileCheck(links, (), f"{path.stem}_repaired.csv", f"parameter,value\n{rows}".encode())
@@ -130,11 +132,11 @@ def _check_urdf(path: Path, margin: float) -> FileCheck:
     """Every ``inertial`` element by itself; the repair touches nothing else of the file."""
     try:
         parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
-        tree = ElementTree.ElementTree(ElementTree.fromstring(path.read_bytes(), parser))
+        root = ElementTree.fromstring(path.read_bytes(), parser)
     except (OSError, ElementTree.ParseError) as error:
         raise RobotError(f"cannot read URDF '{path}': {error}") from error
     names, tens, elements, massless = [], [], [], []
-    for link in tree.iter("link"):
+    for link in root.iter("link"):
         inertial = link.find("inertial")
         if inertial is None:
             continue
@@ -144,7 +146,9 @@ def _check_urdf(path: Path, margin: float) -> FileCheck:
             massless.append(name)
             continue
         names.append(name)
-        tens.append(to_standard(mass[0], np.zeros(3), tensor(inertia)))  # in the inertial frame: the origin does not matter
+        tens.append(
+            to_standard(mass[0], np.zeros(3), tensor(inertia))
+        )  # in the inertial frame: the origin does not matter
         elements.append(inertial)
     if not names:
         raise RobotError(f"'{path.name}' has no link with mass and inertia")
@@ -159,7 +163,10 @@ def _check_urdf(path: Path, margin: float) -> FileCheck:
         for key, value in zip(_ENTRIES, tensor_entries(matrix), strict=True):
             inertia_element.set(key, repr(float(value)))
     return FileCheck(
-        links, tuple(massless), f"{path.stem}_repaired.urdf", ElementTree.tostring(tree.getroot(), encoding="utf-8", xml_declaration=True)
+        links,
+        tuple(massless),
+        f"{path.stem}_repaired.urdf",
+        ElementTree.tostring(root, encoding="utf-8", xml_declaration=True),
     )
 
 

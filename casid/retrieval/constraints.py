@@ -186,11 +186,11 @@ def inertia_bounds(link: LinkView, lower: ArrayLike | None = None, upper: ArrayL
 def gyration_bound(link: LinkView, radius: float) -> Constraint:
     """``tr(Sigma) / m <= radius^2`` [m^2]: the mean square distance of a link's mass from the link-frame origin.
 
-    Linear for the solver, ``tr(L)/2 <= radius^2 m``. A generous radius excludes no real body, keeps what the data do not
-    determine within reason, and gives the certificate a bounded region.
+    Linear for the solver, ``tr(L)/2 <= radius^2 m``. A generous radius excludes no real body, keeps what the data do
+    not determine within reason, and gives the certificate a bounded region.
     """
     trace = ca.trace(link.inertia) / 2
-    return Constraint(f"{link.name} extent", trace / link.mass, upper=radius**2, quantity="gyration",  # type: ignore[arg-type]
+    return Constraint(f"{link.name} extent", trace / link.mass, upper=radius**2, quantity="gyration",
                       links=(link.index,))
 
 
@@ -250,12 +250,15 @@ LARGEST_MASS, NOMINAL_TIMES, SMALLEST_RADIUS = 100.0, 4.0, 1.0
 def sensible_bounds(variables: LinkVariables) -> tuple[Constraint, ...]:
     """`robot_bounds`, and generous limits of mass and extent for links that it leaves unbounded.
 
-    A link without bounds on its mass weighs at most four times its nominal mass, or 100 kg where none is known; its radius of
-    gyration about the link frame's origin is at most 1 m, or twice the length of the robot's longest placement.
+    A link without bounds on its mass weighs at most four times its nominal mass, or 100 kg where none is known; its
+    radius of gyration about the link frame's origin is at most 1 m, or twice the length of the robot's longest
+    placement.
     """
     constraints = list(robot_bounds(variables))
-    bounded = {k for c in constraints if c.quantity in ("mass", "total_mass") and np.isfinite(c.upper).all() for k in c.links}
-    lengths = [np.linalg.norm(p[:3, 3]) for joint in variables.robot.joints for p in (joint.placement, joint.link_placement)]
+    heavy = [c for c in constraints if c.quantity in ("mass", "total_mass") and np.isfinite(c.upper).all()]
+    bounded = {k for c in heavy for k in c.links}
+    joints = variables.robot.joints
+    lengths = [np.linalg.norm(p[:3, 3]) for joint in joints for p in (joint.placement, joint.link_placement)]
     radius = max(SMALLEST_RADIUS, 2.0 * float(max(lengths)))
     for view, link in zip(variables.links, variables.robot.links, strict=True):
         if view.index not in bounded:

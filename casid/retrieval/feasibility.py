@@ -1,13 +1,14 @@
 """Are given base parameters those of a real robot, and which are the nearest that are (Sousa 2014, Sec. 3.3 and 3.4)?
 
-Both questions are one convex problem, ``minimise ||K pi - beta||^2`` over consistent pi. Its certified lower bound decides: a
-positive one proves infeasibility, a consistent pi at distance zero proves feasibility.
+Both questions are one convex problem, ``minimise ||K pi - beta||^2`` over consistent pi. Its certified lower bound
+decides: a positive one proves infeasibility, a consistent pi at distance zero proves feasibility.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -114,7 +115,7 @@ def nearest_feasible(
     freedom = np.stack([columns.get(name, zero) for name in free], axis=1) if free else np.zeros((len(values), 0))
     Q = _complement(freedom)
     variables = link_variables(robot, {name: bounds[name] for name in kept if name in bounds})
-    rows = () if constraints is None else tuple(constraints(variables))
+    rows: Any = () if constraints is None else tuple(constraints(variables))
     objective = LeastSquares.compressed(Q.T @ matrix, Q.T @ values)
     problem = Problem(f"{robot.name} feasibility", variables, objective, rows, consistency, margin)
     solution = solve(problem, options=options or SolveOptions(gradient=1e3))
@@ -154,8 +155,15 @@ def feasibility_test(
     """
     base = base or model.base
     return nearest_feasible(
-        model.robot, base.K, beta, names=base.parameter_names, extras=extra_bounds(model, bounds), consistency=consistency,
-        margin=margin, constraints=constraints, options=options,
+        model.robot,
+        base.K,
+        beta,
+        names=base.parameter_names,
+        extras=extra_bounds(model, bounds),
+        consistency=consistency,
+        margin=margin,
+        constraints=constraints,
+        options=options,
     )
 
 
@@ -164,10 +172,11 @@ nearest_correction = feasibility_test
 
 
 def nearest_consistent(parameters: ArrayLike, consistency: ConsistencyKind = "full", margin: float = 1e-9) -> Array:
-    """Repair of a link's (or robot's) standard parameters: mass and centre of mass kept, inertia moved as little as possible.
+    """Repair of standard parameters: mass and centre of mass kept, inertia moved as little as possible.
 
-    The inertia about the centre of mass is replaced by the nearest one (Frobenius norm of ``Sigma = tr(I)/2 1 - I``, or of I
-    for ``semi``) whose smallest eigenvalue is at least ``margin`` [kg.m^2]. A mass that is not positive becomes the margin.
+    The inertia about the centre of mass is replaced by the nearest one (Frobenius norm of ``Sigma = tr(I)/2 1 - I``,
+    or of I for ``semi``) whose smallest eigenvalue is at least ``margin`` [kg.m^2]. A mass that is not positive
+    becomes the margin.
 
     Parameters
     ----------
@@ -181,7 +190,10 @@ def nearest_consistent(parameters: ArrayLike, consistency: ConsistencyKind = "fu
     tens = np.array(parameters, dtype=float).reshape(-1, 10)
     for k, ten in enumerate(tens):
         state = link_consistency(ten)
-        if state.mass > 0 and (state.triangle_margin if consistency == "full" else state.smallest_principal_moment) >= margin:
+        if (
+            state.mass > 0
+            and (state.triangle_margin if consistency == "full" else state.smallest_principal_moment) >= margin
+        ):
             continue
         mass, com, inertia = from_standard(ten)
         if mass <= 0:

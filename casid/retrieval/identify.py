@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.dynamics import JointTerm, Model
-from casid.errors import DatasetError
+from casid.errors import DatasetError, RobotError
 from casid.measurement import Dataset, Processing, check_against
 from casid.regression import (
     FRICTION_MODELS,
@@ -54,9 +54,9 @@ class Prediction:
 
     @property
     def residual(self) -> Array:
-        """Measured (filtered) minus predicted torque, shape (N, n) [N.m]; zero where the recording's mask leaves it out."""
+        """Measured (filtered) minus predicted torque, shape (N, n) [N.m]; zero where the mask leaves it out."""
         difference = self.dataset.tau - self.predicted
-        return difference if self.dataset.mask is None else np.where(self.dataset.mask, difference, 0.0)
+        return np.asarray(difference if self.dataset.mask is None else np.where(self.dataset.mask, difference, 0.0))
 
     @cached_property
     def rms(self) -> Array:
@@ -74,7 +74,7 @@ class Prediction:
         """``100 ||residual|| / ||torque||`` of each joint [%]."""
         size = np.linalg.norm(self._counted, axis=0)
         left = np.linalg.norm(self.residual, axis=0)
-        return 100.0 * np.divide(left, size, out=np.zeros_like(left), where=size > 0)
+        return np.asarray(100.0 * np.divide(left, size, out=np.zeros_like(left), where=size > 0))
 
     @property
     def relative_error(self) -> float:
@@ -128,27 +128,45 @@ class Identification:
         return {
             "robot": self.model.robot.name,
             "gravity": None if self.model.gravity_vector is None else self.model.gravity_vector.tolist(),
-            "terms": [f"{t.name}@{j}" for t in self.model.terms if t.group != "nonlinear_friction"
-                      for j in (t.joints or [joint.name for joint in self.model.robot.joints])],
+            "terms": [
+                f"{t.name}@{j}"
+                for t in self.model.terms
+                if t.group != "nonlinear_friction"
+                for j in (t.joints or [joint.name for joint in self.model.robot.joints])
+            ],
             "velocity_deadband": self.model.velocity_deadband,
             "friction": self.friction,
             "friction_shapes": None if self.shapes is None else self.shapes.tolist(),
             "parameters": dict(zip(self.model.parameter_names, feasible.parameters.tolist(), strict=True)),
-            "status": solution.status, "certified": solution.certified, "gap": solution.gap,
+            "status": solution.status,
+            "certified": solution.certified,
+            "gap": solution.gap,
             "residual_ratio": feasible.residual_ratio,
-            "rank": fit.rank, "condition_number": fit.condition_number,
+            "rank": fit.rank,
+            "condition_number": fit.condition_number,
             "relative_error": {"unconstrained": fit.relative_error, "feasible": feasible.relative_error},
             "joints": [
-                {"name": joint.name, "rms": float(feasible.rms[k]), "relative_error": float(feasible.relative_errors[k]),
-                 "unconstrained_relative_error": float(fit.relative_errors[k])}
+                {
+                    "name": joint.name,
+                    "rms": float(feasible.rms[k]),
+                    "relative_error": float(feasible.relative_errors[k]),
+                    "unconstrained_relative_error": float(fit.relative_errors[k]),
+                }
                 for k, joint in enumerate(self.model.robot.joints)
             ],
             "base_parameters": [
-                {"name": name, "expression": expression, "unconstrained": float(fit.beta[k]),
-                 "sd": float(fit.sd[k]) if np.isfinite(fit.sd[k]) else None, "feasible": float(feasible.beta[k])}
+                {
+                    "name": name,
+                    "expression": expression,
+                    "unconstrained": float(fit.beta[k]),
+                    "sd": float(fit.sd[k]) if np.isfinite(fit.sd[k]) else None,
+                    "feasible": float(feasible.beta[k]),
+                }
                 for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
             ],
-            "recordings": list(fit.data.datasets), "steps": list(fit.data.steps), "notes": list(self.notes),
+            "recordings": list(fit.data.datasets),
+            "steps": list(fit.data.steps),
+            "notes": list(self.notes),
         }
 
 
@@ -187,6 +205,8 @@ def identify(
     consistency, margin, constraints, bounds, prior
         As in `feasible_regression`.
     """
+    if method not in ("WLS", "OLS", "IRLS"):
+        raise DatasetError(f"unknown method '{method}'; known: WLS, OLS, IRLS")
     raw = (recordings,) if isinstance(recordings, Dataset) else tuple(recordings)
     if not raw:
         raise DatasetError("no recording to identify from")
@@ -213,8 +233,10 @@ def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
     notes = [f"not identifiable from these data: {reason}" for reason in unexcited_reasons(fit)]
     if feasible.residual_ratio > 1.05:
         notes.append(
-            f"physical consistency raises the weighted residual by {100 * (feasible.residual_ratio - 1):.1f} %: the unconstrained "
-            "fit explains noise with impossible bodies, or a bound or the model is wrong; see the base parameters whose "
+            f"physical consistency raises the weighted residual by {100 * (feasible.residual_ratio - 1):.1f} %: the "
+            f"unconstrained "
+            "fit explains noise with impossible bodies, or a bound or the model is wrong; see the base parameters "
+            "whose "
             "values differ by many standard deviations"
         )
     if not feasible.certified:
@@ -263,10 +285,15 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
         values = record["parameters"]
     except KeyError as error:
         raise DatasetError(f"not the record of an identification: key {error} is missing") from None
+    except RobotError as error:
+        raise DatasetError(
+            f"the identification is of robot '{record['robot']}', not of '{robot.name}': {error}"
+        ) from error
     missing = [name for name in model.parameter_names if name not in values]
     if missing or len(values) != len(model.parameter_names):
         raise DatasetError(
-            f"the identification is of robot '{record.get('robot')}' with {len(values)} parameters; '{robot.name}' needs "
+            f"the identification is of robot '{record.get('robot')}' with {len(values)} parameters; '{robot.name}' "
+            f"needs "
             f"{len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
         )
     return model, np.array([float(values[name]) for name in model.parameter_names])

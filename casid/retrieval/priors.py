@@ -36,7 +36,8 @@ class Prior:
         Standard parameters of the prior bodies.
     weight : float
         Weight of the squared distance, in units of the regression's weighted sum of squares: with joints weighted by
-        1/RMS, a relative change of one parameter by 100 % costs as much as ``weight`` torque samples that miss by their RMS.
+        1/RMS, a relative change of one parameter by 100 % costs as much as ``weight`` torque samples that miss by
+        their RMS.
     metric : {"pullback", "entropic", "euclidean"}
 
     Raises
@@ -80,7 +81,7 @@ class Prior:
         return float(total)
 
     def rows(self, around: ArrayLike | None = None) -> tuple[Array, Array]:
-        """``(A, b)`` with ``weight distance(x) = ||A x - b||^2``; entropic: its second-order model at a point, up to a constant.
+        """``(A, b)`` with ``weight distance(x) = ||A x - b||^2``; entropic: the second-order model, up to a constant.
 
         Parameters
         ----------
@@ -93,13 +94,16 @@ class Prior:
         for k in range(n):
             link = slice(10 * k, 10 * k + 10)
             if self.metric == "euclidean":
-                block, target = np.diag(1.0 / _sizes(self.parameters[link])), self.parameters[link] / _sizes(self.parameters[link])
+                block, target = (
+                    np.diag(1.0 / _sizes(self.parameters[link])),
+                    self.parameters[link] / _sizes(self.parameters[link]),
+                )
             elif self.metric == "pullback":
                 block = _metric_root(self.parameters[link])
                 target = block @ self.parameters[link]
             else:
                 block = _metric_root(at[link])
-                # gradient 2 (J0^-1 - J^-1) and Hessian 2 J^-1 . J^-1 at J: the minimiser of the model is J + J (J^-1 - J0^-1) J
+                # gradient 2 (J0^-1 - J^-1), Hessian 2 J^-1 . J^-1: the model's minimiser is J + J (J^-1 - J0^-1) J
                 J, J0 = pseudo_inertia(at[link]), pseudo_inertia(self.parameters[link])
                 target = block @ from_pseudo_inertia(2.0 * J - J @ np.linalg.solve(J0, J))
             A[link, link], b[link] = np.sqrt(self.weight) * block, np.sqrt(self.weight) * target

@@ -1,5 +1,7 @@
-"""Regression constrained to physically consistent parameters, on compressed data (Gaz et al. 2019, supplement, pi_OSI;
-Sousa 2014, Sec. 3.5): links and friction fitted in one step, every constraint of the retrieval allowed.
+"""Regression constrained to physically consistent parameters, on compressed data.
+
+Links and friction are fitted in one step, with every constraint of the retrieval (Gaz et al. 2019, supplement, pi_OSI;
+Sousa 2014, Sec. 3.5)::
 
     minimise  sum_j w_j^2 ||tau_j - Y_j pi||^2 + prior    subject to  J_k(pi) >= margin 1,  bounds, any expression
 
@@ -12,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
+from types import MappingProxyType
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -39,6 +43,10 @@ Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
 ConstraintBuilder = Callable[[LinkVariables], Iterable[Constraint | PhysicalConsistency]]
 
+#: Options of IPOPT for well-scaled regressions: no scaling inside MUMPS, and an early hand-over to the polishing call.
+QUICK = MappingProxyType(
+    {"mu_strategy": "adaptive", "tol": 1e-3, "mu_target": 1e-5, "mumps_permuting_scaling": 0, "mumps_scaling": 0}
+)
 #: Newton steps of the entropic prior, and the relative decrease at which they stop.
 PRIOR_STEPS, PRIOR_TOLERANCE = 30, 1e-11
 
@@ -116,7 +124,7 @@ class FeasibleFit:
     @property
     def standard_parameters(self) -> Array:
         """``Lxx1 ... m<n>``, shape (10 n,)."""
-        return self.parameters[np.ravel(self.model.link_columns)]
+        return np.asarray(self.parameters[np.ravel(self.model.link_columns)])
 
 
 def extra_bounds(model: Model, given: Bounds | None = None) -> dict[str, tuple[float, float]]:
@@ -128,10 +136,14 @@ def extra_bounds(model: Model, given: Bounds | None = None) -> dict[str, tuple[f
         If ``given`` names a parameter that the model's terms do not have.
     """
     names = model.parameter_names
-    bounds = {names[c]: (0.0 if model.term_columns[c][0].nonnegative else -np.inf, np.inf) for c in sorted(model.term_columns)}
+    bounds = {
+        names[c]: (0.0 if model.term_columns[c][0].nonnegative else -np.inf, np.inf) for c in sorted(model.term_columns)
+    }
     for name, pair in (given or {}).items():
         if name not in bounds:
-            raise ProblemError(f"bounds: the model has no term parameter '{name}'; it has {', '.join(bounds) or 'none'}")
+            raise ProblemError(
+                f"bounds: the model has no term parameter '{name}'; it has {', '.join(bounds) or 'none'}"
+            )
         bounds[name] = (float(pair[0]), float(pair[1]))
     return bounds
 
@@ -178,15 +190,21 @@ def feasible_regression(
 
 
 class RegressionProblem:
-    """A feasible regression with its program built; `solve` is the part that is fast. Arguments: `feasible_regression`."""
+    """A feasible regression with its program built; `solve` is fast. Arguments: see `feasible_regression`."""
 
     def __init__(
-        self, fit: Fit, consistency: ConsistencyKind = "full", margin: float = DEFAULT_MARGIN,
-        constraints: ConstraintBuilder | None = sensible_bounds, bounds: Bounds | None = None, prior: Prior | None = None,
-        nominal: ArrayLike | None = None, options: SolveOptions | None = None,
+        self,
+        fit: Fit,
+        consistency: ConsistencyKind = "full",
+        margin: float = DEFAULT_MARGIN,
+        constraints: ConstraintBuilder | None = sensible_bounds,
+        bounds: Bounds | None = None,
+        prior: Prior | None = None,
+        nominal: ArrayLike | None = None,
+        options: SolveOptions | None = None,
     ) -> None:
         began = perf_counter()
-        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(gradient=100.0, ipopt={"mu_strategy": "adaptive"})
+        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(gradient=100.0, ipopt=QUICK)
         model = fit.data.model
         R, rho, rest = fit.data.stacked(fit.weights)
         self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
@@ -201,8 +219,14 @@ class RegressionProblem:
         self._kept = np.setdiff1d(np.arange(len(names)), self._free)
         self._complement = _complement(self._matrix[:, self._free])
         variables = link_variables(model.robot, self._extras)
+        rows: Any = tuple(build(variables))
         self._problem = Problem(
-            f"{model.robot.name} identification", variables, self._objective(None), tuple(build(variables)), consistency, margin
+            f"{model.robot.name} identification",
+            variables,
+            self._objective(None),
+            rows,
+            consistency,
+            margin,
         )
         self._nominal = None if nominal is None else self._with_extras(np.asarray(nominal, dtype=float))
         if self._nominal is None and prior is not None:
@@ -274,14 +298,18 @@ class RegressionProblem:
                 break
         return solution
 
-    def _everything(self) -> tuple:
+    def _everything(self) -> tuple[Any, ...]:
         return (*self._problem.constraints, *self._problem.cones)
 
     def _true_objective(self, x: Array) -> float:
         assert self._prior is not None
         Q = self._complement
         residual = Q.T @ (self._matrix[:, self._kept] @ x - self._target)
-        return float(residual @ residual) + self._rest + self._prior.weight * self._prior.distance(x[: 10 * self._fit.data.n])
+        return (
+            float(residual @ residual)
+            + self._rest
+            + self._prior.weight * self._prior.distance(x[: 10 * self._fit.data.n])
+        )
 
 
 def _complement(matrix: Array) -> Array:

@@ -42,6 +42,8 @@ def clarabel_regression(fit: Fit, constraints: ConstraintBuilder, margin: float 
     P = sparse.csc_matrix(np.triu(2 * objective.matrix.T @ objective.matrix))
     A = sparse.csc_matrix(np.array(rows))
     began = time.perf_counter()
-    solution = clarabel.DefaultSolver(P, -2 * objective.matrix.T @ objective.target, A, np.array(offsets), cones, settings).solve()
+    solution = clarabel.DefaultSolver(
+        P, -2 * objective.matrix.T @ objective.target, A, np.array(offsets), cones, settings
+    ).solve()
     seconds = time.perf_counter() - began
     return float(np.sqrt(objective(np.array(solution.x)) / fit.objective)), seconds

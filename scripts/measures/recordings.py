@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -18,6 +19,7 @@ from measures.measure import data_folder
 GRAVITY = (0.0, 0.0, -9.81)  # of the reference numbers
 FRICTION = ("viscous", "coulomb", "offset")
 TX40_TERMS = (*FRICTION, "rotor", "motor_viscous@joint_6", "motor_coulomb@joint_6", "motor_rotor@joint_6")
+Placement = tuple[np.ndarray, tuple[float, float, float]]
 UR_GAINS = (10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232)  # N.m/A, UR10E_parameters.txt of the source
 
 
@@ -60,30 +62,28 @@ def tx40() -> tuple[Model, list[Dataset]]:
 
 
 def rokae() -> tuple[Model, list[Dataset]]:
-    rows = _table("rokae_xmate/kinematics_mdh.csv")
-    robot = _chain("rokae_xmate", [
-        (modified_dh(float(r["a_m"]), float(r["alpha_rad"]), float(r["d_m"]), float(r["theta_offset_rad"])), (0, 0, 1)) for r in rows
-    ])  # fmt: skip
+    keys = ("a_m", "alpha_rad", "d_m", "theta_offset_rad")
+    rows = [[float(row[key]) for key in keys] for row in _table("rokae_xmate/kinematics_mdh.csv")]
+    robot = _chain("rokae_xmate", [(modified_dh(*row), (0.0, 0.0, 1.0)) for row in rows])
     data = read_dataset(data_folder() / "rokae_xmate" / "excitation.npz", rate=1000.0)
     return Model(robot, (*FRICTION, "rotor"), GRAVITY), [Processing().apply(data)]
 
 
 def kinova() -> tuple[Model, list[Dataset]]:
-    rows = [r for r in _table("kinova_gen3/kinematics_urdf.csv") if r["type"] != "fixed"]
-    robot = _chain("kinova_gen3", [
-        (xyz_rpy(*([float(r[k]) for k in keys] for keys in (("x_m", "y_m", "z_m"), ("roll_rad", "pitch_rad", "yaw_rad"))), 1e-5),
-         [float(r[f"axis_{k}"]) for k in "xyz"])
-        for r in rows
-    ])  # fmt: skip
+    placements: list[Placement] = []
+    for row in _table("kinova_gen3/kinematics_urdf.csv"):
+        if row["type"] != "fixed":
+            xyz = [float(row[f"{k}_m"]) for k in "xyz"]
+            rpy = [float(row[f"{k}_rad"]) for k in ("roll", "pitch", "yaw")]
+            axis = (float(row["axis_x"]), float(row["axis_y"]), float(row["axis_z"]))
+            placements.append((xyz_rpy(xyz, rpy, 1e-5), axis))  # 1.5708 and 3.1416 stand for pi/2 and pi
     settings = Processing(cutoff=5.0, trim=0.15, every=5)
-    names = ("opti_traj_testing1", "RunTrajectory1", "RecordTrajectory_quadratic")
-    data = [
-        settings.apply(read_dataset(
-            data_folder() / "kinova_gen3" / f"{name}.npz", columns={"t": "t_ms", "tau": "tau_current"}, time_scale=1e-3, unwrap=True
-        ))
-        for name in names
-    ]  # fmt: skip
-    return Model(robot, (*FRICTION, "rotor"), GRAVITY), data
+    data = []
+    for name in ("opti_traj_testing1", "RunTrajectory1", "RecordTrajectory_quadratic"):
+        path = data_folder() / "kinova_gen3" / f"{name}.npz"
+        columns = {"t": "t_ms", "tau": "tau_current"}
+        data.append(settings.apply(read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)))
+    return Model(_chain("kinova_gen3", placements), (*FRICTION, "rotor"), GRAVITY), data
 
 
 def wam() -> tuple[Model, list[Dataset]]:
@@ -93,7 +93,7 @@ def wam() -> tuple[Model, list[Dataset]]:
     return Model(casid.load_robot("wam7"), (*FRICTION, "rotor"), GRAVITY), [processed]
 
 
-def _chain(name: str, placements: list) -> Robot:
+def _chain(name: str, placements: Sequence[Placement]) -> Robot:
     return Robot(name, tuple(
         Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}"), placement, np.array(axis, dtype=float))
         for k, (placement, axis) in enumerate(placements)
