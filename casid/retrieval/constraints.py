@@ -190,15 +190,18 @@ def gyration_bound(link: LinkView, radius: float) -> Constraint:
     not determine within reason, and gives the certificate a bounded region.
     """
     trace = ca.trace(link.inertia) / 2
-    return Constraint(f"{link.name} extent", trace / link.mass, upper=radius**2, quantity="gyration",
-                      links=(link.index,))
+    return Constraint(
+        f"{link.name} extent", trace / link.mass, upper=np.array([radius**2]), quantity="gyration", links=(link.index,)
+    )
 
 
-def total_mass(links: LinkVariables | Iterable[LinkView], lower: float = 0.0, upper: float = np.inf) -> Constraint:
-    """``lower <= sum of the links' masses <= upper`` [kg] (Gaz et al. 2019, eq. 30)."""
+def total_mass(
+    links: LinkVariables | Iterable[LinkView], lower: float = 0.0, upper: float = np.inf, label: str = "total mass"
+) -> Constraint:
+    """``lower <= sum of the links' masses <= upper`` [kg] (Gaz et al. 2019, eq. 30); of all links or of some."""
     links = tuple(links)
     return Constraint(
-        "total mass",
+        label,
         ca.sum1(ca.vertcat(*[k.mass for k in links])),
         lower,
         upper,

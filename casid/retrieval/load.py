@@ -45,7 +45,7 @@ def load_problem(name_or_path: str | Path, **options: Any) -> Problem:
         return _built(module, Path(str(module.__file__)), options)
     if path.suffix != ".py" and not path.is_file():
         near = get_close_matches(text, problem_names(), n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"shipped are {', '.join(problem_names())}"
+        hint = f"did you mean {' or '.join(near)}" if near else f"shipped are {', '.join(problem_names())}"
         raise ProblemError(f"unknown problem '{text}': {hint}; or give the path of a .py file with a function 'build'")
     if not path.is_file():
         raise ProblemError(f"problem file '{path}' does not exist")
