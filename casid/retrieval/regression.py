@@ -45,7 +45,14 @@ ConstraintBuilder = Callable[[LinkVariables], Iterable[Constraint | PhysicalCons
 
 #: Options of IPOPT for well-scaled regressions: no scaling inside MUMPS, and an early hand-over to the polishing call.
 QUICK = MappingProxyType(
-    {"mu_strategy": "adaptive", "tol": 1e-3, "mu_target": 1e-5, "mumps_permuting_scaling": 0, "mumps_scaling": 0}
+    {
+        "mu_strategy": "adaptive",
+        "tol": 1e-3,
+        "mu_target": 1e-5,
+        "fast_step_computation": "yes",
+        "mumps_permuting_scaling": 0,
+        "mumps_scaling": 0,
+    }
 )
 #: Newton steps of the entropic prior, and the relative decrease at which they stop.
 PRIOR_STEPS, PRIOR_TOLERANCE = 30, 1e-11

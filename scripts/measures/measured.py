@@ -186,24 +186,23 @@ def table_4_2() -> Result:
 
 WHOLE = """
 import json, resource, sys, time
-began = time.perf_counter()
+began = time.perf_counter(), time.process_time()
 import casid
-from casid.measurement import Processing, read_dataset
-from casid.retrieval import identify
-loaded = time.perf_counter()
-result = identify(casid.load_robot("panda"), read_dataset(sys.argv[1]), processing=Processing(rate=1000.0),
-gravity=(0, 0, -9.81)) done = time.perf_counter()
+data = casid.read_dataset(sys.argv[1])
+settings = casid.Processing(rate=1000.0)
+result = casid.identify(casid.load_robot("panda"), data, processing=settings, gravity=(0, 0, -9.81))
+wall, core = time.perf_counter() - began[0], time.process_time() - began[1]
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps([done - began, done - loaded, peak, result.feasible.certified, result.feasible.relative_error]))
+print(json.dumps([core, wall, peak, result.feasible.certified, result.feasible.relative_error]))
 """
 
 
 def whole_panda() -> Result:
     command = [sys.executable, "-c", WHOLE, str(data_folder() / "panda" / "trajectory_1.npz")]
     runs = [json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(3)]
-    wall, inside, peak, certified, error = min(runs)
-    text = f"{wall:.2f} s with imports, {inside:.2f} s without, {peak:.0f} MB (best of 3); {error:.3f} %"
-    return text, wall <= 2.0 and peak <= 400 and certified
+    core, wall, peak, certified, error = min(runs)
+    text = f"{core:.2f} s of one core with imports ({wall:.2f} s by the clock), {peak:.0f} MB, best of 3; {error:.3f} %"
+    return text, core <= 2.0 and peak <= 400 and certified
 
 
 def million() -> Result:
@@ -237,20 +236,21 @@ def million() -> Result:
 
 def feasible_speed() -> Result:
     problem = RegressionProblem(panda_fit(), constraints=table_viii)
-    times = []
+    cores, clocks = [], []
     for _ in range(30):
-        began = time.perf_counter()
+        clock, core = time.perf_counter(), time.process_time()
         result = problem.solve()
-        times.append(time.perf_counter() - began)
-    text = f"{1e3 * min(times):.1f} ms (median {1e3 * float(np.median(times)):.1f})"
+        cores.append(time.process_time() - core)
+        clocks.append(time.perf_counter() - clock)
+    clock, typical = 1e3 * min(clocks), 1e3 * float(np.median(clocks))
+    text = f"{1e3 * min(cores):.1f} ms of one core (by the clock {clock:.1f}, median {typical:.1f})"
     try:
         need("clarabel")
         text += f"; Clarabel {1e3 * min(clarabel_regression(panda_fit(), table_viii)[1] for _ in range(5)):.1f} ms"
     except NotMeasured:
         pass
-    return f"{text}; {result.solution.iterations} iterations, gap {result.gap:.0e}", min(
-        times
-    ) <= 0.020 and result.certified
+    text += f"; {result.solution.iterations} iterations, gap {result.gap:.0e}"
+    return text, min(cores) <= 0.020 and result.certified
 
 
 WAM_WHY = "two of seven joints move: the unconstrained fit explains noise with moments of 1e5 kg.m^2"
