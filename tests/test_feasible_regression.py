@@ -390,3 +390,12 @@ def test_boxes_on_the_centre_of_mass(fit):
     for link in result.solution.link_parameters:
         assert np.abs(link.com).max() <= 0.05 + 1e-8
     assert result.objective >= feasible_regression(fit).objective * (1 - 1e-7)
+
+
+def test_a_thin_prior_body_is_no_obstacle():
+    """The Panda's published second link keeps less than the margin of the fit (Gaz et al. 2019, Table IX)."""
+    robot = casid.load_robot("panda")
+    model = Model(robot, FRICTION)
+    data = recording(model, model.parameters(robot.standard_parameters()), noise=0.5)
+    prior = Prior(robot, robot.standard_parameters(), 1.0)
+    assert feasible_regression(wls(compress(model, data)), prior=prior).certified

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import ProblemError
+from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.regression import CompressedData, Fit
 from casid.retrieval.constraints import (
     DEFAULT_MARGIN,
@@ -237,7 +238,7 @@ class RegressionProblem:
         )
         self._nominal = None if nominal is None else self._with_extras(np.asarray(nominal, dtype=float))
         if self._nominal is None and prior is not None:
-            self._nominal = self._with_extras(prior.parameters)
+            self._nominal = self._with_extras(_thickened(prior.parameters, margin))
         self._prepared = Prepared(self._problem, self._nominal, self._options)
         self.build_time = perf_counter() - began
 
@@ -317,6 +318,16 @@ class RegressionProblem:
             + self._rest
             + self._prior.weight * self._prior.distance(x[: 10 * self._fit.data.n])
         )
+
+
+def _thickened(parameters: Array, margin: float) -> Array:
+    """Bodies that keep ten times the margin: what is too thin gets a little of it in every direction."""
+    tens = np.array(parameters, dtype=float).reshape(-1, 10)
+    for ten in tens:
+        missing = 10.0 * margin - float(np.linalg.eigvalsh(pseudo_inertia(ten))[0])
+        if missing > 0:
+            ten += from_pseudo_inertia(missing * np.eye(4))
+    return tens.ravel()
 
 
 def _complement(matrix: Array) -> Array:
