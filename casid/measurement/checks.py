@@ -87,8 +87,7 @@ def _saturation(dataset: Dataset, robot: Robot) -> list[str]:
             if np.ptp(column) > 0 and share > SATURATED and len(np.unique(column)) > 20:
                 notes.append(
                     f"{dataset.name}: {100 * share:.0f} % of the torques of joint '{joint.name}' equal their {word} "
-                    f"value "
-                    f"{extreme:.4g}: the channel saturates"
+                    f"value {extreme:.4g}: the channel saturates"
                 )
     return notes
 
@@ -132,7 +131,6 @@ def _torque_sign(dataset: Dataset, robot: Robot) -> list[str]:
         if correlation < -0.5:
             notes.append(
                 f"{dataset.name}: the torque of joint '{joint.name}' goes against the gravity torque of the nominal "
-                f"model "
-                f"(correlation {correlation:.2f}): its sign seems reversed"
+                f"model (correlation {correlation:.2f}): its sign seems reversed"
             )
     return notes

@@ -143,7 +143,7 @@ def _described(path: Path) -> Dataset:
     try:
         options = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DatasetError(f"cannot read '{path}': {error}") from error
+        raise DatasetError(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from error
     known = [*(read_dataset.__kwdefaults__ or ())]
     for key in options:
         if key not in ("file", *known):
@@ -172,7 +172,7 @@ def _load(path: Path, topic: str | None) -> dict[str, Array]:
     except (OSError, ValueError, NotImplementedError, EOFError) as error:
         if isinstance(error, DatasetError):
             raise
-        raise DatasetError(f"cannot read recording '{path}': {error}") from error
+        raise DatasetError(f"cannot read recording '{path}': {getattr(error, 'strerror', None) or error}") from error
     raise DatasetError(f"'{path.name}': recordings are .npz, .csv, .csv.gz, .mat, .mcap, .db3 or .toml files")
 
 

@@ -241,21 +241,20 @@ def essential(fit: Fit, ratio: float = 10.0, growth: float = 0.02) -> tuple[Fit,
 def unexcited_reasons(fit: Fit) -> tuple[str, ...]:
     """For each base parameter that the data do not determine: what it could not be told from, in words."""
     names, leading = fit.data.base.names, list(fit.excited.independent)
+    lengths = np.linalg.norm(fit.data.stacked(fit.weights)[0], axis=0)
     reasons = []
     for i, name in enumerate(names):
         if i in leading:
             continue
         row = fit.excited.K[:, i]
-        biggest = np.argsort(-np.abs(row))[:3]
-        partners = [names[leading[k]] for k in biggest if abs(row[k]) > 1e-3 * np.abs(row).max()] if row.any() else []
-        reasons.append(
-            f"{name}: "
-            + (
-                f"acts as {linear_form(row[biggest], [names[leading[k]] for k in biggest])} in this motion"
-                if partners
-                else "has no effect in this motion: its joint hardly moves"
-            )
-        )
+        shares = np.abs(row) * lengths[leading]
+        partners = [k for k in np.argsort(-shares)[:3] if shares[k] > 0.01 * shares.max() > 0]
+        if partners:
+            rounded = [float(f"{row[k]:.3g}") for k in partners]
+            form = linear_form(rounded, [names[leading[k]] for k in partners])
+            reasons.append(f"{name}: acts as {form} in this motion")
+        else:
+            reasons.append(f"{name}: has no effect in this motion: its joint hardly moves")
     return tuple(reasons)
 
 

@@ -239,8 +239,7 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
         _html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
         "<h2>What was done</h2><ul>" + "".join(f"<li>{escape(step)}</li>" for step in fit.data.steps) + "</ul>",
         f"<p>{escape(solution.status)}: {escape(solution.solver_status)}, {solution.iterations} iterations; largest "
-        f"violation of a "
-        f"constraint on re-check {solution.max_violation:.1e}.</p>",
+        f"violation of a constraint on re-check {solution.max_violation:.1e}.</p>",
     ]
     title = escape(f"{result.model.robot.name}: identification")
     return (

@@ -134,7 +134,7 @@ def _check_urdf(path: Path, margin: float) -> FileCheck:
         parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
         root = ElementTree.fromstring(path.read_bytes(), parser)
     except (OSError, ElementTree.ParseError) as error:
-        raise RobotError(f"cannot read URDF '{path}': {error}") from error
+        raise RobotError(f"cannot read URDF '{path}': {getattr(error, 'strerror', None) or error}") from error
     names, tens, elements, massless = [], [], [], []
     for link in root.iter("link"):
         inertial = link.find("inertial")

@@ -33,6 +33,8 @@ from casid.retrieval.priors import Prior
 from casid.retrieval.regression import Bounds, ConstraintBuilder, FeasibleFit, feasible_regression
 
 Array = NDArray[np.float64]
+#: Condition number from which a note says that the motion excites poorly.
+CONDITION = 1e4
 #: Linear friction of a joint, the default.
 LINEAR_FRICTION = ("viscous", "coulomb", "offset")
 
@@ -231,6 +233,12 @@ def identify(
 
 def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
     notes = [f"not identifiable from these data: {reason}" for reason in unexcited_reasons(fit)]
+    if fit.condition_number > CONDITION:
+        vague = [name for name, sd in zip(fit.data.base.names, fit.relative_sd, strict=True) if 100.0 < sd < np.inf]
+        notes.append(
+            f"the motion excites poorly: condition number {fit.condition_number:.2g}; {len(vague)} base parameters "
+            f"have a standard deviation above their value{': ' + ', '.join(vague) if vague else ''}"
+        )
     if feasible.residual_ratio > 1.05:
         notes.append(
             f"physical consistency raises the weighted residual by {100 * (feasible.residual_ratio - 1):.1f} %: the "
@@ -275,7 +283,8 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
         try:
             record = json.loads(Path(record).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise DatasetError(f"cannot read identification '{record}': {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise DatasetError(f"cannot read identification '{record}': {reason}") from error
     assert isinstance(record, Mapping)
     try:
         terms: list[str | JointTerm] = list(record["terms"])
@@ -293,7 +302,6 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
     if missing or len(values) != len(model.parameter_names):
         raise DatasetError(
             f"the identification is of robot '{record.get('robot')}' with {len(values)} parameters; '{robot.name}' "
-            f"needs "
-            f"{len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
+            f"needs {len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
         )
     return model, np.array([float(values[name]) for name in model.parameter_names])
