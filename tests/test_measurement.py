@@ -48,6 +48,12 @@ def test_irregular_and_repeated_time_stamps_are_put_on_a_grid_and_reported():
     np.testing.assert_allclose(made.dq[calm, 1], w * np.cos(w * made.t[calm] + 1.4), atol=5e-3)
 
 
+def test_masks_survive_interpolation():
+    data = sine(rate=500.0)
+    made = Processing(rate=1000.0, trim=0.0, every=1).apply(data.only([1]).between(0.0, 5.0))
+    assert len(made) > 4000 and made.mask[:, 1].all() and not made.mask[:, 0].any()
+
+
 def test_measured_velocity_is_used_where_asked():
     data = sine()
     w = 2 * np.pi * 0.3

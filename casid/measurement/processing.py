@@ -193,11 +193,13 @@ def _uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
         else np.stack([np.interp(grid, data.t, column) for column in value.T], axis=1)
         for name in ("q", "dq", "ddq", "tau", "tau_raw")
     }
+    if data.mask is not None:  # a sample counts where both its neighbours do
+        columns = [np.interp(grid, data.t, column.astype(float)) > 1.0 - 1e-9 for column in data.mask.T]
+        arrays["mask"] = np.stack(columns, axis=1)
     spread = f"dt {1e3 * steps.min():.3g} to {1e3 * steps.max():.3g} ms"
     return replace(
         data,
         t=grid,
-        mask=None,
         **arrays,
         steps=(*data.steps, f"linear interpolation to {frequency:g} Hz ({spread} before)"),
     )

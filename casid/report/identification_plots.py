@@ -25,12 +25,12 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
         ax.plot(t, prediction.residual[::step, k], color=RED, linewidth=0.8, label="residual")
         tidy(ax)
         ax.set_ylabel("N·m")
-        ax.set_title(
-            f"{names[k]}: RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %",
-            loc="left",
-            fontsize=10,
-            color=INK,
-        )
+        mask = prediction.dataset.mask
+        if mask is not None and not mask[:, k].any():
+            text = "not used"
+        else:
+            text = f"RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %"
+        ax.set_title(f"{names[k]}: {text}", loc="left", fontsize=10, color=INK)
     axes[0].legend(loc="upper right", ncols=3, fontsize=8, frameon=False)
     axes[-1].set_xlabel("time [s]")
     set_title(figure, title)
