@@ -118,6 +118,15 @@ def test_free_offsets_are_eliminated_exactly(fit):
     np.testing.assert_allclose(free.objective, kept.objective, rtol=1e-6)
 
 
+def test_friction_of_joints_left_out_is_zero(model, noisy):
+    fit = wls(compress(model, noisy.only(range(5))), weights=np.ones(7))
+    result = feasible_regression(fit)
+    values = dict(zip(model.parameter_names, result.parameters, strict=True))
+    assert [values[name] for name in ("fv6", "fc6", "fo6", "fv7", "fc7", "fo7")] == [0.0] * 6
+    assert result.certified and values["fv1"] > 0.0
+    assert max(abs(v) for v in values.values()) < 200.0
+
+
 # ---------------------------------------------------------------------- priors
 
 

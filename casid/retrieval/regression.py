@@ -5,7 +5,8 @@ Sousa 2014, Sec. 3.5)::
 
     minimise  sum_j w_j^2 ||tau_j - Y_j pi||^2 + prior    subject to  J_k(pi) >= margin 1,  bounds, any expression
 
-Only the R factor of the data enters. Scalars without any bound (offsets) are eliminated exactly beforehand.
+Only the R factor of the data enters. Scalars without any bound (offsets) are eliminated exactly beforehand; those
+without any effect in the data (friction of a joint that is left out) are set to zero.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ QUICK = MappingProxyType(
         "mumps_scaling": 0,
     }
 )
+#: A term's parameter has no effect in the data when its column is shorter than this share of the longest.
+IDLE = 1e-12
 #: Newton steps of the entropic prior, and the relative decrease at which they stop.
 PRIOR_STEPS, PRIOR_TOLERANCE = 30, 1e-11
 
@@ -221,10 +224,15 @@ class RegressionProblem:
         every = extra_bounds(model, bounds)
         free = [name for name, pair in every.items() if np.isneginf(pair[0]) and np.isposinf(pair[1])]
         used = _used(build, model, every)
-        self._extras = {name: pair for name, pair in every.items() if name not in free or name in used}
         names = [model.parameter_names[c] for c in self._order]
-        self._free = np.array([k for k, name in enumerate(names) if name in free and name not in used], dtype=int)
-        self._kept = np.setdiff1d(np.arange(len(names)), self._free)
+        lengths = dict(zip(names, np.linalg.norm(self._matrix, axis=0), strict=True))
+        least = IDLE * max(lengths.values())
+        idle = {name for name in every if lengths[name] <= least and name not in used}
+        gone = {name for name in free if name not in used} | idle
+        self._extras = {name: pair for name, pair in every.items() if name not in gone}
+        self._free = np.array([k for k, name in enumerate(names) if name in gone - idle], dtype=int)
+        self._idle = {k: min(max(0.0, every[name][0]), every[name][1]) for k, name in enumerate(names) if name in idle}
+        self._kept = np.array([k for k, name in enumerate(names) if name not in gone], dtype=int)
         self._complement = _complement(self._matrix[:, self._free])
         variables = link_variables(model.robot, self._extras)
         rows: Any = tuple(build(variables))
@@ -276,6 +284,8 @@ class RegressionProblem:
         kept = solution.standard_parameters
         x = np.zeros(len(self._order))
         x[self._kept] = kept
+        for k, value in self._idle.items():
+            x[k] = value
         if len(self._free):
             left = self._target - self._matrix[:, self._kept] @ kept
             x[self._free] = np.linalg.lstsq(self._matrix[:, self._free], left, rcond=1e-10)[0]
