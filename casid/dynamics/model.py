@@ -108,6 +108,13 @@ class Model:
         return self._layout[2]
 
     @property
+    def stride(self) -> int:
+        """Number of parameters of one link and its joint, where all joints have the same terms (else: `link_columns`)."""
+        if len(self.parameter_names) % self.n or any(term.joints is not None for term in self.terms):
+            raise RobotError("the joints have different terms, so the parameters have no common stride; use link_columns")
+        return len(self.parameter_names) // self.n
+
+    @property
     def link_columns(self) -> tuple[tuple[int, ...], ...]:
         """Where the ten parameters of each link stand in ``pi``."""
         return self._layout[0]

@@ -30,6 +30,7 @@ is then that of a convex relaxation, and the gap says how much is open.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +77,7 @@ def lower_bound(
     nonlinear_multipliers: Array | None = None,
     nominal: Array | None = None,
     times: float = 1e3,
+    regions: Sequence[LinkRegion] | None = None,
 ) -> Certificate:
     """Evaluate the bound of the theorem above.
 
@@ -93,6 +95,9 @@ def lower_bound(
     nominal, times
         Search region of links that the problem does not bound: up to ``times`` the nominal body, shape (N,). Without
         a nominal body nothing is said about such links, and the bound may be trivial.
+    regions
+        Where each link's parameters can be, if the caller knows better than the problem's bounds: any superset of the
+        feasible points that are at least as good as x will do.
     """
     objective = problem.objective
     matrix, low, high, weights = linear.matrix, linear.lower, linear.upper, _weights(linear)
@@ -111,7 +116,7 @@ def lower_bound(
     bound += float(at_low @ np.where(np.isfinite(low), low, 0.0) - at_high @ np.where(np.isfinite(high), high, 0.0))
 
     given, searched = 0.0, {}
-    for cone, region in zip(problem.cones, link_regions(problem), strict=True):
+    for cone, region in zip(problem.cones, regions or link_regions(problem), strict=True):
         link = slice(10 * cone.link, 10 * cone.link + 10)
         body = None if nominal is None else nominal[link]
         gain, loss, used = _SHARE[cone.kind](left[link], cone, region, body, times)

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.errors import ProblemError, SolveError
 from casid.retrieval.certificate import Certificate, lower_bound, objective_size, relative_gap
 from casid.retrieval.cones import Cone
+from casid.retrieval.direct import applies, solve_directly
 from casid.retrieval.elastic import Conflict, find_conflict
 from casid.retrieval.nlp import LiftedProgram, Outcome
 from casid.retrieval.problem import Problem
@@ -60,6 +61,9 @@ class SolveOptions:
         Pull such links to the nominal body, ever so slightly: they have no other reason to be of any size.
     ipopt : mapping
         Further options of IPOPT for the first call.
+    direct : bool
+        Take the fast way (`casid.retrieval.direct`) where the optimum is a single point and no start is given; of these
+        options it heeds ``certified_gap`` and ``feasibility``.
     """
 
     certified_gap: float = 1e-6
@@ -71,6 +75,7 @@ class SolveOptions:
     times: float = 1e6
     pull: bool = True
     ipopt: Mapping[str, Any] | None = None
+    direct: bool = True
 
 
 def solve(
@@ -106,7 +111,12 @@ def solve(
         If the constraints cannot be met together (`InfeasibleError`: says which, and the smallest relaxation), or IPOPT
         does not converge from any start.
     """
-    return Prepared(problem, nominal, options or SolveOptions()).solve(start, seed, throw)
+    options = options or SolveOptions()
+    if options.direct and start is None and seed is None and applies(problem):
+        found = solve_directly(problem, options.certified_gap, options.feasibility)
+        if found is not None:
+            return found
+    return Prepared(problem, nominal, options).solve(start, seed, throw)
 
 
 class Prepared:
