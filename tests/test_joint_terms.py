@@ -140,7 +140,7 @@ def test_own_terms_and_terms_at_single_joints():
     extras = [name for name in model.parameter_names if name[0] in "Ic"]
     assert extras == ["c31", "Ia2", "c32"]
     assert Model(robot, ("rotor",)).stride == 11
-    with pytest.raises(RobotError, match="no common stride"):
+    with pytest.raises(RobotError, match="there is no common stride"):
         _ = model.stride
 
 

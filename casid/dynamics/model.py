@@ -111,7 +111,7 @@ class Model:
     def stride(self) -> int:
         """Number of parameters of one link and its joint; RobotError where joints have different terms."""
         if len(self.parameter_names) % self.n or any(term.joints is not None for term in self.terms):
-            raise RobotError("the joints have different terms: their parameters have no common stride; use link_columns")
+            raise RobotError("the joints have different terms: there is no common stride; use link_columns")
         return len(self.parameter_names) // self.n
 
     @property
