@@ -67,14 +67,23 @@ def panda_feasible() -> Result:
 def panda_ratio() -> Result:
     fit = panda_fit()
     result = feasible_regression(fit, constraints=table_viii)
-    wider = feasible_regression(fit, constraints=table_viii, margin=3e-5).residual_ratio
-    text = f"{result.residual_ratio:.5f}, certified to {result.gap:.0e} (margin 3e-5 in place of 1e-6: {wider:.5f})"
+    text = f"{result.residual_ratio:.5f}, certified to {result.gap:.0e}"
     try:
         peer, seconds = clarabel_regression(fit, table_viii)
         text += f"; Clarabel on the same matrices {peer:.5f} ({1e3 * seconds:.0f} ms)"
     except NotMeasured:
         pass
+    # which sample of each ten is kept moves the ratio by more than the bar's tolerance
+    phases = [panda_ratio_of(trim=0.5 + 1e-3 * phase) for phase in range(1, 10)]
+    text += f"; keeping the 2nd ... 10th of each ten samples: {min(phases):.4f} ... {max(phases):.4f}"
+    text += f"; keeping all: {panda_ratio_of(every=1):.5f}"
     return text, abs(result.residual_ratio - 1.0383) <= 1e-4
+
+
+def panda_ratio_of(**changes: float) -> float:
+    """The residual ratio on other samples of the recording."""
+    fit = wls(compress(recordings.panda_model(), recordings.panda(**changes)))
+    return feasible_regression(fit, constraints=table_viii).residual_ratio
 
 
 def panda_best() -> Result:
