@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import casadi as ca
@@ -19,7 +20,7 @@ import casid
 from casid.cli import app
 from casid.codegen import find_compiler, operation_count
 from casid.description import Joint, Link, Robot
-from casid.dynamics import BaseParameterModel, GivenParameters, Model, reduced
+from casid.dynamics import JOINT_TERMS, BaseParameterModel, GivenParameters, Model, reduced
 from casid.errors import DatasetError, ExportError, InertiaWarning
 from casid.export import (
     FUNCTIONS,
@@ -84,6 +85,23 @@ def test_reduced_and_base_forms_have_the_same_torques(name: str) -> None:
     before, after = operation_count(model.inverse_dynamics), operation_count(small.inverse_dynamics)
     assert after.multiplications < before.multiplications
     assert after.additions < before.additions
+
+
+@pytest.mark.parametrize(
+    "terms", [list(JOINT_TERMS), ["spring@joint2", "rotor@joint1"], ["motor_viscous", "motor_rotor", "coulomb"]]
+)
+def test_reduced_form_keeps_every_joint_term(panda: Robot, terms: list[str]) -> None:
+    coupled = replace(panda, transmission=np.eye(7) + 0.2 * np.eye(7, k=1))
+    model = Model(coupled, terms, velocity_deadband=0.1)
+    pi = np.random.default_rng(4).normal(size=len(model.parameter_names))
+    q, dq, ddq = states(7, 3)
+    values = {"q": q, "dq": dq, "ddq": ddq, "pi": pi, "signal": np.arange(7.0)}
+    small, based = reduced(model, pi), BaseParameterModel(model)
+    tau = model.inverse_dynamics.call([values[name] for name in model.inverse_dynamics.name_in()])[0]
+    close(small.inverse_dynamics.call([values[name] for name in small.inverse_dynamics.name_in()])[0], tau)
+    values["beta"] = model.base.values(pi)
+    close(based.inverse_dynamics.call([values[name] for name in based.inverse_dynamics.name_in()])[0], tau)
+    close(small.mass_matrix(q), model.mass_matrix(q, pi))
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -1,12 +1,22 @@
 """The graphs: kinematics, Newton-Euler, mass matrix, energies, joint terms, base parameters, and `Model`."""
 
 from casid.dynamics.base_parameters import BaseParameters, base_parameters, linear_form, regroup
-from casid.dynamics.joint_terms import JOINT_TERMS, JointTerm, joint_terms
+from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms
 from casid.dynamics.model import Model
 from casid.dynamics.parametrised import BaseParameterModel, GivenParameters
 from casid.dynamics.reduced import reduced
 
 __all__ = [
-    "JOINT_TERMS", "BaseParameterModel", "BaseParameters", "GivenParameters", "JointTerm", "Model", "base_parameters",
-    "joint_terms", "linear_form", "reduced", "regroup",
+    "JOINT_TERMS",
+    "BaseParameterModel",
+    "BaseParameters",
+    "GivenParameters",
+    "JointSignals",
+    "JointTerm",
+    "Model",
+    "base_parameters",
+    "joint_terms",
+    "linear_form",
+    "reduced",
+    "regroup",
 ]

@@ -109,8 +109,8 @@ def stacked_regressor(model: Model, samples: int | None = None) -> Array:
     ddq = rng.uniform(-10.0, 10.0, (n, count))
     regressor = model.regressor
     inputs = [q, dq, ddq]
-    if regressor.n_in() > 3:  # gravity is an input: any direction must do
-        inputs.append(rng.uniform(-10.0, 10.0, (3, count)))
+    for extra in regressor.name_in()[3:]:  # gravity as an input, a measured signal: any value must do
+        inputs.append(rng.uniform(-10.0, 10.0, (regressor.size1_in(extra), count)))
     stacked = np.array(regressor.map(count)(*inputs))  # n x (N count)
     return stacked.reshape(n * count, len(names))
 

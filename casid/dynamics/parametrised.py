@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.description import Robot
 from casid.dynamics.model import Model, Symbols
 from casid.errors import DatasetError
 
@@ -17,7 +18,7 @@ class _Parametrised(Model):
 
     def __init__(self, model: Model) -> None:
         gravity = "input" if model.gravity_vector is None else model.gravity_vector
-        super().__init__(model.robot, [term.name for term in model.terms], gravity)
+        super().__init__(model.robot, model.terms, gravity, model.velocity_deadband)
         self._standard = model
 
     @cached_property
@@ -46,7 +47,9 @@ class GivenParameters(_Parametrised):
     parameters
         Its parameters ``pi``, shape (N,).
     offsets
-        Added to the joint positions, shape (n,); default: none.
+        Added to the joint positions, shape (n,); default: none. Only with terms that do not depend on the position.
+    nominal
+        Robot whose nominal bodies load the joints' friction, where it is not the model's.
 
     Raises
     ------
@@ -54,7 +57,9 @@ class GivenParameters(_Parametrised):
         If their number is not the model's, or one of them is not finite.
     """
 
-    def __init__(self, model: Model, parameters: ArrayLike, offsets: ArrayLike | None = None) -> None:
+    def __init__(
+        self, model: Model, parameters: ArrayLike, offsets: ArrayLike | None = None, nominal: Robot | None = None
+    ) -> None:
         super().__init__(model)
         values = np.array(parameters, dtype=float)
         names = model.parameter_names
@@ -67,14 +72,17 @@ class GivenParameters(_Parametrised):
         if len(bad):
             raise DatasetError(f"robot '{model.robot.name}': parameter '{names[bad[0]]}' is not a finite number")
         values.setflags(write=False)
-        self.parameters = values
+        self.values = values
         self.offsets = np.zeros(model.n) if offsets is None else np.array(offsets, dtype=float)
+        self.nominal = nominal
 
     def _symbols(self) -> Symbols:
         symbols = Symbols(self)
-        symbols.use_parameters(ca.SX(ca.DM(self.parameters)))
+        symbols.use_parameters(ca.SX(ca.DM(self.values)))
         symbols.parameter_inputs = ()
-        symbols.offsets = ca.DM(self.offsets)
+        if self.offsets.any():
+            symbols.offsets = ca.DM(self.offsets)
+        symbols.nominal = self.nominal
         return symbols
 
 

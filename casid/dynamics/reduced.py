@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -30,6 +31,7 @@ from casid.dynamics.parametrised import GivenParameters
 from casid.inertia import express_in
 
 Array = NDArray[np.float64]
+LinkColumns = tuple[tuple[int, ...], ...]
 
 #: Of a link's ten: ``Sxx Sxy Sxz Syy Syz Szz lx ly lz m``; those that a revolute joint lets go are kept last.
 _LAST_REVOLUTE = (5, 8, 9)
@@ -55,23 +57,29 @@ def reduced(model: Model, parameters: ArrayLike) -> GivenParameters:
         to moved frames: take it from the original model.
     """
     robot, values = _joint_frames(model, np.array(parameters, dtype=float))
-    best = _Regrouping(_with(model, robot), values)
+    best = _Regrouping(_with(model, robot), values, model)
     for k, joint in enumerate(robot.joints):
         along = float(robot.joints[k].placement[:3, 3] @ robot.joints[k].placement[:3, 2])
         if joint.type != "revolute" or abs(along) < 1e-12:
             continue
-        moved, moved_values = _slide(robot, values, k, -along, model.stride)
-        candidate = _Regrouping(_with(model, moved), moved_values)
+        moved, moved_values = _slide(robot, values, k, -along, model.link_columns)
+        candidate = _Regrouping(_with(model, moved), moved_values, model)
         if candidate.cost < best.cost:
             robot, values, best = moved, moved_values, candidate
-    best.turn_last_links()
+    if not _terms_depend_on_position(model):
+        best.turn_last_links()
     best.put_back_masses()
-    return GivenParameters(best.model, best.values, best.offsets)
+    return GivenParameters(best.model, best.values, best.offsets, model.robot)
+
+
+def _terms_depend_on_position(model: Model) -> bool:
+    symbols = model._symbols()
+    return bool(ca.depends_on(symbols.term_torque(symbols.ddq), symbols.q))
 
 
 def _with(model: Model, robot: Robot) -> Model:
     gravity = "input" if model.gravity_vector is None else model.gravity_vector
-    return Model(robot, [term.name for term in model.terms], gravity)
+    return Model(robot, model.terms, gravity, model.velocity_deadband)
 
 
 def _joint_frames(model: Model, values: Array) -> tuple[Robot, Array]:
@@ -85,7 +93,7 @@ def _joint_frames(model: Model, values: Array) -> tuple[Robot, Array]:
         in_link = _inverse(joint.link_placement) @ turned
         frames.append(_tidy(in_link))
         back = _inverse(in_link)
-        span = slice(k * model.stride, k * model.stride + 10)
+        span = list(model.link_columns[k])
         values[span] = express_in(values[span], back[:3, :3], back[:3, 3])
         joints.append(
             replace(
@@ -122,7 +130,7 @@ def _tidy(placement: Array) -> Array:
     return np.where((np.abs(placement - near) < 4e-16) & (np.abs(near) <= 1.0), near + 0.0, placement)
 
 
-def _slide(robot: Robot, values: Array, k: int, distance: float, stride: int) -> tuple[Robot, Array]:
+def _slide(robot: Robot, values: Array, k: int, distance: float, columns: LinkColumns) -> tuple[Robot, Array]:
     """Joint frame k moved along its axis."""
     joints, values = list(robot.joints), values.copy()
     shift = np.eye(4)
@@ -131,17 +139,17 @@ def _slide(robot: Robot, values: Array, k: int, distance: float, stride: int) ->
     for c, child in enumerate(joints):
         if child.parent == k:
             joints[c] = replace(child, placement=_tidy(_inverse(shift) @ child.placement))
-    span = slice(k * stride, k * stride + 10)
+    span = list(columns[k])
     values[span] = express_in(values[span], np.eye(3), [0.0, 0.0, -distance])
     return replace(robot, joints=tuple(joints)), values
 
 
 def _second_moments(model: Model) -> Array:
     """Matrix B (N x N) with ``(Sxx ... m, ...) = B (Lxx ... m, ...)``; on the diagonals ``S = tr(L)/2 - L``."""
-    B = np.eye(model.n * model.stride)
+    B = np.eye(len(model.parameter_names))
     diagonal = [0, 3, 5]
-    for k in range(model.n):
-        at = [k * model.stride + i for i in range(6)]
+    for columns in model.link_columns:
+        at = list(columns[:6])
         B[np.ix_(at, at)] *= -1.0
         B[np.ix_([at[i] for i in diagonal], [at[i] for i in diagonal])] = 0.5 - np.eye(3)
     return B
@@ -154,15 +162,15 @@ class _Regrouping:
     if the independent ones follow, ``p_ind = beta - K_dep p_dep``.
     """
 
-    def __init__(self, model: Model, values: Array) -> None:
-        self.model = model
+    def __init__(self, model: Model, values: Array, original: Model) -> None:
+        self.model, self.original = model, original
         B = _second_moments(model)
         self.inverse = np.linalg.inv(B)
         last = []
         for k, joint in enumerate(model.robot.joints):
             mine = _LAST_REVOLUTE if joint.type == "revolute" else _LAST_PRISMATIC
-            last += [k * model.stride + i for i in mine]
-            last += [k * model.stride + 10 + i for i, term in enumerate(model.terms) if term.name == "rotor"]
+            last += [model.link_columns[k][i] for i in mine]
+        last += [column for column, (term, _) in model.term_columns.items() if term.group == "rotor"]
         order = np.array([i for i in range(len(values)) if i not in last] + last)
         W = stacked_regressor(model) @ self.inverse
         base = regroup(W[:, order], [str(i) for i in order])
@@ -181,13 +189,15 @@ class _Regrouping:
         return self.inverse @ self.moments
 
     def _cost(self, moments: Array) -> int:
-        return GivenParameters(self.model, self.inverse @ moments, self.offsets).inverse_dynamics.n_instructions()
+        return GivenParameters(
+            self.model, self.inverse @ moments, self.offsets, self.original.robot
+        ).inverse_dynamics.n_instructions()
 
     def turn_last_links(self) -> None:
         """Turn the frames of links without children about their axes: ``ly = 0``, where that saves operations."""
         parents = {joint.parent for joint in self.model.robot.joints}
         for k, joint in enumerate(self.model.robot.joints):
-            span = slice(k * self.model.stride, k * self.model.stride + 10)
+            span = list(self.model.link_columns[k])
             Sxx, Sxy, Sxz, Syy, Syz, Szz, lx, ly, lz, m = self.moments[span]
             if k in parents or joint.type != "revolute" or ly == 0.0:
                 continue
@@ -210,18 +220,20 @@ class _Regrouping:
 
     def put_back_masses(self) -> None:
         """Choose masses so that first moments of other links vanish, where that saves operations."""
-        stride = self.model.stride
+        place = {c: (k, i) for k, columns in enumerate(self.model.link_columns) for i, c in enumerate(columns)}
         largest = _LARGEST * np.abs(self.moments).max()
-        for mass in range(9, len(self.moments), stride):
+        for mass in (columns[9] for columns in self.model.link_columns):
             if mass in self.independent:
                 continue
             before = self.moments
-            rows = [r for r in np.flatnonzero(self.K[:, mass]) if self.independent[r] % stride in (6, 7, 8)]
-            nearest = max((self.independent[r] // stride for r in rows), default=-1)
+            rows = [
+                r for r in np.flatnonzero(self.K[:, mass]) if place.get(self.independent[r], (0, 0))[1] in (6, 7, 8)
+            ]
+            nearest = max((place[self.independent[r]][0] for r in rows), default=-1)
             for row in rows:
                 leading = self.independent[row]
                 value = before[leading] / self.K[row, mass]
-                if leading // stride != nearest or value == 0.0 or abs(value) > largest:
+                if place[leading][0] != nearest or value == 0.0 or abs(value) > largest:
                     continue
                 candidate = before.copy()
                 candidate[mass] = value

@@ -26,8 +26,8 @@ def read_parameters(path: str | Path, model: Model) -> Array:
     Parameters
     ----------
     path
-        ``.json``: names and values, or an object with them under ``standard_parameters`` (as `casid solve --out`
-        writes); ``.csv``: a name and a value a row (columns ``name`` and ``value``, or the first two); ``.npy``: the
+        ``.json``: names and values, or an object with them under ``standard_parameters`` or ``parameters`` (as
+        `casid solve --out` and `casid identify --out` write); ``.csv``: a name and a value a row (columns ``name`` and ``value``, or the first two); ``.npy``: the
         vector.
     model
         Names and number of the parameters. Joint terms that the file does not name are zero.
@@ -62,8 +62,9 @@ def read_parameters(path: str | Path, model: Model) -> Array:
 
 def _json_values(text: str) -> Any:
     content = json.loads(text)
-    if isinstance(content, Mapping) and "standard_parameters" in content:
-        content = content["standard_parameters"]
+    for key in ("parameters", "standard_parameters"):
+        if isinstance(content, Mapping) and key in content:
+            content = content[key]
     return {str(k): float(v) for k, v in content.items()} if isinstance(content, Mapping) else content
 
 
@@ -107,9 +108,7 @@ def checked_parameters(parameters: ArrayLike, model: Model, source: str = "param
     values = np.array(parameters, dtype=float)
     names = model.parameter_names
     if values.shape == (10 * model.n,) and len(names) > 10 * model.n:
-        extended = np.zeros((model.n, model.stride))
-        extended[:, :10] = values.reshape(model.n, 10)
-        values = extended.ravel()
+        values = model.parameters(values)
     if values.shape != (len(names),):
         raise DatasetError(
             f"{source}: expected {len(names)} parameters of robot '{model.robot.name}' ({names[0]} ... {names[-1]}), "
@@ -144,7 +143,7 @@ def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str
     result: Array = parameters.copy()
     if joint >= 0:
         body = express_in(to_standard(values[0], values[1:4], inertia), placement[:3, :3], placement[:3, 3])
-        result[joint * model.stride : joint * model.stride + 10] += body
+        result[list(model.link_columns[joint])] += body
     return result
 
 
@@ -169,7 +168,7 @@ def default_frame(robot: Robot) -> str:
 def warn_if_infeasible(model: Model, parameters: Array) -> None:
     """An InertiaWarning for links that no real body can have: a simulation with them may not behave."""
     for k, link in enumerate(model.robot.links):
-        complaint = consistency(parameters[k * model.stride : k * model.stride + 10]).complaint()
+        complaint = consistency(parameters[list(model.link_columns[k])]).complaint()
         if complaint:
             warnings.warn(
                 f"robot '{model.robot.name}', link '{link.name}': {complaint}; the mass matrix M(q) may not be "
