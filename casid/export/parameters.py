@@ -27,8 +27,8 @@ def read_parameters(path: str | Path, model: Model) -> Array:
     ----------
     path
         ``.json``: names and values, or an object with them under ``standard_parameters`` or ``parameters`` (as
-        `casid solve --out` and `casid identify --out` write); ``.csv``: a name and a value a row (columns ``name`` and ``value``, or the first two); ``.npy``: the
-        vector.
+        `casid solve --out` and `casid identify --out` write); ``.csv``: a name and a value a row (columns ``name`` and
+        ``value``, or the first two); ``.npy``: the vector.
     model
         Names and number of the parameters. Joint terms that the file does not name are zero.
 
