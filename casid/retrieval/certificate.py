@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia, spatial_inertia, tensor
 from casid.retrieval.constraints import PhysicalConsistency
+from casid.retrieval.cuts import Relaxation
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.region import LinkRegion, link_regions
@@ -76,6 +77,7 @@ def lower_bound(
     nonlinear_multipliers: Array | None = None,
     nominal: Array | None = None,
     times: float = 1e3,
+    relaxation: Relaxation | None = None,
 ) -> Certificate:
     """Evaluate the bound of the theorem above.
 
@@ -93,11 +95,13 @@ def lower_bound(
     nominal, times
         Search region of links that the problem does not bound: up to ``times`` the nominal body, shape (N,). Without
         a nominal body nothing is said about such links, and the bound may be trivial.
+    relaxation
+        Of the nonlinear rows, beyond bounds on diagonals of the inertia.
     """
     objective = problem.objective
     matrix, low, high, weights = linear.matrix, linear.lower, linear.upper, _weights(linear)
     if nonlinear is not None and nonlinear_multipliers is not None and nonlinear.size:
-        extra = relaxed_rows(problem, nonlinear, nonlinear_multipliers, x)
+        extra = relaxed_rows(problem, nonlinear, nonlinear_multipliers, x, relaxation)
         matrix = np.vstack([matrix, extra.matrix])
         low, high = np.concatenate([low, extra.lower]), np.concatenate([high, extra.upper])
         weights = np.concatenate([weights, np.full(len(extra.lower), np.inf)])

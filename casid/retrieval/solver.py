@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.errors import ProblemError, SolveError
 from casid.retrieval.certificate import Certificate, lower_bound, objective_size, relative_gap
 from casid.retrieval.cones import Cone
+from casid.retrieval.cuts import Relaxation
 from casid.retrieval.elastic import Conflict, find_conflict
 from casid.retrieval.nlp import LiftedProgram, Outcome
 from casid.retrieval.problem import Problem
@@ -149,6 +150,7 @@ class Prepared:
         )
         self._polishers: dict[int, ca.Function] = {}
         self._unpulled: dict[float, Certificate] = {}
+        self._relaxed: Certificate | None = None
         self.build_time = perf_counter() - began
 
     # ------------------------------------------------------------------ one start
@@ -285,7 +287,7 @@ class Prepared:
         gap = relative_gap(objective + penalty, certificate.lower_bound, self.problem.objective)
         feasible = worst <= self.options.feasibility and not broken
         if feasible and self.nonlinear.size and gap > self.options.certified_gap and outcome.success:
-            relaxed = self._relaxed_bound
+            relaxed = self._relaxed_bound(x)
             if relaxed.lower_bound > certificate.lower_bound:
                 certificate = relaxed
                 gap = relative_gap(objective + penalty, certificate.lower_bound, self.problem.objective)
@@ -330,7 +332,10 @@ class Prepared:
         times = self.options.times
         if self.pulled and self.options.pull:
             times = max(1e3, float(10.0 ** np.ceil(np.log10(100 * self._size(x)))))
-        own = lower_bound(self.problem, x, self.linear, linear, self.nonlinear, curved, self.nominal, times)
+        own = lower_bound(
+            self.problem, x, self.linear, linear, self.nonlinear, curved, self.nominal, times,
+            self.relaxation if self.nonlinear.size else None,
+        )
         gap = relative_gap(total, own.lower_bound, self.problem.objective)
         if gap <= self.options.certified_gap or not (self.pulled and self.options.pull):
             return own
@@ -354,14 +359,20 @@ class Prepared:
         return max(sizes)
 
     @cached_property
-    def _relaxed_bound(self) -> Certificate:
-        """Bound of the problem without those nonlinear rows that have no convex relaxation."""
-        curved = {row.constraint for row in self.nonlinear.rows}
-        labels = [self.problem.constraints[i].label for i in curved if not self.problem.constraints[i].quantity]
-        if not labels:
-            return Certificate(-np.inf, np.inf, {})
-        relaxed = Prepared(self.problem.without(*labels), self.nominal, self.options).solve(throw=False)
-        return Certificate(relaxed.lower_bound, 0.0, dict(relaxed.search_region))
+    def relaxation(self) -> Relaxation:
+        """Linear rows that hold wherever the nonlinear constraints do."""
+        return Relaxation(self.problem)
+
+    def _relaxed_bound(self, near: Array) -> Certificate:
+        """Bound of the convex relaxation; found once, it holds for every start."""
+        if self._relaxed is None:
+            from casid.retrieval.bounds import bound_certificate
+
+            if self.relaxation.nonconvex:
+                self._relaxed = bound_certificate(self.problem, near, self.nominal, self.options, self.relaxation)
+            else:
+                self._relaxed = Certificate(-np.inf, np.inf, {})
+        return self._relaxed
 
     @cached_property
     def conflict(self) -> Conflict | None:
