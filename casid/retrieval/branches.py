@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from casid.errors import ProblemError
 from casid.retrieval.constraints import Constraint
-from casid.retrieval.graph import COMPARISONS, KINKED, operations, rebuild, walk
+from casid.retrieval.graph import COMPARISONS, operations, rebuild, walk
 from casid.retrieval.interval_arithmetic import enclose
 from casid.retrieval.problem import Problem
 from casid.retrieval.region import link_regions
@@ -60,6 +60,14 @@ class _Truth:
 
     condition: Condition
     negated: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """A minimum or maximum taken apart while the graph is walked: alternatives, each of rows that must all hold."""
+
+    whole: ca.SX
+    options: tuple[tuple[ca.SX, ...], ...]
 
 
 def conditions(expression: ca.SX, x: ca.SX) -> tuple[Condition, ...]:
@@ -110,32 +118,84 @@ def branched(problem: Problem) -> tuple[tuple[str, Condition], ...]:
     return tuple(found.values())
 
 
-def branch_problems(problem: Problem, most: int = 64) -> Iterator[tuple[dict[str, bool], Problem]]:
-    """One problem a combination of branches: conditions become hard constraints, if-else is gone; together they cover the original.
+def alternatives(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
+    """A scalar ``expression >= 0`` as alternatives, each a vector of rows that must all be >= 0.
+
+    ``fmax(a, b) >= 0`` asks for a or b, ``fmin(a, b) >= 0`` for both; any nesting of the two is taken apart.
+    """
+    function = ca.Function("g", [x], [expression])
+
+    def plain(value: Any) -> ca.SX:
+        return value.whole if isinstance(value, _Rows) else value
+
+    def apply(code: int, operands: list[Any]) -> Any:
+        whole = rebuild(code, [plain(o) for o in operands])
+        if code not in (ca.OP_FMAX, ca.OP_FMIN):
+            return whole
+        left, right = (o.options if isinstance(o, _Rows) else ((o,),) for o in operands)
+        if code == ca.OP_FMAX:
+            return _Rows(whole, (*left, *right))
+        return _Rows(whole, tuple((*a, *b) for a in left for b in right))
+
+    result = walk(function, lambda value: ca.SX(value), lambda index: x[index], apply)[0]
+    if not isinstance(result, _Rows):
+        return (result,)
+    return tuple(ca.vertcat(*rows) for rows in result.options)
+
+
+def branch_problems(problem: Problem, most: int = 64) -> Iterator[tuple[dict[str, str], Problem]]:
+    """One problem a combination of branches: conditions become hard constraints, if-else and either-or are gone; together
+    they cover the original. Each comes with what was chosen: condition -> "true" or "false", constraint -> alternative.
 
     Raises
     ------
     ProblemError
         If there are more than ``most`` combinations.
     """
-    found = branched(problem)
-    if 2 ** len(found) > most:
-        raise ProblemError(
-            f"problem '{problem.name}': {len(found)} conditions make {2 ** len(found)} combinations of branches, more than {most}; "
-            "use smoothing, or fewer if-else"
-        )
     x = problem.variables.x
-    for values in product((True, False), repeat=len(found)):
-        choices = {condition.text: value for (_, condition), value in zip(found, values, strict=True)}
-        decided = [
-            c if c.quantity else replace(c, expression=choose(c.expression, x, choices)) for c in problem.constraints
-        ]
-        sides = [
-            Constraint(f"{c.text} is {value}", c.margin, *((0.0, np.inf) if value else (-np.inf, 0.0)))  # type: ignore[arg-type]
-            for (_, c), value in zip(found, values, strict=True)
-        ]
-        kept = [c for c in decided if _bounds_something(c, x)]
-        yield choices, replace(problem, constraints=(*kept, *sides, *problem.cones))  # type: ignore[arg-type]
+    options: list[list[tuple[str, str]]] = [[(c.text, "true"), (c.text, "false")] for _, c in branched(problem)]
+    either: dict[str, tuple[ca.SX, ...]] = {}
+    for constraint in problem.constraints:
+        if constraint.size == 1 and not constraint.quantity and constraint.lower[0] == 0 and np.isinf(constraint.upper[0]):
+            either[constraint.label] = alternatives(constraint.expression, x)
+            if len(either[constraint.label]) > 1:
+                options.append([(constraint.label, f"alternative {k + 1}") for k in range(len(either[constraint.label]))])
+    total = int(np.prod([len(o) for o in options])) if options else 1
+    if total > most:
+        raise ProblemError(
+            f"problem '{problem.name}': its if-else and either-or make {total} combinations of branches, more than {most}; use "
+            "smoothing, or fewer of them"
+        )
+    for combination in product(*options):
+        chosen = dict(combination)
+        yield chosen, replace(problem, constraints=(*_decided(problem, chosen, either), *problem.cones))
+
+
+def _decided(problem: Problem, chosen: Mapping[str, str], either: Mapping[str, tuple[ca.SX, ...]]) -> Any:
+    x = problem.variables.x
+    choices = {text: value == "true" for text, value in chosen.items() if value in ("true", "false")}
+    constraints = []
+    for constraint in problem.constraints:
+        expression = constraint.expression
+        if constraint.quantity:
+            constraints.append(constraint)
+            continue
+        if constraint.label in either:
+            picked = int(chosen.get(constraint.label, "alternative 1").split()[-1]) - 1
+            expression = either[constraint.label][picked]
+        decided = choose(expression, x, choices)
+        keep = [i for i in range(decided.numel()) if ca.depends_on(decided[i], x)]
+        if len(keep) == constraint.size:
+            constraints.append(replace(constraint, expression=decided))
+        elif keep:
+            low, high = (b if b.size == 1 else b[keep] for b in (constraint.lower, constraint.upper))
+            constraints.append(replace(constraint, expression=decided[keep], lower=low, upper=high))
+    for _, condition in branched(problem):
+        value = choices[condition.text]
+        low, high = (0.0, np.inf) if value else (-np.inf, 0.0)
+        label = f"{condition.text} is {chosen[condition.text]}"
+        constraints.append(Constraint(label, condition.margin, low, high))  # type: ignore[arg-type]
+    return constraints
 
 
 def smoothed(problem: Problem, width: float) -> Problem:
@@ -171,10 +231,6 @@ def check_dead_branches(problem: Problem) -> None:
                 f"constraint '{label}': the condition {condition.text} is always {always} within the problem's bounds, so that one of "
                 "its branches is dead; correct the threshold (or the bounds), or write the live branch alone"
             )
-
-
-def _bounds_something(constraint: Constraint, x: ca.SX) -> bool:
-    return constraint.size > 1 or ca.depends_on(constraint.expression, x)
 
 
 def _rewrite(expression: ca.SX, x: ca.SX, found: dict[str, Condition], decide: Any) -> ca.SX:
@@ -214,8 +270,3 @@ def _rewrite(expression: ca.SX, x: ca.SX, found: dict[str, Condition], decide: A
     outputs = walk(function, lambda value: ca.SX(value), lambda index: x[index], apply)
     return ca.vertcat(*[symbolic(o) for o in outputs])
 
-
-__all__ = [
-    "Branch", "Condition", "branch_problems", "branched", "check_dead_branches", "choose", "conditions", "has_branches", "smooth",
-    "smoothed", "taken", "KINKED",
-]

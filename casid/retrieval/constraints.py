@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -57,9 +57,6 @@ class Constraint:
         (``l - m lower >= 0`` for a centre of mass) and the re-check plain numpy.
     links : tuple of int
         Set by the builders: positions of the links concerned.
-    cuts : callable or None
-        Set by the builders of constraints whose relaxation the general rules do not find: rows ``(form, low)`` with
-        ``form'z >= low`` at every feasible z, tight near the point x it is called with. Must be picklable.
     """
 
     label: str
@@ -69,7 +66,6 @@ class Constraint:
     weight: float | None = None
     quantity: Quantity = ""
     links: tuple[int, ...] = ()
-    cuts: Callable[[NDArray[np.float64]], list[tuple[NDArray[np.float64], float]]] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.label, str) or not self.label:

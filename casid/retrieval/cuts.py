@@ -1,8 +1,7 @@
 """Linear rows that every feasible point obeys, made from a problem's nonlinear constraints near any given point.
 
 Which relaxation a constraint gets: its quadratic form where it has one (`quadrics`; exact for second-order cones and concave forms), the
-planes that support the set of centres of mass where it depends on a single centre of mass (`com_set`), rows of its own where its
-builder gives them; otherwise it is left out. Leaving constraints out only lowers a lower bound.
+planes that support the set of centres of mass where it depends on a single centre of mass (`com_set`); otherwise it is left out. Leaving constraints out only lowers a lower bound.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ class Relaxation:
         return {(side.constraint, side.entry, side.sign): side for side in self.sides}
 
     def set_cuts(self, x: Array) -> list[Cut]:
-        """Supporting planes of the sets of centres of mass, in the directions in which x lies outside; and builders' own rows."""
+        """Supporting planes of the sets of centres of mass, in the directions in which x lies outside."""
         cuts = []
         for com_set in self.com_sets:
             point = x[10 * com_set.link : 10 * com_set.link + 10]
@@ -135,9 +134,6 @@ class Relaxation:
                     form = np.zeros(10)
                     form[6:9], form[9] = -direction, height if np.isfinite(height) else -1e3
                     cuts.append(self._embed(form, com_set.link, 0.0))
-        for constraint in self.problem.constraints:
-            if constraint.cuts is not None and constraint.weight is None:
-                cuts += [Cut(form, low) for form, low in constraint.cuts(x)]
         return cuts
 
     @cached_property
