@@ -27,17 +27,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
 from casid.retrieval.certificate import dual_bound
-from casid.retrieval.nlp import LiftedProgram
+from casid.retrieval.constraints import Constraint
+from casid.retrieval.nlp import LiftedProgram, Point
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.recheck import hard_violation, violations
 from casid.retrieval.region import link_regions
-from casid.retrieval.rows import NonlinearRows, Row
+from casid.retrieval.rows import LinearRows, NonlinearRows, Row, split_rows
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions
 from casid.retrieval.tolerance import indistinguishable
 
 Array = NDArray[np.float64]
+#: Where bound and attained value agree to this share of the quantity's prior range, no other attempt is made.
+_ENOUGH = 1e-7
+_DIAGONAL = (0, 3, 5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +172,16 @@ def parameter_intervals(
     return Intervals(entries, problem, solution.objective, float(tolerance), perf_counter() - began)
 
 
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A program whose minimum over the level set is looked for: the exact one, or the one with secants for inertias' upper bounds."""
+
+    linear: LinearRows
+    nonlinear: NonlinearRows
+    program: LiftedProgram
+    solvers: tuple[ca.Function, ...]
+
+
 class LevelSet:
     """All feasible sets of a problem with a sum of squares up to ``optimum + tolerance``; linear functions are minimised over it."""
 
@@ -175,41 +189,51 @@ class LevelSet:
         self.problem, self.options = problem, options
         self.limit = solution.objective + tolerance
         self.prepared = Prepared(problem, None, options)
-        x = problem.variables.x
-        objective = problem.objective
+        self.exact = self._search(problem)
+        secants = with_secants(problem)
+        self.outer = self.exact if secants is problem else self._search(secants)
+        self.point = solution.standard_parameters
+        self._least_mass: dict[int, float] = {}
+
+    def _search(self, problem: Problem) -> _Search:
+        x, objective, size = problem.variables.x, problem.objective, problem.variables.size
+        linear, own = split_rows(problem)
         fit = (ca.sumsqr(ca.sparsify(ca.DM(objective.matrix)) @ x - ca.DM(objective.target)) + objective.constant) / self.limit
-        own = self.prepared.nonlinear
         rows = NonlinearRows(
             ca.vertcat(own.expression, fit), np.append(own.lower, -np.inf), np.append(own.upper, 1.0),
             (*own.rows, Row(-1, 0, None, "fit")),
         )
-        size = problem.variables.size
-        self.program = LiftedProgram(
-            x, LeastSquares(np.zeros((0, size)), np.zeros(0)), self.prepared.linear, rows, self.prepared.cones, self.prepared.nominal,
-            self.prepared.pulled, 4 * options.times,
+        program = LiftedProgram(
+            x, LeastSquares(np.zeros((0, size)), np.zeros(0)), linear, rows, self.prepared.cones, self.prepared.nominal,
+            self.prepared.pulled, 4 * self.options.times,
         )
-        self.program.nonlinear_scale[-1] = 1.0  # the fit is already relative to its limit
-        self.solver = self.program.solver({"tol": 1e-9, "max_iter": options.max_iterations, "mu_strategy": "adaptive"})
-        self.start = self.program.start(solution.standard_parameters)
-        self.point = solution.standard_parameters
-        self._least_mass: dict[int, float] = {}
+        program.nonlinear_scale[-1] = 1.0  # the fit is already relative to its limit
+        most = self.options.max_iterations
+        solvers = (
+            program.solver({"tol": 1e-9, "max_iter": most, "mu_strategy": "adaptive"}),
+            program.solver({"tol": 1e-11, "acceptable_tol": 1e-9, "max_iter": min(most, 150)}),
+        )
+        return _Search(linear, own, program, solvers)
 
     def minimum(self, form: Array) -> tuple[float, float, Array]:
         """Proven lower bound of ``form'x``, the value attained, and where."""
         scale = 1.0 / max(float(np.abs(form) @ self._sizes), 1e-12)
-        best = (-np.inf, float(form @ self.point), self.point)
-        for start in (self.start, self.program.start(self.prepared.nominal)):
-            outcome = self.program.solve(self.solver, start, 0.0, 0.0, scale * form)
-            if not np.isfinite(outcome.point.w).all():
-                continue
-            x = self.program.parameters(outcome.point.w)
-            bound = self._bound(form, x, outcome.point, scale)
-            attained = float(form @ x) if self._explains(x) else best[1]
-            best = (max(best[0], bound), min(best[1], attained), x if attained <= best[1] and self._explains(x) else best[2])
-            if best[1] - best[0] <= 1e-3 / scale:
-                break
-        prior = self.prior(form)[0]
-        return max(best[0], prior), best[1], best[2]
+        bound, attained, point = self.prior(form)[0], float(form @ self.point), self.point
+        for search in (self.exact, self.outer) if self.outer is not self.exact else (self.exact,):
+            for solver in search.solvers:
+                for start in (self.point, self.prepared.nominal):
+                    outcome = search.program.solve(solver, search.program.start(start), 0.0, 0.0, scale * form)
+                    if not np.isfinite(outcome.point.w).all():
+                        continue
+                    x = search.program.parameters(outcome.point.w)
+                    bound = max(bound, self._bound(form, x, outcome.point, scale, search))
+                    if float(form @ x) < attained and self._explains(x):
+                        attained, point = float(form @ x), x
+                    if (attained - bound) * scale <= _ENOUGH:
+                        return bound, attained, point
+                    if outcome.success:
+                        break
+        return bound, attained, point
 
     def interval(self, name: str, form: Array, link: int | None) -> ParameterInterval:
         """Range of ``form'x``, or of ``form'x / m`` of a link."""
@@ -264,15 +288,14 @@ class LevelSet:
         constant = float(form[10 * link + 9])
         return float(ends.min(axis=1).sum()) + constant, float(ends.max(axis=1).sum()) + constant
 
-    def _bound(self, form: Array, x: Array, point: object, scale: float) -> float:
-        linear, curved = self.program.row_multipliers(point, scale)  # type: ignore[arg-type]
+    def _bound(self, form: Array, x: Array, point: Point, scale: float, search: _Search) -> float:
+        linear, curved = search.program.row_multipliers(point, scale)
         objective = self.problem.objective
         weight = max(float(curved[-1]), 0.0) / self.limit  # nu, in units of form'x per unit of the sum of squares
         slope = objective.gradient(x)
-        own = self.prepared.nonlinear
         value, _, _, _ = dual_bound(
-            self.problem, x, form + weight * slope, self.prepared.linear, linear, own, curved[:-1], self.prepared.nominal,
-            self.options.times, self.prepared.relaxation if own.size else None,
+            self.problem, x, form + weight * slope, search.linear, linear, search.nonlinear, curved[:-1], self.prepared.nominal,
+            self.options.times, self.prepared.relaxation if search.nonlinear.size else None,
         )
         return value + weight * (objective(x) - float(slope @ x) - self.limit)
 
@@ -301,6 +324,36 @@ class LevelSet:
             highs.append(high)
         extras = np.array([*self.problem.variables.extras.values()]).reshape(-1, 2)
         return np.concatenate([*lows, extras[:, 0]]), np.concatenate([*highs, extras[:, 1]])
+
+
+def with_secants(problem: Problem) -> Problem:
+    """The problem with each upper bound of an inertia replaced by its secant over the box of the centre of mass, a linear row.
+
+    Constraints keep their places. Bounds on products of inertia are left out. The same problem if there is nothing to replace.
+    """
+    constraints, rows = list(problem.constraints), []
+    for index, constraint in enumerate(problem.constraints):
+        if constraint.quantity != "inertia_com" or constraint.weight is not None:
+            continue
+        diagonal = np.isin(np.arange(6), _DIAGONAL)
+        lower = np.where(diagonal, constraint.lower, -np.inf)
+        upper = np.full(6, np.inf)
+        link = problem.variables.links[constraint.links[0]]
+        com = link_regions(problem)[link.index].com
+        for axis, entry in enumerate(_DIAGONAL):
+            across = [a for a in range(3) if a != axis]
+            if np.isfinite(constraint.upper[entry]) and np.isfinite(com[across]).all():
+                steiner = sum(
+                    (com[a].sum() * link.first_moment[a] - com[a].prod() * link.mass for a in across), ca.SX(0)
+                )
+                rows.append(constraint.upper[entry] - (link.parameters[entry] - steiner))
+        if not np.isfinite(lower).any():
+            lower = np.where(diagonal, -1e6, -np.inf)  # a constraint must bound something; inertias are positive
+        constraints[index] = replace(constraint, lower=lower, upper=upper)
+    if not rows:
+        return problem
+    secants = Constraint("secants of inertia bounds", ca.vertcat(*rows), lower=0.0)  # type: ignore[arg-type]
+    return replace(problem, constraints=(*constraints, secants, *problem.cones))  # type: ignore[arg-type]
 
 
 def _standard_forms(problem: Problem) -> dict[str, tuple[Array, int | None]]:
