@@ -24,22 +24,55 @@ from casid.retrieval.solution import LinkParameters, Solution
 from casid.retrieval.solver import SolveOptions, solve
 from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
+from casid.retrieval.bounds import close_gap
+from casid.retrieval.branches import Branch, branch_problems, taken
+from casid.retrieval.enumeration import BranchSolution, solve_branches, solve_globally, solve_smoothed
+from casid.retrieval.explain import Explanation
+from casid.retrieval.intervals import Intervals, ParameterInterval, parameter_intervals
+from casid.retrieval.mesh import read_stl
+from casid.retrieval.penalty import PenaltyRun, penalised, solve_by_penalty
+from casid.retrieval.priors import axisymmetric_link, body_in_ellipsoid, equal_links, symmetric_link, with_cad_prior, without_payload
+from casid.retrieval.shapes import com_in_cone, com_in_cylinder, com_in_ellipsoid, com_in_hull, com_in_sphere, either
+from casid.retrieval.study import Study, StudyResult, run_study
+from casid.retrieval.tolerance import indistinguishable
+from casid.retrieval.what_if import WhatIf, what_if
 
 __all__ = [
+    "Branch",
+    "BranchSolution",
     "Certificate",
     "Constraint",
+    "Explanation",
     "InfeasibleError",
+    "Intervals",
     "LeastSquares",
     "LinkParameters",
     "LinkVariables",
     "LinkView",
     "MultiStart",
+    "ParameterInterval",
+    "PenaltyRun",
     "PhysicalConsistency",
     "Problem",
     "Solution",
     "SolveOptions",
+    "Study",
+    "StudyResult",
+    "WhatIf",
+    "axisymmetric_link",
     "base_parameter_error",
+    "body_in_ellipsoid",
+    "branch_problems",
+    "close_gap",
     "com_box",
+    "com_in_cone",
+    "com_in_cylinder",
+    "com_in_ellipsoid",
+    "com_in_hull",
+    "com_in_sphere",
+    "either",
+    "equal_links",
+    "indistinguishable",
     "inertia_bounds",
     "least_squares",
     "link_variables",
@@ -49,13 +82,26 @@ __all__ = [
     "multistart",
     "no_consistency",
     "nominal_parameters",
+    "parameter_intervals",
+    "penalised",
     "problem_names",
     "pseudo_inertia",
     "random_parameters",
+    "read_stl",
     "robot_bounds",
+    "run_study",
     "soften",
     "solve",
+    "solve_branches",
+    "solve_by_penalty",
+    "solve_globally",
+    "solve_smoothed",
     "spatial_inertia",
+    "symmetric_link",
+    "taken",
     "total_mass",
     "triangle_inequality",
+    "what_if",
+    "with_cad_prior",
+    "without_payload",
 ]

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.errors import SolveError
+from casid.errors import ProblemError, SolveError
 from casid.retrieval.bounds import close_gap
 from casid.retrieval.branches import branch_problems, smoothed
 from casid.retrieval.certificate import relative_gap
-from casid.retrieval.elastic import InfeasibleError
 from casid.retrieval.problem import Problem
 from casid.retrieval.recheck import hard_violation, violations
 from casid.retrieval.solution import Solution
@@ -68,6 +67,25 @@ def solve_branches(
     return _as_solution_of(problem, best, bound, options), tuple(found)
 
 
+def solve_globally(
+    problem: Problem, gap: float = 0.01, nodes: int = 60, seconds: float = 30.0, options: SolveOptions | None = None, most: int = 16
+) -> Solution:
+    """Solve, and bring the proven gap down to ``gap`` where the constraints are not convex.
+
+    Branches of if-else and either-or are enumerated if there are at most ``most`` combinations; what stays open is tightened by
+    branching on boxes of the centres of mass (`close_gap`), within the given number of relaxations and time.
+    """
+    options = options or SolveOptions()
+    try:
+        combinations = sum(1 for _ in branch_problems(problem, most))
+    except ProblemError:
+        combinations = 1
+    if combinations > 1:
+        return solve_branches(problem, options, most, gap)[0]
+    solution = solve(problem, options=options)
+    return close_gap(solution, gap, nodes, seconds, options) if solution.gap > max(gap, options.certified_gap) else solution
+
+
 def solve_smoothed(
     problem: Problem, widths: Sequence[float] = (1e-1, 1e-2, 1e-3, 1e-4), start: ArrayLike | None = None,
     options: SolveOptions | None = None,
@@ -84,10 +102,7 @@ def solve_smoothed(
     options = options or SolveOptions()
     point = None if start is None else np.asarray(start, dtype=float)
     for width in widths:
-        try:
-            found = solve(smoothed(problem, width), start=point, options=options, throw=False)
-        except InfeasibleError:
-            continue
+        found = Prepared(smoothed(problem, width), None, options).solve(start=point, throw=False)
         if found.status in ("optimal", "feasible"):
             point = found.standard_parameters
     exact = solve(problem, start=point, options=options, throw=False)

@@ -129,6 +129,7 @@ def parameter_intervals(
     solution: Solution | None = None,
     sd: ArrayLike | None = None,
     options: SolveOptions | None = None,
+    limit: float | None = None,
 ) -> Intervals:
     """Smallest and largest value of each quantity over all feasible sets that explain the data.
 
@@ -145,6 +146,8 @@ def parameter_intervals(
         Of the problem, if it is already there.
     sd
         Standard deviations of the residuals, for the default tolerance.
+    limit
+        In place of the tolerance: largest sum of squares, not below the optimum.
 
     Raises
     ------
@@ -162,6 +165,8 @@ def parameter_intervals(
         solution = Prepared(problem, None, options).solve()
     if solution.status not in ("optimal", "feasible"):
         raise SolveError(f"problem '{problem.name}': intervals need a feasible solution, this one is {solution.status}", solution)
+    if limit is not None:
+        tolerance = limit - solution.objective
     if tolerance is None:
         tolerance = indistinguishable(problem, solution.objective, sd)
     if not (np.isfinite(tolerance) and tolerance > 0):

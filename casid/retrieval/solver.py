@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
+from casid.retrieval.branches import check_dead_branches
 from casid.retrieval.certificate import Certificate, lower_bound, objective_size, relative_gap
 from casid.retrieval.cones import Cone
 from casid.retrieval.cuts import Relaxation
@@ -81,6 +82,7 @@ def solve(
     nominal: ArrayLike | None = None,
     options: SolveOptions | None = None,
     throw: bool = True,
+    method: Literal["direct", "penalty", "branches", "smoothed", "global"] = "direct",
 ) -> Solution:
     """Solve a problem.
 
@@ -98,6 +100,9 @@ def solve(
         See `SolveOptions`.
     throw
         Raise on failure; otherwise return a `Solution` whose status says so (for sweeps).
+    method
+        ``direct``; ``penalty``: Algorithm 1 of Gaz et al. 2019 with kappa = 10 (`solve_by_penalty`); for if-else and nonconvex
+        constraints ``branches`` (`solve_branches`), ``smoothed`` (`solve_smoothed`) and ``global`` (`solve_globally`).
 
     Raises
     ------
@@ -107,7 +112,26 @@ def solve(
         If the constraints cannot be met together (`InfeasibleError`: says which, and the smallest relaxation), or IPOPT
         does not converge from any start.
     """
-    return Prepared(problem, nominal, options or SolveOptions()).solve(start, seed, throw)
+    check_dead_branches(problem)
+    if method == "direct":
+        return Prepared(problem, nominal, options or SolveOptions()).solve(start, seed, throw)
+    return _by_method(method, problem, start, seed, options)
+
+
+def _by_method(
+    method: str, problem: Problem, start: ArrayLike | None, seed: int | None, options: SolveOptions | None
+) -> Solution:
+    from casid.retrieval import enumeration, penalty  # they build on this module
+
+    if method == "penalty":
+        return penalty.solve_by_penalty(problem, start=start, seed=seed, options=options).solution
+    if method == "branches":
+        return enumeration.solve_branches(problem, options)[0]
+    if method == "smoothed":
+        return enumeration.solve_smoothed(problem, start=start, options=options)
+    if method == "global":
+        return enumeration.solve_globally(problem, options=options)
+    raise ProblemError(f"method: expected 'direct', 'penalty', 'branches', 'smoothed' or 'global', got '{method}'")
 
 
 class Prepared:

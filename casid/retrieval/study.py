@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
+from casid.retrieval.branches import check_dead_branches
 from casid.retrieval.multistart import start_seeds
 from casid.retrieval.penalty import solve_by_penalty
 from casid.retrieval.problem import Problem
@@ -158,6 +159,8 @@ def run_study(
     named = {problems.name: problems} if isinstance(problems, Problem) else dict(problems)
     if not named or starts < 1 or jobs == 0:
         raise ProblemError(f"a study needs at least one problem, start and job; got {len(named)}, {starts}, {jobs}")
+    for problem in named.values():
+        check_dead_branches(problem)
     options = options or SolveOptions()
     path = Path(file)
     header = {
