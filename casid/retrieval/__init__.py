@@ -17,7 +17,7 @@ from casid.retrieval.constraints import (
 )
 from casid.retrieval.elastic import InfeasibleError
 from casid.retrieval.load import load_problem, problem_names
-from casid.retrieval.multistart import MultiStart, multistart
+from casid.retrieval.multistart import MultiStart, multistart, start_seeds
 from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import LinkParameters, Solution
@@ -97,6 +97,7 @@ __all__ = [
     "solve_globally",
     "solve_smoothed",
     "spatial_inertia",
+    "start_seeds",
     "symmetric_link",
     "taken",
     "total_mass",
