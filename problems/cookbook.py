@@ -1,7 +1,10 @@
-"""Constraints of every kind on the Panda's retrieval problem, one recipe each: ``load_problem("cookbook", recipe="cylinder")``.
+"""Constraints of every kind on the Panda's retrieval problem, one recipe each.
 
-Copy the lines of a recipe into a problem of your own. Shapes are invented for the example; bounds, coefficients and their source
-are those of ``panda_retrieval``. The recipes marked nonconvex are certified by branching or by a relaxation, see docs/constraints.md.
+``load_problem("cookbook", recipe="cylinder")``.
+
+Copy the lines of a recipe into a problem of your own. Shapes are invented for the example; bounds, coefficients and
+their source are those of ``panda_retrieval``. The recipes marked nonconvex are certified by branching or by a
+relaxation, see docs/constraints.md.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ import casadi as ca
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.problems import panda_retrieval
 from casid.retrieval import (
     Constraint,
     LinkVariables,
@@ -27,6 +29,7 @@ from casid.retrieval import (
     com_in_sphere,
     either,
     equal_links,
+    load_problem,
     soften,
     symmetric_link,
     total_mass,
@@ -130,7 +133,8 @@ def far_apart(links: LinkVariables) -> tuple[Constraint, ...]:
 
 #: Convex recipes: certified directly.
 CONVEX: dict[str, Recipe] = {
-    f.__name__: f for f in (cylinder, cone, sphere, soft_mass, ellipsoid, hull, symmetric, revolution, equal, sub_chain, realisable)
+    f.__name__: f
+    for f in (cylinder, cone, sphere, soft_mass, ellipsoid, hull, symmetric, revolution, equal, sub_chain, realisable)
 }
 #: Nonconvex ones.
 NONCONVEX: dict[str, Recipe] = {f.__name__: f for f in (if_else, bolted, tube, aligned, round_section, far_apart)}
@@ -141,6 +145,6 @@ def build(recipe: str = "cylinder") -> Problem:
     recipes = {**CONVEX, **NONCONVEX}
     if recipe not in recipes:
         raise ProblemError(f"unknown recipe '{recipe}'; there are {', '.join(recipes)}")
-    base = panda_retrieval.build()
+    base = load_problem("panda_retrieval")
     extra = recipes[recipe](base.variables)
-    return replace(base, name=f"cookbook: {recipe}", constraints=(*base.constraints, *extra, *base.cones))
+    return replace(base, name=f"cookbook: {recipe}", constraints=(*base.constraints, *extra, *base.cones))  # type: ignore[arg-type]

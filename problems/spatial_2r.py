@@ -1,11 +1,12 @@
-"""A spatial 2R robot whose centres of mass must lie inside a cylinder and inside a cylinder that ends in a truncated cone.
+"""A spatial 2R robot whose centres of mass must lie inside a cylinder and inside one that ends in a truncated cone.
 
-Example of C. Gaz, M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, "Dynamic Identification of the Franka Emika Panda
-Robot With Retrieval of Feasible Parameters Using Penalty-Based Optimization", IEEE RA-L 4(4), 2019, supplementary material, Sec. V:
-kinematics of Table VI, bounds and true parameters of Table VII (``robots/spatial_2r.toml``), total mass 1 to 15 kg. The torques of
-the true robot on an exciting motion give its base parameters by least squares; the retrieval finds link parameters that
-explain them. (The supplement prints the first shape with c1y in place of c1x; the axis of link 1 is the y axis of its
-frame, and only so does the true centre of mass lie inside.) Copy this file to state your own problem.
+Example of C. Gaz, M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, "Dynamic Identification of the Franka Emika
+Panda Robot With Retrieval of Feasible Parameters Using Penalty-Based Optimization", IEEE RA-L 4(4), 2019,
+supplementary material, Sec. V: kinematics of Table VI, bounds and true parameters of Table VII
+(``robots/spatial_2r.toml``), total mass 1 to 15 kg. The torques of the true robot on an exciting motion give its base
+parameters by least squares; the retrieval finds link parameters that explain them. (The supplement prints the first
+shape with c1y in place of c1x; the axis of link 1 is the y axis of its frame, and only so does the true centre of
+mass lie inside.) Copy this file to state your own problem.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ def exciting_motion(samples: int = 500, period: float = 10.0) -> tuple[NDArray[n
 
 
 def identify(robot: Robot) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Base parameters from the simulated torques of the true robot by ordinary least squares, with their linear forms K."""
+    """Base parameters from the simulated torques of the true robot by ordinary least squares.
+
+    With their linear forms K.
+    """
     model = Model(robot)
     q, dq, ddq = exciting_motion()
     torque = np.array(model.inverse_dynamics.map(len(q))(q.T, dq.T, ddq.T, robot.standard_parameters()))
@@ -49,7 +53,10 @@ def identify(robot: Robot) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def exact_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
-    """The supplement's g_CoM1 and g_CoM2 (if-else): both centres of mass inside their link's shape, nothing else excluded."""
+    """The supplement's g_CoM1 and g_CoM2 (if-else).
+
+    Both centres of mass inside their link's shape, nothing else excluded.
+    """
     link1, link2 = links
     c1, c2 = link1.com, link2.com
     radius = ca.if_else(c2[0] < -CONE, R2, R2 + (R3 - R2) / CONE * (CONE + c2[0]))
@@ -60,7 +67,10 @@ def exact_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def box_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
-    """The boxes around the shapes, 1.27 and 2 times their volume; beside the exact shapes they say nothing new, but scale the solver."""
+    """The boxes around the shapes, 1.27 and 2 times their volume.
+
+    Beside the exact shapes they say nothing new, but scale the solver.
+    """
     link1, link2 = links
     return (
         com_box(link1, [-R1, -1.42, -R1], [R1, 0.08, R1]),

@@ -1,4 +1,6 @@
-"""The spatial 2R example of Gaz et al. (2019), supplement Sec. V: retrieval with exact shapes, validation, joint wrenches.
+"""The spatial 2R example of Gaz et al. (2019), supplement Sec. V.
+
+Retrieval with exact shapes, validation, joint wrenches.
 
     python scripts/spatial_2r.py --out out
 
@@ -19,10 +21,6 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import casid
-from casid.inertia import from_standard
-from casid.report import prepare_directory
-from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 from measures.two_links import (
     Motion,
     infeasible_parameters,
@@ -31,6 +29,11 @@ from measures.two_links import (
     validation_motion,
     wrenches,
 )
+
+import casid
+from casid.inertia import from_standard
+from casid.report import prepare_directory
+from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 
 STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}
 

@@ -21,7 +21,10 @@ _KNOWN, _OPEN = 2.0, 0.5
 
 
 def digits(entry: ParameterInterval) -> float:
-    """How many decimal digits the data add to the bounds, ``log10(prior width / width)``; without bounds, relative to the value's size."""
+    """How many decimal digits the data add to the bounds, ``log10(prior width / width)``.
+
+    Without bounds, relative to the value's size.
+    """
     prior = entry.prior[1] - entry.prior[0]
     size = max(abs(entry.attained_low), abs(entry.attained_high))
     reference = prior if np.isfinite(prior) else size
@@ -41,7 +44,10 @@ def intervals_table(intervals: Intervals) -> Table:
             f"{intervals.problem.name}: values that explain the data up to a sum of squares of "
             f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
         ),
-        title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
     table.add_column("quantity", style="bold", no_wrap=True)
     for column in ("at least", "at most", "attained from", "to", "bounds from", "to", "digits"):
@@ -57,7 +63,9 @@ def intervals_table(intervals: Intervals) -> Table:
 
 def what_if_table(effects: Iterable[WhatIf]) -> Table:
     """Candidates, the most helpful first."""
-    table = Table(title="What an extra measurement would settle", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = Table(
+        title="What an extra measurement would settle", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+    )
     table.add_column("measurement", style="bold")
     table.add_column("intervals shrink by", justify="right")
     table.add_column("most helped")
@@ -98,8 +106,9 @@ def intervals_figure(intervals: Intervals) -> Figure:
     left.tick_params(axis="y", labelcolor=INK, labelsize=7, length=0)
     right.tick_params(axis="y", length=0, labelleft=False)
     names = {said: sum(verdict(e) == said for e in entries) for said in colours}
-    handles = [right.plot([], [], color=colours[said], linewidth=6, label=f"{said}: {count}")[0] for said, count in names.items()]
-    right.legend(handles=handles, frameon=False, fontsize=8, loc="lower right", labelcolor=MUTED)
+    handles = [
+        right.plot([], [], color=colours[said], linewidth=6, label=f"{said}: {count}")[0]
+        for said, count in names.items()
+    ]
+    figure.legend(handles=handles, frameon=False, ncols=3, loc="outside lower right", labelcolor=MUTED)
     return figure
-
-

@@ -1,5 +1,7 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
 
+from casid.retrieval.bounds import close_gap
+from casid.retrieval.branches import Branch, branch_problems, taken
 from casid.retrieval.certificate import Certificate, lower_bound
 from casid.retrieval.constraints import (
     Constraint,
@@ -16,25 +18,30 @@ from casid.retrieval.constraints import (
     triangle_inequality,
 )
 from casid.retrieval.elastic import InfeasibleError
-from casid.retrieval.load import load_problem, problem_names
-from casid.retrieval.multistart import MultiStart, multistart, start_seeds
-from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
-from casid.retrieval.problem import Problem
-from casid.retrieval.solution import LinkParameters, Solution
-from casid.retrieval.solver import SolveOptions, solve
-from casid.retrieval.starts import nominal_parameters, random_parameters
-from casid.retrieval.variables import LinkVariables, LinkView, link_variables
-from casid.retrieval.bounds import close_gap
-from casid.retrieval.branches import Branch, branch_problems, taken
 from casid.retrieval.enumeration import BranchSolution, solve_branches, solve_globally, solve_smoothed
 from casid.retrieval.explain import Explanation
 from casid.retrieval.intervals import Intervals, ParameterInterval, parameter_intervals
+from casid.retrieval.load import load_problem, problem_names
 from casid.retrieval.mesh import read_stl
+from casid.retrieval.multistart import MultiStart, multistart, start_seeds
+from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
 from casid.retrieval.penalty import PenaltyRun, penalised, solve_by_penalty
-from casid.retrieval.priors import axisymmetric_link, body_in_ellipsoid, equal_links, symmetric_link, with_cad_prior, without_payload
+from casid.retrieval.priors import (
+    axisymmetric_link,
+    body_in_ellipsoid,
+    equal_links,
+    symmetric_link,
+    with_cad_prior,
+    without_payload,
+)
+from casid.retrieval.problem import Problem
 from casid.retrieval.shapes import com_in_cone, com_in_cylinder, com_in_ellipsoid, com_in_hull, com_in_sphere, either
+from casid.retrieval.solution import LinkParameters, Solution
+from casid.retrieval.solver import SolveOptions, solve
+from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.study import Study, StudyResult, run_study
 from casid.retrieval.tolerance import indistinguishable
+from casid.retrieval.variables import LinkVariables, LinkView, link_variables
 from casid.retrieval.what_if import WhatIf, what_if
 
 __all__ = [

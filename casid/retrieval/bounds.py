@@ -1,8 +1,8 @@
 """Lower bounds of problems with nonconvex constraints: convex relaxations, tightened by cuts and by branching.
 
-The relaxation keeps everything that is convex and replaces the rest by linear rows that every feasible point obeys (`cuts`), made
-near the relaxation's own solution until nothing is cut off any more. Each relaxation is solved and certified as any problem
-is, so its bound does not trust the solver.
+The relaxation keeps everything that is convex and replaces the rest by linear rows that every feasible point obeys
+(`cuts`), made near the relaxation's own solution until nothing is cut off any more. Each relaxation is solved and
+certified as any problem is, so its bound does not trust the solver.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ class Relaxed:
 
 
 def relaxed_bound(
-    problem: Problem, near: Array, nominal: Array | None, options: SolveOptions, relaxation: Relaxation | None = None,
+    problem: Problem,
+    near: Array,
+    nominal: Array | None,
+    options: SolveOptions,
+    relaxation: Relaxation | None = None,
     enough: float = np.inf,
 ) -> Relaxed:
     """Lower bound of a problem by its convex relaxation with cuts.
@@ -63,7 +67,9 @@ def relaxed_bound(
         if found.lower_bound > best:
             best, searched = found.lower_bound, dict(found.search_region)
         x = found.standard_parameters
-        new = [c for c in _cuts_at(relaxation, x) if float(c.form @ x) - c.low < -1e-7 * float(np.abs(c.form) @ np.abs(x))]
+        new = [
+            c for c in _cuts_at(relaxation, x) if float(c.form @ x) - c.low < -1e-7 * float(np.abs(c.form) @ np.abs(x))
+        ]
         if best >= enough or not new or found.status == "failed" or (cuts and not improved and len(cuts) > 40):
             break
         cuts += new
@@ -71,7 +77,10 @@ def relaxed_bound(
 
 
 def _convex_part(problem: Problem, relaxation: Relaxation) -> Problem:
-    """The problem without its nonconvex constraints; bounds of inertias stay, they have secants of their own (`relaxation`)."""
+    """The problem without its nonconvex constraints.
+
+    Bounds of inertias stay, they have secants of their own (`relaxation`).
+    """
     dropped = set(relaxation.nonconvex)
     kept = [c for c in problem.constraints if c.label not in dropped]
     return replace(problem, constraints=(*kept, *problem.cones))  # type: ignore[arg-type]
@@ -97,8 +106,8 @@ def close_gap(
 ) -> Solution:
     """Tighten a solution's lower bound, and improve the solution, by branching on boxes of the centres of mass.
 
-    Each node is the problem with smaller boxes: its relaxation is tighter. The node of smallest bound is split next, so that the smallest
-    bound of all open nodes is a bound of the problem at any time.
+    Each node is the problem with smaller boxes: its relaxation is tighter. The node of smallest bound is split next,
+    so that the smallest bound of all open nodes is a bound of the problem at any time.
 
     Parameters
     ----------
@@ -145,12 +154,21 @@ def close_gap(
     bound = max(min((b for b, *_ in heap), default=best.total), best.lower_bound)
     closed = relative_gap(best.total, bound, problem.objective)
     certified = closed <= options.certified_gap
-    return replace(best, lower_bound=bound, gap=closed, certified=certified,
-                   status="optimal" if certified else best.status, search_region=root.search_region)
+    return replace(
+        best,
+        lower_bound=bound,
+        gap=closed,
+        certified=certified,
+        status="optimal" if certified else best.status,
+        search_region=root.search_region,
+    )
 
 
 def _where_to_split(node: Problem, relaxed: Relaxed) -> tuple[int, int, float] | None:
-    """Link, axis and place: the centre of mass whose constraints the relaxation's solution misses most, along its widest side."""
+    """Link, axis and place of the next split.
+
+    The centre of mass whose constraints the relaxation's solution misses most, along its widest side.
+    """
     if relaxed.x is None:
         return None
     relaxation = Relaxation(node)
@@ -170,7 +188,11 @@ def _where_to_split(node: Problem, relaxed: Relaxed) -> tuple[int, int, float] |
         return None
     link = max(worst, key=worst.__getitem__)
     box = relaxation.regions[link].com
-    first = Relaxation(replace(node, constraints=tuple(c for c in node.constraints if not c.label.startswith("box ")))).regions[link].com
+    first = (
+        Relaxation(replace(node, constraints=tuple(c for c in node.constraints if not c.label.startswith("box "))))
+        .regions[link]
+        .com
+    )
     axis = int(np.argmax(np.ptp(box, axis=1) / np.ptp(first, axis=1)))
     middle = float(box[axis].mean())
     centre = float(relaxed.x[10 * link + 6 + axis] / max(relaxed.x[10 * link + 9], 1e-9))
@@ -179,7 +201,9 @@ def _where_to_split(node: Problem, relaxed: Relaxed) -> tuple[int, int, float] |
     return link, axis, float(np.clip(at, low + 0.2 * (high - low), high - 0.2 * (high - low)))
 
 
-def bound_certificate(problem: Problem, near: Array, nominal: Array, options: SolveOptions, relaxation: Relaxation) -> Certificate:
+def bound_certificate(
+    problem: Problem, near: Array, nominal: Array, options: SolveOptions, relaxation: Relaxation
+) -> Certificate:
     """`relaxed_bound` as a certificate."""
     found = relaxed_bound(problem, near, nominal, options, relaxation)
     bound = found.bound if np.isfinite(found.bound) else -np.inf

@@ -1,7 +1,9 @@
-"""If-else constraints: which branches there are, which one a point is on, and problems with the branches chosen or smoothed.
+"""If-else constraints: which branches there are, which one a point is on.
 
-``casadi.if_else(condition, a, b)`` enters a graph as ``(condition ? a : 0) + (not condition ? b : 0)``. The conditions are read off the graph,
-so a user's expression needs no annotation.
+Also problems with the branches chosen or smoothed.
+
+``casadi.if_else(condition, a, b)`` enters a graph as ``(condition ? a : 0) + (not condition ? b : 0)``. The
+conditions are read off the graph, so a user's expression needs no annotation.
 """
 
 from __future__ import annotations
@@ -83,7 +85,10 @@ def choose(expression: ca.SX, x: ca.SX, choices: Mapping[str, bool]) -> ca.SX:
 
 
 def smooth(expression: ca.SX, x: ca.SX, width: float) -> ca.SX:
-    """The expression with each condition blended: ``(1 + margin / sqrt(margin^2 + width^2)) / 2`` in place of 0 or 1."""
+    """The expression with each condition blended.
+
+    ``(1 + margin / sqrt(margin^2 + width^2)) / 2`` in place of 0 or 1.
+    """
     return _rewrite(
         expression, x, {}, lambda c: None if c.equality else (1 + c.margin / ca.sqrt(c.margin**2 + width**2)) / 2
     )
@@ -108,7 +113,10 @@ def taken(problem: Problem, x: Array) -> tuple[Branch, ...]:
 
 
 def branched(problem: Problem) -> tuple[tuple[str, Condition], ...]:
-    """Conditions that tell branches apart, with the label of the first constraint that holds each; equalities cannot be branched on."""
+    """Conditions that tell branches apart, with the label of the first constraint that holds each.
+
+    Equalities cannot be branched on.
+    """
     found: dict[str, tuple[str, Condition]] = {}
     for constraint in problem.constraints:
         if not constraint.quantity and has_branches(constraint.expression, problem.variables.x):
@@ -144,8 +152,10 @@ def alternatives(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
 
 
 def branch_problems(problem: Problem, most: int = 64) -> Iterator[tuple[dict[str, str], Problem]]:
-    """One problem a combination of branches: conditions become hard constraints, if-else and either-or are gone; together
-    they cover the original. Each comes with what was chosen: condition -> "true" or "false", constraint -> alternative.
+    """One problem a combination of branches: conditions become hard constraints, if-else and either-or are gone.
+
+    Together they cover the original. Each comes with what was chosen: condition -> "true" or "false", constraint ->
+    alternative.
 
     Raises
     ------
@@ -156,19 +166,27 @@ def branch_problems(problem: Problem, most: int = 64) -> Iterator[tuple[dict[str
     options: list[list[tuple[str, str]]] = [[(c.text, "true"), (c.text, "false")] for _, c in branched(problem)]
     either: dict[str, tuple[ca.SX, ...]] = {}
     for constraint in problem.constraints:
-        if constraint.size == 1 and not constraint.quantity and constraint.lower[0] == 0 and np.isinf(constraint.upper[0]):
+        if (
+            constraint.size == 1
+            and not constraint.quantity
+            and constraint.lower[0] == 0
+            and np.isinf(constraint.upper[0])
+        ):
             either[constraint.label] = alternatives(constraint.expression, x)
             if len(either[constraint.label]) > 1:
-                options.append([(constraint.label, f"alternative {k + 1}") for k in range(len(either[constraint.label]))])
+                options.append(
+                    [(constraint.label, f"alternative {k + 1}") for k in range(len(either[constraint.label]))]
+                )
     total = int(np.prod([len(o) for o in options])) if options else 1
     if total > most:
         raise ProblemError(
-            f"problem '{problem.name}': its if-else and either-or make {total} combinations of branches, more than {most}; use "
+            f"problem '{problem.name}': its if-else and either-or make {total} combinations of branches, more than "
+            f"{most}; use "
             "smoothing, or fewer of them"
         )
     for combination in product(*options):
         chosen = dict(combination)
-        yield chosen, replace(problem, constraints=(*_decided(problem, chosen, either), *problem.cones))
+        yield chosen, replace(problem, constraints=(*_decided(problem, chosen, either), *problem.cones))  # type: ignore[arg-type]
 
 
 def _decided(problem: Problem, chosen: Mapping[str, str], either: Mapping[str, tuple[ca.SX, ...]]) -> Any:
@@ -194,7 +212,7 @@ def _decided(problem: Problem, chosen: Mapping[str, str], either: Mapping[str, t
         value = choices[condition.text]
         low, high = (0.0, np.inf) if value else (-np.inf, 0.0)
         label = f"{condition.text} is {chosen[condition.text]}"
-        constraints.append(Constraint(label, condition.margin, low, high))  # type: ignore[arg-type]
+        constraints.append(Constraint(label, condition.margin, low, high))
     return constraints
 
 
@@ -205,7 +223,7 @@ def smoothed(problem: Problem, width: float) -> Problem:
         c if c.quantity or not has_branches(c.expression, x) else replace(c, expression=smooth(c.expression, x, width))
         for c in problem.constraints
     )
-    return replace(problem, constraints=(*constraints, *problem.cones))
+    return replace(problem, constraints=(*constraints, *problem.cones))  # type: ignore[arg-type]
 
 
 def check_dead_branches(problem: Problem) -> None:
@@ -228,8 +246,9 @@ def check_dead_branches(problem: Problem) -> None:
         if interval.low > 0 or interval.high < 0:
             always = "true" if interval.low > 0 else "false"
             raise ProblemError(
-                f"constraint '{label}': the condition {condition.text} is always {always} within the problem's bounds, so that one of "
-                "its branches is dead; correct the threshold (or the bounds), or write the live branch alone"
+                f"constraint '{label}': the condition {condition.text} is always {always} within the problem's "
+                "bounds, so that one of its branches is dead; correct the threshold (or the bounds), or write the "
+                "live branch alone"
             )
 
 
@@ -237,7 +256,7 @@ def _rewrite(expression: ca.SX, x: ca.SX, found: dict[str, Condition], decide: A
     """Walk the graph; ``decide`` gives a condition's value (bool or SX), or None to keep it."""
     function = ca.Function("g", [x], [ca.densify(ca.vec(expression))])
 
-    def symbolic(value: Any) -> ca.SX:
+    def symbolic(value: Any) -> Any:
         if not isinstance(value, _Truth):
             return value
         decided = None if decide is None else decide(value.condition)
@@ -268,5 +287,5 @@ def _rewrite(expression: ca.SX, x: ca.SX, found: dict[str, Condition], decide: A
         return rebuild(code, [symbolic(o) for o in operands])
 
     outputs = walk(function, lambda value: ca.SX(value), lambda index: x[index], apply)
-    return ca.vertcat(*[symbolic(o) for o in outputs])
-
+    result: ca.SX = ca.vertcat(*[symbolic(o) for o in outputs])
+    return result

@@ -157,7 +157,8 @@ def dual_bound(
         lowest = float((rest * np.clip([lower, upper], -times, times)).min()) if rest else 0.0
         bound += lowest
         given += max(0.0, -lowest)
-    rows = at_low @ np.abs(np.where(np.isfinite(low), low, 0.0)) + at_high @ np.abs(np.where(np.isfinite(high), high, 0.0))
+    rows = at_low @ np.abs(np.where(np.isfinite(low), low, 0.0))
+    rows += at_high @ np.abs(np.where(np.isfinite(high), high, 0.0))
     return float(bound), float(given), searched, float(rows)
 
 

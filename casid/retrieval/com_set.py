@@ -1,8 +1,11 @@
-"""Where a link's centre of mass can be: an outer approximation of any set that a user's constraints describe, and its supporting planes.
+"""Where a link's centre of mass can be.
 
-The box of the centre of mass is halved again and again; interval arithmetic throws out cells that no point of which meets the constraints,
-if-else branch by branch. What is left covers the set, whatever its shape, so the plane that supports the remaining cells in
-some direction n, ``n'c <= h(n)``, holds at every feasible point; times the mass it is linear: ``n'l <= h(n) m``.
+Outer approximations of any set that a user's constraints describe, and their supporting planes.
+
+The box of the centre of mass is halved again and again; interval arithmetic throws out cells that no point of which
+meets the constraints, if-else branch by branch. What is left covers the set, whatever its shape, so the plane that
+supports the remaining cells in some direction n, ``n'c <= h(n)``, holds at every feasible point; times the mass it is
+linear: ``n'l <= h(n) m``.
 """
 
 from __future__ import annotations
@@ -51,7 +54,10 @@ class ComSet:
         return cells
 
     def support(self, direction: Array, cells: Array, tolerance: float) -> float:
-        """Upper bound of ``direction'c`` over the set, refined until it is within the tolerance of a point of it [m]."""
+        """Upper bound of ``direction'c`` over the set.
+
+        Refined until it is within the tolerance of a point of it [m].
+        """
         reached = -np.inf
         for _ in range(40):
             highest = _highest(cells, direction)
@@ -64,7 +70,11 @@ class ComSet:
             top = float(highest.max())
             cells, highest = cells[highest >= reached], highest[highest >= reached]
             open_cells = highest > top - max(tolerance, (top - reached) / 2 if np.isfinite(reached) else np.inf)
-            if top - reached <= tolerance or np.ptp(cells, axis=2).max() <= tolerance / 10 or open_cells.sum() * 8 > _MOST_CELLS:
+            if (
+                top - reached <= tolerance
+                or np.ptp(cells, axis=2).max() <= tolerance / 10
+                or open_cells.sum() * 8 > _MOST_CELLS
+            ):
                 return top
             cells = np.concatenate([cells[~open_cells], self._feasible(_split(cells[open_cells]))])
         return float(_highest(cells, direction).max(initial=-np.inf))

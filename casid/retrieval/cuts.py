@@ -1,7 +1,8 @@
 """Linear rows that every feasible point obeys, made from a problem's nonlinear constraints near any given point.
 
-Which relaxation a constraint gets: its quadratic form where it has one (`quadrics`; exact for second-order cones and concave forms), the
-planes that support the set of centres of mass where it depends on a single centre of mass (`com_set`); otherwise it is left out. Leaving constraints out only lowers a lower bound.
+Which relaxation a constraint gets: its quadratic form where it has one (`quadrics`; exact for second-order cones and
+concave forms), the planes that support the set of centres of mass where it depends on a single centre of mass
+(`com_set`); otherwise it is left out. Leaving constraints out only lowers a lower bound.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Relaxation:
     Parameters
     ----------
     problem
-        With bounds on the centres of mass of the links that nonconvex constraints concern; without, fewer relaxations exist.
+        With bounds on the centres of mass of the links that nonconvex constraints concern; without, fewer relaxations
+        exist.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -91,8 +93,13 @@ class Relaxation:
 
     @cached_property
     def open_sides(self) -> tuple[Side, ...]:
-        """Sides of the user's constraints that are not known to be convex; those of inertia bounds have secants of their own."""
-        return tuple(s for s in self.sides if not self.problem.constraints[s.constraint].quantity and not self.is_convex(s))
+        """Sides of the user's constraints that are not known to be convex.
+
+        Those of inertia bounds have secants of their own.
+        """
+        return tuple(
+            s for s in self.sides if not self.problem.constraints[s.constraint].quantity and not self.is_convex(s)
+        )
 
     def side_cuts(self, side: Side, x: Array) -> list[Cut]:
         """Cuts of one side near x; the first is its tangent where it has one."""
@@ -130,7 +137,9 @@ class Relaxation:
             point = x[10 * com_set.link : 10 * com_set.link + 10]
             if point[9] > 0:
                 for direction in self._directions(com_set, point[6:9] / point[9]):
-                    height = com_set.support(direction, self._cells[com_set.link], 5e-4 * float(np.ptp(com_set.box, axis=1).max()))
+                    height = com_set.support(
+                        direction, self._cells[com_set.link], 5e-4 * float(np.ptp(com_set.box, axis=1).max())
+                    )
                     form = np.zeros(10)
                     form[6:9], form[9] = -direction, height if np.isfinite(height) else -1e3
                     cuts.append(self._embed(form, com_set.link, 0.0))
@@ -197,7 +206,10 @@ def _corners(cells: Array) -> Array:
 
 
 def _away_from_hull(point: Array, corners: Array) -> Array | None:
-    """Unit vector from the hull's point nearest to ``point``; None if the point is in the hull (Gilbert's algorithm)."""
+    """Unit vector from the hull's point nearest to ``point``.
+
+    None if the point is in the hull (Gilbert's algorithm).
+    """
     nearest = corners[np.argmin(((corners - point) ** 2).sum(axis=1))]
     size = float(np.ptp(corners, axis=0).max())
     for _ in range(200):

@@ -1,4 +1,7 @@
-"""Solving problems with if-else and either-or: every combination of branches, or a smooth approximation driven to the exact one."""
+"""Solving problems with if-else and either-or.
+
+Every combination of branches, or a smooth approximation driven to the exact one.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,13 @@ class BranchSolution:
 def solve_branches(
     problem: Problem, options: SolveOptions | None = None, most: int = 64, gap: float | None = None
 ) -> tuple[Solution, tuple[BranchSolution, ...]]:
-    """Solve every combination of the branches of if-else and of either-or alternatives; the best of them, and all of them.
+    """Solve every combination of the branches of if-else and of either-or alternatives.
 
-    The combinations cover the problem, so the smallest of their lower bounds is one of the problem: where each is convex, the
-    gap closes although the problem is not convex. A combination that the elastic solve finds infeasible does not count.
+    The best of them, and all of them.
+
+    The combinations cover the problem, so the smallest of their lower bounds is one of the problem: where each is
+    convex, the gap closes although the problem is not convex. A combination that the elastic solve finds infeasible
+    does not count.
 
     Parameters
     ----------
@@ -60,7 +66,8 @@ def solve_branches(
     if not usable:
         raise SolveError(
             f"problem '{problem.name}': none of {len(found)} combinations of branches has a feasible point: "
-            + "; ".join(", ".join(f"{k}: {v}" for k, v in b.chosen.items()) for b in found[:4]), found[0].solution,
+            + "; ".join(", ".join(f"{k}: {v}" for k, v in b.chosen.items()) for b in found[:4]),
+            found[0].solution,
         )
     best = min(usable, key=lambda b: b.solution.total).solution
     bound = min(b.solution.lower_bound for b in found if b.solution.status != "infeasible")
@@ -68,12 +75,18 @@ def solve_branches(
 
 
 def solve_globally(
-    problem: Problem, gap: float = 0.01, nodes: int = 60, seconds: float = 30.0, options: SolveOptions | None = None, most: int = 16
+    problem: Problem,
+    gap: float = 0.01,
+    nodes: int = 60,
+    seconds: float = 30.0,
+    options: SolveOptions | None = None,
+    most: int = 16,
 ) -> Solution:
     """Solve, and bring the proven gap down to ``gap`` where the constraints are not convex.
 
-    Branches of if-else and either-or are enumerated if there are at most ``most`` combinations; what stays open is tightened by
-    branching on boxes of the centres of mass (`close_gap`), within the given number of relaxations and time.
+    Branches of if-else and either-or are enumerated if there are at most ``most`` combinations; what stays open is
+    tightened by branching on boxes of the centres of mass (`close_gap`), within the given number of relaxations and
+    time.
     """
     options = options or SolveOptions()
     try:
@@ -83,16 +96,25 @@ def solve_globally(
     if combinations > 1:
         return solve_branches(problem, options, most, gap)[0]
     solution = solve(problem, options=options)
-    return close_gap(solution, gap, nodes, seconds, options) if solution.gap > max(gap, options.certified_gap) else solution
+    return (
+        close_gap(solution, gap, nodes, seconds, options)
+        if solution.gap > max(gap, options.certified_gap)
+        else solution
+    )
 
 
 def solve_smoothed(
-    problem: Problem, widths: Sequence[float] = (1e-1, 1e-2, 1e-3, 1e-4), start: ArrayLike | None = None,
+    problem: Problem,
+    widths: Sequence[float] = (1e-1, 1e-2, 1e-3, 1e-4),
+    start: ArrayLike | None = None,
     options: SolveOptions | None = None,
 ) -> Solution:
-    """Solve with every if-else blended over a width that shrinks, each from the solution before, and last with the exact if-else.
+    """Solve with every if-else blended over a width that shrinks, each from the solution before.
 
-    For if-else on which the direct solve does not converge: where the branches do not meet, or a start is on the wrong side.
+    And last with the exact if-else.
+
+    For if-else on which the direct solve does not converge: where the branches do not meet, or a start is on the
+    wrong side.
 
     Parameters
     ----------
@@ -114,7 +136,10 @@ def solve_smoothed(
 
 
 def _as_solution_of(problem: Problem, solution: Solution, bound: float, options: SolveOptions) -> Solution:
-    """A solution of one branch as one of the problem: re-checked against the exact if-else, with the bound of all branches."""
+    """A solution of one branch as one of the problem.
+
+    Re-checked against the exact if-else, with the bound of all branches.
+    """
     x = solution.standard_parameters
     amounts = violations(problem, x)
     worst = hard_violation(problem, amounts)
@@ -122,8 +147,18 @@ def _as_solution_of(problem: Problem, solution: Solution, bound: float, options:
     gap = relative_gap(objective + solution.penalty, bound, problem.objective)
     feasible = worst <= options.feasibility
     certified = feasible and gap <= options.certified_gap
-    multipliers = {c.label: solution.multipliers[c.label] for c in problem.constraints if c.label in solution.multipliers}
+    multipliers = {
+        c.label: solution.multipliers[c.label] for c in problem.constraints if c.label in solution.multipliers
+    }
     return replace(
-        solution, problem=problem, status="optimal" if certified else "feasible" if feasible else "failed", objective=objective,
-        lower_bound=bound, gap=gap, certified=certified, violations=amounts, max_violation=worst, multipliers=multipliers,
+        solution,
+        problem=problem,
+        status="optimal" if certified else "feasible" if feasible else "failed",
+        objective=objective,
+        lower_bound=bound,
+        gap=gap,
+        certified=certified,
+        violations=amounts,
+        max_violation=worst,
+        multipliers=multipliers,
     )

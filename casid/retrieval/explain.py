@@ -1,4 +1,7 @@
-"""What holds a solution where it is: active constraints, what relaxing each would gain, branches of if-else, what is left open."""
+"""What holds a solution where it is.
+
+Active constraints, what relaxing each would gain, branches of if-else, what is left open.
+"""
 
 from __future__ import annotations
 
@@ -57,14 +60,15 @@ class ActiveCone:
 
     def __str__(self) -> str:
         return (
-            f"{self.link}: {len(self.smallest_eigenvalues)} eigenvalue(s) of its pseudo-inertia at the margin {self.margin:g}: a body "
+            f"{self.link}: {len(self.smallest_eigenvalues)} eigenvalue(s) of its pseudo-inertia at the margin "
+            f"{self.margin:g}: a body "
             f"without extent in {len(self.smallest_eigenvalues)} direction(s)"
         )
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Active bounds by what relaxing them would gain, active cones, branches, soft constraints that pay, and open constraints."""
+    """Active bounds by what relaxing them would gain, active cones, branches, violated soft constraints, open ones."""
 
     bounds: tuple[ActiveBound, ...]
     cones: tuple[ActiveCone, ...]
@@ -78,7 +82,13 @@ class Explanation:
         for title, entries in (
             ("active bounds", [str(b) for b in self.bounds]),
             ("active consistency", [str(c) for c in self.cones]),
-            ("branches", [f"{b.constraint}: {b.condition} is {str(b.taken).lower()} (by {abs(b.margin):.3g})" for b in self.branches]),
+            (
+                "branches",
+                [
+                    f"{b.constraint}: {b.condition} is {str(b.taken).lower()} (by {abs(b.margin):.3g})"
+                    for b in self.branches
+                ],
+            ),
             ("soft constraints that pay", list(self.violated_soft)),
             ("not known to be convex", list(self.open)),
         ):
@@ -96,7 +106,8 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
     Parameters
     ----------
     solution
-        Feasible. For an infeasible problem, `casid.solve` raises `InfeasibleError` with the conflict and the smallest relaxation.
+        Feasible. For an infeasible problem, `casid.solve` raises `InfeasibleError` with the conflict and the smallest
+        relaxation.
     share
         Bounds count as active if relaxing them by their step improves the objective by at least this share.
     """
@@ -120,10 +131,16 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
     bounds.sort(key=lambda b: -b.multiplier * b.step)
     soft = tuple(
         f"{c.label}: violated by {solution.violations[c.label]:.3g}"
-        for c in problem.constraints if c.weight is not None and solution.violations[c.label] > 1e-9
+        for c in problem.constraints
+        if c.weight is not None and solution.violations[c.label] > 1e-9
     )
     return Explanation(
-        tuple(bounds), tuple(_cones(solution)), taken(problem, np.asarray(x)), soft, Relaxation(problem).nonconvex, _summary(solution)
+        tuple(bounds),
+        tuple(_cones(solution)),
+        taken(problem, np.asarray(x)),
+        soft,
+        Relaxation(problem).nonconvex,
+        _summary(solution),
     )
 
 
@@ -148,7 +165,9 @@ def _cones(solution: Solution) -> list[ActiveCone]:
     found = []
     for cone in solution.problem.cones:
         if cone.kind == "full":
-            values = np.linalg.eigvalsh(pseudo_inertia(solution.standard_parameters[10 * cone.link : 10 * cone.link + 10]))
+            values = np.linalg.eigvalsh(
+                pseudo_inertia(solution.standard_parameters[10 * cone.link : 10 * cone.link + 10])
+            )
             small = values[values <= max(2 * cone.margin, 1e-9)]
             if len(small):
                 found.append(ActiveCone(cone.name, tuple(float(v) for v in small), cone.margin))
@@ -157,10 +176,14 @@ def _cones(solution: Solution) -> list[ActiveCone]:
 
 def _summary(solution: Solution) -> str:
     if solution.certified:
-        return f"{solution.problem.name}: the optimum, {solution.total:.6g}; no feasible set is better by more than {solution.gap:.1e} of it"
+        return (
+            f"{solution.problem.name}: the optimum, {solution.total:.6g}; no feasible set is better by more than "
+            f"{solution.gap:.1e} of it"
+        )
     if solution.status == "feasible":
         return (
-            f"{solution.problem.name}: feasible, {solution.total:.6g}; the best feasible set lies between {solution.lower_bound:.6g} and this "
+            f"{solution.problem.name}: feasible, {solution.total:.6g}; the best feasible set lies between "
+            f"{solution.lower_bound:.6g} and this "
             f"(gap {100 * solution.gap:.3g} %)"
         )
     return f"{solution.problem.name}: {solution.status}; largest violation {solution.max_violation:.3g}"

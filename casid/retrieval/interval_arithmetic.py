@@ -1,12 +1,13 @@
 """Interval arithmetic on arrays of boxes: what values a user's expression can take over a set of bodies.
 
-A centre of mass enters an expression as first moment over mass. That quotient is recognised and takes the range of the centre of mass
-itself, which stays finite where the mass goes to zero.
+A centre of mass enters an expression as first moment over mass. That quotient is recognised and takes the range of
+the centre of mass itself, which stays finite where the mass goes to zero.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -19,7 +20,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Ranges, one a box, shapes (K,) or scalar; ``entry`` names an untouched input, ``raw`` and ``links`` what it depends on.
+    """Ranges, one a box, shapes (K,) or scalar.
+
+    ``entry`` names an untouched input, ``raw`` and ``links`` what it depends on.
 
     ``links`` are those whose centre of mass enters, ``raw`` the inputs that enter otherwise.
     """
@@ -59,21 +62,23 @@ def enclose(function: ca.Function, low: Array, high: Array, com: dict[int, Array
                 return Interval(box[..., 0], box[..., 1], None, frozenset(), frozenset({link}))
         with np.errstate(all="ignore"):
             bounds = _apply(code, operands)
-        bottom, top = (np.asarray(np.where(np.isnan(b), fill, b)) for b, fill in zip(bounds, (-np.inf, np.inf), strict=True))
+        bottom, top = (
+            np.asarray(np.where(np.isnan(b), fill, b)) for b, fill in zip(bounds, (-np.inf, np.inf), strict=True)
+        )
         raw = frozenset().union(*(o.raw for o in operands))
         return Interval(bottom, top, None, raw, frozenset().union(*(o.links for o in operands)))
 
     return walk(function, constant, entry, apply)
 
 
-def _apply(code: int, operands: list[Interval]) -> tuple[Array, Array]:
+def _apply(code: int, operands: list[Interval]) -> tuple[Any, Any]:
     a = operands[0]
     if len(operands) == 1:
         return _unary(code, a.low, a.high)
     return _binary(code, a, operands[1])
 
 
-def _unary(code: int, low: Array, high: Array) -> tuple[Array, Array]:
+def _unary(code: int, low: Array, high: Array) -> tuple[Any, Any]:
     if code in (ca.OP_ASSIGN,):
         return low, high
     if code == ca.OP_NEG:
@@ -105,7 +110,7 @@ def _unary(code: int, low: Array, high: Array) -> tuple[Array, Array]:
     return np.full(low.shape, -np.inf), np.full(low.shape, np.inf)
 
 
-def _binary(code: int, a: Interval, b: Interval) -> tuple[Array, Array]:
+def _binary(code: int, a: Interval, b: Interval) -> tuple[Any, Any]:
     if code == ca.OP_ADD:
         return a.low + b.low, a.high + b.high
     if code == ca.OP_SUB:

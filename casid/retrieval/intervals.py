@@ -1,18 +1,23 @@
-r"""How much the data and the constraints pin each parameter down: its smallest and largest value over all sets that explain the data.
+r"""How much the data and the constraints pin each parameter down.
+
+Its smallest and largest value over all sets that explain the data.
 
 For a linear quantity c'x (a standard parameter, a mass, the torque at a pose) ::
 
-    minimise c'x   subject to   ||R x - r||^2 + constant <= F = optimum + tolerance,   hard constraints, J_k(x) >= margin 1
+    minimise c'x   subject to   ||R x - r||^2 + constant <= F = optimum + tolerance,   hard constraints, J_k(x) >=
+    margin 1
 
 is convex where the constraints are. **Bound.** For any point x and ``nu >= 0``, every feasible z has ::
 
     c'z >= c'z + nu (q(z) - F) >= nu (q(x) - grad q(x)'x - F) + min (c + nu grad q(x))'z
 
-and the last minimum is bounded by duality as in `casid.retrieval.certificate`, in numpy. Each end of each interval so comes with a proof
-that no set beyond it explains the data, and with a set that attains it (up to the gap between the two).
+and the last minimum is bounded by duality as in `casid.retrieval.certificate`, in numpy. Each end of each interval so
+comes with a proof that no set beyond it explains the data, and with a set that attains it (up to the gap between the
+two).
 
-A quantity that is linear over a link's mass, as a coordinate of its centre of mass, ``(a'x)/m``, is found by Dinkelbach's steps:
-``a'x - t m`` is minimised, t is moved to the ratio at the minimum; a bound v on the former gives ``(a'x)/m >= t + min(0, v) / min m``.
+A quantity that is linear over a link's mass, as a coordinate of its centre of mass, ``(a'x)/m``, is found by
+Dinkelbach's steps: ``a'x - t m`` is minimised, t is moved to the ratio at the minimum; a bound v on the former gives
+``(a'x)/m >= t + min(0, v) / min m``.
 """
 
 from __future__ import annotations
@@ -82,9 +87,14 @@ class ParameterInterval:
 
     @property
     def known(self) -> float:
-        """``1 - width / prior width``: 0 where the data say nothing beyond the bounds, 1 where they pin the value down."""
+        """``1 - width / prior width``.
+
+        0 where the data say nothing beyond the bounds, 1 where they pin the value down.
+        """
         before = self.prior[1] - self.prior[0]
-        return float(np.clip(1.0 - self.width / before, 0.0, 1.0)) if np.isfinite(before) and before > 0 else float("nan")
+        return (
+            float(np.clip(1.0 - self.width / before, 0.0, 1.0)) if np.isfinite(before) and before > 0 else float("nan")
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +121,9 @@ class Intervals:
         for entry in self.entries:
             if entry.name == name:
                 return entry
-        raise ProblemError(f"no interval of '{name}' was computed; there are {', '.join(e.name for e in self.entries[:8])}, ...")
+        raise ProblemError(
+            f"no interval of '{name}' was computed; there are {', '.join(e.name for e in self.entries[:8])}, ..."
+        )
 
     def certified(self, share: float = 0.01) -> int:
         """Number of ends whose proven bound is within this share of the width (or rounding) of an attained value."""
@@ -138,8 +150,8 @@ def parameter_intervals(
     problem
         Soft constraints are left out: they do not exclude anything.
     quantities
-        Name -> expression of the problem's variables, linear in them or linear over one link's mass. Default: every unknown, i.e.
-        the standard parameters ``Lxx1 ... m<n>`` and the extras.
+        Name -> expression of the problem's variables, linear in them or linear over one link's mass. Default: every
+        unknown, i.e. the standard parameters ``Lxx1 ... m<n>`` and the extras.
     tolerance
         Allowed increase of the sum of squares beyond its smallest value. Default: `indistinguishable`.
     solution
@@ -164,7 +176,9 @@ def parameter_intervals(
     if solution is None:
         solution = Prepared(problem, None, options).solve()
     if solution.status not in ("optimal", "feasible"):
-        raise SolveError(f"problem '{problem.name}': intervals need a feasible solution, this one is {solution.status}", solution)
+        raise SolveError(
+            f"problem '{problem.name}': intervals need a feasible solution, this one is {solution.status}", solution
+        )
     if limit is not None:
         tolerance = limit - solution.objective
     if tolerance is None:
@@ -179,7 +193,10 @@ def parameter_intervals(
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """A program whose minimum over the level set is looked for: the exact one, or the one with secants for inertias' upper bounds."""
+    """A program whose minimum over the level set is looked for.
+
+    The exact one, or the one with secants for inertias' upper bounds.
+    """
 
     linear: LinearRows
     nonlinear: NonlinearRows
@@ -188,7 +205,10 @@ class _Search:
 
 
 class LevelSet:
-    """All feasible sets of a problem with a sum of squares up to ``optimum + tolerance``; linear functions are minimised over it."""
+    """All feasible sets of a problem with a sum of squares up to ``optimum + tolerance``.
+
+    Linear functions are minimised over it.
+    """
 
     def __init__(self, problem: Problem, solution: Solution, tolerance: float, options: SolveOptions) -> None:
         self.problem, self.options = problem, options
@@ -203,14 +223,24 @@ class LevelSet:
     def _search(self, problem: Problem) -> _Search:
         x, objective, size = problem.variables.x, problem.objective, problem.variables.size
         linear, own = split_rows(problem)
-        fit = (ca.sumsqr(ca.sparsify(ca.DM(objective.matrix)) @ x - ca.DM(objective.target)) + objective.constant) / self.limit
+        fit = (
+            ca.sumsqr(ca.sparsify(ca.DM(objective.matrix)) @ x - ca.DM(objective.target)) + objective.constant
+        ) / self.limit
         rows = NonlinearRows(
-            ca.vertcat(own.expression, fit), np.append(own.lower, -np.inf), np.append(own.upper, 1.0),
+            ca.vertcat(own.expression, fit),
+            np.append(own.lower, -np.inf),
+            np.append(own.upper, 1.0),
             (*own.rows, Row(-1, 0, None, "fit")),
         )
         program = LiftedProgram(
-            x, LeastSquares(np.zeros((0, size)), np.zeros(0)), linear, rows, self.prepared.cones, self.prepared.nominal,
-            self.prepared.pulled, 4 * self.options.times,
+            x,
+            LeastSquares(np.zeros((0, size)), np.zeros(0)),
+            linear,
+            rows,
+            self.prepared.cones,
+            self.prepared.nominal,
+            self.prepared.pulled,
+            4 * self.options.times,
         )
         program.nonlinear_scale[-1] = 1.0  # the fit is already relative to its limit
         most = self.options.max_iterations
@@ -280,7 +310,9 @@ class LevelSet:
             ends.append((proven, t, point))
         (low, at_low, low_point), (high, at_high, high_point) = ends
         prior = self._ratio_prior(form, link)
-        return ParameterInterval(name, max(low, prior[0]), min(-high, prior[1]), at_low, -at_high, prior, low_point, high_point)
+        return ParameterInterval(
+            name, max(low, prior[0]), min(-high, prior[1]), at_low, -at_high, prior, low_point, high_point
+        )
 
     def _ratio_prior(self, form: Array, link: int) -> tuple[float, float]:
         """Range by the box of the centre of mass, where the form has no other entries."""
@@ -299,8 +331,16 @@ class LevelSet:
         weight = max(float(curved[-1]), 0.0) / self.limit  # nu, in units of form'x per unit of the sum of squares
         slope = objective.gradient(x)
         value, _, _, _ = dual_bound(
-            self.problem, x, form + weight * slope, search.linear, linear, search.nonlinear, curved[:-1], self.prepared.nominal,
-            self.options.times, self.prepared.relaxation if search.nonlinear.size else None,
+            self.problem,
+            x,
+            form + weight * slope,
+            search.linear,
+            linear,
+            search.nonlinear,
+            curved[:-1],
+            self.prepared.nominal,
+            self.options.times,
+            self.prepared.relaxation if search.nonlinear.size else None,
         )
         return value + weight * (objective(x) - float(slope @ x) - self.limit)
 
@@ -332,9 +372,12 @@ class LevelSet:
 
 
 def with_secants(problem: Problem) -> Problem:
-    """The problem with each upper bound of an inertia replaced by its secant over the box of the centre of mass, a linear row.
+    """The problem with each upper bound of an inertia replaced by its secant over the box of the centre of mass.
 
-    Constraints keep their places. Bounds on products of inertia are left out. The same problem if there is nothing to replace.
+    A linear row.
+
+    Constraints keep their places. Bounds on products of inertia are left out. The same problem if there is nothing to
+    replace.
     """
     constraints, rows = list(problem.constraints), []
     for index, constraint in enumerate(problem.constraints):
@@ -357,7 +400,7 @@ def with_secants(problem: Problem) -> Problem:
         constraints[index] = replace(constraint, lower=lower, upper=upper)
     if not rows:
         return problem
-    secants = Constraint("secants of inertia bounds", ca.vertcat(*rows), lower=0.0)  # type: ignore[arg-type]
+    secants = Constraint("secants of inertia bounds", ca.vertcat(*rows), lower=0.0)
     return replace(problem, constraints=(*constraints, secants, *problem.cones))  # type: ignore[arg-type]
 
 
@@ -386,7 +429,8 @@ def _forms(problem: Problem, quantities: Mapping[str, ca.SX]) -> dict[str, tuple
                 break
         else:
             raise ProblemError(
-                f"quantity '{name}' is neither linear in the parameters nor linear over one link's mass: no certified interval is known for it"
+                f"quantity '{name}' is neither linear in the parameters nor linear over one link's mass: no certified "
+                f"interval is known for it"
             )
     return found
 
@@ -398,8 +442,8 @@ def _linear_form(expression: ca.SX, x: ca.SX) -> Array | None:
     form: Array | None = None
     for _ in range(3):
         point = rng.uniform(0.5, 2.0, x.numel())
-        value, slope = probe(point)
-        slope = np.array(ca.densify(slope)).reshape(-1)
+        value, gradient = probe(point)
+        slope: Array = np.array(ca.densify(gradient)).reshape(-1)
         if not np.isfinite(slope).all() or abs(float(value) - slope @ point) > 1e-9 * (1 + np.abs(slope) @ point):
             return None
         if form is not None and np.abs(slope - form).max() > 1e-9 * (1 + np.abs(form).max()):

@@ -40,7 +40,10 @@ def read_stl(path: str | Path, scale: float = 1.0) -> NDArray[np.float64]:
     if len(vertices) < 4 or not np.isfinite(vertices).all():
         raise ProblemError(f"mesh '{file}' holds no solid: {len(vertices)} vertices")
     if not mesh.is_watertight:
-        raise ProblemError(f"mesh '{file}' is not closed: some edges belong to one face only; repair it, or give points of your own to com_in_hull")
+        raise ProblemError(
+            f"mesh '{file}' is not closed: some edges belong to one face only; repair it, or give points of your own "
+            f"to com_in_hull"
+        )
     if not (np.isfinite(scale) and scale > 0):
         raise ProblemError(f"mesh '{file}': the scale must be positive, got {scale}")
     return vertices * scale

@@ -1,17 +1,18 @@
 r"""Algorithm 1 of Gaz et al. (2019): successive solves with a growing exterior penalty.
 
-With p the parameters, ``lower <= p <= upper`` the bounds and ``h(p) >= 0`` everything else (physical consistency, total mass,
-the user's expressions), step ``k = 1 ... kappa`` minimises from the optimum of step k - 1 (eqs. 29, 32) ::
+With p the parameters, ``lower <= p <= upper`` the bounds and ``h(p) >= 0`` everything else (physical consistency,
+total mass, the user's expressions), step ``k = 1 ... kappa`` minimises from the optimum of step k - 1 (eqs. 29, 32) ::
 
     phi(p) + xi_k sum g(h(p)),    g(h) = -min(0, h),    xi_1 = 0,   xi_{k+1} = 10 k
 
-The penalties g are not smooth. Here each is a slack of the solver, ``h + s >= 0, s >= 0``, which is the same minimum with smooth rows.
-For the triangle inequality, ``g = -min(0, tr(I)/2 - lambda_max(I))``, s is added to the eigenvalues of the pseudo-inertia::
+The penalties g are not smooth. Here each is a slack of the solver, ``h + s >= 0, s >= 0``, which is the same minimum
+with smooth rows. For the triangle inequality, ``g = -min(0, tr(I)/2 - lambda_max(I))``, s is added to the eigenvalues
+of the pseudo-inertia::
 
     tr(I)/2 1 - I + s 1 >= 0   <=>   J(p) + s diag(1, 1, 1, 0) >= 0      (m > 0)
 
-so the unknowns are the shifted body ``J(p) + s diag(1, 1, 1, 0)`` and s. The penalty is exact: once xi exceeds the constraints' multipliers
-the slacks vanish and the optimum is that of the direct solve.
+so the unknowns are the shifted body ``J(p) + s diag(1, 1, 1, 0)`` and s. The penalty is exact: once xi exceeds the
+constraints' multipliers the slacks vanish and the optimum is that of the direct solve.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ def solve_by_penalty(
     options
         Of each solve.
     lower_bound
-        A proven lower bound of the problem, if one is known; by default that of the direct solve is computed, which tells how far
-        from the optimum the result is.
+        A proven lower bound of the problem, if one is known; by default that of the direct solve is computed, which
+        tells how far from the optimum the result is.
 
     Raises
     ------
@@ -130,15 +131,22 @@ def solve_by_penalty(
         steps.append(PenaltyStep(weight, problem.objective(x), hard_violation(problem, amounts), found.iterations))
     if last is None:
         raise SolveError(f"problem '{problem.name}': no step of Algorithm 1 converged; try another start", None)
-    return PenaltyRun(_solution(problem, last, unshifted(problem, point), lower_bound, options, seed, steps, began), tuple(steps))
+    return PenaltyRun(
+        _solution(problem, last, unshifted(problem, point), lower_bound, options, seed, steps, began), tuple(steps)
+    )
 
 
 def penalised(problem: Problem, weight: float) -> Problem:
-    """The problem of one step: bounds hard, all else at the price ``weight``; its unknowns are shifted, see `unshifted`."""
+    """The problem of one step: bounds hard, all else at the price ``weight``.
+
+    Its unknowns are shifted, see `unshifted`.
+    """
     coned = [cone for cone in problem.cones if cone.kind != "none"]
     for cone in coned:
         if cone.kind == "semi":
-            raise ProblemError(f"link '{cone.name}': Algorithm 1 penalises the triangle inequality; use 'full' consistency")
+            raise ProblemError(
+                f"link '{cone.name}': Algorithm 1 penalises the triangle inequality; use 'full' consistency"
+            )
     regions = link_regions(problem)
     own = problem.variables
     limits = {_slack(cone): (0.0, float(regions[cone.link].box[[0, 3, 5]].max())) for cone in coned}
@@ -161,10 +169,22 @@ def penalised(problem: Problem, weight: float) -> Problem:
             constraints.append(replace(changed, weight=weight))
     if weight > 0:
         for cone in coned:
-            constraints.append(Constraint(f"{cone.label} penalty", variables.extra(_slack(cone)), upper=0.0,  # type: ignore[arg-type]
-                                          weight=weight))
-    return Problem(f"{problem.name}, xi = {weight:g}", variables, objective, tuple(constraints),  # type: ignore[arg-type]
-                   problem.consistency, problem.margin)
+            constraints.append(
+                Constraint(
+                    f"{cone.label} penalty",
+                    variables.extra(_slack(cone)),
+                    upper=0.0,
+                    weight=weight,
+                )
+            )
+    return Problem(
+        f"{problem.name}, xi = {weight:g}",
+        variables,
+        objective,
+        tuple(constraints),  # type: ignore[arg-type]
+        problem.consistency,
+        problem.margin,
+    )
 
 
 def unshifted(problem: Problem, point: Array) -> Array:
@@ -186,7 +206,10 @@ def _shift_matrix(problem: Problem) -> Array:
 
 
 def _inertia_bounds(problem: Problem, constraint: Constraint, x: ca.SX, back: ca.SX) -> list[Constraint]:
-    """Hard bounds of the inertia about the centre of mass without a division: ``m (L - bound) - steiner``, per kg of the upper mass."""
+    """Hard bounds of the inertia about the centre of mass without a division.
+
+    ``m (L - bound) - steiner``, per kg of the upper mass.
+    """
     link = constraint.links[0]
     mass, moment = x[10 * link + 9], x[10 * link + 6 : 10 * link + 9]
     rows = []
@@ -200,13 +223,19 @@ def _inertia_bounds(problem: Problem, constraint: Constraint, x: ca.SX, back: ca
                 row = mass * (back[10 * link + entry] - bound) - steiner
                 label = f"{constraint.label} {'xyz'[i]}{'xyz'[j]} {side}"
                 low, high = (0.0, np.inf) if side == "lower" else (-np.inf, 0.0)
-                rows.append(Constraint(label, row, low, high))  # type: ignore[arg-type]
+                rows.append(Constraint(label, row, low, high))
     return rows
 
 
 def _solution(
-    problem: Problem, last: Solution, x: Array, bound: float, options: SolveOptions, seed: int | None,
-    steps: list[PenaltyStep], began: float,
+    problem: Problem,
+    last: Solution,
+    x: Array,
+    bound: float,
+    options: SolveOptions,
+    seed: int | None,
+    steps: list[PenaltyStep],
+    began: float,
 ) -> Solution:
     amounts = violations(problem, x)
     worst = hard_violation(problem, amounts)
@@ -216,8 +245,22 @@ def _solution(
     feasible = worst <= options.feasibility
     certified = feasible and gap <= options.certified_gap
     return Solution(
-        problem, "optimal" if certified else "feasible" if feasible else "failed", objective, penalty, bound, gap, certified, x,
-        amounts, worst, {c.label: last.multipliers[c.label] for c in problem.constraints if c.label in last.multipliers},
-        sum(step.iterations for step in steps), 0, last.build_time, perf_counter() - began, 1, seed,
+        problem,
+        "optimal" if certified else "feasible" if feasible else "failed",
+        objective,
+        penalty,
+        bound,
+        gap,
+        certified,
+        x,
+        amounts,
+        worst,
+        {c.label: last.multipliers[c.label] for c in problem.constraints if c.label in last.multipliers},
+        sum(step.iterations for step in steps),
+        0,
+        last.build_time,
+        perf_counter() - began,
+        1,
+        seed,
         f"Algorithm 1, kappa = {len(steps)}: {last.solver_status}",
     )

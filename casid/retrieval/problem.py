@@ -80,7 +80,8 @@ class Problem:
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:
             raise ProblemError(
-                f"problem '{self.name}': two constraints are called '{twice[0]}'; labels must be unique, so give one of "
+                f"problem '{self.name}': two constraints are called '{twice[0]}'; labels must be unique, so give one "
+                f"of "
                 "them another (dataclasses.replace(constraint, label=...))"
             )
 

@@ -1,18 +1,22 @@
 r"""Constraints that are quadratic in one link's parameters, and linear rows that every feasible point obeys.
 
-Many constraints a user writes become, times a power of the link's mass, a homogeneous quadratic form of its ten parameters: a
-centre of mass inside a sphere, cylinder, ellipsoid or cone, ``r^2 - cy^2 - cz^2 >= 0``; an entry of the inertia about it. Over m > 0 they read ::
+Many constraints a user writes become, times a power of the link's mass, a homogeneous quadratic form of its ten
+parameters: a centre of mass inside a sphere, cylinder, ellipsoid or cone, ``r^2 - cy^2 - cz^2 >= 0``; an entry of the
+inertia about it. Over m > 0 they read ::
 
     a'L + b'l + d m + l'P l / m >= 0        (L: six entries of the inertia about the origin)
 
-* No L, and ``Q = [[P, b/2], [b'/2, d]]`` with one positive eigenvalue: a second-order cone. One nappe of it is convex, and
+* No L, and ``Q = [[P, b/2], [b'/2, d]]`` with one positive eigenvalue: a second-order cone. One nappe of it is
+convex, and
   ``y'Q z >= 0`` for any y, z in it (the reversed Cauchy-Schwarz inequality): its tangents hold everywhere.
-* In general with ``P = sum p v v'``: where p < 0 the tangent ``(v'l)^2/m >= 2 t v'l - t^2 m``; where p > 0 the secant over the range
-  of the centre of mass, ``(v'l)^2/m <= (alpha + beta) v'l - alpha beta m``, with ``alpha <= v'c <= beta``. For products of two
-  coordinates also McCormick's envelopes.
+* In general with ``P = sum p v v'``: where p < 0 the tangent ``(v'l)^2/m >= 2 t v'l - t^2 m``; where p > 0 the secant
+over the range
+  of the centre of mass, ``(v'l)^2/m <= (alpha + beta) v'l - alpha beta m``, with ``alpha <= v'c <= beta``. For
+  products of two coordinates also McCormick's envelopes.
 
-That an expression has this form is found by comparing Hessians at random points: for expressions built of smooth operations, an identity there
-is one everywhere but for a set of measure zero. Expressions with if-else, absolute values, minima or maxima are not taken.
+That an expression has this form is found by comparing Hessians at random points: for expressions built of smooth
+operations, an identity there is one everywhere but for a set of measure zero. Expressions with if-else, absolute
+values, minima or maxima are not taken.
 """
 
 from __future__ import annotations
@@ -31,7 +35,9 @@ _SAMPLES = 4
 
 @dataclass(frozen=True, eq=False)
 class Quadric:
-    """``inertia'L + moment'l + mass m + l'P l / m - offset``, which is ``m^(power - 1)`` times the user's expression less its bound.
+    """``inertia'L + moment'l + mass m + l'P l / m - offset``.
+
+    Which is ``m^(power - 1)`` times the user's expression less its bound.
 
     Attributes
     ----------
@@ -62,11 +68,15 @@ class Quadric:
 
     def negated(self) -> Quadric:
         """The form with the sign changed: for upper bounds."""
-        return replace(self, inertia=-self.inertia, moment=-self.moment, mass=-self.mass, square=-self.square,
-                       offset=-self.offset)
+        return replace(
+            self, inertia=-self.inertia, moment=-self.moment, mass=-self.mass, square=-self.square, offset=-self.offset
+        )
 
     def lorentz(self, com: Array) -> Array | None:
-        """Q, shape (4, 4), if this is a second-order cone and all of the box ``com`` lies on one nappe's side; else None."""
+        """Q, shape (4, 4), if this is a second-order cone and all of the box ``com`` lies on one nappe's side.
+
+        Else None.
+        """
         if np.abs(self.inertia).max() > 0 or self.offset != 0.0:
             return None
         Q = np.block([[self.square, self.moment[:, None] / 2], [self.moment[None, :] / 2, np.array([[self.mass]])]])
@@ -88,7 +98,9 @@ class Quadric:
         return self.is_concave() or self.lorentz(com) is not None
 
     def cuts(self, com: Array, point: Array) -> list[Array]:
-        """Rows f, shape (10,), with ``f'x_link >= offset`` at every feasible point; tight near a link's parameters ``point``.
+        """Rows f, shape (10,), with ``f'x_link >= offset`` at every feasible point.
+
+        Tight near a link's parameters ``point``.
 
         Parameters
         ----------
@@ -143,7 +155,7 @@ class Quadric:
         pairs = [(i, j) for i in range(3) for j in range(i) if self.square[i, j] != 0]
         if len(pairs) != 1 or np.abs(np.diag(self.square)).max() > 0:
             return []
-        (i, j), = pairs
+        ((i, j),) = pairs
         p = 2 * self.square[i, j]
         (a, b), (c, d) = com[i], com[j]
         # p > 0 bounds c_i c_j from above, p < 0 from below

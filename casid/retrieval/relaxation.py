@@ -37,10 +37,13 @@ class RelaxedRows:
 def relaxed_rows(
     problem: Problem, nonlinear: NonlinearRows, multipliers: Array, x: Array, relaxation: Relaxation | None = None
 ) -> RelaxedRows:
-    """Relaxations of the hard inertia bounds, and of rows that are quadratic in a link's parameters; others are left out.
+    """Relaxations of the hard inertia bounds, and of rows that are quadratic in a link's parameters.
 
-    The solver's row of an inertia bound is ``m (L - bound) - steiner``: m times the relaxed one, so its multiplier counts m times. That of a
-    user's row is the expression itself, ``m^(1 - power)`` times its quadratic form (`casid.retrieval.quadrics`).
+    Others are left out.
+
+    The solver's row of an inertia bound is ``m (L - bound) - steiner``: m times the relaxed one, so its multiplier
+    counts m times. That of a user's row is the expression itself, ``m^(1 - power)`` times its quadratic form
+    (`casid.retrieval.quadrics`).
     """
     regions = link_regions(problem)
     forms, lows, highs, scaled = [], [], [], []

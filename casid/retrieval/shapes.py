@@ -1,7 +1,9 @@
-"""Where a link's centre of mass can be: cylinder, truncated cone, sphere, ellipsoid, convex hull of points; and either-or.
+"""Where a link's centre of mass can be: cylinder, truncated cone, sphere, ellipsoid, convex hull of points.
 
-Each builder returns constraints on ``link.com``, with the box around the shape, which says nothing new but scales the solver and bounds
-the certificate's region. All but `either` describe convex sets.
+And either-or.
+
+Each builder returns constraints on ``link.com``, with the box around the shape, which says nothing new but scales the
+solver and bounds the certificate's region. All but `either` describe convex sets.
 """
 
 from __future__ import annotations
@@ -26,11 +28,17 @@ def com_in_cylinder(link: LinkView, start: ArrayLike, end: ArrayLike, radius: fl
 
 
 def com_in_cone(
-    link: LinkView, start: ArrayLike, end: ArrayLike, start_radius: float, end_radius: float, name: str = "truncated cone"
+    link: LinkView,
+    start: ArrayLike,
+    end: ArrayLike,
+    start_radius: float,
+    end_radius: float,
+    name: str = "truncated cone",
 ) -> tuple[Constraint, ...]:
     """Inside the truncated cone whose axis runs from ``start`` to ``end``; each end has its radius [m].
 
-    With s the height of the centre of mass along the axis of length h: ``r(s)^2 - |distance to the axis|^2 >= 0, 0 <= s <= h``.
+    With s the height of the centre of mass along the axis of length h: ``r(s)^2 - |distance to the axis|^2 >= 0, 0 <=
+    s <= h``.
     """
     label = f"{link.name} com in {name}"
     first, last = _point(start, label, "start"), _point(end, label, "end")
@@ -38,18 +46,22 @@ def com_in_cone(
     axis = last - first
     height = float(np.linalg.norm(axis))
     if height == 0 or max(radii) == 0:
-        raise ProblemError(f"constraint '{label}': the shape has no volume (height {height:g} m, radii {radii[0]:g}, {radii[1]:g} m)")
+        raise ProblemError(
+            f"constraint '{label}': the shape has no volume (height {height:g} m, radii {radii[0]:g}, {radii[1]:g} m)"
+        )
     unit = axis / height
     away = link.com - ca.DM(first)
     along = ca.dot(ca.DM(unit), away)
     across = away - along * ca.DM(unit)
     radius = radii[0] + (radii[1] - radii[0]) / height * along
     spread = np.sqrt(np.maximum(1 - unit**2, 0.0))
-    ends = np.stack([first - radii[0] * spread, first + radii[0] * spread, last - radii[1] * spread, last + radii[1] * spread])
+    ends = np.stack(
+        [first - radii[0] * spread, first + radii[0] * spread, last - radii[1] * spread, last + radii[1] * spread]
+    )
     return (
-        Constraint(label, radius**2 - ca.sumsqr(across), lower=0.0),  # type: ignore[arg-type]
+        Constraint(label, radius**2 - ca.sumsqr(across), lower=0.0),
         # linear in the unknowns: 0 <= m s <= m h
-        Constraint(f"{label}: height", ca.vertcat(*_heights(link, unit, first, height)), lower=0.0),  # type: ignore[arg-type]
+        Constraint(f"{label}: height", ca.vertcat(*_heights(link, unit, first, height)), lower=0.0),
         _box(link, label, ends.min(axis=0), ends.max(axis=0)),
     )
 
@@ -59,7 +71,7 @@ def com_in_sphere(link: LinkView, centre: ArrayLike, radius: float) -> tuple[Con
     label = f"{link.name} com in sphere"
     middle, size = _point(centre, label, "centre"), _positive(radius, label, "radius")
     return (
-        Constraint(label, size**2 - ca.sumsqr(link.com - ca.DM(middle)), lower=0.0),  # type: ignore[arg-type]
+        Constraint(label, size**2 - ca.sumsqr(link.com - ca.DM(middle)), lower=0.0),
         _box(link, label, middle - size, middle + size),
     )
 
@@ -67,13 +79,16 @@ def com_in_sphere(link: LinkView, centre: ArrayLike, radius: float) -> tuple[Con
 def com_in_ellipsoid(
     link: LinkView, centre: ArrayLike, semi_axes: ArrayLike, rotation: ArrayLike | None = None
 ) -> tuple[Constraint, ...]:
-    """Inside the ellipsoid with these semi-axes [m], along the columns of ``rotation`` (default: the link frame's axes)."""
+    """Inside the ellipsoid with these semi-axes [m], along the columns of ``rotation`` (default.
+
+    The link frame's axes).
+    """
     label = f"{link.name} com in ellipsoid"
     middle, axes, turn = ellipsoid(label, centre, semi_axes, rotation)
     along = ca.DM(turn.T) @ (link.com - ca.DM(middle))
     reach = np.sqrt(((turn * axes) ** 2).sum(axis=1))
     return (
-        Constraint(label, 1.0 - ca.sumsqr(along / ca.DM(axes)), lower=0.0),  # type: ignore[arg-type]
+        Constraint(label, 1.0 - ca.sumsqr(along / ca.DM(axes)), lower=0.0),
         _box(link, label, middle - reach, middle + reach),
     )
 
@@ -90,11 +105,13 @@ def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
     try:
         hull = ConvexHull(vertices)
     except (QhullError, ValueError):
-        raise ProblemError(f"constraint '{label}': {len(vertices)} points span no volume; give at least four that are not coplanar") from None
+        raise ProblemError(
+            f"constraint '{label}': {len(vertices)} points span no volume; give at least four that are not coplanar"
+        ) from None
     planes = np.unique(hull.equations.round(12), axis=0)
     rows = -(ca.DM(planes[:, :3]) @ link.first_moment + ca.DM(planes[:, 3]) * link.mass)
     return (
-        Constraint(label, rows, lower=0.0),  # type: ignore[arg-type]
+        Constraint(label, rows, lower=0.0),
         _box(link, label, vertices.min(axis=0), vertices.max(axis=0)),
     )
 
@@ -102,8 +119,8 @@ def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
 def either(label: str, *options: Sequence[Constraint]) -> Constraint:
     """At least one of several sets of constraints holds: bolted here, or bolted there.
 
-    Every option is a sequence of hard constraints; `casid.retrieval.solve_branches` solves one problem an option, so that the best one is
-    found and certified. ``max over options of min over rows >= 0`` in CasADi terms.
+    Every option is a sequence of hard constraints; `casid.retrieval.solve_branches` solves one problem an option, so
+    that the best one is found and certified. ``max over options of min over rows >= 0`` in CasADi terms.
 
     Raises
     ------
@@ -117,7 +134,9 @@ def either(label: str, *options: Sequence[Constraint]) -> Constraint:
         rows = []
         for constraint in option:
             if constraint.weight is not None:
-                raise ProblemError(f"constraint '{label}': '{constraint.label}' of option {number} is soft; options must be hard")
+                raise ProblemError(
+                    f"constraint '{label}': '{constraint.label}' of option {number} is soft; options must be hard"
+                )
             for entry in range(constraint.size):
                 if np.isfinite(constraint.lower[entry]):
                     rows.append(constraint.expression[entry] - constraint.lower[entry])
@@ -132,7 +151,7 @@ def either(label: str, *options: Sequence[Constraint]) -> Constraint:
     best = smallest[0]
     for other in smallest[1:]:
         best = ca.fmax(best, other)
-    return Constraint(label, best, lower=0.0)  # type: ignore[arg-type]
+    return Constraint(label, best, lower=0.0)
 
 
 def ellipsoid(
@@ -167,5 +186,7 @@ def _point(value: ArrayLike, label: str, what: str) -> Array:
 
 def _positive(value: float, label: str, what: str, zero: bool = False) -> float:
     if not (np.isfinite(value) and (value > 0 or (zero and value == 0))):
-        raise ProblemError(f"constraint '{label}': the {what} must be {'non-negative' if zero else 'positive'}, got {value}")
+        raise ProblemError(
+            f"constraint '{label}': the {what} must be {'non-negative' if zero else 'positive'}, got {value}"
+        )
     return float(value)

@@ -132,7 +132,10 @@ class Solution:
         return tuple(result)
 
     def explain(self) -> Explanation:
-        """Active constraints and what relaxing them would gain, branches of if-else, what is left open (`casid.retrieval.explain`)."""
+        """Active constraints and what relaxing them would gain, branches of if-else.
+
+        What is left open (`casid.retrieval.explain`).
+        """
         from casid.retrieval.explain import explain
 
         return explain(self)

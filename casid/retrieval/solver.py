@@ -101,8 +101,9 @@ def solve(
     throw
         Raise on failure; otherwise return a `Solution` whose status says so (for sweeps).
     method
-        ``direct``; ``penalty``: Algorithm 1 of Gaz et al. 2019 with kappa = 10 (`solve_by_penalty`); for if-else and nonconvex
-        constraints ``branches`` (`solve_branches`), ``smoothed`` (`solve_smoothed`) and ``global`` (`solve_globally`).
+        ``direct``; ``penalty``: Algorithm 1 of Gaz et al. 2019 with kappa = 10 (`solve_by_penalty`); for if-else and
+        nonconvex constraints ``branches`` (`solve_branches`), ``smoothed`` (`solve_smoothed`) and ``global``
+        (`solve_globally`).
 
     Raises
     ------

@@ -1,8 +1,11 @@
-"""Studies at scale: many starts of one or of many problems, on processes or a cluster, streamed to a file and resumable.
+"""Studies at scale: many starts of one or of many problems, on processes or a cluster.
 
-Every result is a line of a JSON-lines file, appended and flushed to disk as soon as it is there. A study that is killed loses what was
-in flight; started again with the same file it solves only what is missing. The file's first line identifies the problems
-by a fingerprint of their numbers and expressions, so that results of another problem are never mixed in.
+Streamed to a file and resumable.
+
+Every result is a line of a JSON-lines file, appended and flushed to disk as soon as it is there. A study that is
+killed loses what was in flight; started again with the same file it solves only what is missing. The file's first
+line identifies the problems by a fingerprint of their numbers and expressions, so that results of another problem are
+never mixed in.
 """
 
 from __future__ import annotations
@@ -105,8 +108,18 @@ def fingerprint(problem: Problem) -> str:
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(repr((problem.variables.names, dict(problem.variables.extras))).encode())
     for constraint in problem.constraints:
-        digest.update(repr((constraint.label, constraint.lower.tolist(), constraint.upper.tolist(), constraint.weight,
-                            constraint.quantity, constraint.links)).encode())
+        digest.update(
+            repr(
+                (
+                    constraint.label,
+                    constraint.lower.tolist(),
+                    constraint.upper.tolist(),
+                    constraint.weight,
+                    constraint.quantity,
+                    constraint.links,
+                )
+            ).encode()
+        )
     for cone in problem.cones:
         digest.update(repr((cone.link, cone.kind, cone.margin)).encode())
     expressions = ca.Function("g", [problem.variables.x], [c.expression for c in problem.constraints])
@@ -152,8 +165,8 @@ def run_study(
     Raises
     ------
     ProblemError
-        If the file belongs to another study or is damaged (it is left untouched), if it is in use, if joblib or Dask is missing, or if
-        the cluster does not answer.
+        If the file belongs to another study or is damaged (it is left untouched), if it is in use, if joblib or Dask
+        is missing, or if the cluster does not answer.
     """
     began = perf_counter()
     named = {problems.name: problems} if isinstance(problems, Problem) else dict(problems)
@@ -164,13 +177,18 @@ def run_study(
     options = options or SolveOptions()
     path = Path(file)
     header = {
-        "casid_study": _FORMAT, "problems": {name: fingerprint(p) for name, p in named.items()}, "seed": seed, "method": method,
+        "casid_study": _FORMAT,
+        "problems": {name: fingerprint(p) for name, p in named.items()},
+        "seed": seed,
+        "method": method,
         "options": repr(options),
     }
     done = _read(path, header)
     tasks = [
         (name, number, one)
-        for name in named for number, one in enumerate(start_seeds(starts, seed)) if (name, number) not in done
+        for name in named
+        for number, one in enumerate(start_seeds(starts, seed))
+        if (name, number) not in done
     ]
     total = len(named) * starts
     results = {key: r for key, r in done.items() if key[0] in named and key[1] < starts}
@@ -191,7 +209,11 @@ def run_study(
 
 
 def _solve_all(
-    named: Mapping[str, Problem], tasks: list[tuple[str, int, int]], method: Method, options: SolveOptions, jobs: int,
+    named: Mapping[str, Problem],
+    tasks: list[tuple[str, int, int]],
+    method: Method,
+    options: SolveOptions,
+    jobs: int,
     cluster: str | None,
 ) -> Iterator[dict[str, Any]]:
     blobs = {name: pickle.dumps((problem, options)) for name, problem in named.items()}
@@ -232,9 +254,18 @@ def _direct_bound(blob: bytes) -> float:
 
 def _record(name: str, number: int, seed: int, solution: Solution) -> dict[str, Any]:
     return {
-        "problem": name, "start": number, "seed": seed, "status": solution.status, "objective": solution.objective,
-        "penalty": solution.penalty, "lower_bound": solution.lower_bound, "gap": solution.gap, "certified": bool(solution.certified),
-        "max_violation": solution.max_violation, "iterations": solution.iterations, "time": solution.solve_time,
+        "problem": name,
+        "start": number,
+        "seed": seed,
+        "status": solution.status,
+        "objective": solution.objective,
+        "penalty": solution.penalty,
+        "lower_bound": solution.lower_bound,
+        "gap": solution.gap,
+        "certified": bool(solution.certified),
+        "max_violation": solution.max_violation,
+        "iterations": solution.iterations,
+        "time": solution.solve_time,
         "x": solution.standard_parameters.tolist(),
     }
 
@@ -248,7 +279,9 @@ def _joblib() -> Any:
     try:
         import joblib
     except ImportError:
-        raise ProblemError("studies on several processes need joblib: pip install casid[study]; or use jobs=1") from None
+        raise ProblemError(
+            "studies on several processes need joblib: pip install casid[study]; or use jobs=1"
+        ) from None
     return joblib
 
 
@@ -265,7 +298,9 @@ def _connected(cluster: str | None) -> Iterator[None]:
     try:
         client = Client(cluster, timeout=10)
     except (OSError, TimeoutError, ValueError) as error:
-        raise ProblemError(f"no Dask scheduler answers at '{cluster}' ({type(error).__name__}); start one, or use jobs=...") from None
+        raise ProblemError(
+            f"no Dask scheduler answers at '{cluster}' ({type(error).__name__}); start one, or use jobs=..."
+        ) from None
     try:
         yield
     finally:
@@ -289,9 +324,15 @@ def _read(path: Path, header: Mapping[str, Any]) -> dict[tuple[str, int], dict[s
     except ValueError:
         found = None
     if not isinstance(found, dict) or found.get("casid_study") != _FORMAT:
-        raise ProblemError(f"'{path}' is not a study file of this version of casid; it is left as it is: choose another name")
-    for key, what in (("problems", "another problem"), ("seed", "another seed"), ("method", "another method"),
-                      ("options", "other solver options")):
+        raise ProblemError(
+            f"'{path}' is not a study file of this version of casid; it is left as it is: choose another name"
+        )
+    for key, what in (
+        ("problems", "another problem"),
+        ("seed", "another seed"),
+        ("method", "another method"),
+        ("options", "other solver options"),
+    ):
         if found.get(key) != header[key]:
             raise ProblemError(f"study file '{path}' belongs to {what}; it is left as it is: choose another name")
     results = {}
@@ -300,7 +341,9 @@ def _read(path: Path, header: Mapping[str, Any]) -> dict[tuple[str, int], dict[s
             record = json.loads(line)
             results[(record["problem"], record["start"])] = _revived(record)
         except (ValueError, KeyError, TypeError):
-            raise ProblemError(f"study file '{path}', line {number} is damaged; it is left as it is: remove that line") from None
+            raise ProblemError(
+                f"study file '{path}', line {number} is damaged; it is left as it is: remove that line"
+            ) from None
     return results
 
 

@@ -14,10 +14,11 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
     """Increase of the sum of squares that measurement noise alone explains.
 
     With standard deviations s_i of the residuals (of the identified coefficients), the noise's own sum of squares is
-    ``sum s_i^2 chi^2_1``. Its quantile is taken from the chi-square distribution of the same mean and variance (Satterthwaite): ``S / f``
-    times that of ``f = S^2 / sum s_i^4`` degrees of freedom, ``S = sum s_i^2``. Without them, the residual variance
-    ``s^2 = optimum / (samples - rank)`` takes their place, and the increase is ``s^2 chi^2_rank``; ``samples`` from the problem's
-    notes, else the number of residuals (then s^2 is ``optimum / residuals``).
+    ``sum s_i^2 chi^2_1``. Its quantile is taken from the chi-square distribution of the same mean and variance
+    (Satterthwaite): ``S / f`` times that of ``f = S^2 / sum s_i^4`` degrees of freedom, ``S = sum s_i^2``. Without
+    them, the residual variance ``s^2 = optimum / (samples - rank)`` takes their place, and the increase is ``s^2
+    chi^2_rank``; ``samples`` from the problem's notes, else the number of residuals (then s^2 is ``optimum /
+    residuals``).
 
     Parameters
     ----------
@@ -33,7 +34,8 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
     Raises
     ------
     ProblemError
-        If the number of standard deviations is not that of the residuals, one is not positive, or nothing tells the noise.
+        If the number of standard deviations is not that of the residuals, one is not positive, or nothing tells the
+        noise.
     """
     if not 0 < confidence < 1:
         raise ProblemError(f"the confidence must lie between 0 and 1, got {confidence}")
@@ -44,7 +46,10 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
     if sd is not None:
         spread = np.asarray(sd, dtype=float)
         if spread.shape != (residuals,) or not np.isfinite(spread).all() or (spread < 0).any() or not spread.any():
-            raise ProblemError(f"sd: expected {residuals} non-negative numbers, one a residual of '{problem.name}', got shape {spread.shape}")
+            raise ProblemError(
+                f"sd: expected {residuals} non-negative numbers, one a residual of '{problem.name}', got shape "
+                f"{spread.shape}"
+            )
         total = float((spread**2).sum())
         freedom = total**2 / float((spread**4).sum())
         return float(total / freedom * chi2.ppf(confidence, freedom))
@@ -52,6 +57,7 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
     samples = int(problem.notes.get("samples", residuals + rank))
     if optimum <= 0 or samples <= rank:
         raise ProblemError(
-            f"problem '{problem.name}': a perfect fit does not tell the noise; give the tolerance, or the standard deviations sd of its residuals"
+            f"problem '{problem.name}': a perfect fit does not tell the noise; give the tolerance, or the standard "
+            f"deviations sd of its residuals"
         )
     return float(optimum / (samples - rank) * chi2.ppf(confidence, rank))

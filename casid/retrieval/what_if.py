@@ -1,4 +1,7 @@
-"""Which extra measurement or constraint would pin the parameters down most: intervals solved again with each candidate added."""
+"""Which extra measurement or constraint would pin the parameters down most.
+
+Intervals solved again with each candidate added.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +43,20 @@ def weigh_each_link(problem: Problem, values: Intervals, accuracy: float = 0.01)
         entry = values[f"m{link.index + 1}"]
         middle = (entry.attained_low + entry.attained_high) / 2
         candidates[f"weigh {link.name}"] = Constraint(
-            f"weighed {link.name}", link.mass, middle * (1 - accuracy), middle * (1 + accuracy), quantity="mass", links=(link.index,)
+            f"weighed {link.name}",
+            link.mass,
+            middle * (1 - accuracy),
+            middle * (1 + accuracy),
+            quantity="mass",
+            links=(link.index,),
         )
     return candidates
 
 
 def what_if(
-    intervals: Intervals, candidates: Mapping[str, Constraint], quantities: Sequence[str] | None = None,
+    intervals: Intervals,
+    candidates: Mapping[str, Constraint],
+    quantities: Sequence[str] | None = None,
     options: SolveOptions | None = None,
 ) -> tuple[WhatIf, ...]:
     """Solve the intervals again with each candidate added to the problem, at the same limit of the sum of squares.

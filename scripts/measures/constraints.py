@@ -1,4 +1,7 @@
-"""Custom constraint sets: the spatial 2R example, Algorithm 1, nonconvex constraints, parameter intervals, resumable studies."""
+"""Custom constraint sets.
+
+The spatial 2R example, Algorithm 1, nonconvex constraints, parameter intervals, resumable studies.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,17 @@ import numpy as np
 
 import casid
 from casid.inertia import from_standard, pseudo_inertia
-from casid.problems import cookbook
 from casid.retrieval import parameter_intervals, solve_by_penalty, solve_globally, start_seeds
 from casid.retrieval.study import run_study
 from measures import published
 from measures.measure import Measure
 from measures.two_links import infeasible_parameters, outside_shapes, torques, validation_motion, wrenches
+from problems import cookbook
 
 try:
-    from measures.constraints_methods import METHOD_MEASURES
+    from measures.constraints_methods import METHOD_MEASURES  # type: ignore[import-not-found,unused-ignore]
 except ModuleNotFoundError:  # the comparison of methods is a part of its own
-    METHOD_MEASURES: tuple[Measure, ...] = ()  # type: ignore[no-redef]
+    METHOD_MEASURES: tuple[Measure, ...] = ()  # type: ignore[no-redef,unused-ignore]
 
 MARGIN = 1e-6
 
@@ -82,7 +85,9 @@ def two_links_forces() -> tuple[str, bool]:
         ]
         error = float(np.abs(torques(robot, parameters, motion) - true_torques).max() / np.abs(true_torques).max())
         parts.append(f"{name}: forces {ratios[0]:.3g} and {ratios[1]:.3g} x the true ones, torques {error:.0e} off")
-        met &= error <= 1e-6 and (max(ratios) <= 3 and min(ratios) >= 1 / 3 if name == "feasible" else min(ratios) >= 1e3)
+        met &= error <= 1e-6 and (
+            max(ratios) <= 3 and min(ratios) >= 1 / 3 if name == "feasible" else min(ratios) >= 1e3
+        )
     return "; ".join(parts), met
 
 
@@ -97,7 +102,11 @@ def algorithm_1() -> tuple[str, bool]:
         met &= solution.certified and solution.max_violation <= 1e-8 and len(run.steps) == 10
         met &= abs(solution.objective - direct.objective) <= 1e-6 * direct.objective
     seconds = (time.perf_counter() - began) / 3
-    return f"{', '.join(f'{v:.6e}' for v in values)} from 3 starts; direct {direct.objective:.6e}; {seconds:.1f} s a start", met
+    return (
+        f"{', '.join(f'{v:.6e}' for v in values)} from 3 starts; direct {direct.objective:.6e}; {seconds:.1f} s a "
+        f"start",
+        met,
+    )
 
 
 def nonconvex() -> tuple[str, bool]:
@@ -124,11 +133,20 @@ def intervals() -> tuple[str, bool]:
     m1 = found["m1"]
     others = sum(found[f"m{k}"].low for k in range(2, 8))
     # the same intervals without the bound on the total mass: m1 is then limited by Table VIII alone
-    free = parameter_intervals(problem.without("total mass"), {"m1": problem.variables[0].mass}, limit=found.optimum + found.tolerance)
-    spans = m1.low <= 2e-6 and free["m1"].low <= 2e-6 and free["m1"].high >= 10.0 - 1e-6 and free["m1"].attained_high >= 9.99
+    free = parameter_intervals(
+        problem.without("total mass"), {"m1": problem.variables[0].mass}, limit=found.optimum + found.tolerance
+    )
+    spans = (
+        m1.low <= 2e-6
+        and free["m1"].low <= 2e-6
+        and free["m1"].high >= 10.0 - 1e-6
+        and free["m1"].attained_high >= 9.99
+    )
     text = (
-        f"{certified} of 140 within 1 % of the width, {found.certified(1e-3)} within 0.1 %, {seconds:.1f} s; widths of lx7, ly7, Lzz7 "
-        f"{', '.join(f'{w:.1e}' for w in tight)}; m1 in [{m1.low:.1e}, {m1.high:.2f}] kg (the total mass of 20 kg less at least "
+        f"{certified} of 140 within 1 % of the width, {found.certified(1e-3)} within 0.1 %, {seconds:.1f} s; widths "
+        f"of lx7, ly7, Lzz7 "
+        f"{', '.join(f'{w:.1e}' for w in tight)}; m1 in [{m1.low:.1e}, {m1.high:.2f}] kg (the total mass of 20 kg "
+        f"less at least "
         f"{others:.2f} kg of the others), [{free['m1'].low:.1e}, {free['m1'].attained_high:.2f}] without the total mass"
     )
     return text, certified == 140 and honest and seconds <= 30 and max(tight) <= 2e-3 and spans
@@ -142,7 +160,10 @@ _STUDY = (
 
 
 def killed_study(starts: int = 1000) -> tuple[str, bool]:
-    """Run a study in a process of its own, kill it at a random moment, resume it, and compare with an uninterrupted one."""
+    """Run a study in a process of its own, kill it at a random moment, resume it.
+
+    And compare with an uninterrupted one.
+    """
     problem = casid.load_problem("panda_retrieval")
     with tempfile.TemporaryDirectory() as folder:
         whole = run_study(problem, Path(folder) / "whole.jsonl", starts=starts, seed=4)
@@ -157,13 +178,23 @@ def killed_study(starts: int = 1000) -> tuple[str, bool]:
         resumed = run_study(problem, file, starts=starts, seed=4)
         after = [json.loads(line)["start"] for line in file.read_text().splitlines()[1:]]
     same = all(
-        a.start == b.start and a.seed == b.seed and a.status == b.status and a.objective == b.objective
+        a.start == b.start
+        and a.seed == b.seed
+        and a.status == b.status
+        and a.objective == b.objective
         and np.array_equal(a.standard_parameters, b.standard_parameters)
         for a, b in zip(whole.results, resumed.results, strict=True)
     )
-    once = sorted(after) == list(range(starts)) and resumed.solved == starts - len(before) and after[: len(before)] == before
+    once = (
+        sorted(after) == list(range(starts))
+        and resumed.solved == starts - len(before)
+        and after[: len(before)] == before
+    )
     seeds = [r.seed for r in resumed.results] == start_seeds(starts, 4)
-    text = f"killed after {len(before)} of {starts}, {resumed.solved} solved on resuming; bitwise equal: {same}; each once: {once}"
+    text = (
+        f"killed after {len(before)} of {starts}, {resumed.solved} solved on resuming; bitwise equal: {same}; "
+        f"each once: {once}"
+    )
     return text, same and once and seeds and 0 < len(before) < starts
 
 

@@ -31,13 +31,16 @@ def validation_motion(samples: int = 1000, duration: float = 10.0) -> Motion:
     t = np.linspace(0.0, duration, samples)
     amplitude, pulse = np.array([1.2, -1.7]), 2 * np.pi / np.array([3.1, 2.3])
     angle = pulse * t[:, None]
-    return Motion(t, amplitude / pulse * (1 - np.cos(angle)), amplitude * np.sin(angle), amplitude * pulse * np.cos(angle))
+    return Motion(
+        t, amplitude / pulse * (1 - np.cos(angle)), amplitude * np.sin(angle), amplitude * pulse * np.cos(angle)
+    )
 
 
 def torques(robot: Robot, parameters: Array, motion: Motion) -> Array:
     """Joint torques along the motion, shape (samples, n)."""
     function = Model(robot).inverse_dynamics.map(len(motion.time))
-    return np.array(function(motion.q.T, motion.dq.T, motion.ddq.T, parameters)).T
+    stacked: Array = np.array(function(motion.q.T, motion.dq.T, motion.ddq.T, parameters))
+    return np.asarray(stacked.T)
 
 
 def wrenches(robot: Robot, parameters: Array, motion: Motion) -> Array:
@@ -58,11 +61,13 @@ def outside_shapes(parameters: Array) -> float:
 
 
 def infeasible_parameters(forms: Array, values: Array, size: float, seed: int = 0) -> Array:
-    """A parameter set that explains the base parameters exactly and means nothing: the retrieval without any constraint.
+    """A parameter set that explains the base parameters exactly and means nothing.
+
+    The retrieval without any constraint.
 
     Among all solutions of ``K p = values``, the one nearest to a random start of the given size.
     """
-    start = np.random.default_rng(seed).uniform(-size, size, forms.shape[1])
+    start: Array = size * np.random.default_rng(seed).uniform(-1.0, 1.0, (forms.shape[1],))
     for _ in range(3):  # iterative refinement: the start is large, the torques must still be right
         start = start + np.linalg.pinv(forms) @ (values - forms @ start)
     return np.asarray(start)
