@@ -2,6 +2,7 @@
 
 from casid.report.coefficients import Coefficients, coefficients
 from casid.report.fit_plot import fit_figure
+from casid.report.intervals import intervals_figure, intervals_table, what_if_table, write_intervals
 from casid.report.links_plot import links_figure
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
 from casid.report.starts_plot import starts_figure
@@ -9,6 +10,21 @@ from casid.report.tables import base_table, links_table, robots_table
 from casid.report.write import prepare_directory
 
 __all__ = [
-    "Coefficients", "base_table", "coefficients", "fit_figure", "links_figure", "links_table", "prepare_directory",
-    "robots_table", "solution_figures", "solution_record", "solution_tables", "starts_figure", "write_solution",
+    "Coefficients",
+    "base_table",
+    "coefficients",
+    "fit_figure",
+    "intervals_figure",
+    "intervals_table",
+    "links_figure",
+    "links_table",
+    "prepare_directory",
+    "robots_table",
+    "solution_figures",
+    "solution_record",
+    "solution_tables",
+    "starts_figure",
+    "what_if_table",
+    "write_intervals",
+    "write_solution",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from casid.report.style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report.write import csv_bytes, png_bytes, write_files
 
 if TYPE_CHECKING:
     from casid.retrieval import Intervals, ParameterInterval, WhatIf
@@ -112,3 +114,19 @@ def intervals_figure(intervals: Intervals) -> Figure:
     ]
     figure.legend(handles=handles, frameon=False, ncols=3, loc="outside lower right", labelcolor=MUTED)
     return figure
+
+
+def write_intervals(intervals: Intervals, directory: Path) -> list[Path]:
+    """Write ``intervals.csv`` and ``intervals.png``."""
+    rows = [
+        (e.name, e.low, e.high, e.attained_low, e.attained_high, *e.prior, digits(e), verdict(e))
+        for e in intervals.entries
+    ]
+    header = ("quantity", "low", "high", "attained_low", "attained_high", "bound_low", "bound_high")
+    return write_files(
+        directory,
+        {
+            "intervals.csv": csv_bytes((*header, "digits", "verdict"), rows),
+            "intervals.png": png_bytes(intervals_figure(intervals)),
+        },
+    )

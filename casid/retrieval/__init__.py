@@ -42,7 +42,7 @@ from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.study import Study, StudyResult, run_study
 from casid.retrieval.tolerance import indistinguishable
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
-from casid.retrieval.what_if import WhatIf, what_if
+from casid.retrieval.what_if import WhatIf, weigh_each_link, what_if
 
 __all__ = [
     "Branch",
@@ -109,6 +109,7 @@ __all__ = [
     "taken",
     "total_mass",
     "triangle_inequality",
+    "weigh_each_link",
     "what_if",
     "with_cad_prior",
     "without_payload",

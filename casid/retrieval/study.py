@@ -160,7 +160,7 @@ def run_study(
     options
         Of every solve.
     progress
-        Called with the number of results and the total.
+        Called with the number of results and the total as each one comes in.
 
     Raises
     ------
@@ -192,8 +192,6 @@ def run_study(
     ]
     total = len(named) * starts
     results = {key: r for key, r in done.items() if key[0] in named and key[1] < starts}
-    if progress is not None:
-        progress(len(results), total)
     with _connected(cluster), _appending(path, header) as append:
         for result in _solve_all(named, tasks, method, options, jobs, cluster):
             append(result)

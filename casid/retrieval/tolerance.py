@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2
 
 from casid.errors import ProblemError
+from casid.retrieval.certificate import objective_size
 from casid.retrieval.problem import Problem
 
 
@@ -55,7 +56,7 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
         return float(total / freedom * chi2.ppf(confidence, freedom))
     rank = int(np.linalg.matrix_rank(problem.objective.matrix))
     samples = int(problem.notes.get("samples", residuals + rank))
-    if optimum <= 0 or samples <= rank:
+    if optimum <= 1e-3 * objective_size(problem.objective) or samples <= rank:
         raise ProblemError(
             f"problem '{problem.name}': a perfect fit does not tell the noise; give the tolerance, or the standard "
             f"deviations sd of its residuals"
