@@ -7,7 +7,6 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-from problems import cookbook
 
 import casid
 from casid.errors import ProblemError
@@ -17,6 +16,7 @@ from casid.retrieval.com_set import ComSet, depends_on_com_only
 from casid.retrieval.cuts import Relaxation
 from casid.retrieval.interval_arithmetic import enclose
 from casid.retrieval.quadrics import find_quadric
+from problems import cookbook
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,9 @@ def test_cuts_hold_at_every_feasible_point(base):
         Constraint("root", 0.1 - ca.sqrt(1e-6 + ca.sumsqr(links[4].com)), lower=0.0),
         Constraint("steps", ca.if_else(links[6].com[2] < 0.09, 0.05, 0.02) ** 2 - links[6].com[0] ** 2, lower=0.0),
     )
-    problem = replace(base, constraints=(*(k for k in base.constraints if k.quantity != "total_mass"), *extra, *base.cones))
+    problem = replace(
+        base, constraints=(*(k for k in base.constraints if k.quantity != "total_mass"), *extra, *base.cones)
+    )
     relaxation = Relaxation(problem)
     inside = feasible_points(problem)
     assert len(inside) >= 20
@@ -57,7 +59,9 @@ def test_cuts_hold_at_every_feasible_point(base):
     made = 0
     for _ in range(3):
         near = random_parameters(base, rng)
-        cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, near)] + relaxation.set_cuts(near)
+        cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, near)] + relaxation.set_cuts(
+            near
+        )
         made += len(cuts)
         for cut in cuts:
             for x in inside:
@@ -91,8 +95,13 @@ def test_interval_arithmetic_encloses_samples(base):
     x = base.variables.x
     c, m = base.variables[1].com, base.variables[1].mass
     expressions = ca.vertcat(
-        c[0] ** 2 - c[1], ca.sqrt(ca.fabs(c[2])), ca.fmin(c[0], c[1]) * m, ca.if_else(c[0] < 0.01, ca.sin(c[1]), ca.cos(c[2])),
-        ca.exp(c[0]) / (2 + c[1]), ca.if_else(ca.logic_not(c[1] <= 0), m**3, -m), ca.fmax(ca.tanh(c[0]), ca.atan(c[1])),
+        c[0] ** 2 - c[1],
+        ca.sqrt(ca.fabs(c[2])),
+        ca.fmin(c[0], c[1]) * m,
+        ca.if_else(c[0] < 0.01, ca.sin(c[1]), ca.cos(c[2])),
+        ca.exp(c[0]) / (2 + c[1]),
+        ca.if_else(ca.logic_not(c[1] <= 0), m**3, -m),
+        ca.fmax(ca.tanh(c[0]), ca.atan(c[1])),
     )
     function = ca.Function("f", [x], [expressions])
     rng = np.random.default_rng(1)
@@ -125,8 +134,16 @@ def test_branches_are_read_off_the_graph():
     truth = problem.variables.robot.standard_parameters()
     shape = problem.constraints[-1]
     (condition,) = conditions(shape.expression, x)
-    at = ca.Function("at", [x], [shape.expression, choose(shape.expression, x, {condition.text: False}),
-                                 choose(shape.expression, x, {condition.text: True}), smooth(shape.expression, x, 1e-4)])
+    at = ca.Function(
+        "at",
+        [x],
+        [
+            shape.expression,
+            choose(shape.expression, x, {condition.text: False}),
+            choose(shape.expression, x, {condition.text: True}),
+            smooth(shape.expression, x, 1e-4),
+        ],
+    )
     whole, cone, cylinder, smoothed = (float(v) for v in at(truth))
     assert whole == pytest.approx(cone) and whole == pytest.approx(0.05**2)
     assert cylinder == pytest.approx(0.08**2)
@@ -135,7 +152,7 @@ def test_branches_are_read_off_the_graph():
     assert not branch.taken and branch.margin == pytest.approx(-0.1)
     parts = list(branch_problems(problem))
     assert len(parts) == 2
-    best, = {p.solution.status for p in casid.retrieval.solve_branches(problem)[1]}
+    (best,) = {p.solution.status for p in casid.retrieval.solve_branches(problem)[1]}
     assert best == "optimal"
 
 

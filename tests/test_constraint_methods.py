@@ -75,7 +75,10 @@ def test_boxes_admit_what_the_shapes_exclude():
 
 def test_spatial_2r_script(tmp_path):
     run = subprocess.run(
-        [sys.executable, str(SCRIPTS / "spatial_2r.py"), "--out", str(tmp_path)], capture_output=True, text=True, timeout=120
+        [sys.executable, str(SCRIPTS / "spatial_2r.py"), "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert run.returncode == 0, run.stderr
     assert "infeasible" in run.stdout
@@ -88,7 +91,11 @@ def test_explanation_predicts_the_effect_of_relaxing():
     link = problem.variables[6]
     tight = replace(
         problem,
-        constraints=(*problem.constraints, total_mass(problem.variables.links[4:], 1.0, 2.5, label="wrist"), *problem.cones),
+        constraints=(
+            *problem.constraints,
+            total_mass(problem.variables.links[4:], 1.0, 2.5, label="wrist"),
+            *problem.cones,
+        ),
     )
     solution = casid.solve(tight)
     wrist = next(b for b in solution.explain().bounds if b.text.startswith("wrist"))
@@ -96,7 +103,9 @@ def test_explanation_predicts_the_effect_of_relaxing():
     looser = replace(
         problem,
         constraints=(
-            *problem.constraints, total_mass(problem.variables.links[4:], 1.0, 2.5 + step, label="wrist"), *problem.cones,
+            *problem.constraints,
+            total_mass(problem.variables.links[4:], 1.0, 2.5 + step, label="wrist"),
+            *problem.cones,
         ),
     )
     gained = solution.objective - casid.solve(looser).objective

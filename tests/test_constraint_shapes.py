@@ -7,7 +7,6 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-from problems import cookbook
 
 import casid
 from casid.errors import ProblemError
@@ -29,6 +28,7 @@ from casid.retrieval import (
     with_cad_prior,
     without_payload,
 )
+from problems import cookbook
 
 
 def com(solution, link):
@@ -40,12 +40,16 @@ def base():
     return casid.load_problem("panda_retrieval")
 
 
+@pytest.fixture(scope="module")
+def free(base):
+    return casid.solve(base)
+
+
 @pytest.mark.parametrize("recipe", list(cookbook.CONVEX))
-def test_convex_recipes_are_certified(recipe):
+def test_convex_recipes_are_certified(recipe, free):
     solution = casid.solve(casid.load_problem("cookbook", recipe=recipe))
     assert solution.certified
     assert solution.max_violation <= 1e-8
-    free = casid.solve(casid.load_problem("panda_retrieval"))
     assert solution.total >= free.lower_bound
 
 
@@ -60,7 +64,17 @@ def test_nonconvex_recipes_have_a_tight_bound(recipe):
 def test_recipes_hold_geometrically():
     solutions = {
         name: casid.solve(casid.load_problem("cookbook", recipe=name), throw=False)
-        for name in ("cylinder", "cone", "sphere", "ellipsoid", "symmetric", "revolution", "equal", "realisable", "tube")
+        for name in (
+            "cylinder",
+            "cone",
+            "sphere",
+            "ellipsoid",
+            "symmetric",
+            "revolution",
+            "equal",
+            "realisable",
+            "tube",
+        )
     }
     c = com(solutions["cylinder"], 3)
     assert np.hypot(c[0], c[1]) <= 0.03 + 1e-9 and abs(c[2]) <= 0.05 + 1e-9
@@ -78,8 +92,10 @@ def test_recipes_hold_geometrically():
     assert np.abs(x[4] - x[5]).max() <= 1e-9
     J = pseudo_inertia(solutions["realisable"].standard_parameters[60:])
     inverse = np.diag([0.07, 0.07, 0.08]) ** 2
-    sigma = J[:3, :3] - 0.06 * (np.outer(J[:3, 3], [0, 0, 1]) + np.outer([0, 0, 1], J[:3, 3])) + J[3, 3] * np.diag(
-        [0, 0, 0.06**2]
+    sigma = (
+        J[:3, :3]
+        - 0.06 * (np.outer(J[:3, 3], [0, 0, 1]) + np.outer([0, 0, 1], J[:3, 3]))
+        + J[3, 3] * np.diag([0, 0, 0.06**2])
     )
     assert np.trace(np.linalg.solve(inverse, sigma)) <= J[3, 3] * (1 + 1e-9)
     c = com(solutions["tube"], 2)
@@ -90,7 +106,8 @@ def test_either_takes_the_better_option(base):
     links = base.variables
     options = [com_in_sphere(links[3], [0.03, 0, 0], 0.03), com_in_sphere(links[3], [-0.1, 0, 0], 0.03)]
     best = min(
-        casid.solve(replace(base, constraints=(*base.constraints, *option, *base.cones))).objective for option in options
+        casid.solve(replace(base, constraints=(*base.constraints, *option, *base.cones))).objective
+        for option in options
     )
     problem = replace(base, constraints=(*base.constraints, either("bolt", *options), *base.cones))
     solution = casid.solve(problem, method="branches")

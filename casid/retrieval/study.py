@@ -38,6 +38,8 @@ from casid.retrieval.solver import Prepared, SolveOptions
 Method = Literal["direct", "penalty"]
 Array = NDArray[np.float64]
 _FORMAT = 1
+#: How long a Dask scheduler may take to answer [s].
+CONNECT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +296,7 @@ def _connected(cluster: str | None) -> Iterator[None]:
     except ImportError:
         raise ProblemError("a Dask cluster needs the package 'distributed': pip install casid[cluster]") from None
     try:
-        client = Client(cluster, timeout=10)
+        client = Client(cluster, timeout=CONNECT_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
         raise ProblemError(
             f"no Dask scheduler answers at '{cluster}' ({type(error).__name__}); start one, or use jobs=..."
