@@ -162,7 +162,7 @@ def test_hull_from_a_mesh(base, tmp_path):
     with pytest.raises(ProblemError, match=r"open\.stl' is not closed"):
         read_stl(tmp_path / "open.stl")
     (tmp_path / "text.stl").write_text("no mesh")
-    with pytest.raises(ProblemError, match="text.stl"):
+    with pytest.raises(ProblemError, match=r"text\.stl"):
         read_stl(tmp_path / "text.stl")
     with pytest.raises(ProblemError, match="does not exist"):
         read_stl(tmp_path / "missing.stl")

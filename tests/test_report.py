@@ -94,7 +94,7 @@ def test_links_table_shows_mass_centre_and_principal_moments() -> None:
     text = text_of(links_table(links))
     assert "mass [kg]" in text and "centre of mass [m]" in text
     assert "+0.0000  +0.0000  +0.1500" in text
-    assert "0.00400  0.01000  0.01000" in text
+    assert "4.00e-03  1.00e-02  1.00e-02" in text
     assert re.search(r"total\s+6\.0000", text)
 
 

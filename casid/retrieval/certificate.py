@@ -30,6 +30,7 @@ is then that of a convex relaxation, and the gap says how much is open.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +78,7 @@ def lower_bound(
     nonlinear_multipliers: Array | None = None,
     nominal: Array | None = None,
     times: float = 1e3,
+    regions: Sequence[LinkRegion] | None = None,
     relaxation: Relaxation | None = None,
 ) -> Certificate:
     """Evaluate the bound of the theorem above.
@@ -95,13 +97,16 @@ def lower_bound(
     nominal, times
         Search region of links that the problem does not bound: up to ``times`` the nominal body, shape (N,). Without
         a nominal body nothing is said about such links, and the bound may be trivial.
+    regions
+        Where each link's parameters can be, if the caller knows better than the problem's bounds: any superset of the
+        feasible points that are at least as good as x will do.
     relaxation
         Of the nonlinear rows, beyond bounds on diagonals of the inertia.
     """
     objective = problem.objective
     slope = objective.gradient(x)
     bound, given, searched, rows = dual_bound(
-        problem, x, slope, linear, multipliers, nonlinear, nonlinear_multipliers, nominal, times, relaxation
+        problem, x, slope, linear, multipliers, nonlinear, nonlinear_multipliers, nominal, times, regions, relaxation
     )
     bound += objective(x) - float(slope @ x) - _rounding(objective, x, rows)
     # A sum of squares is never smaller than the part of it that no x can change.
@@ -120,6 +125,7 @@ def dual_bound(
     nonlinear_multipliers: Array | None = None,
     nominal: Array | None = None,
     times: float = 1e3,
+    regions: Sequence[LinkRegion] | None = None,
     relaxation: Relaxation | None = None,
 ) -> tuple[float, float, dict[str, float], float]:
     """Lower bound of ``slope'z`` (plus the price of soft rows) over all feasible z; arguments as in `lower_bound`.
@@ -142,7 +148,7 @@ def dual_bound(
     bound = float(at_low @ np.where(np.isfinite(low), low, 0.0) - at_high @ np.where(np.isfinite(high), high, 0.0))
 
     given, searched = 0.0, {}
-    for cone, region in zip(problem.cones, link_regions(problem), strict=True):
+    for cone, region in zip(problem.cones, regions or link_regions(problem), strict=True):
         link = slice(10 * cone.link, 10 * cone.link + 10)
         body = None if nominal is None else nominal[link]
         gain, loss, used = _SHARE[cone.kind](left[link], cone, region, body, times)

@@ -143,7 +143,7 @@ class LevelSet:
             curved[:-1],
             self.prepared.nominal,
             self.options.times,
-            self.prepared.relaxation if search.nonlinear.size else None,
+            relaxation=self.prepared.relaxation if search.nonlinear.size else None,
         )
         return value + weight * (objective(x) - float(slope @ x) - self.limit)
 

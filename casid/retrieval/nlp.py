@@ -73,6 +73,8 @@ class LiftedProgram:
         Links that no bound limits; they are pulled to the nominal body.
     region
         Upper bound of ``|T_k|^2`` for those links (4 at the nominal body).
+    barrier
+        Without it the factors' diagonals are free, and the program of a problem without rows has equalities only.
     """
 
     def __init__(
@@ -85,9 +87,11 @@ class LiftedProgram:
         nominal: Array,
         pulled: tuple[int, ...] = (),
         region: float = 1e6,
+        barrier: bool = True,
     ) -> None:
         self.objective, self.linear, self.nonlinear, self.cones = objective, linear, nonlinear, cones
         self.nominal, self._x, self._pulled, self._region = nominal, x, pulled, region
+        self._barrier = barrier
         size = len(nominal)
         self._basis, self._origin = _coordinates(cones, nominal)
         self._factor_slices = _slices([10 for _ in cones], size)
@@ -111,6 +115,11 @@ class LiftedProgram:
         self.nonlinear_scale = np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)
 
     # ------------------------------------------------------------------ points
+
+    @property
+    def coordinates(self) -> tuple[Array, Array]:
+        """C and x0 of ``x = C y + x0``, shapes (N, N) and (N,)."""
+        return self._basis, self._origin
 
     def start(self, x: Array) -> Array:
         """W at a point x; a point outside a cone enters with lifted eigenvalues."""
@@ -159,7 +168,8 @@ class LiftedProgram:
         basis = _sparse(self._basis)
         x = basis @ y + ca.DM(self._origin)
 
-        residual_map = ca.DM(self.objective.matrix @ self._basis)
+        matrix = self.objective.matrix @ self._basis
+        residual_map, gram = ca.DM(matrix), ca.DM(matrix.T @ matrix)
         offset = ca.DM(self.objective.target - self.objective.matrix @ self._origin)
         residual = residual_map @ y - offset
         pulled = np.zeros(size + factors)
@@ -226,7 +236,7 @@ class LiftedProgram:
             lam_curved = lam_curved + (extra @ lam_g[self._extra_rows])[len(self.linear.rows) :]
         first_cone = self._extra_rows.stop + region.shape[0]
         h_t = cone_t(lam_g[first_cone:]) + ca.diag(2 * (region[:, size:].T @ lam_g[self._extra_rows.stop : first_cone]))
-        h_y = 2 * lam_f * scale * (residual_map.T @ residual_map)
+        h_y = 2 * lam_f * scale * gram
         if self.nonlinear.size:
             h_y = h_y + basis.T @ curve_f(x, lam_curved) @ basis
         h_pull = 2 * lam_f * pull * ca.diag(ca.DM(pulled))
@@ -244,7 +254,7 @@ class LiftedProgram:
         size, factors, slacks = self._dimensions
         lower_w = np.full(size + factors + slacks, -np.inf)
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            lower_w[entries] = [0.0 if i in NON_NEGATIVE[cone.kind] else -np.inf for i in range(10)]
+            lower_w[entries] = [0.0 if i in NON_NEGATIVE[cone.kind] and self._barrier else -np.inf for i in range(10)]
         lower_w[size + factors :] = 0.0
         scales = np.concatenate([self.linear_scale, self.nonlinear_scale])
         lower = np.concatenate([self.linear.lower, self.nonlinear.lower]) / scales

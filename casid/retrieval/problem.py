@@ -81,8 +81,7 @@ class Problem:
         if twice:
             raise ProblemError(
                 f"problem '{self.name}': two constraints are called '{twice[0]}'; labels must be unique, so give one "
-                f"of "
-                "them another (dataclasses.replace(constraint, label=...))"
+                "of them another (dataclasses.replace(constraint, label=...))"
             )
 
     def _check_expressions(self) -> None:

@@ -23,6 +23,7 @@ from casid.retrieval.branches import check_dead_branches
 from casid.retrieval.certificate import Certificate, lower_bound, objective_size, relative_gap
 from casid.retrieval.cones import Cone
 from casid.retrieval.cuts import Relaxation
+from casid.retrieval.direct import applies, solve_directly
 from casid.retrieval.elastic import Conflict, find_conflict
 from casid.retrieval.nlp import LiftedProgram, Outcome
 from casid.retrieval.problem import Problem
@@ -62,6 +63,9 @@ class SolveOptions:
         Pull such links to the nominal body, ever so slightly: they have no other reason to be of any size.
     ipopt : mapping
         Further options of IPOPT for the first call.
+    direct : bool
+        Take the fast way (`casid.retrieval.direct`) where the optimum is a single point and no start is given; of these
+        options it heeds ``certified_gap`` and ``feasibility``.
     """
 
     certified_gap: float = 1e-6
@@ -73,6 +77,7 @@ class SolveOptions:
     times: float = 1e6
     pull: bool = True
     ipopt: Mapping[str, Any] | None = None
+    direct: bool = True
 
 
 def solve(
@@ -114,9 +119,14 @@ def solve(
         does not converge from any start.
     """
     check_dead_branches(problem)
-    if method == "direct":
-        return Prepared(problem, nominal, options or SolveOptions()).solve(start, seed, throw)
-    return _by_method(method, problem, start, seed, options)
+    if method != "direct":
+        return _by_method(method, problem, start, seed, options)
+    options = options or SolveOptions()
+    if options.direct and start is None and seed is None and applies(problem):
+        found = solve_directly(problem, options.certified_gap, options.feasibility)
+        if found is not None:
+            return found
+    return Prepared(problem, nominal, options).solve(start, seed, throw)
 
 
 def _by_method(
@@ -359,7 +369,7 @@ class Prepared:
             times = max(1e3, float(10.0 ** np.ceil(np.log10(100 * self._size(x)))))
         own = lower_bound(
             self.problem, x, self.linear, linear, self.nonlinear, curved, self.nominal, times,
-            self.relaxation if self.nonlinear.size else None,
+            relaxation=self.relaxation if self.nonlinear.size else None,
         )
         gap = relative_gap(total, own.lower_bound, self.problem.objective)
         if gap <= self.options.certified_gap or not (self.pulled and self.options.pull):

@@ -21,14 +21,10 @@ from casid.inertia import from_standard, pseudo_inertia
 from casid.retrieval import parameter_intervals, solve_by_penalty, solve_globally, start_seeds
 from casid.retrieval.study import run_study
 from measures import published
+from measures.constraints_methods import METHOD_MEASURES
 from measures.measure import Measure
 from measures.two_links import infeasible_parameters, outside_shapes, torques, validation_motion, wrenches
 from problems import cookbook
-
-try:
-    from measures.constraints_methods import METHOD_MEASURES  # type: ignore[import-not-found,unused-ignore]
-except ModuleNotFoundError:  # the comparison of methods is a part of its own
-    METHOD_MEASURES: tuple[Measure, ...] = ()  # type: ignore[no-redef,unused-ignore]
 
 MARGIN = 1e-6
 

@@ -1,0 +1,47 @@
+"""Model reduction on the WAM: what Fig. 6.4 of Sousa (2014) plots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from methods.feasibility_test import closest_feasible, feasibility_test
+from methods.model_reduction import reductions
+from methods.regression import Kind
+from methods.wam import WamData
+
+
+@dataclass(frozen=True)
+class ReductionPath:
+    """Along the reduction: removed parameters, relative error [%], distance to the feasible set.
+
+    ``feasible_at`` is the number of removed parameters at which the estimate becomes feasible; the path stops a few
+    steps later. ``weighted`` and ``feasible`` are the relative errors of the full model's infeasible and feasible
+    estimates.
+    """
+
+    removed: list[int]
+    error: list[float]
+    distance: list[float]
+    feasible_at: int | None
+    weighted: float
+    feasible: float
+
+
+def reduction_path(data: WamData, kind: Kind = "semi", beyond: int = 4) -> ReductionPath:
+    """Remove base parameters until the estimate is feasible, and ``beyond`` more."""
+    base, allowed = data.base, data.feasible_set(kind)
+    R, r, constant = data.triangle[:-1, :-1], data.triangle[:-1, -1], float(data.triangle[-1, -1] ** 2)
+    removed, error, distance = [], [], []
+    feasible_at = None
+    for step in reductions(R, r, constant, len(data.tau)):
+        possible = feasibility_test(base.K, step.values, allowed).feasible
+        removed.append(step.removed)
+        error.append(data.relative_error(step.values))
+        distance.append(0.0 if possible else closest_feasible(base.K, step.values, allowed)[1])
+        if possible and feasible_at is None:
+            feasible_at = step.removed
+        if feasible_at is not None and step.removed >= feasible_at + beyond:
+            break
+    return ReductionPath(
+        removed, error, distance, feasible_at, error[0], data.relative_error(data.feasible_estimate(kind))
+    )
