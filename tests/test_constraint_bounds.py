@@ -10,7 +10,15 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import Constraint, branch_problems, random_parameters, solve_globally, solve_smoothed, taken
+from casid.retrieval import (
+    Constraint,
+    branch_problems,
+    random_parameters,
+    soften,
+    solve_globally,
+    solve_smoothed,
+    taken,
+)
 from casid.retrieval.branches import alternatives, choose, conditions, smooth
 from casid.retrieval.com_set import ComSet, depends_on_com_only
 from casid.retrieval.cuts import Relaxation
@@ -187,6 +195,13 @@ def test_relaxed_bound_is_below_every_feasible_solution():
     others = [casid.solve(problem, seed=seed, throw=False) for seed in range(3)]
     assert all(solution.lower_bound <= s.total for s in others if s.max_violation <= 1e-8)
     assert solution.lower_bound > casid.solve(casid.load_problem("panda_retrieval")).objective * (1 + 1e-3)
+
+
+def test_soft_nonlinear_constraint_has_a_finite_bound(base):
+    ball = soften(Constraint("ball", 0.05**2 - ca.sumsqr(base.variables[3].com), lower=0.0), weight=1e-3)
+    solution = casid.solve(replace(base, constraints=(*base.constraints, ball, *base.cones)))
+    assert 3.8e-4 <= solution.lower_bound <= solution.total
+    assert solution.explain().open == ("ball",)
 
 
 def test_dead_branch_and_too_many_branches(base):

@@ -88,8 +88,14 @@ class Relaxation:
 
     @cached_property
     def nonconvex(self) -> tuple[str, ...]:
-        """Labels of the user's constraints that are not known to be convex."""
-        return tuple(dict.fromkeys(self.problem.constraints[s.constraint].label for s in self.open_sides))
+        """Labels of the user's constraints that are not known to be convex, and of soft ones that are not linear."""
+        labels = [self.problem.constraints[s.constraint].label for s in self.open_sides]
+        x = self.problem.variables.x
+        for constraint in self.problem.constraints:
+            if constraint.weight is not None and not constraint.quantity:
+                if any(ca.which_depends(constraint.expression, x, 2, True)):
+                    labels.append(constraint.label)
+        return tuple(dict.fromkeys(labels))
 
     @cached_property
     def open_sides(self) -> tuple[Side, ...]:
