@@ -21,7 +21,7 @@ from casid.retrieval.interval_arithmetic import enclose
 Array = NDArray[np.float64]
 _CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
 #: Cells that one refinement may look at; more would take longer than the bound is worth.
-_MOST_CELLS = 20_000
+_MOST_CELLS = 8_000
 
 
 @dataclass(frozen=True, eq=False)
