@@ -99,6 +99,21 @@ def test_quadratic_forms_reproduce_the_expression(base):
         assert find_quadric(expression, x, 7) is None
 
 
+def test_cone_cuts_hold_from_any_point(base):
+    """Also from points outside the cone and from its other nappe."""
+    c = base.variables[2].com
+    form = find_quadric((0.1 - 0.5 * c[2]) ** 2 - c[0] ** 2 - c[1] ** 2, base.variables.x, 7)
+    box = np.array([[-0.3, 0.3], [-0.3, 0.3], [-0.1, 0.2]])  # the apex is at z = 0.2
+    assert form is not None and form.lorentz(box) is not None
+    assert form.lorentz(np.array([[-0.3, 0.3], [-0.3, 0.3], [-0.1, 0.3]])) is None
+    rng = np.random.default_rng(4)
+    inside = rng.uniform(box[:, 0], box[:, 1], (2000, 3))
+    inside = inside[np.hypot(inside[:, 0], inside[:, 1]) <= 0.1 - 0.5 * inside[:, 2]]
+    for point in rng.uniform(-1, 1, (50, 3)):
+        (cut,) = form.cuts(box, np.concatenate([np.zeros(6), point, [1.0]]))
+        assert (inside @ cut[6:9] + cut[9] >= -1e-9 * np.abs(cut).max()).all()
+
+
 def test_interval_arithmetic_encloses_samples(base):
     x = base.variables.x
     c, m = base.variables[1].com, base.variables[1].mass

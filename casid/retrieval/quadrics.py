@@ -113,7 +113,7 @@ class Quadric:
         Q = self.lorentz(com)
         if Q is not None:
             form = np.zeros(10)
-            form[6:] = 2 * Q @ np.append(self._inside(Q, centre), 1.0)
+            form[6:] = 2 * Q @ self._inside(Q, com, centre)
             return [form]
         rows = []
         form = self._linear()
@@ -138,17 +138,16 @@ class Quadric:
     def _linear(self) -> Array:
         return np.concatenate([self.inertia, self.moment, [self.mass]])
 
-    def _inside(self, Q: Array, centre: Array) -> Array:
-        """The point itself if in the cone, else the first one in it on the way to the cone's axis."""
-        y = np.append(centre, 1.0)
-        if y @ Q @ y >= 0:
-            return centre
+    def _inside(self, Q: Array, com: Array, centre: Array) -> Array:
+        """A point ``[c; 1]`` of the nappe on the box's side; the first such one on the way to the axis if c is not in it."""
         vector = np.linalg.eigh(Q)[1][:, -1]
-        axis = vector * np.sign(float((Q @ vector) @ y) or 1.0)
-        a, b, c = axis @ Q @ axis, 2 * (axis @ Q @ y), y @ Q @ y
+        axis = vector if (Q @ vector) @ np.append(com.mean(axis=1), 1.0) >= 0 else -vector
+        y = np.append(centre, 1.0)
+        a, b, c = float(axis @ Q @ axis), 2 * float(axis @ Q @ y), float(y @ Q @ y)
+        if c >= 0 and b >= 0:
+            return y
         t = (-b + np.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a)
-        moved = y + t * (1 + 1e-12) * axis
-        return np.asarray(moved[:3] / moved[3]) if moved[3] > 0 else centre
+        return np.asarray(y + t * (1 + 1e-9) * axis)
 
     def _mccormick(self, com: Array) -> list[Array]:
         """Both envelopes of ``2 P_ij c_i c_j`` if P is a single off-diagonal pair."""

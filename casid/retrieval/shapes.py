@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from casid.errors import ProblemError
 from casid.retrieval.constraints import Constraint
@@ -98,6 +97,8 @@ def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
 
     The vertices of a mesh (`casid.retrieval.mesh.read_stl`) give the convex hull of the link.
     """
+    from scipy.spatial import ConvexHull, QhullError  # imported late: it takes its time
+
     label = f"{link.name} com in hull"
     vertices = np.asarray(points, dtype=float)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not np.isfinite(vertices).all():

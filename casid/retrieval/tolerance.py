@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import chi2
 
 from casid.errors import ProblemError
 from casid.retrieval.certificate import objective_size
@@ -38,6 +37,8 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
         If the number of standard deviations is not that of the residuals, one is not positive, or nothing tells the
         noise.
     """
+    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
+
     if not 0 < confidence < 1:
         raise ProblemError(f"the confidence must lie between 0 and 1, got {confidence}")
     residuals = len(problem.objective.target)
@@ -53,7 +54,7 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
             )
         total = float((spread**2).sum())
         freedom = total**2 / float((spread**4).sum())
-        return float(total / freedom * chi2.ppf(confidence, freedom))
+        return float(total / freedom * chdtri(freedom, 1 - confidence))
     rank = int(np.linalg.matrix_rank(problem.objective.matrix))
     samples = int(problem.notes.get("samples", residuals + rank))
     if optimum <= 1e-3 * objective_size(problem.objective) or samples <= rank:
@@ -61,4 +62,4 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
             f"problem '{problem.name}': a perfect fit does not tell the noise; give the tolerance, or the standard "
             f"deviations sd of its residuals"
         )
-    return float(optimum / (samples - rank) * chi2.ppf(confidence, rank))
+    return float(optimum / (samples - rank) * chdtri(rank, 1 - confidence))
