@@ -139,7 +139,7 @@ class Quadric:
         return np.concatenate([self.inertia, self.moment, [self.mass]])
 
     def _inside(self, Q: Array, com: Array, centre: Array) -> Array:
-        """A point ``[c; 1]`` of the nappe on the box's side; the first such one on the way to the axis if c is not in it."""
+        """``[c; 1]``, or the first point of the nappe on the box's side on the way from it to the cone's axis."""
         vector = np.linalg.eigh(Q)[1][:, -1]
         axis = vector if (Q @ vector) @ np.append(com.mean(axis=1), 1.0) >= 0 else -vector
         y = np.append(centre, 1.0)
