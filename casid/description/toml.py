@@ -8,6 +8,8 @@ A file says what the machine is, in SI units, and where every number comes from:
     gravity = [0.0, 0.0, -9.80665]        # m/s^2, base frame; this is the default
     total_mass = [16.0, 20.0]             # kg, bounds on the sum of the moving links' masses
     base = "base"                         # name of the base link; this is the default
+    transmission = [[1, 0], [0, 1]]       # T, n x n: tau = T tau_m, dq_m = T' dq; default: each motor drives its own
+    joint
 
     [source]
     licence = "BSD-3-Clause"              # SPDX expression; required
@@ -45,6 +47,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +127,7 @@ def parse_toml(
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RobotError(f"{where}: not valid TOML: {error}") from error
-    keys = ("schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame")
+    keys = ("schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission")
     file = Table(data, where, keys)
     file.require("schema", "name", "convention", "source", "joint")
     if data["schema"] != 1:
@@ -137,7 +140,7 @@ def parse_toml(
     last = joints[-1].link.name if joints else base
     frames = [reader.frame(entry, number, last) for number, entry in enumerate(file.tables("frame"), start=1)]
     stated = file.array("gravity", (3,), STANDARD_GRAVITY)
-    return assemble(
+    robot = assemble(
         file.text("name"),
         joints,
         where=where,
@@ -148,6 +151,15 @@ def parse_toml(
         source=source,
         lock=lock,
     )
+    if "transmission" not in data:
+        return robot
+    moving = [joint.name for joint in joints if joint.type != "fixed"]
+    T = file.array("transmission", (len(moving), len(moving)))
+    kept = [moving.index(joint.name) for joint in robot.joints]
+    gone = [k for k in range(len(moving)) if k not in kept]
+    if T[np.ix_(kept, gone)].any() or T[np.ix_(gone, kept)].any():
+        file.fail("key 'transmission': it couples a locked joint with one that is not; lock both or none")
+    return replace(robot, transmission=T[np.ix_(kept, kept)])
 
 
 def _source(file: Table) -> Mapping[str, str]:

@@ -2,6 +2,14 @@
 
 from casid.report.coefficients import Coefficients, coefficients
 from casid.report.fit_plot import fit_figure
+from casid.report.identification import (
+    check_table,
+    html_report,
+    identification_tables,
+    validation_tables,
+    write_identification,
+    write_validation,
+)
 from casid.report.intervals import intervals_figure, intervals_table, what_if_table, write_intervals
 from casid.report.links_plot import links_figure
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
@@ -12,8 +20,11 @@ from casid.report.write import prepare_directory
 __all__ = [
     "Coefficients",
     "base_table",
+    "check_table",
     "coefficients",
     "fit_figure",
+    "html_report",
+    "identification_tables",
     "intervals_figure",
     "intervals_table",
     "links_figure",
@@ -24,7 +35,10 @@ __all__ = [
     "solution_record",
     "solution_tables",
     "starts_figure",
+    "validation_tables",
     "what_if_table",
+    "write_identification",
     "write_intervals",
     "write_solution",
+    "write_validation",
 ]

@@ -3,15 +3,18 @@
 from casid.retrieval.bounds import close_gap
 from casid.retrieval.branches import Branch, branch_problems, taken
 from casid.retrieval.certificate import Certificate, lower_bound
+from casid.retrieval.check import FileCheck, LinkCheck, check_file, check_links
 from casid.retrieval.constraints import (
     Constraint,
     PhysicalConsistency,
     com_box,
+    gyration_bound,
     inertia_bounds,
     mass_bounds,
     no_consistency,
     pseudo_inertia,
     robot_bounds,
+    sensible_bounds,
     soften,
     spatial_inertia,
     total_mass,
@@ -20,13 +23,16 @@ from casid.retrieval.constraints import (
 from casid.retrieval.elastic import InfeasibleError
 from casid.retrieval.enumeration import BranchSolution, solve_branches, solve_globally, solve_smoothed
 from casid.retrieval.explain import Explanation
+from casid.retrieval.feasibility import (
+    Feasibility,
+    feasibility_test,
+    nearest_consistent,
+    nearest_correction,
+    nearest_feasible,
+)
+from casid.retrieval.identify import Identification, Prediction, identify, load_model, predict
 from casid.retrieval.intervals import Intervals, ParameterInterval, parameter_intervals
-from casid.retrieval.load import load_problem, problem_names
-from casid.retrieval.mesh import read_stl
-from casid.retrieval.multistart import MultiStart, multistart, start_seeds
-from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
-from casid.retrieval.penalty import PenaltyRun, penalised, solve_by_penalty
-from casid.retrieval.priors import (
+from casid.retrieval.known_links import (
     axisymmetric_link,
     body_in_ellipsoid,
     equal_links,
@@ -34,7 +40,14 @@ from casid.retrieval.priors import (
     with_cad_prior,
     without_payload,
 )
+from casid.retrieval.load import load_constraints, load_problem, problem_names
+from casid.retrieval.mesh import read_stl
+from casid.retrieval.multistart import MultiStart, multistart, start_seeds
+from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
+from casid.retrieval.penalty import PenaltyRun, penalised, solve_by_penalty
+from casid.retrieval.priors import Prior
 from casid.retrieval.problem import Problem
+from casid.retrieval.regression import FeasibleFit, RegressionProblem, extra_bounds, feasible_regression
 from casid.retrieval.shapes import com_in_cone, com_in_cylinder, com_in_ellipsoid, com_in_hull, com_in_sphere, either
 from casid.retrieval.solution import LinkParameters, Solution
 from casid.retrieval.solver import SolveOptions, solve
@@ -50,9 +63,14 @@ __all__ = [
     "Certificate",
     "Constraint",
     "Explanation",
+    "Feasibility",
+    "FeasibleFit",
+    "FileCheck",
+    "Identification",
     "InfeasibleError",
     "Intervals",
     "LeastSquares",
+    "LinkCheck",
     "LinkParameters",
     "LinkVariables",
     "LinkView",
@@ -60,7 +78,10 @@ __all__ = [
     "ParameterInterval",
     "PenaltyRun",
     "PhysicalConsistency",
+    "Prediction",
+    "Prior",
     "Problem",
+    "RegressionProblem",
     "Solution",
     "SolveOptions",
     "Study",
@@ -70,6 +91,8 @@ __all__ = [
     "base_parameter_error",
     "body_in_ellipsoid",
     "branch_problems",
+    "check_file",
+    "check_links",
     "close_gap",
     "com_box",
     "com_in_cone",
@@ -79,24 +102,36 @@ __all__ = [
     "com_in_sphere",
     "either",
     "equal_links",
+    "extra_bounds",
+    "feasibility_test",
+    "feasible_regression",
+    "gyration_bound",
+    "identify",
     "indistinguishable",
     "inertia_bounds",
     "least_squares",
     "link_variables",
+    "load_constraints",
+    "load_model",
     "load_problem",
     "lower_bound",
     "mass_bounds",
     "multistart",
+    "nearest_consistent",
+    "nearest_correction",
+    "nearest_feasible",
     "no_consistency",
     "nominal_parameters",
     "parameter_intervals",
     "penalised",
+    "predict",
     "problem_names",
     "pseudo_inertia",
     "random_parameters",
     "read_stl",
     "robot_bounds",
     "run_study",
+    "sensible_bounds",
     "soften",
     "solve",
     "solve_branches",

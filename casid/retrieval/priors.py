@@ -1,143 +1,124 @@
-"""What is known of links beyond their bounds.
+"""Regularisation towards known bodies (CAD, URDF): distances of a link's parameters from a prior.
 
-Symmetry, equality, a payload, a CAD model, the body they must fit in. All linear.
+With the prior's pseudo-inertia J0 of each link (Lee, Wensing and Park 2020, Sec. III; Wensing et al. 2018)::
+
+    euclidean   sum_i ((x_i - x0_i) / s_i)^2            s: the size of the prior body's parameters
+    pullback    tr( J0^-1 (J - J0) J0^-1 (J - J0) )     the affine-invariant metric, pulled back at the prior
+    entropic    2 (tr J0^-1 J - log det J0^-1 J - 4)    log-det Bregman divergence; equal to pullback to second order
+
+The last two do not depend on units or frames. All three vanish at the prior and are convex in the standard parameters.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.description import Robot
 from casid.errors import ProblemError
-from casid.retrieval.constraints import Constraint
-from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.shapes import ellipsoid
-from casid.retrieval.variables import LinkVariables, LinkView
+from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
 
 Array = NDArray[np.float64]
-_AXES = "xyz"
+Metric = Literal["euclidean", "entropic", "pullback"]
 
 
-def symmetric_link(link: LinkView, plane: Literal["xy", "xz", "yz"], offset: float = 0.0) -> Constraint:
-    """Mirror symmetry about a plane of the link frame, shifted by ``offset`` along its normal [m].
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Where the parameters are drawn to, how strongly, and how distance is measured.
 
-    The first moment and the products of inertia across the plane vanish: with normal n, ``l_n = m offset`` and
-    ``Sigma_na = offset l_a``, where ``Sigma_na = -L_na``.
-    """
-    if plane not in ("xy", "xz", "yz"):
-        raise ProblemError(f"link '{link.name}': the plane of symmetry is 'xy', 'xz' or 'yz', got '{plane}'")
-    normal = next(axis for axis in range(3) if _AXES[axis] not in plane)
-    rows = [link.first_moment[normal] - offset * link.mass]
-    rows += [link.inertia[normal, a] + offset * link.first_moment[a] for a in range(3) if a != normal]
-    return Constraint(f"{link.name} symmetric about {plane}", ca.vertcat(*rows), 0.0, 0.0)
-
-
-def axisymmetric_link(link: LinkView, axis: Literal["x", "y", "z"]) -> Constraint:
-    """A body of revolution about an axis of the link frame.
-
-    Its centre of mass lies on it, both other moments are equal.
-    """
-    if axis not in ("x", "y", "z"):
-        raise ProblemError(f"link '{link.name}': the axis of symmetry is 'x', 'y' or 'z', got '{axis}'")
-    k = _AXES.index(axis)
-    a, b = (k + 1) % 3, (k + 2) % 3
-    inertia, moment = link.inertia, link.first_moment
-    rows = [moment[a], moment[b], inertia[0, 1], inertia[0, 2], inertia[1, 2], inertia[a, a] - inertia[b, b]]
-    return Constraint(f"{link.name} of revolution about {axis}", ca.vertcat(*rows), 0.0, 0.0)
-
-
-def equal_links(first: LinkView, second: LinkView) -> Constraint:
-    """Two links are the same part: all ten parameters, each in its own link frame, are equal."""
-    if first.index == second.index:
-        raise ProblemError(f"equal links: '{first.name}' was given twice")
-    return Constraint(f"{first.name} equals {second.name}", first.parameters - second.parameters, 0.0, 0.0)
-
-
-def body_in_ellipsoid(
-    link: LinkView,
-    centre: ArrayLike,
-    semi_axes: ArrayLike,
-    rotation: ArrayLike | None = None,
-    density: float | None = None,
-) -> tuple[Constraint, ...]:
-    """The link's mass lies within an ellipsoid, of at most a given density [kg/m^3] (Wensing, Kim, Slotine 2018).
-
-    With the ellipsoid ``[r; 1]' Q [r; 1] >= 0``, a mass distribution inside it has ``tr(J Q) >= 0``; linear in the
-    unknowns. The density bounds the mass by that of the full ellipsoid.
-    """
-    label = f"{link.name} within its ellipsoid"
-    middle, axes, turn = ellipsoid(label, centre, semi_axes, rotation)
-    shape = turn @ np.diag(axes**-2) @ turn.T
-    Q = np.block(
-        [[-shape, (shape @ middle)[:, None]], [(shape @ middle)[None], np.array([[1.0 - middle @ shape @ middle]])]]
-    )
-    inside = Constraint(label, ca.trace(link.pseudo_inertia @ ca.DM(Q)), lower=0.0)
-    if density is None:
-        return (inside,)
-    if not (np.isfinite(density) and density > 0):
-        raise ProblemError(f"constraint '{label}': the density must be positive [kg/m^3], got {density}")
-    most = density * 4 / 3 * np.pi * float(axes.prod())
-    return inside, Constraint(f"{link.name} mass within its ellipsoid", link.mass, upper=most)
-
-
-def without_payload(objective: LeastSquares, link: LinkView, payload: ArrayLike) -> LeastSquares:
-    """The objective of data recorded with a known payload on a link: the unknowns are then the link's without it.
-
-    Parameters
+    Attributes
     ----------
-    payload
-        Its ten standard parameters in the link frame.
+    robot : Robot
+    parameters : ndarray, shape (10 n,)
+        Standard parameters of the prior bodies.
+    weight : float
+        Weight of the squared distance, in units of the regression's weighted sum of squares: with joints weighted by
+        1/RMS, a relative change of one parameter by 100 % costs as much as ``weight`` torque samples that miss by
+        their RMS.
+    metric : {"pullback", "entropic", "euclidean"}
+
+    Raises
+    ------
+    ProblemError
+        If a link of the prior is not fully consistent (its pseudo-inertia must be invertible), or the weight is not
+        positive.
     """
-    ten = np.asarray(payload, dtype=float)
-    if ten.shape != (10,) or not np.isfinite(ten).all():
-        raise ProblemError(
-            f"payload of link '{link.name}': expected ten finite standard parameters, got shape {ten.shape}"
-        )
-    columns = objective.matrix[:, 10 * link.index : 10 * link.index + 10]
-    return LeastSquares(objective.matrix, objective.target - columns @ ten, objective.constant)
+
+    robot: Robot
+    parameters: Array
+    weight: float
+    metric: Metric = "pullback"
+
+    def __post_init__(self) -> None:
+        x = np.array(self.parameters, dtype=float)
+        if x.shape != (10 * self.robot.n,):
+            raise ProblemError(f"prior: expected {10 * self.robot.n} standard parameters, got shape {x.shape}")
+        if not (np.isfinite(self.weight) and self.weight > 0):
+            raise ProblemError(f"prior: the weight must be positive and finite, got {self.weight}")
+        if self.metric not in ("euclidean", "entropic", "pullback"):
+            raise ProblemError(f"prior: metric '{self.metric}' is none of 'pullback', 'entropic', 'euclidean'")
+        for link, ten in zip(self.robot.links, x.reshape(-1, 10), strict=True):
+            complaint = consistency(ten).complaint()
+            if complaint:
+                raise ProblemError(f"prior: link '{link.name}': {complaint}; repair it first (nearest_consistent)")
+        x.setflags(write=False)
+        object.__setattr__(self, "parameters", x)
+
+    def distance(self, parameters: ArrayLike) -> float:
+        """Squared distance of standard parameters, shape (10 n,), from the prior."""
+        x = np.asarray(parameters, dtype=float)
+        if self.metric != "entropic":
+            matrix, target = self.rows()
+            return float(np.sum((matrix @ x - target) ** 2) / self.weight)
+        total = 0.0
+        for ten, ten0 in zip(x.reshape(-1, 10), self.parameters.reshape(-1, 10), strict=True):
+            ratio = np.linalg.solve(pseudo_inertia(ten0), pseudo_inertia(ten))
+            sign, log_determinant = np.linalg.slogdet(ratio)
+            total += 2.0 * (np.trace(ratio) - log_determinant - 4.0) if sign > 0 else np.inf
+        return float(total)
+
+    def rows(self, around: ArrayLike | None = None) -> tuple[Array, Array]:
+        """``(A, b)`` with ``weight distance(x) = ||A x - b||^2``; entropic: the second-order model, up to a constant.
+
+        Parameters
+        ----------
+        around
+            Where the entropic divergence is expanded, shape (10 n,); default: the prior.
+        """
+        n = self.robot.n
+        at = self.parameters if around is None else np.asarray(around, dtype=float)
+        A, b = np.zeros((10 * n, 10 * n)), np.zeros(10 * n)
+        for k in range(n):
+            link = slice(10 * k, 10 * k + 10)
+            if self.metric == "euclidean":
+                block, target = (
+                    np.diag(1.0 / _sizes(self.parameters[link])),
+                    self.parameters[link] / _sizes(self.parameters[link]),
+                )
+            elif self.metric == "pullback":
+                block = _metric_root(self.parameters[link])
+                target = block @ self.parameters[link]
+            else:
+                block = _metric_root(at[link])
+                # gradient 2 (J0^-1 - J^-1), Hessian 2 J^-1 . J^-1: the model's minimiser is J + J (J^-1 - J0^-1) J
+                J, J0 = pseudo_inertia(at[link]), pseudo_inertia(self.parameters[link])
+                target = block @ from_pseudo_inertia(2.0 * J - J @ np.linalg.solve(J0, J))
+            A[link, link], b[link] = np.sqrt(self.weight) * block, np.sqrt(self.weight) * target
+        return A, b
 
 
-def with_cad_prior(
-    objective: LeastSquares,
-    variables: LinkVariables,
-    parameters: ArrayLike,
-    confidence: float,
-    unit: float | None = None,
-) -> LeastSquares:
-    """The objective plus a pull towards a CAD model, ``unit sum_k ((x_k - x_k^CAD) / (confidence size_k))^2``.
+def _sizes(ten: Array) -> Array:
+    """Typical size of each of a body's ten parameters: the inertia's trace, mass times its radius, mass."""
+    mass = ten[9]
+    inertia = max(float(np.trace(pseudo_inertia(ten)[:3, :3])), 1e-12)
+    return np.array([inertia] * 6 + [np.sqrt(mass * inertia)] * 3 + [mass])
 
-    Parameters
-    ----------
-    parameters
-        Standard parameters of the CAD model, shape (10 n,).
-    confidence
-        Relative standard deviation of the CAD values, e.g. 0.1 for 10 %; ``size_k`` is the size of the link's mass,
-        first moment or inertia.
-    unit
-        Price of one standard deviation, in units of the objective; default 1, right if the residuals are in standard
-        deviations.
-    """
-    standard = 10 * len(variables)
-    cad = np.asarray(parameters, dtype=float)
-    if cad.shape != (standard,) or not np.isfinite(cad).all():
-        raise ProblemError(f"CAD prior: expected {standard} finite standard parameters, got shape {cad.shape}")
-    if not (np.isfinite(confidence) and confidence > 0):
-        raise ProblemError(
-            f"CAD prior: the confidence must be a positive relative standard deviation, got {confidence}"
-        )
-    sizes = []
-    for ten in cad.reshape(-1, 10):
-        inertia, mass = float(np.abs(ten[[0, 3, 5]]).max()), float(ten[9])
-        if mass <= 0 or inertia <= 0:
-            raise ProblemError("CAD prior: every link needs a positive mass and inertia")
-        sizes.append([inertia] * 6 + [np.sqrt(inertia * mass)] * 3 + [mass])
-    weights = np.sqrt(1.0 if unit is None else unit) / (confidence * np.concatenate(sizes))
-    rows = np.zeros((standard, variables.size))
-    rows[:, :standard] = np.diag(weights)
-    combined = LeastSquares.compressed(
-        np.vstack([objective.matrix, rows]), np.concatenate([objective.target, weights * cad])
-    )
-    return LeastSquares(combined.matrix, combined.target, combined.constant + objective.constant)
+
+def _metric_root(ten: Array) -> Array:
+    """Matrix (10, 10) with ``||root dx||^2 = tr(J^-1 dJ J^-1 dJ)``."""
+    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(ten)))
+    columns = [(inverse @ pseudo_inertia(unit) @ inverse.T).ravel() for unit in np.eye(10)]
+    return np.asarray(np.linalg.qr(np.stack(columns, axis=1), mode="r"))
