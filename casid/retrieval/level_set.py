@@ -100,8 +100,6 @@ class LevelSet:
                         attained, point = float(form @ x), x
                     if (attained - bound) * scale <= _ENOUGH:
                         return bound, attained, point
-                    if outcome.success:
-                        break
         return bound, attained, point
 
     def prior(self, form: Array) -> tuple[float, float]:
