@@ -142,7 +142,8 @@ def intervals() -> tuple[str, bool]:
         f"{certified} of 140 within 1 % of the width, {found.certified(1e-3)} within 0.1 %, {seconds:.1f} s; widths "
         f"of lx7, ly7, Lzz7 "
         f"{', '.join(f'{w:.1e}' for w in tight)}; m1 in [{m1.low:.1e}, {m1.high:.2f}] kg (20 kg in all, of "
-        f"which the others weigh at least {others:.2f}), [{free['m1'].low:.1e}, {free['m1'].attained_high:.2f}] without the total mass"
+        f"which the others weigh at least {others:.2f}), "
+        f"[{free['m1'].low:.1e}, {free['m1'].attained_high:.2f}] without the total mass"
     )
     return text, certified == 140 and honest and seconds <= 30 and max(tight) <= 2e-3 and spans
 
