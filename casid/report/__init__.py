@@ -10,6 +10,7 @@ from casid.report.identification import (
     write_identification,
     write_validation,
 )
+from casid.report.intervals import intervals_figure, intervals_table, what_if_table, write_intervals
 from casid.report.links_plot import links_figure
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
 from casid.report.starts_plot import starts_figure
@@ -24,6 +25,8 @@ __all__ = [
     "fit_figure",
     "html_report",
     "identification_tables",
+    "intervals_figure",
+    "intervals_table",
     "links_figure",
     "links_table",
     "prepare_directory",
@@ -33,7 +36,9 @@ __all__ = [
     "solution_tables",
     "starts_figure",
     "validation_tables",
+    "what_if_table",
     "write_identification",
+    "write_intervals",
     "write_solution",
     "write_validation",
 ]

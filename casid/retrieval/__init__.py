@@ -1,5 +1,7 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
 
+from casid.retrieval.bounds import close_gap
+from casid.retrieval.branches import Branch, branch_problems, taken
 from casid.retrieval.certificate import Certificate, lower_bound
 from casid.retrieval.check import FileCheck, LinkCheck, check_file, check_links
 from casid.retrieval.constraints import (
@@ -19,6 +21,8 @@ from casid.retrieval.constraints import (
     triangle_inequality,
 )
 from casid.retrieval.elastic import InfeasibleError
+from casid.retrieval.enumeration import BranchSolution, solve_branches, solve_globally, solve_smoothed
+from casid.retrieval.explain import Explanation
 from casid.retrieval.feasibility import (
     Feasibility,
     feasibility_test,
@@ -27,31 +31,52 @@ from casid.retrieval.feasibility import (
     nearest_feasible,
 )
 from casid.retrieval.identify import Identification, Prediction, identify, load_model, predict
+from casid.retrieval.intervals import Intervals, ParameterInterval, parameter_intervals
+from casid.retrieval.known_links import (
+    axisymmetric_link,
+    body_in_ellipsoid,
+    equal_links,
+    symmetric_link,
+    with_cad_prior,
+    without_payload,
+)
 from casid.retrieval.load import load_constraints, load_problem, problem_names
-from casid.retrieval.multistart import MultiStart, multistart
+from casid.retrieval.mesh import read_stl
+from casid.retrieval.multistart import MultiStart, multistart, start_seeds
 from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
+from casid.retrieval.penalty import PenaltyRun, penalised, solve_by_penalty
 from casid.retrieval.priors import Prior
 from casid.retrieval.problem import Problem
 from casid.retrieval.regression import FeasibleFit, RegressionProblem, extra_bounds, feasible_regression
+from casid.retrieval.shapes import com_in_cone, com_in_cylinder, com_in_ellipsoid, com_in_hull, com_in_sphere, either
 from casid.retrieval.solution import LinkParameters, Solution
 from casid.retrieval.solver import SolveOptions, solve
 from casid.retrieval.starts import nominal_parameters, random_parameters
+from casid.retrieval.study import Study, StudyResult, run_study
+from casid.retrieval.tolerance import indistinguishable
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
+from casid.retrieval.what_if import WhatIf, weigh_each_link, what_if
 
 __all__ = [
+    "Branch",
+    "BranchSolution",
     "Certificate",
     "Constraint",
+    "Explanation",
     "Feasibility",
     "FeasibleFit",
     "FileCheck",
     "Identification",
     "InfeasibleError",
+    "Intervals",
     "LeastSquares",
     "LinkCheck",
     "LinkParameters",
     "LinkVariables",
     "LinkView",
     "MultiStart",
+    "ParameterInterval",
+    "PenaltyRun",
     "PhysicalConsistency",
     "Prediction",
     "Prior",
@@ -59,15 +84,30 @@ __all__ = [
     "RegressionProblem",
     "Solution",
     "SolveOptions",
+    "Study",
+    "StudyResult",
+    "WhatIf",
+    "axisymmetric_link",
     "base_parameter_error",
+    "body_in_ellipsoid",
+    "branch_problems",
     "check_file",
     "check_links",
+    "close_gap",
     "com_box",
+    "com_in_cone",
+    "com_in_cylinder",
+    "com_in_ellipsoid",
+    "com_in_hull",
+    "com_in_sphere",
+    "either",
+    "equal_links",
     "extra_bounds",
     "feasibility_test",
     "feasible_regression",
     "gyration_bound",
     "identify",
+    "indistinguishable",
     "inertia_bounds",
     "least_squares",
     "link_variables",
@@ -82,15 +122,30 @@ __all__ = [
     "nearest_feasible",
     "no_consistency",
     "nominal_parameters",
+    "parameter_intervals",
+    "penalised",
     "predict",
     "problem_names",
     "pseudo_inertia",
     "random_parameters",
+    "read_stl",
     "robot_bounds",
+    "run_study",
     "sensible_bounds",
     "soften",
     "solve",
+    "solve_branches",
+    "solve_by_penalty",
+    "solve_globally",
+    "solve_smoothed",
     "spatial_inertia",
+    "start_seeds",
+    "symmetric_link",
+    "taken",
     "total_mass",
     "triangle_inequality",
+    "weigh_each_link",
+    "what_if",
+    "with_cad_prior",
+    "without_payload",
 ]

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia, spatial_inertia, tensor
 from casid.retrieval.constraints import PhysicalConsistency
+from casid.retrieval.cuts import Relaxation
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.region import LinkRegion, link_regions
@@ -78,6 +79,7 @@ def lower_bound(
     nominal: Array | None = None,
     times: float = 1e3,
     regions: Sequence[LinkRegion] | None = None,
+    relaxation: Relaxation | None = None,
 ) -> Certificate:
     """Evaluate the bound of the theorem above.
 
@@ -98,11 +100,43 @@ def lower_bound(
     regions
         Where each link's parameters can be, if the caller knows better than the problem's bounds: any superset of the
         feasible points that are at least as good as x will do.
+    relaxation
+        Of the nonlinear rows, beyond bounds on diagonals of the inertia.
     """
     objective = problem.objective
+    slope = objective.gradient(x)
+    bound, given, searched, rows = dual_bound(
+        problem, x, slope, linear, multipliers, nonlinear, nonlinear_multipliers, nominal, times, regions, relaxation
+    )
+    bound += objective(x) - float(slope @ x) - _rounding(objective, x, rows)
+    # A sum of squares is never smaller than the part of it that no x can change.
+    return Certificate(
+        float(max(bound, objective.constant) if np.isfinite(bound) else objective.constant), given, searched
+    )
+
+
+def dual_bound(
+    problem: Problem,
+    x: Array,
+    slope: Array,
+    linear: LinearRows,
+    multipliers: Array,
+    nonlinear: NonlinearRows | None = None,
+    nonlinear_multipliers: Array | None = None,
+    nominal: Array | None = None,
+    times: float = 1e3,
+    regions: Sequence[LinkRegion] | None = None,
+    relaxation: Relaxation | None = None,
+) -> tuple[float, float, dict[str, float], float]:
+    """Lower bound of ``slope'z`` (plus the price of soft rows) over all feasible z; arguments as in `lower_bound`.
+
+    Returns
+    -------
+    bound, leftover, search region, and the size of the rows' terms in it, for rounding.
+    """
     matrix, low, high, weights = linear.matrix, linear.lower, linear.upper, _weights(linear)
     if nonlinear is not None and nonlinear_multipliers is not None and nonlinear.size:
-        extra = relaxed_rows(problem, nonlinear, nonlinear_multipliers, x)
+        extra = relaxed_rows(problem, nonlinear, nonlinear_multipliers, x, relaxation)
         matrix = np.vstack([matrix, extra.matrix])
         low, high = np.concatenate([low, extra.lower]), np.concatenate([high, extra.upper])
         weights = np.concatenate([weights, np.full(len(extra.lower), np.inf)])
@@ -110,10 +144,8 @@ def lower_bound(
     multipliers = np.nan_to_num(multipliers, nan=0.0, posinf=0.0, neginf=0.0)
     at_low = np.where(np.isfinite(low), np.clip(-multipliers, 0.0, weights), 0.0)
     at_high = np.where(np.isfinite(high), np.clip(multipliers, 0.0, weights), 0.0)
-    gradient = objective.gradient(x)
-    left = gradient - matrix.T @ (at_low - at_high)
-    bound = objective(x) - float(gradient @ x)
-    bound += float(at_low @ np.where(np.isfinite(low), low, 0.0) - at_high @ np.where(np.isfinite(high), high, 0.0))
+    left = slope - matrix.T @ (at_low - at_high)
+    bound = float(at_low @ np.where(np.isfinite(low), low, 0.0) - at_high @ np.where(np.isfinite(high), high, 0.0))
 
     given, searched = 0.0, {}
     for cone, region in zip(problem.cones, regions or link_regions(problem), strict=True):
@@ -125,22 +157,15 @@ def lower_bound(
         if used:
             searched[cone.name] = times
     for position, (name, (lower, upper)) in enumerate(problem.variables.extras.items()):
-        slope = left[10 * len(problem.cones) + position]
-        if slope and not (np.isfinite(lower) and np.isfinite(upper)):
+        rest = left[10 * len(problem.cones) + position]
+        if rest and not (np.isfinite(lower) and np.isfinite(upper)):
             searched[name] = times
-        lowest = float((slope * np.clip([lower, upper], -times, times)).min()) if slope else 0.0
+        lowest = float((rest * np.clip([lower, upper], -times, times)).min()) if rest else 0.0
         bound += lowest
         given += max(0.0, -lowest)
-    bound -= _rounding(
-        objective,
-        x,
-        at_low @ np.abs(np.where(np.isfinite(low), low, 0.0))
-        + at_high @ np.abs(np.where(np.isfinite(high), high, 0.0)),
-    )
-    # A sum of squares is never smaller than the part of it that no x can change.
-    return Certificate(
-        float(max(bound, objective.constant) if np.isfinite(bound) else objective.constant), given, searched
-    )
+    rows = at_low @ np.abs(np.where(np.isfinite(low), low, 0.0))
+    rows += at_high @ np.abs(np.where(np.isfinite(high), high, 0.0))
+    return float(bound), float(given), searched, float(rows)
 
 
 def relative_gap(value: float, bound: float, objective: LeastSquares) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
+from casid.retrieval.branches import check_dead_branches
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions
@@ -95,6 +96,7 @@ def multistart(
     """
     if starts < 1:
         raise ProblemError(f"the number of starts must be at least 1, got {starts}")
+    check_dead_branches(problem)
     began = perf_counter()
     prepared = Prepared(problem, nominal, options or SolveOptions())
     solutions = []

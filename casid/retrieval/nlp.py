@@ -163,8 +163,8 @@ class LiftedProgram:
     def _program(self) -> tuple[dict[str, ca.MX], dict[str, Any], Mapping[str, Array]]:
         size, factors, slacks = self._dimensions
         y, t, s = ca.MX.sym("y", size), ca.MX.sym("T", factors), ca.MX.sym("s", slacks)
-        w, p = ca.vertcat(y, t, s), ca.MX.sym("p", 2)
-        scale, pull = p[0], p[1]
+        w, p = ca.vertcat(y, t, s), ca.MX.sym("p", 2 + size)
+        scale, pull, slope = p[0], p[1], p[2:]
         basis = _sparse(self._basis)
         x = basis @ y + ca.DM(self._origin)
 
@@ -186,10 +186,10 @@ class LiftedProgram:
             ]
         away = ca.DM(pulled) * (ca.vertcat(y, t) - ca.DM(centre))
         weights = ca.DM(self.weights)
-        f = scale * (ca.sumsqr(residual) + ca.dot(weights, s)) + pull * ca.sumsqr(away)
+        f = scale * (ca.sumsqr(residual) + ca.dot(weights, s)) + pull * ca.sumsqr(away) + ca.dot(slope, y)
         gradient = ca.densify(
             ca.vertcat(
-                2 * scale * (residual_map.T @ residual) + 2 * pull * away[:size],
+                2 * scale * (residual_map.T @ residual) + 2 * pull * away[:size] + slope,
                 2 * pull * away[size:],
                 scale * weights,
             )
@@ -308,15 +308,18 @@ class LiftedProgram:
         quiet = {"print_time": False, "show_eval_warnings": False, "calc_lam_p": False, "calc_multipliers": False}
         return ca.nlpsol("retrieval", "ipopt", program, {**quiet, **functions, "ipopt": ipopt})
 
-    def solve(self, solver: ca.Function, point: Array | Point, scale: float, pull: float) -> Outcome:
-        """Run IPOPT from w, or warm from a primal-dual point."""
+    def solve(
+        self, solver: ca.Function, point: Array | Point, scale: float, pull: float, slope: Array | None = None
+    ) -> Outcome:
+        """Run IPOPT from w, or warm from a primal-dual point; ``slope'x`` is added to the objective, shape (N,)."""
         bounds = self._program[2]
         warm: dict[str, Array] = {}
         if isinstance(point, Point):
             w, warm = point.w, {"lam_g0": point.multipliers, "lam_x0": point.bound_multipliers}
         else:
             w = point
-        result = solver(x0=w, p=ca.DM([scale, pull]), **bounds, **warm)
+        tilt = np.zeros(len(self.nominal)) if slope is None else self._basis.T @ slope
+        result = solver(x0=w, p=np.concatenate([[scale, pull], tilt]), **bounds, **warm)
         stats = solver.stats()
         history = stats.get("iterations", {}).get("mu", [])
         return Outcome(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import TENSOR_INDEX
+from casid.retrieval.cuts import Relaxation
 from casid.retrieval.problem import Problem
 from casid.retrieval.region import link_regions
 from casid.retrieval.rows import NonlinearRows
@@ -33,17 +34,31 @@ class RelaxedRows:
     multipliers: Array
 
 
-def relaxed_rows(problem: Problem, nonlinear: NonlinearRows, multipliers: Array, x: Array) -> RelaxedRows:
-    """Relaxations of the hard inertia bounds; other nonlinear rows have none and are left out.
+def relaxed_rows(
+    problem: Problem, nonlinear: NonlinearRows, multipliers: Array, x: Array, relaxation: Relaxation | None = None
+) -> RelaxedRows:
+    """Relaxations of the hard inertia bounds, and of rows that are quadratic in a link's parameters.
 
-    The solver's row is ``m (L - bound) - steiner``: m times the relaxed one, so its multiplier counts m times.
+    Others are left out.
+
+    The solver's row of an inertia bound is ``m (L - bound) - steiner``: m times the relaxed one, so its multiplier
+    counts m times. That of a user's row is the expression itself, ``m^(1 - power)`` times its quadratic form
+    (`casid.retrieval.quadrics`).
     """
     regions = link_regions(problem)
     forms, lows, highs, scaled = [], [], [], []
     for row, multiplier in zip(nonlinear.rows, multipliers, strict=True):
         constraint = problem.constraints[row.constraint]
         i, j = TENSOR_INDEX[row.entry] if constraint.quantity == "inertia_com" else (0, 1)
-        if i != j or row.weight is not None:
+        if row.weight is not None:
+            continue
+        if i != j:
+            cut = None if relaxation is None else relaxation.row_cut(row, multiplier, x)
+            if cut is not None:
+                forms.append(cut[0].form)
+                lows.append(cut[0].low)
+                highs.append(np.inf)
+                scaled.append(-cut[1])
             continue
         link = constraint.links[0]
         mass = x[10 * link + 9]

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import from_standard
 from casid.retrieval.problem import Problem
+
+if TYPE_CHECKING:
+    from casid.retrieval.explain import Explanation
 
 Array = NDArray[np.float64]
 Status = Literal["optimal", "feasible", "infeasible", "failed"]
@@ -127,6 +130,15 @@ class Solution:
             mass, com, inertia = from_standard(self.standard_parameters[10 * k : 10 * k + 10])
             result.append(LinkParameters(link.name, mass, com, inertia))
         return tuple(result)
+
+    def explain(self) -> Explanation:
+        """Active constraints and what relaxing them would gain, branches of if-else.
+
+        What is left open (`casid.retrieval.explain`).
+        """
+        from casid.retrieval.explain import explain
+
+        return explain(self)
 
     @property
     def extras(self) -> dict[str, float]:

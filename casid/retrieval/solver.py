@@ -12,15 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
+from casid.retrieval.branches import check_dead_branches
 from casid.retrieval.certificate import Certificate, lower_bound, objective_size, relative_gap
 from casid.retrieval.cones import Cone
+from casid.retrieval.cuts import Relaxation
 from casid.retrieval.direct import applies, solve_directly
 from casid.retrieval.elastic import Conflict, find_conflict
 from casid.retrieval.nlp import LiftedProgram, Outcome
@@ -85,6 +87,7 @@ def solve(
     nominal: ArrayLike | None = None,
     options: SolveOptions | None = None,
     throw: bool = True,
+    method: Literal["direct", "penalty", "branches", "smoothed", "global"] = "direct",
 ) -> Solution:
     """Solve a problem.
 
@@ -102,6 +105,10 @@ def solve(
         See `SolveOptions`.
     throw
         Raise on failure; otherwise return a `Solution` whose status says so (for sweeps).
+    method
+        ``direct``; ``penalty``: Algorithm 1 of Gaz et al. 2019 with kappa = 10 (`solve_by_penalty`); for if-else and
+        nonconvex constraints ``branches`` (`solve_branches`), ``smoothed`` (`solve_smoothed`) and ``global``
+        (`solve_globally`).
 
     Raises
     ------
@@ -111,12 +118,31 @@ def solve(
         If the constraints cannot be met together (`InfeasibleError`: says which, and the smallest relaxation), or IPOPT
         does not converge from any start.
     """
+    check_dead_branches(problem)
+    if method != "direct":
+        return _by_method(method, problem, start, seed, options)
     options = options or SolveOptions()
     if options.direct and start is None and seed is None and applies(problem):
         found = solve_directly(problem, options.certified_gap, options.feasibility)
         if found is not None:
             return found
     return Prepared(problem, nominal, options).solve(start, seed, throw)
+
+
+def _by_method(
+    method: str, problem: Problem, start: ArrayLike | None, seed: int | None, options: SolveOptions | None
+) -> Solution:
+    from casid.retrieval import enumeration, penalty  # they build on this module
+
+    if method == "penalty":
+        return penalty.solve_by_penalty(problem, start=start, seed=seed, options=options).solution
+    if method == "branches":
+        return enumeration.solve_branches(problem, options)[0]
+    if method == "smoothed":
+        return enumeration.solve_smoothed(problem, start=start, options=options)
+    if method == "global":
+        return enumeration.solve_globally(problem, options=options)
+    raise ProblemError(f"method: expected 'direct', 'penalty', 'branches', 'smoothed' or 'global', got '{method}'")
 
 
 class Prepared:
@@ -159,6 +185,7 @@ class Prepared:
         )
         self._polishers: dict[int, ca.Function] = {}
         self._unpulled: dict[float, Certificate] = {}
+        self._relaxed: Certificate | None = None
         self.build_time = perf_counter() - began
 
     # ------------------------------------------------------------------ one start
@@ -296,7 +323,7 @@ class Prepared:
         gap = relative_gap(objective + penalty, certificate.lower_bound, self.problem.objective)
         feasible = worst <= self.options.feasibility and not broken
         if feasible and self.nonlinear.size and gap > self.options.certified_gap and outcome.success:
-            relaxed = self._relaxed_bound
+            relaxed = self._relaxed_bound(x)
             if relaxed.lower_bound > certificate.lower_bound:
                 certificate = relaxed
                 gap = relative_gap(objective + penalty, certificate.lower_bound, self.problem.objective)
@@ -341,7 +368,10 @@ class Prepared:
         times = self.options.times
         if self.pulled and self.options.pull:
             times = max(1e3, float(10.0 ** np.ceil(np.log10(100 * self._size(x)))))
-        own = lower_bound(self.problem, x, self.linear, linear, self.nonlinear, curved, self.nominal, times)
+        own = lower_bound(
+            self.problem, x, self.linear, linear, self.nonlinear, curved, self.nominal, times,
+            relaxation=self.relaxation if self.nonlinear.size else None,
+        )
         gap = relative_gap(total, own.lower_bound, self.problem.objective)
         if gap <= self.options.certified_gap or not (self.pulled and self.options.pull):
             return own
@@ -365,14 +395,20 @@ class Prepared:
         return max(sizes)
 
     @cached_property
-    def _relaxed_bound(self) -> Certificate:
-        """Bound of the problem without those nonlinear rows that have no convex relaxation."""
-        curved = {row.constraint for row in self.nonlinear.rows}
-        labels = [self.problem.constraints[i].label for i in curved if not self.problem.constraints[i].quantity]
-        if not labels:
-            return Certificate(-np.inf, np.inf, {})
-        relaxed = Prepared(self.problem.without(*labels), self.nominal, self.options).solve(throw=False)
-        return Certificate(relaxed.lower_bound, 0.0, dict(relaxed.search_region))
+    def relaxation(self) -> Relaxation:
+        """Linear rows that hold wherever the nonlinear constraints do."""
+        return Relaxation(self.problem)
+
+    def _relaxed_bound(self, near: Array) -> Certificate:
+        """Bound of the convex relaxation; found once, it holds for every start."""
+        if self._relaxed is None:
+            from casid.retrieval.bounds import bound_certificate
+
+            if self.relaxation.nonconvex:
+                self._relaxed = bound_certificate(self.problem, near, self.nominal, self.options, self.relaxation)
+            else:
+                self._relaxed = Certificate(-np.inf, np.inf, {})
+        return self._relaxed
 
     @cached_property
     def conflict(self) -> Conflict | None:

@@ -1,0 +1,132 @@
+"""Intervals of parameters: a table, a picture, and the effect of further measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from casid.report.style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report.write import csv_bytes, png_bytes, write_files
+
+if TYPE_CHECKING:
+    from casid.retrieval import Intervals, ParameterInterval, WhatIf
+
+#: A quantity counts as known from this many digits on, as open below half a digit.
+_KNOWN, _OPEN = 2.0, 0.5
+
+
+def digits(entry: ParameterInterval) -> float:
+    """How many decimal digits the data add to the bounds, ``log10(prior width / width)``.
+
+    Without bounds, relative to the value's size.
+    """
+    prior = entry.prior[1] - entry.prior[0]
+    size = max(abs(entry.attained_low), abs(entry.attained_high))
+    reference = prior if np.isfinite(prior) else size
+    return float(max(0.0, np.log10(max(reference, 1e-300) / max(entry.width, 1e-300))))
+
+
+def verdict(entry: ParameterInterval) -> str:
+    """``known``, ``roughly known`` or ``open``."""
+    found = digits(entry)
+    return "known" if found >= _KNOWN else "open" if found < _OPEN else "roughly known"
+
+
+def intervals_table(intervals: Intervals) -> Table:
+    """Proven and attained ends, digits that the data add to the bounds, and a verdict; one row a quantity."""
+    table = Table(
+        title=escape(
+            f"{intervals.problem.name}: values that explain the data up to a sum of squares of "
+            f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
+        ),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("quantity", style="bold", no_wrap=True)
+    for column in ("at least", "at most", "attained from", "to", "bounds from", "to", "digits"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    colours = {"known": "green", "roughly known": "yellow", "open": "red"}
+    for e in intervals.entries:
+        said = verdict(e)
+        numbers = (e.low, e.high, e.attained_low, e.attained_high, *e.prior)
+        table.add_row(e.name, *(f"{v:.5g}" for v in numbers), f"{digits(e):.1f}", f"[{colours[said]}]{said}")
+    return table
+
+
+def what_if_table(effects: Iterable[WhatIf]) -> Table:
+    """Candidates, the most helpful first."""
+    table = Table(
+        title="What an extra measurement would settle", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+    )
+    table.add_column("measurement", style="bold")
+    table.add_column("intervals shrink by", justify="right")
+    table.add_column("most helped")
+    for effect in effects:
+        helped = ", ".join(f"{name} {100 * share:.0f} %" for name, share in effect.most_helped if share > 0.005)
+        table.add_row(escape(effect.candidate), f"{100 * effect.reduction:.1f} %", helped or "-")
+    return table
+
+
+def intervals_figure(intervals: Intervals) -> Figure:
+    """Each quantity's interval within its bounds, and the digits that the data add to them."""
+    entries = intervals.entries
+    rows = np.arange(len(entries))
+    figure = new_figure(10.0, 1.8 + 0.19 * len(entries))
+    set_title(figure, f"{intervals.problem.name}: what the data and the constraints tell")
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1.0])
+    colours = {"known": GREEN, "roughly known": ORANGE, "open": RED}
+    for k, e in enumerate(entries):
+        low, high = e.prior
+        span = high - low
+        if not np.isfinite(span):
+            centre = (e.attained_low + e.attained_high) / 2
+            low, span = centre - 2 * max(e.width, 1e-12), 4 * max(e.width, 1e-12)
+        left.barh(k, 1.0, height=0.72, color=BAND, edgecolor=FAINT, linewidth=0.4)
+        colour = colours[verdict(e)]
+        a, b = (e.low - low) / span, (e.high - low) / span
+        left.plot([a, b], [k, k], color=colour, linewidth=4.0, solid_capstyle="butt")
+        left.plot([(a + b) / 2], [k], marker="|", color=colour, markersize=7)
+        right.barh(k, digits(e), height=0.62, color=colour)
+    left.set_yticks(rows, [e.name for e in entries], fontsize=7)
+    left.set_ylim(len(entries) - 0.4, -0.6)
+    left.set_xlim(-0.02, 1.02)
+    left.set_xticks([0, 1], ["lower bound", "upper bound"])
+    left.set_xlabel("proven interval within the bounds")
+    right.set_xlabel("digits that the data add to the bounds")
+    for axes in (left, right):
+        tidy(axes, grid="x")
+    left.tick_params(axis="y", labelcolor=INK, labelsize=7, length=0)
+    right.tick_params(axis="y", length=0, labelleft=False)
+    names = {said: sum(verdict(e) == said for e in entries) for said in colours}
+    handles = [
+        right.plot([], [], color=colours[said], linewidth=6, label=f"{said}: {count}")[0]
+        for said, count in names.items()
+    ]
+    figure.legend(handles=handles, frameon=False, ncols=3, loc="outside lower right", labelcolor=MUTED)
+    return figure
+
+
+def write_intervals(intervals: Intervals, directory: Path) -> list[Path]:
+    """Write ``intervals.csv`` and ``intervals.png``."""
+    rows = [
+        (e.name, e.low, e.high, e.attained_low, e.attained_high, *e.prior, digits(e), verdict(e))
+        for e in intervals.entries
+    ]
+    header = ("quantity", "low", "high", "attained_low", "attained_high", "bound_low", "bound_high")
+    return write_files(
+        directory,
+        {
+            "intervals.csv": csv_bytes((*header, "digits", "verdict"), rows),
+            "intervals.png": png_bytes(intervals_figure(intervals)),
+        },
+    )

@@ -1,0 +1,233 @@
+"""Linear rows that every feasible point obeys, made from a problem's nonlinear constraints near any given point.
+
+Which relaxation a constraint gets: its quadratic form where it has one (`quadrics`; exact for second-order cones and
+concave forms), the planes that support the set of centres of mass where it depends on a single centre of mass
+(`com_set`); otherwise it is left out. Leaving constraints out only lowers a lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.retrieval.branches import choose, conditions
+from casid.retrieval.com_set import ComSet, depends_on_com_only
+from casid.retrieval.constraints import Constraint
+from casid.retrieval.problem import Problem
+from casid.retrieval.quadrics import Quadric, find_quadric
+from casid.retrieval.region import LinkRegion, link_regions
+from casid.retrieval.rows import Row
+
+Array = NDArray[np.float64]
+_MOST_BRANCHES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """``form'x >= low`` with ``form`` of shape (N,)."""
+
+    form: Array
+    low: float
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One finite bound of one entry of a constraint: ``sign (expression - bound) >= 0``."""
+
+    constraint: int
+    entry: int
+    sign: float
+    bound: float
+    quadric: Quadric | None
+
+
+class Relaxation:
+    """Cuts of a problem's hard nonlinear constraints; built once a problem.
+
+    Parameters
+    ----------
+    problem
+        With bounds on the centres of mass of the links that nonconvex constraints concern; without, fewer relaxations
+        exist.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.regions: tuple[LinkRegion, ...] = link_regions(problem)
+
+    @cached_property
+    def sides(self) -> tuple[Side, ...]:
+        """Every finite bound of every hard nonlinear constraint."""
+        x, links = self.problem.variables.x, len(self.problem.variables)
+        sides = []
+        for index, constraint in enumerate(self.problem.constraints):
+            if constraint.weight is not None or constraint.quantity in ("mass", "com", "total_mass"):
+                continue
+            curved = ca.which_depends(constraint.expression, x, 2, True)
+            for entry in range(constraint.size):
+                if not curved[entry]:
+                    continue
+                form = find_quadric(constraint.expression[entry], x, links)
+                if form is not None and not self._positive_mass(form.link):
+                    form = None
+                for sign, bound in ((1.0, constraint.lower[entry]), (-1.0, constraint.upper[entry])):
+                    if np.isfinite(bound):
+                        own = None if form is None else form.minus(float(bound))
+                        own = own.negated() if own is not None and sign < 0 else own
+                        sides.append(Side(index, entry, sign, float(bound), own))
+        return tuple(sides)
+
+    def is_convex(self, side: Side) -> bool:
+        """Whether a side is known to describe a convex set."""
+        return side.quadric is not None and side.quadric.is_convex_set(self.regions[side.quadric.link].com)
+
+    @cached_property
+    def nonconvex(self) -> tuple[str, ...]:
+        """Labels of the user's constraints that are not known to be convex, and of soft ones that are not linear."""
+        labels = [self.problem.constraints[s.constraint].label for s in self.open_sides]
+        x = self.problem.variables.x
+        for constraint in self.problem.constraints:
+            if constraint.weight is not None and not constraint.quantity:
+                if any(ca.which_depends(constraint.expression, x, 2, True)):
+                    labels.append(constraint.label)
+        return tuple(dict.fromkeys(labels))
+
+    @cached_property
+    def open_sides(self) -> tuple[Side, ...]:
+        """Sides of the user's constraints that are not known to be convex.
+
+        Those of inertia bounds have secants of their own.
+        """
+        return tuple(
+            s for s in self.sides if not self.problem.constraints[s.constraint].quantity and not self.is_convex(s)
+        )
+
+    def side_cuts(self, side: Side, x: Array) -> list[Cut]:
+        """Cuts of one side near x; the first is its tangent where it has one."""
+        if side.quadric is None:
+            return []
+        link = slice(10 * side.quadric.link, 10 * side.quadric.link + 10)
+        if not x[link][9] > 0:
+            return []
+        return [
+            self._embed(form, side.quadric.link, side.quadric.offset)
+            for form in side.quadric.cuts(self.regions[side.quadric.link].com, x[link])
+        ]
+
+    def row_cut(self, row: Row, multiplier: float, x: Array) -> tuple[Cut, float] | None:
+        """The cut that stands for a solver row, and its multiplier >= 0; None if the row has none."""
+        if not np.isfinite(multiplier) or multiplier == 0.0:
+            return None
+        sign = -1.0 if multiplier > 0 else 1.0
+        side = self._by_row.get((row.constraint, row.entry, sign))
+        cuts = [] if side is None else self.side_cuts(side, x)
+        if not cuts or side is None or side.quadric is None:
+            return None
+        power = 0 if self.problem.constraints[row.constraint].quantity == "inertia_com" else side.quadric.power
+        mass = float(x[10 * side.quadric.link + 9])
+        return cuts[0], abs(multiplier) * mass ** (1 - power)
+
+    @cached_property
+    def _by_row(self) -> dict[tuple[int, int, float], Side]:
+        return {(side.constraint, side.entry, side.sign): side for side in self.sides}
+
+    def set_cuts(self, x: Array) -> list[Cut]:
+        """Supporting planes of the sets of centres of mass, in the directions in which x lies outside."""
+        cuts = []
+        for com_set in self.com_sets:
+            point = x[10 * com_set.link : 10 * com_set.link + 10]
+            if point[9] > 0:
+                for direction in self._directions(com_set, point[6:9] / point[9]):
+                    height = com_set.support(
+                        direction, self._cells[com_set.link], 5e-4 * float(np.ptp(com_set.box, axis=1).max())
+                    )
+                    form = np.zeros(10)
+                    form[6:9], form[9] = -direction, height if np.isfinite(height) else -1e3
+                    cuts.append(self._embed(form, com_set.link, 0.0))
+        return cuts
+
+    @cached_property
+    def com_sets(self) -> tuple[ComSet, ...]:
+        """Sets of centres of mass of the constraints that have no quadratic form."""
+        x, size, links = self.problem.variables.x, self.problem.variables.size, len(self.problem.variables)
+        rows: dict[int, list[ca.SX]] = {}
+        for side in self.sides:
+            constraint = self.problem.constraints[side.constraint]
+            row = side.sign * (constraint.expression[side.entry] - side.bound)
+            link = depends_on_com_only(ca.Function("g", [x], [row]), size, links)
+            if link is not None and self._positive_mass(link) and np.isfinite(self.regions[link].com).all():
+                if side.quadric is None or not self.is_convex(side) or link in rows:
+                    rows.setdefault(link, []).append(row)
+        return tuple(
+            ComSet(link, self.regions[link].com, _alternatives(ca.vertcat(*own), x), size) for link, own in rows.items()
+        )
+
+    @cached_property
+    def _cells(self) -> dict[int, Array]:
+        return {com_set.link: com_set.cells() for com_set in self.com_sets}
+
+    def _directions(self, com_set: ComSet, centre: Array) -> list[Array]:
+        """From the nearest point of the remaining cells' hull to a centre of mass outside it; empty if it is inside."""
+        cells = self._cells[com_set.link]
+        if not len(cells):
+            return [np.array([1.0, 0.0, 0.0])]
+        away = _away_from_hull(centre, _corners(cells))
+        return [away] if away is not None else []
+
+    def _positive_mass(self, link: int) -> bool:
+        return self.problem.cones[link].kind != "none" or self.regions[link].mass[0] > 0
+
+    def _embed(self, form: Array, link: int, low: float) -> Cut:
+        row = np.zeros(self.problem.variables.size)
+        row[10 * link : 10 * link + 10] = form
+        return Cut(row, low)
+
+
+def violation(side: Side, constraint: Constraint, values: dict[str, Array]) -> float:
+    """By how much a point misses a side, in the units of the expression."""
+    return max(0.0, -side.sign * (float(values[constraint.label][side.entry]) - side.bound))
+
+
+def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:
+    found = [c for c in conditions(rows, x) if not c.equality]
+    if 2 ** len(found) > _MOST_BRANCHES:
+        return (ca.Function("rows", [x], [rows]),)
+    functions = []
+    for values in product((True, False), repeat=len(found)):
+        chosen = choose(rows, x, {c.text: v for c, v in zip(found, values, strict=True)})
+        sides = [c.margin if v else -c.margin for c, v in zip(found, values, strict=True)]
+        functions.append(ca.Function("rows", [x], [ca.vertcat(chosen, *sides)]))
+    return tuple(functions)
+
+
+def _corners(cells: Array) -> Array:
+    low, high = cells[:, :, 0], cells[:, :, 1]
+    picks = [np.where(np.array(p), high, low) for p in product((False, True), repeat=3)]
+    return np.unique(np.concatenate(picks).round(12), axis=0)
+
+
+def _away_from_hull(point: Array, corners: Array) -> Array | None:
+    """Unit vector from the hull's point nearest to ``point``.
+
+    None if the point is in the hull (Gilbert's algorithm).
+    """
+    nearest = corners[np.argmin(((corners - point) ** 2).sum(axis=1))]
+    size = float(np.ptp(corners, axis=0).max())
+    for _ in range(200):
+        gap = point - nearest
+        length = float(np.linalg.norm(gap))
+        if length <= 1e-6 * size:
+            return None
+        best = corners[np.argmax(corners @ gap)]
+        progress = float((best - nearest) @ gap)
+        if progress <= 1e-6 * length * size:
+            return np.asarray(gap / length)
+        step = min(1.0, progress / max(float((best - nearest) @ (best - nearest)), 1e-300))
+        nearest = nearest + step * (best - nearest)
+    separated = float((corners @ gap).max()) < float(point @ gap)
+    return np.asarray(gap / length) if separated else None

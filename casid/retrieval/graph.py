@@ -1,0 +1,81 @@
+"""Expression graphs of the user's constraints, walked instruction by instruction with any arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import casadi as ca
+
+T = TypeVar("T")
+
+#: Comparisons: what decides an if-else.
+COMPARISONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE})
+#: Operations whose derivative jumps: a constraint that holds one is not a polynomial, whatever a few samples say.
+KINKED = frozenset(
+    {
+        *COMPARISONS,
+        ca.OP_NOT,
+        ca.OP_AND,
+        ca.OP_OR,
+        ca.OP_IF_ELSE_ZERO,
+        ca.OP_FABS,
+        ca.OP_FMIN,
+        ca.OP_FMAX,
+        ca.OP_SIGN,
+        ca.OP_FLOOR,
+        ca.OP_CEIL,
+        ca.OP_FMOD,
+        ca.OP_COPYSIGN,
+    }
+)
+
+
+def operations(function: ca.Function) -> frozenset[int]:
+    """Codes of the operations that a function uses."""
+    return frozenset(function.instruction_id(k) for k in range(function.n_instructions()))
+
+
+def walk(
+    function: ca.Function,
+    constant: Callable[[float], T],
+    entry: Callable[[int], T],
+    apply: Callable[[int, list[T]], T],
+) -> list[T]:
+    """Evaluate an SX function of one dense vector in another arithmetic.
+
+    Parameters
+    ----------
+    function
+        One input, one dense output vector.
+    constant, entry
+        Value of a constant, and of an entry of the input vector.
+    apply
+        Value of an operation (`casadi.OP_ADD`, ...) on its one or two operands.
+
+    Returns
+    -------
+    list
+        One value an output entry.
+    """
+    work: dict[int, T] = {}
+    outputs: dict[int, T] = {}
+    for k in range(function.n_instructions()):
+        code = function.instruction_id(k)
+        operands, results = function.instruction_input(k), function.instruction_output(k)
+        if code == ca.OP_CONST:
+            work[results[0]] = constant(float(function.instruction_constant(k)))
+        elif code == ca.OP_INPUT:
+            work[results[0]] = entry(int(operands[1]))
+        elif code == ca.OP_OUTPUT:
+            outputs[int(results[1])] = work[operands[0]]
+        else:
+            work[results[0]] = apply(code, [work[i] for i in operands])
+    return [outputs[i] for i in range(len(outputs))]
+
+
+def rebuild(code: int, operands: list[Any]) -> ca.SX:
+    """The operation itself, on SX operands."""
+    if len(operands) == 1:
+        return ca.SX.unary(code, operands[0])
+    return ca.SX.binary(code, operands[0], operands[1])

@@ -1,0 +1,270 @@
+r"""How much the data and the constraints pin each parameter down.
+
+Its smallest and largest value over all sets that explain the data.
+
+For a linear quantity c'x (a standard parameter, a mass, the torque at a pose) ::
+
+    minimise c'x   subject to   ||R x - r||^2 + constant <= F = optimum + tolerance,   hard constraints, J_k(x) >=
+    margin 1
+
+is convex where the constraints are. **Bound.** For any point x and ``nu >= 0``, every feasible z has ::
+
+    c'z >= c'z + nu (q(z) - F) >= nu (q(x) - grad q(x)'x - F) + min (c + nu grad q(x))'z
+
+and the last minimum is bounded by duality as in `casid.retrieval.certificate`, in numpy. Each end of each interval so
+comes with a proof that no set beyond it explains the data, and with a set that attains it (up to the gap between the
+two).
+
+A quantity that is linear over a link's mass, as a coordinate of its centre of mass, ``(a'x)/m``, is found by
+Dinkelbach's steps: ``a'x - t m`` is minimised, t is moved to the ratio at the minimum; a bound v on the former gives
+``(a'x)/m >= t + min(0, v) / min m``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import ProblemError, SolveError
+from casid.retrieval.certificate import objective_size
+from casid.retrieval.level_set import LevelSet
+from casid.retrieval.problem import Problem
+from casid.retrieval.solution import Solution
+from casid.retrieval.solver import Prepared, SolveOptions
+from casid.retrieval.tolerance import indistinguishable
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterInterval:
+    """Range of one quantity.
+
+    Attributes
+    ----------
+    name : str
+    low, high : float
+        Proven: no set that explains the data has a smaller or larger value.
+    attained_low, attained_high : float
+        Values of sets that explain the data.
+    prior : tuple of float
+        Range by the problem's bounds alone, infinite where there are none.
+    low_point, high_point : ndarray, shape (N,)
+        Those sets.
+    """
+
+    name: str
+    low: float
+    high: float
+    attained_low: float
+    attained_high: float
+    prior: tuple[float, float]
+    low_point: Array
+    high_point: Array
+
+    @property
+    def width(self) -> float:
+        """``high - low``."""
+        return self.high - self.low
+
+    @property
+    def slack(self) -> float:
+        """What of the width is not attained: how far the bounds may be from the true ends."""
+        return max(self.attained_low - self.low, 0.0) + max(self.high - self.attained_high, 0.0)
+
+    @property
+    def known(self) -> float:
+        """``1 - width / prior width``.
+
+        0 where the data say nothing beyond the bounds, 1 where they pin the value down.
+        """
+        before = self.prior[1] - self.prior[0]
+        return (
+            float(np.clip(1.0 - self.width / before, 0.0, 1.0)) if np.isfinite(before) and before > 0 else float("nan")
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Ranges of many quantities.
+
+    Attributes
+    ----------
+    entries : tuple of ParameterInterval
+    problem : Problem
+    optimum, tolerance : float
+        Sets count as explaining the data up to ``optimum + tolerance``.
+    time : float
+        [s]
+    """
+
+    entries: tuple[ParameterInterval, ...]
+    problem: Problem
+    optimum: float
+    tolerance: float
+    time: float
+
+    def __getitem__(self, name: str) -> ParameterInterval:
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
+        raise ProblemError(
+            f"no interval of '{name}' was computed; there are {', '.join(e.name for e in self.entries[:8])}, ..."
+        )
+
+    def certified(self, share: float = 0.01) -> int:
+        """Number of ends whose proven bound is within this share of the width (or rounding) of an attained value."""
+        count = 0
+        for e in self.entries:
+            allowed = share * e.width + 1e-9 * max(abs(e.low), abs(e.high), 1e-3)
+            count += int(abs(e.attained_low - e.low) <= allowed) + int(abs(e.high - e.attained_high) <= allowed)
+        return count
+
+
+def parameter_intervals(
+    problem: Problem,
+    quantities: Mapping[str, ca.SX] | None = None,
+    tolerance: float | None = None,
+    solution: Solution | None = None,
+    sd: ArrayLike | None = None,
+    options: SolveOptions | None = None,
+    limit: float | None = None,
+) -> Intervals:
+    """Smallest and largest value of each quantity over all feasible sets that explain the data.
+
+    Parameters
+    ----------
+    problem
+        Soft constraints are left out: they do not exclude anything.
+    quantities
+        Name -> expression of the problem's variables, linear in them or linear over one link's mass. Default: every
+        unknown, i.e. the standard parameters ``Lxx1 ... m<n>`` and the extras.
+    tolerance
+        Allowed increase of the sum of squares beyond its smallest value. Default: `indistinguishable`.
+    solution
+        Of the problem, if it is already there.
+    sd
+        Standard deviations of the residuals, for the default tolerance.
+    limit
+        In place of the tolerance: largest sum of squares, not below the optimum.
+
+    Raises
+    ------
+    ProblemError
+        If a quantity is neither linear nor linear over a mass, depends on nothing, or the tolerance is not positive.
+    SolveError
+        If the problem has no solution.
+    """
+    began = perf_counter()
+    options = options or SolveOptions()
+    if any(c.weight is not None for c in problem.constraints):
+        hard = tuple(c for c in problem.constraints if c.weight is None)
+        problem, solution = replace(problem, constraints=(*hard, *problem.cones)), None  # type: ignore[arg-type]
+    if solution is None:
+        solution = Prepared(problem, None, options).solve()
+    if solution.status not in ("optimal", "feasible"):
+        raise SolveError(
+            f"problem '{problem.name}': intervals need a feasible solution, this one is {solution.status}", solution
+        )
+    if limit is not None:
+        tolerance = limit - solution.objective
+    if tolerance is None:
+        tolerance = indistinguishable(problem, solution.objective, sd)
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise ProblemError(f"the tolerance must be positive and finite, got {tolerance}")
+    least = 1e-3 * objective_size(problem.objective)
+    if solution.objective + tolerance < least:
+        raise ProblemError(f"the tolerance {tolerance:.3g} drowns in rounding; allow at least {least:.3g}")
+    forms = _standard_forms(problem) if quantities is None else _forms(problem, quantities)
+    search = LevelSet(problem, solution, tolerance, options)
+    entries = tuple(_interval(search, name, form, link) for name, (form, link) in forms.items())
+    return Intervals(entries, problem, solution.objective, float(tolerance), perf_counter() - began)
+
+
+def _interval(search: LevelSet, name: str, form: Array, link: int | None) -> ParameterInterval:
+    """Range of ``form'x``, or of ``form'x / m`` of a link."""
+    if link is None:
+        low, at_low, low_point = search.minimum(form)
+        high, at_high, high_point = search.minimum(-form)
+        return ParameterInterval(name, low, -high, at_low, -at_high, search.prior(form), low_point, high_point)
+    low, at_low, low_point = _least_ratio(search, form, link)
+    high, at_high, high_point = _least_ratio(search, -form, link)
+    prior = search.ratio_prior(form, link)
+    return ParameterInterval(
+        name, max(low, prior[0]), min(-high, prior[1]), at_low, -at_high, prior, low_point, high_point
+    )
+
+
+def _least_ratio(search: LevelSet, form: Array, link: int) -> tuple[float, float, Array]:
+    """Proven lower bound of ``form'x / m``, the value attained, and where."""
+    mass = np.eye(len(form))[10 * link + 9]
+    point = search.point
+    t = float(form @ point / point[10 * link + 9])
+    for _ in range(30):
+        bound, _, found = search.minimum(form - t * mass)
+        ratio = float(form @ found / found[10 * link + 9])
+        if ratio >= t - 1e-9 * max(1.0, abs(t)):
+            break
+        t, point = ratio, found
+    proven = t + min(0.0, bound) / search.least_mass(link)
+    # A little below t the minimum is positive: where that can be proven, the division by the mass costs nothing.
+    for step in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2):
+        lower = t - step * max(abs(t), 1e-2)
+        if lower <= proven:
+            break
+        if search.minimum(form - lower * mass)[0] >= 0.0:
+            return lower, t, point
+    return proven, t, point
+
+
+def _standard_forms(problem: Problem) -> dict[str, tuple[Array, int | None]]:
+    size = problem.variables.size
+    return {name: (np.eye(size)[k], None) for k, name in enumerate(problem.variables.names)}
+
+
+def _forms(problem: Problem, quantities: Mapping[str, ca.SX]) -> dict[str, tuple[Array, int | None]]:
+    """Linear form of each quantity, and the link whose mass divides it."""
+    x = problem.variables.x
+    found: dict[str, tuple[Array, int | None]] = {}
+    for name, expression in quantities.items():
+        if not isinstance(expression, ca.SX) or expression.numel() != 1:
+            raise ProblemError(f"quantity '{name}': expected a scalar casadi.SX of the problem's variables")
+        if not ca.depends_on(expression, x):
+            raise ProblemError(f"quantity '{name}' does not depend on any variable")
+        form = _linear_form(expression, x)
+        if form is not None:
+            found[name] = (form, None)
+            continue
+        for link in range(len(problem.variables)):
+            form = _linear_form(expression * x[10 * link + 9], x)
+            if form is not None:
+                found[name] = (form, link)
+                break
+        else:
+            raise ProblemError(
+                f"quantity '{name}' is neither linear in the parameters nor linear over one link's mass: no certified "
+                f"interval is known for it"
+            )
+    return found
+
+
+def _linear_form(expression: ca.SX, x: ca.SX) -> Array | None:
+    """Form f with ``expression = f'x``, found at random points; None if there is none."""
+    rng = np.random.default_rng(3)
+    probe = ca.Function("probe", [x], [expression, ca.gradient(expression, x)])
+    form: Array | None = None
+    for _ in range(3):
+        point = rng.uniform(0.5, 2.0, x.numel())
+        value, gradient = probe(point)
+        slope: Array = np.array(ca.densify(gradient)).reshape(-1)
+        if not np.isfinite(slope).all() or abs(float(value) - slope @ point) > 1e-9 * (1 + np.abs(slope) @ point):
+            return None
+        if form is not None and np.abs(slope - form).max() > 1e-9 * (1 + np.abs(form).max()):
+            return None
+        form = slope
+    return form

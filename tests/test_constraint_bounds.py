@@ -1,0 +1,236 @@
+"""Relaxations never cut off a feasible point; if-else is read off the graph, enumerated, smoothed, re-checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import casid
+from casid.errors import ProblemError
+from casid.retrieval import (
+    Constraint,
+    branch_problems,
+    random_parameters,
+    soften,
+    solve_globally,
+    solve_smoothed,
+    taken,
+)
+from casid.retrieval.branches import alternatives, choose, conditions, smooth
+from casid.retrieval.com_set import ComSet, depends_on_com_only
+from casid.retrieval.cuts import Relaxation
+from casid.retrieval.interval_arithmetic import enclose
+from casid.retrieval.quadrics import find_quadric
+from problems import cookbook
+
+
+@pytest.fixture(scope="module")
+def base():
+    return casid.load_problem("panda_retrieval")
+
+
+def feasible_points(problem, count=60):
+    """Random points that meet every nonlinear constraint that is not an equality."""
+    rng = np.random.default_rng(2)
+    points = []
+    for _ in range(1200):
+        x = random_parameters(problem, rng)
+        values = problem.values(x)
+        if all(c.violation(values[c.label]) <= 1e-12 for c in problem.constraints if not (c.lower == c.upper).any()):
+            points.append(x)
+        if len(points) == count:
+            break
+    return points
+
+
+def test_cuts_hold_at_every_feasible_point(base):
+    links = base.variables
+    c, inertia = links[3].com, links[3].inertia_com
+    extra = (
+        Constraint("ball", 0.08**2 - ca.sumsqr(c), lower=0.0),
+        Constraint("far", ca.sumsqr(links[2].com), lower=0.03**2),
+        Constraint("product", inertia[0, 1], -1e-2, 1e-2),
+        Constraint("difference", inertia[0, 0] - inertia[1, 1], -5e-2, 5e-2),
+        Constraint("root", 0.1 - ca.sqrt(1e-6 + ca.sumsqr(links[4].com)), lower=0.0),
+        Constraint("steps", ca.if_else(links[6].com[2] < 0.09, 0.05, 0.02) ** 2 - links[6].com[0] ** 2, lower=0.0),
+    )
+    problem = replace(
+        base, constraints=(*(k for k in base.constraints if k.quantity != "total_mass"), *extra, *base.cones)
+    )
+    relaxation = Relaxation(problem)
+    inside = feasible_points(problem)
+    assert len(inside) >= 5
+    rng = np.random.default_rng(3)
+    made = 0
+    for _ in range(3):
+        near = random_parameters(base, rng)
+        cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, near)] + relaxation.set_cuts(
+            near
+        )
+        made += len(cuts)
+        for cut in cuts:
+            for x in inside:
+                assert cut.form @ x - cut.low >= -1e-9 * (np.abs(cut.form) @ np.abs(x))
+    assert made > 15
+    assert set(relaxation.nonconvex) == {"far", "product", "difference", "root", "steps"}
+
+
+def test_quadratic_forms_reproduce_the_expression(base):
+    x, links = base.variables.x, base.variables
+    c = links[2].com
+    rng = np.random.default_rng(0)
+    for expression, power in (
+        (0.1 - c[0] ** 2 - 2 * c[1] * c[2], 2),
+        (links[2].inertia_com[0, 2], 1),
+        (0.3 * links[2].mass ** 2 - ca.sumsqr(links[2].first_moment), 0),
+    ):
+        form = find_quadric(expression, x, 7)
+        assert form is not None and form.link == 2 and form.power == power
+        point = rng.uniform(0.5, 1.5, 70)
+        ten = point[20:30]
+        value = form.inertia @ ten[:6] + form.moment @ ten[6:9] + form.mass * ten[9]
+        value += ten[6:9] @ form.square @ ten[6:9] / ten[9]
+        expected = float(ca.Function("e", [x], [expression])(point)) * ten[9] ** (power - 1)
+        assert value == pytest.approx(expected, rel=1e-9)
+    for expression in (c[0] ** 3, ca.fabs(c[0]), c[0] - links[3].com[0], ca.if_else(c[0] < 0, c[1], c[1])):
+        assert find_quadric(expression, x, 7) is None
+
+
+def test_cone_cuts_hold_from_any_point(base):
+    """Also from points outside the cone and from its other nappe."""
+    c = base.variables[2].com
+    form = find_quadric((0.1 - 0.5 * c[2]) ** 2 - c[0] ** 2 - c[1] ** 2, base.variables.x, 7)
+    box = np.array([[-0.3, 0.3], [-0.3, 0.3], [-0.1, 0.2]])  # the apex is at z = 0.2
+    assert form is not None and form.lorentz(box) is not None
+    assert form.lorentz(np.array([[-0.3, 0.3], [-0.3, 0.3], [-0.1, 0.3]])) is None
+    rng = np.random.default_rng(4)
+    inside = rng.uniform(box[:, 0], box[:, 1], (2000, 3))
+    inside = inside[np.hypot(inside[:, 0], inside[:, 1]) <= 0.1 - 0.5 * inside[:, 2]]
+    for point in rng.uniform(-1, 1, (50, 3)):
+        (cut,) = form.cuts(box, np.concatenate([np.zeros(6), point, [1.0]]))
+        assert (inside @ cut[6:9] + cut[9] >= -1e-9 * np.abs(cut).max()).all()
+
+
+def test_interval_arithmetic_encloses_samples(base):
+    x = base.variables.x
+    c, m = base.variables[1].com, base.variables[1].mass
+    expressions = ca.vertcat(
+        c[0] ** 2 - c[1],
+        ca.sqrt(ca.fabs(c[2])),
+        ca.fmin(c[0], c[1]) * m,
+        ca.if_else(c[0] < 0.01, ca.sin(c[1]), ca.cos(c[2])),
+        ca.exp(c[0]) / (2 + c[1]),
+        ca.if_else(ca.logic_not(c[1] <= 0), m**3, -m),
+        ca.fmax(ca.tanh(c[0]), ca.atan(c[1])),
+    )
+    function = ca.Function("f", [x], [expressions])
+    rng = np.random.default_rng(1)
+    low, high = rng.uniform(-1, 0, 70), rng.uniform(0, 1, 70)
+    low[9::10], high[9::10] = 0.5, 2.0
+    box = np.sort(rng.uniform(-0.3, 0.3, (3, 2)), axis=1)
+    ranges = enclose(function, low, high, {1: box})
+    for _ in range(300):
+        point = rng.uniform(low, high)
+        point[16:19] = point[19] * rng.uniform(box[:, 0], box[:, 1])
+        for value, interval in zip(np.array(function(point)).ravel(), ranges, strict=True):
+            assert interval.low - 1e-12 <= value <= interval.high + 1e-12
+
+
+def test_support_of_a_set_of_centres(base):
+    x = base.variables.x
+    c = base.variables[1].com
+    ball = ca.Function("b", [x], [0.1**2 - ca.sumsqr(c)])
+    assert depends_on_com_only(ball, 70, 7) == 1
+    assert depends_on_com_only(ca.Function("b", [x], [c[0] * base.variables[1].mass]), 70, 7) is None
+    centres = ComSet(1, np.tile([-0.2, 0.15], (3, 1)), (ball,), 70)
+    for direction in np.eye(3):
+        height = centres.support(direction, centres.cells(), 1e-3)
+        assert 0.1 <= height <= 0.105
+
+
+def test_branches_are_read_off_the_graph():
+    problem = casid.load_problem("spatial_2r")
+    x = problem.variables.x
+    truth = problem.variables.robot.standard_parameters()
+    shape = problem.constraints[-1]
+    (condition,) = conditions(shape.expression, x)
+    at = ca.Function(
+        "at",
+        [x],
+        [
+            shape.expression,
+            choose(shape.expression, x, {condition.text: False}),
+            choose(shape.expression, x, {condition.text: True}),
+            smooth(shape.expression, x, 1e-4),
+        ],
+    )
+    whole, cone, cylinder, smoothed = (float(v) for v in at(truth))
+    assert whole == pytest.approx(cone) and whole == pytest.approx(0.05**2)
+    assert cylinder == pytest.approx(0.08**2)
+    assert smoothed == pytest.approx(whole, abs=1e-6)
+    (branch,) = taken(problem, truth)
+    assert not branch.taken and branch.margin == pytest.approx(-0.1)
+    parts = list(branch_problems(problem))
+    assert len(parts) == 2
+    (best,) = {p.solution.status for p in casid.retrieval.solve_branches(problem)[1]}
+    assert best == "optimal"
+
+
+def test_nested_alternatives(base):
+    x = base.variables.x
+    c = base.variables[3].com
+    nested = ca.fmax(ca.fmin(c[0], c[1]), ca.fmin(c[2], ca.fmax(c[0] - 1, c[1] - 1)))
+    options = alternatives(nested, x)
+    assert [option.numel() for option in options] == [2, 2, 2]
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        point = rng.uniform(-2, 2, 70)
+        point[39] = 1.0
+        whole = float(ca.Function("w", [x], [nested])(point)) >= 0
+        split = any((np.array(ca.Function("o", [x], [option])(point)) >= 0).all() for option in options)
+        assert whole == split
+
+
+def test_enumeration_beats_the_wrong_branch():
+    problem = casid.load_problem("cookbook", recipe="if_else")
+    found = solve_globally(problem)
+    assert found.certified
+    assert found.explain().branches[0].constraint == "link4 com in its housing"
+    smoothed = solve_smoothed(problem)
+    assert smoothed.max_violation <= 1e-8
+    assert smoothed.objective >= found.lower_bound
+
+
+def test_relaxed_bound_is_below_every_feasible_solution():
+    problem = casid.load_problem("cookbook", recipe="tube")
+    solution = casid.solve(problem)
+    others = [casid.solve(problem, seed=seed, throw=False) for seed in range(3)]
+    assert all(solution.lower_bound <= s.total for s in others if s.max_violation <= 1e-8)
+    assert solution.lower_bound > casid.solve(casid.load_problem("panda_retrieval")).objective * (1 + 1e-3)
+
+
+def test_soft_nonlinear_constraint_has_a_finite_bound(base):
+    ball = soften(Constraint("ball", 0.05**2 - ca.sumsqr(base.variables[3].com), lower=0.0), weight=1e-3)
+    solution = casid.solve(replace(base, constraints=(*base.constraints, ball, *base.cones)))
+    assert 3.8e-4 <= solution.lower_bound <= solution.total
+    assert solution.explain().open == ("ball",)
+
+
+def test_dead_branch_and_too_many_branches(base):
+    c = base.variables[3].com
+    dead = Constraint("housing", ca.if_else(c[0] < -1.0, 0.1, 0.2) - c[1], lower=0.0)
+    with pytest.raises(ProblemError, match=r"housing.*always false.*dead"):
+        casid.solve(replace(base, constraints=(*base.constraints, dead, *base.cones)))
+    many = [Constraint(f"k{k}", ca.if_else(c[0] < 0.01 * k, 0.3, 0.2) - c[1], lower=0.0) for k in range(1, 5)]
+    with pytest.raises(ProblemError, match="16 combinations"):
+        list(branch_problems(replace(base, constraints=(*base.constraints, *many, *base.cones)), most=8))
+    with pytest.raises(ProblemError, match="method"):
+        casid.solve(base, method="magic")  # type: ignore[arg-type]
+
+
+def test_every_recipe_has_a_line_of_explanation():
+    for name, recipe in {**cookbook.CONVEX, **cookbook.NONCONVEX}.items():
+        assert recipe.__doc__ and recipe.__name__ == name

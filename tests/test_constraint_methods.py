@@ -1,0 +1,120 @@
+"""Algorithm 1, the spatial 2R study, explanations."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from measures.two_links import infeasible_parameters, outside_shapes, torques, validation_motion, wrenches
+
+import casid
+from casid.errors import ProblemError
+from casid.retrieval import com_box, solve_by_penalty, spatial_inertia, total_mass
+from casid.retrieval.penalty import penalty_weights
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
+
+
+def test_penalty_weights_are_those_of_the_paper():
+    assert penalty_weights(4) == (0.0, 10.0, 20.0, 30.0)
+
+
+def test_algorithm_1_reaches_the_certified_optimum():
+    problem = casid.load_problem("panda_retrieval")
+    direct = casid.solve(problem)
+    run = solve_by_penalty(problem, kappa=3, seed=1)
+    assert run.solution.certified
+    assert run.solution.objective == pytest.approx(direct.objective, rel=1e-6)
+    assert run.steps[0].weight == 0.0
+    assert run.steps[0].violation > 1e-3  # nothing but the bounds acts in the first step
+    assert run.steps[0].objective < direct.objective
+    assert run.solution.max_violation <= 1e-8
+
+
+def test_algorithm_1_on_if_else():
+    solution = casid.solve(casid.load_problem("spatial_2r"), method="penalty")
+    assert solution.status == "optimal"
+    assert outside_shapes(solution.standard_parameters) <= 1e-8
+
+
+def test_penalty_refuses_what_it_is_not():
+    problem = casid.load_problem("spatial_2r")
+    with pytest.raises(ProblemError, match="at least 1"):
+        solve_by_penalty(problem, kappa=0)
+    semi = replace(problem, constraints=(*problem.constraints, spatial_inertia(problem.variables[0])))
+    with pytest.raises(ProblemError, match="triangle inequality"):
+        solve_by_penalty(semi)
+
+
+def test_spatial_2r_from_random_starts():
+    problem = casid.load_problem("spatial_2r")
+    robot, motion = problem.variables.robot, validation_motion(samples=100)
+    truth = robot.standard_parameters()
+    true = torques(robot, truth, motion)
+    for solution in casid.multistart(problem, starts=10, seed=3).solutions:
+        x = solution.standard_parameters
+        assert np.abs(torques(robot, x, motion) - true).max() <= 1e-8 * np.abs(true).max()
+        assert outside_shapes(x) <= 1e-8
+        assert solution.max_violation <= 1e-8
+    bad = infeasible_parameters(problem.objective.matrix, problem.objective.target, 1e7)
+    assert np.abs(torques(robot, bad, motion) - true).max() <= 1e-6 * np.abs(true).max()
+    assert np.abs(wrenches(robot, bad, motion)).max() > 1e3 * np.abs(wrenches(robot, truth, motion)).max()
+    assert outside_shapes(truth) == 0.0
+
+
+def test_boxes_admit_what_the_shapes_exclude():
+    box, exact = (casid.load_problem("spatial_2r", shapes=s) for s in ("box", "exact"))
+    assert len(box.constraints) < len(exact.constraints)
+    with pytest.raises(ProblemError, match="sphere"):
+        casid.load_problem("spatial_2r", shapes="sphere")
+
+
+def test_spatial_2r_script(tmp_path):
+    run = subprocess.run(
+        [sys.executable, str(SCRIPTS / "spatial_2r.py"), "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "infeasible" in run.stdout
+    for name in ("spatial_2r_torques.png", "spatial_2r_wrenches.png"):
+        assert (tmp_path / name).stat().st_size > 20_000
+
+
+def test_explanation_predicts_the_effect_of_relaxing():
+    problem = casid.load_problem("panda_retrieval")
+    link = problem.variables[6]
+    tight = replace(
+        problem,
+        constraints=(
+            *problem.constraints,
+            total_mass(problem.variables.links[4:], 1.0, 2.5, label="wrist"),
+            *problem.cones,
+        ),
+    )
+    solution = casid.solve(tight)
+    wrist = next(b for b in solution.explain().bounds if b.text.startswith("wrist"))
+    step = 1e-3
+    looser = replace(
+        problem,
+        constraints=(
+            *problem.constraints,
+            total_mass(problem.variables.links[4:], 1.0, 2.5 + step, label="wrist"),
+            *problem.cones,
+        ),
+    )
+    gained = solution.objective - casid.solve(looser).objective
+    assert gained == pytest.approx(wrist.multiplier * step, rel=0.02)
+    narrow = replace(com_box(link, [-0.001, -0.05, 0.04], [0.001, 0.05, 0.15]), label="narrow")
+    boxed = casid.solve(replace(problem, constraints=(*problem.constraints, narrow, *problem.cones)))
+    bound = next(b for b in boxed.explain().bounds if b.text.startswith("narrow x <="))
+    wider = replace(com_box(link, [-0.001, -0.05, 0.04], [0.00101, 0.05, 0.15]), label="narrow")
+    other = casid.solve(replace(problem, constraints=(*problem.constraints, wider, *problem.cones)))
+    assert boxed.objective - other.objective == pytest.approx(bound.multiplier * 1e-5, rel=0.05)
+    text = str(boxed.explain())
+    assert "narrow x <= 0.001 m" in text and "pseudo-inertia" in text
