@@ -75,12 +75,13 @@ class MotionLimits:
 
     @classmethod
     def of_positions(cls, robot: Robot) -> MotionLimits:
-        """Position limits alone, for static poses; revolute joints without limits get one turn."""
+        """Position limits alone, for static poses; revolute joints without limits get one turn, others at most two."""
         lower, upper = np.array(robot.limits.lower), np.array(robot.limits.upper)
         for k, joint in enumerate(robot.joints):
             if joint.type == "revolute":
-                lower[k] = max(lower[k], -np.pi) if not np.isfinite(upper[k]) else max(lower[k], upper[k] - 4 * np.pi)
-                upper[k] = min(upper[k], np.pi) if not np.isfinite(upper[k]) else upper[k]
+                if not np.isfinite([lower[k], upper[k]]).any():
+                    lower[k], upper[k] = -np.pi, np.pi
+                lower[k], upper[k] = max(lower[k], upper[k] - 4 * np.pi), min(upper[k], lower[k] + 4 * np.pi)
             elif not np.isfinite([lower[k], upper[k]]).all():
                 raise ProblemError(f"robot '{robot.name}': prismatic joint '{joint.name}' needs both position limits")
         free = np.full((3, robot.n), np.inf)

@@ -61,6 +61,10 @@ class Poses(Basis):
         """Every pose at ``value``."""
         return np.full(self.count, float(value))
 
+    def random(self, rng: np.random.Generator) -> Array:
+        """Return uniform positions about 0."""
+        return rng.uniform(-1.0, 1.0, self.count)
+
     def record(self) -> dict[str, Any]:
         """Kind and number of poses."""
         return {"kind": "poses", "count": self.count}

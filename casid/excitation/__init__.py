@@ -1,0 +1,1 @@
+"""Excitation: the motions and poses that make identification good."""
