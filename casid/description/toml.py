@@ -145,7 +145,7 @@ def parse_toml(
     last = joints[-1].link.name if joints else base
     frames = [reader.frame(entry, number, last) for number, entry in enumerate(file.tables("frame"), start=1)]
     stated = file.array("gravity", (3,), STANDARD_GRAVITY)
-    return assemble(
+    robot = assemble(
         file.text("name"),
         joints,
         where=where,
@@ -156,6 +156,8 @@ def parse_toml(
         source=source,
         lock=lock,
     )
+    capsules = [read_capsule(entry, number, where, robot) for number, entry in enumerate(file.tables("capsule"), start=1)]
+    return replace(robot, capsules=tuple(capsules)) if capsules else robot
 
 
 def _source(file: Table) -> Mapping[str, str]:

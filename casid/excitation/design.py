@@ -22,9 +22,9 @@ from casid.excitation.trajectory import Motion, Trajectory
 #: From smooth and easy to nearly exact.
 STAGES = (Stage(0.2, 2.0, 200), Stage(0.06, 6.0, 200), Stage(0.02, 20.0, 300))
 #: Rows of state constraints nearer to their bound than this, in units of the constraint, are optimised with.
-WINDOW = 0.6
+WINDOW = 0.25
 #: At most so many rows of one state constraint.
-MOST_ROWS = 1500
+MOST_ROWS = 500
 #: State constraints are checked on a grid this much finer than the samples.
 FINER = 10
 #: Largest violation of a state constraint on the fine grid that counts as none.
@@ -137,7 +137,7 @@ class Designer:
     rest : bool
         Begin (and, if periodic, end) with zero velocity and acceleration.
     density : int, optional
-        Samples for the joint limits; default 8 a coefficient.
+        Samples for the joint limits; default 12 a coefficient.
 
     Raises
     ------
@@ -175,7 +175,7 @@ class Designer:
         self.constraints = tuple(constraints)
         self.pose = None if pose is None else limits.check_pose(pose, "start pose")
         pins, self.projector = pinned(basis, limits.n, self.pose, rest)
-        self.rows = limit_rows(basis, limits, density or max(40, 8 * basis.size))
+        self.rows = limit_rows(basis, limits, density or max(40, 12 * basis.size))
         self.all_rows = self.rows if pins is None else Rows.stack([self.rows, pins])
         self.objective = Objective(observation, basis, self.criterion, samples, self.prior)
         span = basis.span
@@ -244,14 +244,14 @@ class Designer:
             self._explain_singular(x)
         best = _Best(x, initial, began + max_seconds)
         middle = np.array([self.basis.constant(value) for value in centre])
-        speed = float(np.sqrt(np.mean((x @ self.basis.matrix(self.basis.samples(160), 1).T) ** 2))) or 1.0
         status = "not run"
 
         def report(at: int) -> Callable[[Array], None]:
             def iterated(X: Array) -> None:
                 best.iterations += 1
                 value = self.objective.exact(X)
-                if value < best.value and self._keeps_all(X):
+                enough = 0.98 if self.constraints else 1.0  # checking state constraints takes longer than an iteration
+                if value < enough * best.value and self._keeps_all(X):
                     best.coefficients, best.value = X.copy(), value
                 if progress is not None:
                     progress(Progress(number, starts, at, len(stages), best.iterations, value, best.value))
@@ -351,7 +351,7 @@ class Designer:
 
     def _select_one(self, constraint: StateConstraint, x: Array) -> tuple[np.ndarray, Array]:
         slack = constraint.slack(self._motion(x, self.coarse)) / constraint.unit[:, None]
-        component, at = np.nonzero(slack < WINDOW / 3)
+        component, at = np.nonzero(slack < WINDOW / 2)
         return component, self.coarse[at]
 
     # ------------------------------------------------------------------ results
