@@ -171,7 +171,9 @@ def _mesh(shape: ElementTree.Element, urdf: Path, packages: Sequence[Path], link
         folders, names = [urdf.resolve().parent], [relative]
     file = next((folder / name for folder in folders for name in names if (folder / name).is_file()), None)
     if file is None:
-        raise RobotError(f"{urdf.name}: link '{link}': mesh '{address}' not found; pass the folder that holds its package")
+        raise RobotError(
+            f"{urdf.name}: link '{link}': mesh '{address}' not found; pass the folder that holds its package"
+        )
     try:
         import trimesh
     except ImportError as error:

@@ -11,11 +11,12 @@ import numpy as np
 from casid.description import Capsule, Robot
 from casid.dynamics.kinematics import Kinematics
 from casid.errors import ProblemError
+from casid.excitation.basis import Array
 from casid.excitation.constraints import StateConstraint
 from casid.excitation.limits import MotionLimits
 from casid.excitation.mapped import Mapped
 from casid.excitation.segments import segment_distance
-from casid.excitation.trajectory import Array, Motion, Trajectory
+from casid.excitation.trajectory import Motion, Trajectory
 
 #: Random poses that decide which pairs of links touch in every pose.
 SAMPLED_POSES = 500
@@ -74,7 +75,9 @@ class CollisionConstraint(StateConstraint):
             (a, b, False)
             for i, a in enumerate(own)
             for b in own[i + 1 :]
-            if a.joint != b.joint and not _neighbours(robot, a.joint, b.joint) and frozenset((a.name, b.name)) not in skipped
+            if a.joint != b.joint
+            and not _neighbours(robot, a.joint, b.joint)
+            and frozenset((a.name, b.name)) not in skipped
         ]
         candidates += [(a, b, True) for a in own for b in obstacles if a.joint >= 0]
         if not candidates:

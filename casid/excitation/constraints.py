@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
+from casid.excitation.basis import Array
 from casid.excitation.mapped import Mapped
 from casid.excitation.observation import STATES
-from casid.excitation.trajectory import Array, Motion
+from casid.excitation.trajectory import Motion
 
 if TYPE_CHECKING:
-    from casid.description import Robot
     from casid.dynamics import Model
 
 
@@ -41,11 +41,11 @@ class StateConstraint(ABC):
 
     @abstractmethod
     def values(self, motion: Motion) -> Array:
-        """c at every sample, shape (m, samples)."""
+        """C at every sample, shape (m, samples)."""
 
     @abstractmethod
     def jacobian(self, motion: Motion) -> tuple[Array, Array]:
-        """c (m, samples) and its derivatives with respect to (q, dq, ddq), shape (m, 3 n, samples)."""
+        """C (m, samples) and its derivatives with respect to (q, dq, ddq), shape (m, 3 n, samples)."""
 
     def slack(self, motion: Motion) -> Array:
         """Distance to the nearer bound, shape (m, samples); negative where violated."""

@@ -222,7 +222,8 @@ class Designer:
             if interrupted:
                 break
         done.sort(key=lambda start: start.value)
-        return self._result(done, interrupted, tuple(joints) or self.limits.joints, robot)
+        names = tuple(joints) or self.limits.joints
+        return self.judge(Trajectory(self.basis, done[0].coefficients, names, robot), done, interrupted)
 
     def _start(
         self,
@@ -371,20 +372,21 @@ class Designer:
             "or an observation with identifiable parameters only"
         )
 
-    def _result(self, done: list[Start], interrupted: bool, joints: tuple[str, ...], robot: str) -> Design:
-        trajectory = Trajectory(self.basis, done[0].coefficients, joints, robot)
+    def judge(self, trajectory: Trajectory, starts: Sequence[Start] = (), interrupted: bool = False) -> Design:
+        """Return a given trajectory with its criterion, information and violations by this problem's measure."""
         W = self.observation.matrix(trajectory.motion(self.basis.samples(len(self.objective.matrices[0]))))
         F = W.T @ W + (0.0 if self.prior is None else self.prior)
         motion = trajectory.motion(self.fine)
+        value = self.criterion.value(F)
         return Design(
             trajectory,
             self.criterion.name,
-            self.criterion.value(F),
+            value,
             float(np.linalg.cond(W)),
             F,
             self.observation,
             {constraint.name: constraint.violation(motion) for constraint in self.constraints},
-            tuple(done),
+            tuple(starts) or (Start(trajectory.coefficients, value, value, 0.0, 0, "given"),),
             interrupted,
         )
 

@@ -21,7 +21,9 @@ class Mapped:
     def __init__(self, function: ca.Function, count: int, constant: Sequence[str] = ()) -> None:
         names = function.name_in()
         fixed = [names.index(name) for name in constant]
-        mapped = function.map(f"{function.name()}_{count}", "serial", count, fixed, []) if fixed else function.map(count)
+        mapped = (
+            function.map(f"{function.name()}_{count}", "serial", count, fixed, []) if fixed else function.map(count)
+        )
         self._shapes = [function.size_out(k) for k in range(function.n_out())]
         self._count = count
         self._inputs = [np.zeros(mapped.nnz_in(k)) for k in range(mapped.n_in())]

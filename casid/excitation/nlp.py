@@ -14,12 +14,12 @@ import casadi as ca
 import numpy as np
 from scipy import sparse
 
-from casid.excitation.basis import Basis
+from casid.excitation.basis import Array, Basis
 from casid.excitation.constraints import StateConstraint
 from casid.excitation.criteria import Criterion
 from casid.excitation.limits import Rows
 from casid.excitation.observation import Observation
-from casid.excitation.trajectory import Array, Motion
+from casid.excitation.trajectory import Motion
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,9 @@ class Nlp:
         n, size = shape
         columns = rows.joint[:, None] * size + np.arange(size)
         pointer = np.arange(len(rows.joint) + 1) * size
-        linear = sparse.csr_matrix((rows.block.flatten(), columns.flatten(), pointer), shape=(len(rows.joint), n * size))
+        linear = sparse.csr_matrix(
+            (rows.block.flatten(), columns.flatten(), pointer), shape=(len(rows.joint), n * size)
+        )
         linear.eliminate_zeros()
         self.linear = linear.tocsr()
         self.states = [part.selected(basis) for part in states if len(part.component)]

@@ -9,10 +9,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.dynamics.base_parameters import regroup
 from casid.errors import DatasetError, ProblemError
+from casid.excitation.basis import Array
 from casid.excitation.mapped import Mapped
 from casid.excitation.smoothing import smooth_signs
-from casid.excitation.trajectory import Array, Motion
+from casid.excitation.trajectory import Motion
 
 if TYPE_CHECKING:
     from casid.dynamics import Model
@@ -54,7 +56,9 @@ class Observation:
             raise ProblemError(f"observation: {len(self.names)} parameter names for {columns} columns")
         sd = np.ones(self.rows) if noise is None else np.array(noise, dtype=float)
         if sd.shape != (self.rows,):
-            raise ProblemError(f"observation: expected {self.rows} standard deviations of the noise, got shape {sd.shape}")
+            raise ProblemError(
+                f"observation: expected {self.rows} standard deviations of the noise, got shape {sd.shape}"
+            )
         if not (np.isfinite(sd).all() and (sd > 0).all()):
             raise ProblemError("observation: the standard deviations of the noise must be positive and finite")
         sd.setflags(write=False)
@@ -70,20 +74,50 @@ class Observation:
         return cls(model.base_regressor, model.base.names, noise)
 
     @classmethod
+    def of_regressor(
+        cls,
+        function: ca.Function,
+        names: Sequence[str],
+        noise: ArrayLike | None = None,
+        prismatic: Sequence[bool] | None = None,
+    ) -> Observation:
+        """Any regressor with dependent columns, e.g. with those of a drive train: its independent columns are kept.
+
+        Parameters
+        ----------
+        function
+            ``(q[, dq[, ddq]]) -> Y`` (m x N).
+        names
+            Of the N parameters; dependent columns are regrouped into those before them, as in `casid.Model.base`.
+        prismatic
+            Which joints are prismatic (for the random states that tell columns apart); default none.
+        """
+        n, count = function.size1_in(0), max(60, 6 * len(names) // function.size1_out(0))
+        rng = np.random.default_rng(20140401)
+        reach = np.where(np.zeros(n, bool) if prismatic is None else np.asarray(prismatic), 1.0, np.pi)[:, None]
+        states = (
+            rng.uniform(-reach, reach, (n, count)),
+            rng.uniform(-3, 3, (n, count)),
+            rng.uniform(-10, 10, (n, count)),
+        )
+        values = Mapped(function, count)(*states[: function.n_in()])[0].reshape(
+            function.size1_out(0), len(names), count
+        )
+        base = regroup(values.transpose(2, 0, 1).reshape(-1, len(names)), names)
+        symbols = [ca.SX.sym(name, n) for name in function.name_in()]
+        Y = function(*symbols)[:, list(base.independent)]
+        chosen = ca.Function(
+            f"base_{function.name()}", symbols, [ca.densify(Y)], function.name_in(), ["Y"], {"cse": True}
+        )
+        return cls(chosen, base.names, noise)
+
+    @classmethod
     def static(cls, model: Model, noise: ArrayLike | None = None) -> Observation:
         """Return the entries of the mass matrix and the gravity torques at poses (Gaz et al. 2019, eq. 17)."""
         static = model.static_regressor
         if static.n_in() != 1:
             raise ProblemError("observation: static poses need a model with a fixed gravity vector")
-        n, count = model.n, max(30, 2 * len(model.parameter_names))
-        q = np.random.default_rng(0).uniform(-3.0, 3.0, (n, count))
-        values = Mapped(static, count)(q)[0]
-        from casid.dynamics.base_parameters import regroup
-
-        base = regroup(values.transpose(2, 0, 1).reshape(-1, len(model.parameter_names)), model.parameter_names)
-        pose = ca.SX.sym("q", n)
-        Y = static(pose)[:, list(base.independent)]
-        return cls(ca.Function("static_base_regressor", [pose], [Y], ["q"], ["Y"], {"cse": True}), base.names, noise)
+        return cls.of_regressor(static, model.parameter_names, noise, _prismatic(model))
 
     @classmethod
     def payload(cls, model: Model, link: str | None = None, noise: ArrayLike | None = None) -> Observation:
@@ -91,8 +125,6 @@ class Observation:
 
         Parameters
         ----------
-        model
-            Its links must carry no unknown joint terms; those of ``model`` are left out.
         link
             Name of the link that carries the load; default the last one.
         """
@@ -100,15 +132,11 @@ class Observation:
         if link is not None and link not in links:
             raise ProblemError(f"payload: robot '{model.robot.name}' has no link '{link}'; known: {', '.join(links)}")
         k = len(links) - 1 if link is None else links.index(link)
-        from casid.dynamics.base_parameters import base_parameters
-
-        names = model.parameter_names[k * model.stride : k * model.stride + 10]
+        columns = slice(k * model.stride, k * model.stride + 10)
         symbols = [ca.SX.sym(name, model.n) for name in STATES]
-        Y = model.regressor(*symbols)[:, k * model.stride : k * model.stride + 10]
-        part = _Columns(model, ca.Function("payload_regressor", symbols, [Y], list(STATES), ["Y"], {"cse": True}), names)
-        base = base_parameters(part)  # type: ignore[arg-type]
-        chosen = ca.Function("payload_regressor", symbols, [Y[:, list(base.independent)]], list(STATES), ["Y"])
-        return cls(chosen, base.names, noise)
+        Y = ca.densify(model.regressor(*symbols)[:, columns])
+        part = ca.Function("payload_regressor", symbols, [Y], list(STATES), ["Y"], {"cse": True})
+        return cls.of_regressor(part, model.parameter_names[columns], noise, _prismatic(model))
 
     # ------------------------------------------------------------------ evaluation
 
@@ -172,8 +200,5 @@ class Observation:
         return self._graphs[kind]
 
 
-class _Columns:
-    """What `base_parameters` asks of a model, for some of its columns."""
-
-    def __init__(self, model: Model, regressor: ca.Function, names: Sequence[str]) -> None:
-        self.n, self.robot, self.regressor, self.parameter_names = model.n, model.robot, regressor, tuple(names)
+def _prismatic(model: Model) -> list[bool]:
+    return [joint.type == "prismatic" for joint in model.robot.joints]

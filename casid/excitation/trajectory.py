@@ -45,8 +45,10 @@ class Trajectory:
             raise DatasetError(f"trajectory: expected coefficients of shape (n, {self.basis.size}), got {X.shape}")
         bad = np.argwhere(~np.isfinite(X))
         if len(bad):
-            raise DatasetError(f"trajectory: coefficient '{self.basis.labels[bad[0][1]]}' of joint {bad[0][0] + 1} is "
-                               f"{X[tuple(bad[0])]}, not a finite number")
+            raise DatasetError(
+                f"trajectory: coefficient '{self.basis.labels[bad[0][1]]}' of joint {bad[0][0] + 1} is "
+                f"{X[tuple(bad[0])]}, not a finite number"
+            )
         X.setflags(write=False)
         object.__setattr__(self, "coefficients", X)
         names = tuple(self.joints) or tuple(f"joint{k + 1}" for k in range(len(X)))
@@ -72,8 +74,9 @@ class Trajectory:
         return self.motion(self.basis.samples(count))
 
     def times(self, rate: float) -> Array:
-        """Instants of the whole motion, ramps included, at ``rate`` [Hz]; both ends are there, shape (m,) [s]."""
+        """Instants of the whole motion, ramps included, every 1 / ``rate`` [Hz], and its end, shape (m,) [s]."""
         if not (np.isfinite(rate) and rate > 0):
             raise DatasetError(f"sampling rate must be positive, got {rate} Hz")
         start, end = self.basis.span
-        return start + np.linspace(0.0, end - start, round((end - start) * rate) + 1)
+        steps = np.arange(int(np.floor((end - start) * rate * (1 - 1e-12))) + 1) / rate
+        return np.append(start + steps, end)

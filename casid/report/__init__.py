@@ -1,6 +1,7 @@
 """Tables for the terminal, pictures, and the files of a result."""
 
 from casid.report.coefficients import Coefficients, coefficients
+from casid.report.excitation import excitation_record, excitation_tables, write_excitation
 from casid.report.fit_plot import fit_figure
 from casid.report.links_plot import links_figure
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
@@ -9,6 +10,6 @@ from casid.report.tables import base_table, links_table, robots_table
 from casid.report.write import prepare_directory
 
 __all__ = [
-    "Coefficients", "base_table", "coefficients", "fit_figure", "links_figure", "links_table", "prepare_directory",
-    "robots_table", "solution_figures", "solution_record", "solution_tables", "starts_figure", "write_solution",
+    "Coefficients", "base_table", "coefficients", "excitation_record", "excitation_tables", "fit_figure", "links_figure", "links_table", "prepare_directory",
+    "robots_table", "solution_figures", "solution_record", "solution_tables", "starts_figure", "write_excitation", "write_solution",
 ]
