@@ -245,7 +245,9 @@ class Robot:
         object.__setattr__(self, "capsules", tuple(self.capsules))
         for capsule in self.capsules:
             if not -1 <= capsule.joint < self.n:
-                raise RobotError(f"robot '{self.name}': capsule '{capsule.name}' is on joint {capsule.joint} of {self.n}")
+                raise RobotError(
+                    f"robot '{self.name}': capsule '{capsule.name}' is on joint {capsule.joint} of {self.n}"
+                )
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "source": dict(self.source)}

@@ -156,7 +156,8 @@ def parse_toml(
         source=source,
         lock=lock,
     )
-    capsules = [read_capsule(entry, number, where, robot) for number, entry in enumerate(file.tables("capsule"), start=1)]
+    entries = enumerate(file.tables("capsule"), start=1)
+    capsules = [read_capsule(entry, number, where, robot) for number, entry in entries]
     return replace(robot, capsules=tuple(capsules)) if capsules else robot
 
 

@@ -1,7 +1,8 @@
 """Excitation: the motions and poses that make identification good.
 
-A motion is written in a `Basis` (Fourier series, quintic spline, with ramps, or static poses), judged by a `Criterion` on
-the information its `Observation` carries, and kept within `MotionLimits` and `StateConstraint`s by a `Designer`.
+A motion is written in a `Basis` (Fourier series, quintic spline, with ramps, or static poses), judged by a
+`Criterion` on the information its `Observation` carries, and kept within `MotionLimits` and `StateConstraint`s by a
+`Designer`.
 """
 
 from casid.excitation.basis import Basis
@@ -32,10 +33,11 @@ from casid.excitation.study import Study, evaluate_trajectory
 from casid.excitation.trajectory import Motion, Trajectory
 
 __all__ = [
-    "CRITERIA", "STAGES", "AOptimality", "Basis", "ClearanceCheck", "CollisionConstraint", "ConditionNumber", "Criterion",
-    "DOptimality", "Design", "Designer", "Fourier", "FunctionConstraint", "LargestDeviation", "LimitCheck", "Motion",
-    "MotionLimits", "Objective", "Observation", "Parameter", "Poses", "Progress", "QuinticSpline", "Ramped", "Stage", "Start",
-    "StateConstraint", "Study", "Trajectory", "certify_clearance", "certify_limits", "criterion", "design", "evaluate_trajectory", "fit_capsule",
-    "fit_capsules", "read_trajectory", "recorded_information", "segment_distance", "torque_limits", "trajectory_csv",
+    "CRITERIA", "STAGES", "AOptimality", "Basis", "ClearanceCheck", "CollisionConstraint", "ConditionNumber",
+    "Criterion", "DOptimality", "Design", "Designer", "Fourier", "FunctionConstraint", "LargestDeviation",
+    "LimitCheck", "Motion", "MotionLimits", "Objective", "Observation", "Parameter", "Poses", "Progress",
+    "QuinticSpline", "Ramped", "Stage", "Start", "StateConstraint", "Study", "Trajectory", "certify_clearance",
+    "certify_limits", "criterion", "design", "evaluate_trajectory", "fit_capsule", "fit_capsules",
+    "read_trajectory", "recorded_information", "segment_distance", "torque_limits", "trajectory_csv",
     "trajectory_ros2", "trajectory_toml", "weak_parameters", "workspace_box",
 ]  # fmt: skip

@@ -78,8 +78,12 @@ class Basis(ABC):
         """Coefficients of a random motion of arbitrary size about 0 of one joint, shape (size,)."""
         return rng.standard_normal(self.size)
 
+    def fastest_rate(self) -> float:
+        """Bound of ``max|p'| / max|p|`` over all motions p about their mean [1/s]; infinite: unknown."""
+        return float("inf")
+
     def tightening(self, count: int) -> float:
-        """Factor on bounds at ``count`` uniform samples that makes them hold in between, for every motion; 1: unknown."""
+        """Factor on bounds at ``count`` uniform samples that makes them hold in between; 1: unknown."""
         return 1.0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -43,10 +44,12 @@ def fit_capsule(points: ArrayLike) -> tuple[Array, Array, float]:
     best: tuple[float, Array, Array, float] | None = None
     for k in range(3):
         frame = np.roll(axes, -k, axis=0)  # rows: axis, two normals
-        found = minimize(
-            lambda v, f=frame: _capsule(hull, f, v)[0], np.zeros(5), method="Nelder-Mead",
-            options={"maxiter": 1500, "xatol": 1e-5, "fatol": 1e-7, "initial_simplex": _simplex()},
-        )  # fmt: skip
+
+        def volume(v: Array, frame: Array = frame) -> float:
+            return _capsule(hull, frame, v)[0]
+
+        options = {"maxiter": 1500, "xatol": 1e-5, "fatol": 1e-7, "initial_simplex": _simplex()}
+        found = minimize(volume, np.zeros(5), method="Nelder-Mead", options=options)  # type: ignore[call-overload]
         candidate = _capsule(hull, frame, found.x)
         if best is None or candidate[0] < best[0]:
             best = candidate
@@ -146,7 +149,8 @@ def _points(body: ElementTree.Element, urdf: Path, packages: Sequence[Path], lin
         angle = np.arange(48) * 2 * np.pi / 48
         outer = radius / np.cos(np.pi / 48)  # the polygon holds the circle
         ring = np.stack([outer * np.cos(angle), outer * np.sin(angle), np.zeros(48)], axis=1)
-        points = np.vstack([ring + [0, 0, length / 2], ring - [0, 0, length / 2]])
+        top = np.array([0.0, 0.0, length / 2])
+        points = np.vstack([ring + top, ring - top])
     elif shape.tag == "sphere":
         radius = _numbers(shape, "radius", "0")[0]
         directions = np.random.default_rng(0).standard_normal((400, 3))
@@ -179,8 +183,8 @@ def _mesh(shape: ElementTree.Element, urdf: Path, packages: Sequence[Path], link
     except ImportError as error:
         raise RobotError("fitting capsules to meshes needs the package trimesh: pip install 'casid[meshes]'") from error
     try:
-        mesh = trimesh.load(str(file), force="mesh")
-        vertices = np.asarray(mesh.vertices, dtype=float)
+        mesh: Any = trimesh.load(str(file), force="mesh")
+        vertices = np.array(mesh.vertices, dtype=float)
     except Exception as error:  # whatever a mesh reader raises
         raise RobotError(f"{urdf.name}: link '{link}': cannot read mesh '{file.name}': {error}") from error
-    return vertices * np.array(_numbers(shape, "scale", "1 1 1"))
+    return np.asarray(vertices * np.array(_numbers(shape, "scale", "1 1 1")))

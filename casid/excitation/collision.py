@@ -61,8 +61,8 @@ class CollisionConstraint(StateConstraint):
     ) -> None:
         if not robot.capsules:
             raise ProblemError(
-                f"collision: robot '{robot.name}' has no capsules; add [[capsule]] tables to its description or fit them "
-                "to its meshes (fit_capsules)"
+                f"collision: robot '{robot.name}' has no capsules; add [[capsule]] tables to its description or "
+                "fit them to its meshes (fit_capsules)"
             )
         loose = [capsule.name for capsule in obstacles if capsule.joint != -1]
         if loose:
@@ -220,8 +220,8 @@ def certify_clearance(
     """Bound the clearance of every pair from below at *every* instant, ramps included.
 
     The clearance changes at most at the rate ``sum_j lever_j |dq_j|``, and on an interval of length h
-    ``|dq_j| <= max of its ends + h / 2 max|ddq_j|``. Intervals are halved until the bound is within ``tolerance`` [m] of
-    a clearance that is attained.
+    ``|dq_j| <= max of its ends + h / 2 max|ddq_j|``. Intervals are halved until the bound is within ``tolerance`` [m]
+    of a clearance that is attained.
     """
     levers = constraint.lever_arms()
     basis = trajectory.basis

@@ -164,8 +164,8 @@ class Designer:
         instants = basis.samples(samples)
         if prior is None and len(instants) * observation.rows < r:
             raise ProblemError(
-                f"design: {len(instants)} samples give {len(instants) * observation.rows} equations for {r} parameters; take "
-                "more samples or poses"
+                f"design: {len(instants)} samples give {len(instants) * observation.rows} equations for {r} "
+                "parameters; take more samples or poses"
             )
         self.prior = None if prior is None else np.array(prior, dtype=float)
         if self.prior is not None and (self.prior.shape != (r, r) or not np.isfinite(self.prior).all()):
@@ -368,8 +368,8 @@ class Designer:
         missing = np.argsort(-(vectors[:, : len(values) - rank] ** 2).sum(axis=1))[:6]
         raise ProblemError(
             f"design: random motions excite only {rank} of {len(values)} parameters (weak: "
-            f"{', '.join(self.observation.names[k] for k in missing)}, ...); use more harmonics, control points or samples, "
-            "or an observation with identifiable parameters only"
+            f"{', '.join(self.observation.names[k] for k in missing)}, ...); use more harmonics, control points or "
+            "samples, or an observation with identifiable parameters only"
         )
 
     def judge(self, trajectory: Trajectory, starts: Sequence[Start] = (), interrupted: bool = False) -> Design:

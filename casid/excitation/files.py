@@ -143,7 +143,7 @@ def _basis(data: Mapping[str, Any], where: str) -> Basis:
     for key, value in data.items():
         right = {"kind": str, "form": str, "rest": bool, "harmonics": int, "points": int, "count": int, "periods": int}
         expected = right.get(key, (int, float))
-        if not isinstance(value, expected) or (isinstance(value, bool) and key != "rest"):  # type: ignore[arg-type]
+        if not isinstance(value, expected) or (isinstance(value, bool) and key != "rest"):
             raise DatasetError(f"{where}: key '{key}': {value!r} is of the wrong type")
     if kind == "poses":
         return Poses(data["count"])

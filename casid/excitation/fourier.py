@@ -1,4 +1,4 @@
-"""Finite Fourier series (Swevers et al. 1997; Sousa 2014, eq. 4.19; Gaz et al. 2019, supplementary material, Sec. II)."""
+"""Finite Fourier series (Swevers et al. 1997; Sousa 2014, eq. 4.19; Gaz et al. 2019, supplement, Sec. II)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ class Fourier(Basis):
     def _rates(self) -> tuple[Array, Array]:
         """Angular frequencies l w of the harmonics, and amplitudes of the position for unit coefficients."""
         rates = self.frequency * np.arange(1, self.harmonics + 1)
-        return rates, 1.0 / rates if self.form == "velocity" else np.ones_like(rates)
+        amplitude = 1.0 / rates if self.form == "velocity" else np.ones(self.harmonics)
+        return np.asarray(rates, dtype=float), np.asarray(amplitude, dtype=float)
 
     def matrix(self, t: ArrayLike, order: int = 0) -> Array:
         """Basis or its time derivative at the instants ``t``, shape (len(t), 2 L + 1)."""
@@ -129,6 +130,10 @@ class Fourier(Basis):
         largest absolute value at m > 2 L uniform samples of a period (Ehlich and Zeller 1964).
         """  # noqa: D205
         return float(np.cos(np.pi * self.harmonics / count)) if count > 2 * self.harmonics else 1.0
+
+    def fastest_rate(self) -> float:
+        """``L w``: Bernstein's inequality for trigonometric polynomials of degree L."""
+        return self.harmonics * self.frequency
 
     def record(self) -> dict[str, Any]:
         """Kind, frequency, harmonics, form and periods."""

@@ -64,8 +64,8 @@ class MotionLimits:
         free = [names[k] for k in range(robot.n) if not np.isfinite(top[:2, k]).any()]
         if free:
             raise ProblemError(
-                f"robot '{robot.name}': no velocity or acceleration limit for {', '.join(free)}; an optimal motion would be "
-                "infinitely fast. Add limits to the description or pass limits"
+                f"robot '{robot.name}': no velocity or acceleration limit for {', '.join(free)}; an optimal motion "
+                "would be infinitely fast. Add limits to the description or pass limits"
             )
         for k, joint in enumerate(robot.joints):
             if joint.type == "prismatic" and not np.isfinite([given.lower[k], given.upper[k]]).all():
@@ -101,12 +101,25 @@ class MotionLimits:
             for order, what in enumerate(QUANTITIES):
                 if not self.lower[order, k] < self.upper[order, k]:
                     raise ProblemError(
-                        f"joint '{name}': its {what} limits [{self.lower[order, k]:g}, {self.upper[order, k]:g}] exclude "
-                        "every motion"
+                        f"joint '{name}': its {what} limits [{self.lower[order, k]:g}, "
+                        f"{self.upper[order, k]:g}] exclude every motion"
                     )
 
+    def implied(self, joint: int, order: int, rate: float) -> bool:
+        """Do the limits of a lower derivative imply those of this one, if a derivative is at most ``rate`` times larger?
+
+        ``|p'| <= rate max|p - c|`` holds for any constant c, so position limits count with half their range.
+        """
+        if order == 0 or not np.isfinite(rate):
+            return False
+        largest = 0.5 * (self.upper[0, joint] - self.lower[0, joint])
+        for lower in range(1, order):
+            symmetric = min(self.upper[lower, joint], -self.lower[lower, joint])
+            largest = min(rate * largest, symmetric)
+        return bool(rate * largest <= min(self.upper[order, joint], -self.lower[order, joint]))
+
     def centre(self) -> Array:
-        """Middle of the position limits, shape (n,) [rad or m]; 0, or the nearest allowed position, where one is free."""
+        """Middle of the position limits, shape (n,) [rad or m]; where one is free, the position nearest to 0."""
         both = np.isfinite(self.lower[0]) & np.isfinite(self.upper[0])
         middle = np.where(both, 0.5 * (np.where(both, self.lower[0], 0) + np.where(both, self.upper[0], 0)), 0.0)
         return np.clip(middle, self.lower[0], self.upper[0])
@@ -179,11 +192,14 @@ def limit_rows(basis: Basis, limits: MotionLimits, density: int, backoff: float 
         sets.append((np.concatenate([start + basis.ramp * ramps, end - basis.ramp * ramps]), inner))
     orders = 1 if isinstance(basis, Poses) else 4
     parts = []
-    for t, factor in sets:
+    rate = getattr(basis, "motion", basis).fastest_rate()
+    for part, (t, factor) in enumerate(sets):
         for order in range(orders):
             matrix = basis.matrix(t, order)
             for k in range(limits.n):
                 lower, upper = limits.lower[order, k], limits.upper[order, k]
+                if part == 0 and limits.implied(k, order, rate):
+                    continue
                 if np.isfinite(lower) or np.isfinite(upper):
                     parts.append(_rows(k, matrix, lower, upper, factor))
     return Rows.stack(parts)
@@ -229,9 +245,9 @@ class LimitCheck:
 def certify_limits(trajectory: Trajectory, limits: MotionLimits, tolerance: float = 1e-7) -> list[LimitCheck]:
     """Bound position, velocity, acceleration and jerk of every joint at *every* instant, ramps included.
 
-    On an interval of length h, ``|p(t)| <= max of its ends + h^2 / 8 max|p''|``; with the rigorous bound of p'' from the
-    coefficients (`Basis.derivative_bound`), intervals that could hold the extreme value are halved until the bound is
-    within ``tolerance`` (of the quantity's bound) of a value that is attained.
+    On an interval of length h, ``|p(t)| <= max of its ends + h^2 / 8 max|p''|``; with the rigorous bound of p'' from
+    the coefficients (`Basis.derivative_bound`), intervals that could hold the extreme value are halved until the bound
+    is within ``tolerance`` (of the quantity's bound) of a value that is attained.
 
     Returns
     -------

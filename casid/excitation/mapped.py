@@ -31,9 +31,9 @@ class Mapped:
         self._buffer, self._evaluate = mapped.buffer()
         self._function = mapped  # keeps it alive
         for k, array in enumerate(self._inputs):
-            self._buffer.set_arg(k, memoryview(array))
+            self._buffer.set_arg(k, memoryview(array))  # type: ignore[call-arg, arg-type]
         for k, array in enumerate(self._outputs):
-            self._buffer.set_res(k, memoryview(array))
+            self._buffer.set_res(k, memoryview(array))  # type: ignore[call-arg, arg-type]
 
     def __call__(self, *values: Array | float) -> list[Array]:
         """Evaluate; the arrays returned are fresh."""

@@ -7,8 +7,9 @@ subject to  linear rows of the joint limits          A x
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -220,7 +221,7 @@ class Nlp:
         values, gradient, jacobian = _Values(self), _Gradient(self), _Jacobian(self)
         iterated = _Iterated(self)
         f, g = values(x, p)
-        options = {
+        options: dict[str, Any] = {
             "grad_f": gradient,
             "jac_g": jacobian,
             "iteration_callback": iterated,
@@ -244,7 +245,8 @@ class Nlp:
                 "acceptable_iter": 8,
             },
         }
-        solver = ca.nlpsol("excitation", "ipopt", {"x": x, "p": p, "f": f, "g": g}, options)
+        problem: dict[str, Any] = {"x": x, "p": p, "f": f, "g": g}
+        solver = ca.nlpsol("excitation", "ipopt", problem, options)
         try:
             result = solver(x0=start.ravel(), lbg=self.lower, ubg=self.upper)
         except RuntimeError as error:  # IPOPT gives up where an evaluation failed
@@ -270,10 +272,10 @@ class _Callback(ca.Callback):
     def get_sparsity_in(self, i: int) -> ca.Sparsity:
         return ca.Sparsity.dense(self.nlp.linear.shape[1], 1) if i == 0 else ca.Sparsity(0, 0)
 
-    def _x(self, arguments: list[ca.DM]) -> Array:
+    def _x(self, arguments: Sequence[ca.DM]) -> Array:
         return np.asarray(arguments[0].full()).ravel()
 
-    def eval(self, arguments: list[ca.DM]) -> list[ca.DM]:
+    def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
         try:
             return self.evaluate(self._x(arguments))
         except KeyboardInterrupt:
@@ -343,7 +345,7 @@ class _Iterated(ca.Callback):
             return ca.Sparsity.dense(self.nlp.sparsity.size1(), 1)
         return ca.Sparsity(0, 0)
 
-    def eval(self, arguments: list[ca.DM]) -> list[ca.DM]:
+    def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
         try:
             return [ca.DM(float(self.nlp.iterated(np.asarray(arguments[0].full()).ravel())))]
         except KeyboardInterrupt:

@@ -45,8 +45,8 @@ class Observation:
         inputs = function.name_in()
         if not inputs or tuple(inputs) != STATES[: len(inputs)] or function.n_out() != 1:
             raise ProblemError(
-                f"observation: expected a function (q[, dq[, ddq]]) -> Y, got {function.name()}({', '.join(inputs)}) with "
-                f"{function.n_out()} outputs"
+                f"observation: expected a function (q[, dq[, ddq]]) -> Y, got {function.name()}({', '.join(inputs)}) "
+                f"with {function.n_out()} outputs"
             )
         self.function = function
         self.names = tuple(names)

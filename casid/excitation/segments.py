@@ -13,8 +13,9 @@ def segment_distance(p0: Array, p1: Array, q0: Array, q1: Array) -> tuple[Array,
     """Smallest distance between the segments p0 p1 and q0 q1.
 
     ``min |p0 + s (p1 - p0) - q0 - t (q1 - q0)|^2`` over the unit square is a convex quadratic: its minimum is the
-    unconstrained one, if that lies inside, or on one of the four edges, where it is the distance of an end to a segment.
-    All five candidates are points of the square, so the smallest is exact whatever is parallel or of length zero.
+    unconstrained one, if that lies inside, or on one of the four edges, where it is the distance of an end to a
+    segment. All five candidates are points of the square, so the smallest is exact whatever is parallel or of length
+    zero.
 
     Parameters
     ----------

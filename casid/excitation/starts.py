@@ -20,13 +20,14 @@ FILL = 0.9
 
 
 def pinned(basis: Basis, joints: int, pose: Array | None, rest: bool) -> tuple[Rows | None, Array]:
-    """Equality rows for a given first pose and for rest at the first instant, and the projector on motions that have both.
+    """Equality rows for a given first pose and rest at the first instant; projector on motions that have both.
 
     Returns
     -------
     rows : Rows or None
     projector : ndarray, shape (size, size)
-        Maps coefficients of one joint to those with zero first position (if a pose is given), velocity and acceleration.
+        Maps coefficients of one joint to those with zero first position (if a pose is given) and, at rest, zero first
+        velocity and acceleration.
     """
     orders = ([0] if pose is not None else []) + ([1, 2] if rest else [])
     if not orders:

@@ -10,6 +10,7 @@ from casid.report.tables import base_table, links_table, robots_table
 from casid.report.write import prepare_directory
 
 __all__ = [
-    "Coefficients", "base_table", "coefficients", "excitation_record", "excitation_tables", "fit_figure", "links_figure", "links_table", "prepare_directory",
-    "robots_table", "solution_figures", "solution_record", "solution_tables", "starts_figure", "write_excitation", "write_solution",
+    "Coefficients", "base_table", "coefficients", "excitation_record", "excitation_tables", "fit_figure",
+    "links_figure", "links_table", "prepare_directory", "robots_table", "solution_figures", "solution_record",
+    "solution_tables", "starts_figure", "write_excitation", "write_solution",
 ]

@@ -93,7 +93,8 @@ def excitation_record(designer: Designer, design: Design) -> dict[str, Any]:
             for check in checks
         ],
         "starts": [
-            {"value": s.value, "initial": s.initial, "seconds": s.seconds, "iterations": s.iterations} for s in design.starts
+            {"value": s.value, "initial": s.initial, "seconds": s.seconds, "iterations": s.iterations}
+            for s in design.starts
         ],
         "interrupted": design.interrupted,
         "basis": design.trajectory.basis.record(),

@@ -1,4 +1,4 @@
-"""Pictures of an excitation trajectory: motion against limits, singular values, predicted deviations, the moving arm."""
+"""Pictures of an excitation trajectory: motion in its limits, singular values, deviations, the moving arm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,20 @@ from PIL import Image
 from casid.description import Robot
 from casid.dynamics.kinematics import Kinematics
 from casid.excitation import MotionLimits, Observation, Poses, Trajectory
-from casid.report.style import BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, link_colours, new_figure, set_title, tidy
+from casid.report.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    MUTED,
+    ORANGE,
+    RED,
+    Colour,
+    link_colours,
+    new_figure,
+    set_title,
+    tidy,
+)
 
 Array = NDArray[np.float64]
 _UNITS = ("rad", "rad/s", "rad/s²")
@@ -152,14 +165,14 @@ def animation_gif(robot: Robot, trajectory: Trajectory, frames: int = 72, size: 
 
 
 def _last_frame(robot: Robot, q: Array) -> Array:
-    """Origin of the last frame fixed to the last link (flange or tool), of that link where there is none, (3, samples)."""
+    """Origin of the last frame fixed to the last link (flange or tool), or of that link, shape (3, samples)."""
     tips = [frame.name for frame in robot.frames if frame.joint == robot.n - 1]
     symbols = ca.SX.sym("q", robot.n)
     point = Kinematics(robot, symbols).placement(tips[-1] if tips else robot.joints[-1].link.name)[:3, 3]
     return np.asarray(ca.Function("tip", [symbols], [point]).map(q.shape[1])(q).full())
 
 
-def _draw(axes: Axes3D, robot: Robot, points: Array, tip: Array, colours: list) -> None:
+def _draw(axes: Axes3D, robot: Robot, points: Array, tip: Array, colours: list[Colour]) -> None:
     ring = np.linspace(0, 2 * np.pi, 60)
     axes.plot(0.12 * np.cos(ring), 0.12 * np.sin(ring), 0 * ring, color=MUTED, linewidth=1)
     for k, joint in enumerate(robot.joints):
