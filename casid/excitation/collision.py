@@ -215,13 +215,13 @@ class ClearanceCheck:
 
 
 def certify_clearance(
-    trajectory: Trajectory, constraint: CollisionConstraint, tolerance: float = 1e-4
+    trajectory: Trajectory, constraint: CollisionConstraint, tolerance: float = 1e-5
 ) -> list[ClearanceCheck]:
     """Bound the clearance of every pair from below at *every* instant, ramps included.
 
     The clearance changes at most at the rate ``sum_j lever_j |dq_j|``, and on an interval of length h
-    ``|dq_j| <= max of its ends + h / 2 max|ddq_j|``. Intervals are halved until the bound is within ``tolerance`` [m]
-    of a clearance that is attained.
+    ``|dq_j| <= max of its ends + h / 2 max|ddq_j|``. Intervals are halved until the bound is within ``tolerance`` [m],
+    or a tenth of what is left above the margin, of a clearance that is attained.
     """
     levers = constraint.lever_arms()
     basis = trajectory.basis
@@ -241,7 +241,8 @@ def certify_clearance(
         bound = 0.5 * (ends[0] + ends[1]) - 0.5 * h * (levers @ speed)
         bound = np.minimum(bound, np.minimum(*ends))
         attained = np.minimum(attained, np.minimum(*ends).min(axis=1))
-        open_ = (bound < attained[:, None] - tolerance).any(axis=0)
+        loose = np.maximum(tolerance, 0.1 * (attained - constraint.margin))
+        open_ = (bound < (attained - loose)[:, None]).any(axis=0)
         certified = np.minimum(certified, bound[:, ~open_].min(axis=1, initial=np.inf))
         middle = 0.5 * (left[open_] + right[open_])
         left, right = np.concatenate([left[open_], middle]), np.concatenate([middle, right[open_]])

@@ -27,8 +27,8 @@ WINDOW = 0.25
 MOST_ROWS = 500
 #: State constraints are checked on a grid this much finer than the samples.
 FINER = 10
-#: Largest violation of a state constraint on the fine grid that counts as none.
-TOLERANCE = 1e-7
+#: Optimisation keeps this distance from the bounds of state constraints, in units of the constraint.
+BACKOFF = 3e-4
 #: Solves that add violated instants.
 ROUNDS = 6
 
@@ -166,6 +166,11 @@ class Designer:
             raise ProblemError(
                 f"design: {len(instants)} samples give {len(instants) * observation.rows} equations for {r} "
                 "parameters; take more samples or poses"
+            )
+        if prior is None and 2 * limits.n * basis.size < r:
+            raise ProblemError(
+                f"design: {basis.size} coefficients for each of {limits.n} joints are too few to tell {r} parameters apart; "
+                "use more harmonics, control points or poses"
             )
         self.prior = None if prior is None else np.array(prior, dtype=float)
         if self.prior is not None and (self.prior.shape != (r, r) or not np.isfinite(self.prior).all()):
@@ -305,7 +310,16 @@ class Designer:
         if not self.constraints:
             return True
         motion = self._motion(X, self.fine)
-        return all(constraint.violation(motion) <= TOLERANCE for constraint in self.constraints)
+        return all(self._lowest(constraint, motion).min() >= 0.0 for constraint in self.constraints)
+
+    def _lowest(self, constraint: StateConstraint, motion: Motion) -> Array:
+        """Slack on the fine grid less twice what a parabola through neighbours can dip between them."""
+        slack = np.minimum(constraint.slack(motion), 1e6 * constraint.unit[:, None])  # free components are infinite
+        bend = np.zeros_like(slack)
+        if slack.shape[1] > 2 and self.fine is not self.coarse:
+            bend[:, 1:-1] = np.abs(np.diff(slack, 2, axis=1)) / 4
+            bend[:, 0], bend[:, -1] = bend[:, 1], bend[:, -2]
+        return np.asarray(slack - bend)
 
     def _offer(self, best: _Best, x: Array, middle: Array) -> None:
         """Take the end of a stage, pulled towards the standing pose until it keeps all limits, if it is better."""
@@ -327,7 +341,7 @@ class Designer:
             if len(component) > MOST_ROWS:
                 tightest = np.argsort(slack[component, at])[:MOST_ROWS]
                 component, at = component[tightest], at[tightest]
-            selected.append(StateRows(constraint, component, self.coarse[at]))
+            selected.append(StateRows(constraint, component, self.coarse[at], BACKOFF))
         return selected
 
     def _refine(self, x: Array, states: list[StateRows]) -> tuple[list[StateRows], bool]:
@@ -335,10 +349,12 @@ class Designer:
         motion = self._motion(x, self.fine)
         refined, broken = [], False
         for part in states:
-            slack = part.constraint.slack(motion)
+            slack = self._lowest(part.constraint, motion)
             padded = np.pad(slack, ((0, 0), (1, 1)), constant_values=np.inf)
-            lowest = (slack <= padded[:, :-2]) & (slack <= padded[:, 2:]) & (slack < TOLERANCE)
-            broken |= bool((slack < -TOLERANCE).any())
+            lowest = (
+                (slack <= padded[:, :-2]) & (slack <= padded[:, 2:]) & (slack < BACKOFF * part.constraint.unit[:, None])
+            )
+            broken |= bool((slack < 0.0).any())
             component, at = np.nonzero(lowest)
             near = self._select_one(part.constraint, x)
             known = set(zip(near[0].tolist(), near[1].tolist(), strict=True))
@@ -346,7 +362,12 @@ class Designer:
             known |= set(zip(component.tolist(), self.fine[at].tolist(), strict=True))
             pairs = sorted(known)
             refined.append(
-                StateRows(part.constraint, np.array([c for c, _ in pairs], dtype=int), np.array([t for _, t in pairs]))
+                StateRows(
+                    part.constraint,
+                    np.array([c for c, _ in pairs], dtype=int),
+                    np.array([t for _, t in pairs]),
+                    BACKOFF,
+                )
             )
         return refined, broken
 

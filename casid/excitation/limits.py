@@ -106,7 +106,7 @@ class MotionLimits:
                     )
 
     def implied(self, joint: int, order: int, rate: float) -> bool:
-        """Do the limits of a lower derivative imply those of this one, if a derivative is at most ``rate`` times larger?
+        """Do the limits of lower derivatives imply those of this one, if a derivative is at most ``rate`` times larger?
 
         ``|p'| <= rate max|p - c|`` holds for any constant c, so position limits count with half their range.
         """

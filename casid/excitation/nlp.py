@@ -83,11 +83,15 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class StateRows:
-    """Rows of one state constraint that the optimisation looks at: components ``component[k]`` at ``instants[k]``."""
+    """Rows of one state constraint that the optimisation looks at: components ``component[k]`` at ``instants[k]``.
+
+    ``backoff`` tightens the bounds, in units of the constraint.
+    """
 
     constraint: StateConstraint
     component: np.ndarray
     instants: Array
+    backoff: float = 0.0
 
     def selected(self, basis: Basis) -> _Selected:
         """Return the rows for repeated evaluation."""
@@ -104,8 +108,8 @@ class _Selected:
         self.matrices = [basis.matrix(instants, order) for order in range(3)]
         unit = rows.constraint.unit[self.component]
         self.unit = unit
-        self.lower = rows.constraint.lower[self.component] / unit
-        self.upper = rows.constraint.upper[self.component] / unit
+        self.lower = rows.constraint.lower[self.component] / unit + rows.backoff
+        self.upper = rows.constraint.upper[self.component] / unit - rows.backoff
 
     def values(self, coefficients: Array) -> Array:
         motion = Motion(*(coefficients @ B.T for B in self.matrices))
@@ -163,6 +167,7 @@ class Nlp:
         self.upper = np.concatenate([rows.upper, *(part.upper for part in self.states)])
         self._pattern()
         self.stopped = False
+        self.error: Exception | None = None
         self._x: Array | None = None
         self._value: tuple[float, Array] = (0.0, np.zeros(n * size))
 
@@ -212,6 +217,8 @@ class Nlp:
                 self.report(x.reshape(self.shape))
             except (Stop, KeyboardInterrupt):
                 self.stopped = True
+            except Exception as error:  # CasADi would swallow it
+                self.error, self.stopped = error, True
         return self.stopped
 
     def solve(self, start: Array, iterations: int, tolerance: float, barrier: float) -> tuple[Array, str]:
@@ -250,8 +257,12 @@ class Nlp:
         try:
             result = solver(x0=start.ravel(), lbg=self.lower, ubg=self.upper)
         except RuntimeError as error:  # IPOPT gives up where an evaluation failed
+            if self.error is not None:
+                raise self.error from None
             last = start if self._x is None else self._x.reshape(self.shape)
             return np.array(last), f"failed: {str(error).splitlines()[0]}"
+        if self.error is not None:
+            raise self.error
         return result["x"].full().reshape(self.shape), str(solver.stats()["return_status"])
 
 
@@ -281,6 +292,9 @@ class _Callback(ca.Callback):
         except KeyboardInterrupt:
             self.nlp.stopped = True
             return self.evaluate(self._x(arguments))
+        except Exception as error:  # CasADi would turn it into a message of its own
+            self.nlp.error, self.nlp.stopped = error, True
+            raise
 
     def evaluate(self, x: Array) -> list[ca.DM]:
         raise NotImplementedError
