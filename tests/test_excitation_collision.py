@@ -40,24 +40,24 @@ def brute_force(p0: np.ndarray, p1: np.ndarray, q0: np.ndarray, q1: np.ndarray) 
     return float(d.min())
 
 
-X, Y, Z, O = np.eye(3)[0], np.eye(3)[1], np.eye(3)[2], np.zeros(3)
+X, Y, Z, ORIGIN = np.eye(3)[0], np.eye(3)[1], np.eye(3)[2], np.zeros(3)
 DEGENERATE = {
-    "points": (O, O, X, X, 1.0),
-    "point on segment": (O, O, -X, X, 0.0),
+    "points": (ORIGIN, ORIGIN, X, X, 1.0),
+    "point on segment": (ORIGIN, ORIGIN, -X, X, 0.0),
     "point beside segment": (Y, Y, -X, X, 1.0),
     "point beyond end": (2 * X + Y, 2 * X + Y, -X, X, np.sqrt(2)),
-    "parallel, side by side": (O, X, Y, X + Y, 1.0),
-    "parallel, overlapping in part": (O, X, 0.5 * X + Y, 3 * X + Y, 1.0),
-    "parallel, apart": (O, X, 2 * X + Y, 3 * X + Y, np.sqrt(2)),
-    "antiparallel": (O, X, X + Z, Z, 1.0),
-    "collinear, apart": (O, X, 3 * X, 5 * X, 2.0),
-    "collinear, overlapping": (O, 2 * X, X, 5 * X, 0.0),
-    "the same": (O, X, O, X, 0.0),
+    "parallel, side by side": (ORIGIN, X, Y, X + Y, 1.0),
+    "parallel, overlapping in part": (ORIGIN, X, 0.5 * X + Y, 3 * X + Y, 1.0),
+    "parallel, apart": (ORIGIN, X, 2 * X + Y, 3 * X + Y, np.sqrt(2)),
+    "antiparallel": (ORIGIN, X, X + Z, Z, 1.0),
+    "collinear, apart": (ORIGIN, X, 3 * X, 5 * X, 2.0),
+    "collinear, overlapping": (ORIGIN, 2 * X, X, 5 * X, 0.0),
+    "the same": (ORIGIN, X, ORIGIN, X, 0.0),
     "crossing": (-X, X, -Y, Y, 0.0),
     "crossing above": (-X, X, Z - Y, Z + Y, 1.0),
     "T": (-X, X, Y, 3 * Y, 1.0),
-    "sharing an end": (O, X, X, X + Y, 0.0),
-    "nearly parallel": (O, X, 1e-9 * Y + 0.1 * Z, X + 2e-9 * Y + 0.1 * Z, 0.1),
+    "sharing an end": (ORIGIN, X, X, X + Y, 0.0),
+    "nearly parallel": (ORIGIN, X, 1e-9 * Y + 0.1 * Z, X + 2e-9 * Y + 0.1 * Z, 0.1),
 }
 
 
@@ -187,7 +187,9 @@ def test_the_pandas_capsules_hold_its_meshes() -> None:
         files = importlib.metadata.files("example-robot-data") or []
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("needs example-robot-data")
-    meshes = {Path(str(file)).name: str(file.locate()) for file in files if "panda_description/meshes/collision" in str(file)}
+    meshes = {
+        Path(str(file)).name: str(file.locate()) for file in files if "panda_description/meshes/collision" in str(file)
+    }
     robot = casid.load_robot("panda")
     names = ["link0", *(joint.link.name for joint in robot.joints)]
     for capsule in robot.capsules:
@@ -261,11 +263,11 @@ def test_certified_clearance_is_tight_and_never_too_large(panda: Robot) -> None:
 
 def test_what_cannot_be_avoided_is_said(panda: Robot) -> None:
     with pytest.raises(ProblemError, match="obstacle 'collar' touches 'link1'"):
-        CollisionConstraint(panda, (Capsule("collar", -1, O, Z, 0.3),))
+        CollisionConstraint(panda, (Capsule("collar", -1, ORIGIN, Z, 0.3),))
     with pytest.raises(ProblemError, match="has no capsules"):
         CollisionConstraint(replace(panda, capsules=()))
     with pytest.raises(ProblemError, match="must be fixed to the base"):
-        CollisionConstraint(panda, (Capsule("loose", 2, O, Z, 0.3),))
+        CollisionConstraint(panda, (Capsule("loose", 2, ORIGIN, Z, 0.3),))
     assert CollisionConstraint(panda).touching == ("link5 - link7",)
 
 

@@ -81,7 +81,9 @@ def test_information_is_that_of_the_stacked_regressor(arm: Robot) -> None:
 
 def test_smoothed_signs_converge_to_signs() -> None:
     x = ca.SX.sym("q", 2)
-    f = ca.Function("f", [x], [ca.horzcat(ca.sign(x[0]) * x[1], ca.fmax(x[0], x[1]) ** 2 + ca.sin(x[1]) / 3)], ["q"], ["Y"])
+    f = ca.Function(
+        "f", [x], [ca.horzcat(ca.sign(x[0]) * x[1], ca.fmax(x[0], x[1]) ** 2 + ca.sin(x[1]) / 3)], ["q"], ["Y"]
+    )
     smooth = smooth_signs(f, ca.SX.sym("width"))
     at = [0.7, -0.3]
     assert np.array(smooth(at, 1e-3)) == pytest.approx(np.array(f(at)))
@@ -137,7 +139,9 @@ def test_a_criterion_that_makes_no_sense_is_refused(observed: Observation) -> No
 
 
 @pytest.mark.parametrize(
-    "basis", [Fourier(0.6, 3), Ramped(Fourier(0.6, 3), 1.0), QuinticSpline(10.0, 11)], ids=["fourier", "ramped", "spline"]
+    "basis",
+    [Fourier(0.6, 3), Ramped(Fourier(0.6, 3), 1.0), QuinticSpline(10.0, 11)],
+    ids=["fourier", "ramped", "spline"],
 )
 def test_a_design_beats_its_start_and_keeps_its_limits(basis: object, arm: Robot, observed: Observation) -> None:
     limits = MotionLimits.of_robot(arm)
@@ -226,7 +230,9 @@ def test_an_interrupted_design_keeps_its_best(arm: Robot, observed: Observation)
 # ---------------------------------------------------------------------- what must be refused
 
 
-def test_problems_that_cannot_be_solved_say_why(panda: Robot, panda_observed: Observation, observed: Observation) -> None:
+def test_problems_that_cannot_be_solved_say_why(
+    panda: Robot, panda_observed: Observation, observed: Observation
+) -> None:
     limits = MotionLimits.of_robot(panda)
     basis = Fourier(0.5, 5)
     ball = Capsule("ball", -1, np.array([0.55, 0.0, 0.6]), np.array([0.55, 0.0, 0.6]), 0.2)
@@ -313,7 +319,7 @@ def test_weak_parameters_and_why() -> None:
     assert [p.name for p in weak_parameters(observation, F, nominal=[1, 1, 1e-9, 1], count=1)] == ["small"]
     with pytest.raises(DatasetError, match="nothing is said about small"):
         weak_parameters(observation, F * np.outer([1, 1, 0, 1], [1, 1, 0, 1]))
-    with pytest.raises(DatasetError, match="cannot be told apart: a, b|cannot be told apart: b, a"):
+    with pytest.raises(DatasetError, match=r"cannot be told apart: (a, b|b, a)"):
         singular = F.copy()
         singular[1], singular[:, 1] = singular[0], singular[:, 0]
         singular[1, 1] = singular[0, 0]

@@ -92,7 +92,9 @@ def test_the_two_fourier_forms_describe_the_same_motions() -> None:
     t = np.linspace(0, 10, 40)
     velocity = Fourier(w, 3).matrix(t) @ np.concatenate([a, b, [0.2]])
     position = Fourier(w, 3, "position").matrix(t) @ np.concatenate([a / rates, -b / rates, [0.2]])
-    written = sum(a[k] / rates[k] * np.sin(rates[k] * t) - b[k] / rates[k] * np.cos(rates[k] * t) for k in range(3)) + 0.2
+    written = (
+        sum(a[k] / rates[k] * np.sin(rates[k] * t) - b[k] / rates[k] * np.cos(rates[k] * t) for k in range(3)) + 0.2
+    )
     assert velocity == pytest.approx(written)
     assert position == pytest.approx(written)
 
@@ -216,5 +218,5 @@ def test_limits_that_cannot_be_used_name_the_joint() -> None:
 
     with pytest.raises(ProblemError, match="joint 'joint4': its velocity limits"):
         MotionLimits.of_robot(panda, limits=replace(panda.limits, velocity=still))
-    with pytest.raises(ProblemError, match="joint 'joint4' at 0.5 is outside"):
+    with pytest.raises(ProblemError, match=r"joint 'joint4' at 0.5 is outside"):
         MotionLimits.of_robot(panda).check_pose([0, 0, 0, 0.5, 0, 1, 0], "start pose")

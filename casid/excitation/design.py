@@ -169,8 +169,8 @@ class Designer:
             )
         if prior is None and 2 * limits.n * basis.size < r:
             raise ProblemError(
-                f"design: {basis.size} coefficients for each of {limits.n} joints are too few to tell {r} parameters apart; "
-                "use more harmonics, control points or poses"
+                f"design: {basis.size} coefficients for each of {limits.n} joints are too few to tell {r} parameters "
+                "apart; use more harmonics, control points or poses"
             )
         self.prior = None if prior is None else np.array(prior, dtype=float)
         if self.prior is not None and (self.prior.shape != (r, r) or not np.isfinite(self.prior).all()):

@@ -132,7 +132,8 @@ class Observation:
         if link is not None and link not in links:
             raise ProblemError(f"payload: robot '{model.robot.name}' has no link '{link}'; known: {', '.join(links)}")
         k = len(links) - 1 if link is None else links.index(link)
-        columns = slice(k * model.stride, k * model.stride + 10)
+        first = model.parameter_names.index(f"Lxx{k + 1}")
+        columns = slice(first, first + 10)
         symbols = [ca.SX.sym(name, model.n) for name in STATES]
         Y = ca.densify(model.regressor(*symbols)[:, columns])
         part = ca.Function("payload_regressor", symbols, [Y], list(STATES), ["Y"], {"cse": True})
