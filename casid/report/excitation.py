@@ -40,7 +40,8 @@ def excitation_tables(designer: Designer, design: Design) -> list[Table]:
         ("joint limits at every instant", _limits_text(checks)),
     ]
     for constraint in designer.constraints:
-        text = f"largest violation {design.violations[constraint.name]:.2g} on a grid 10 times finer"
+        where = "at all poses" if isinstance(design.trajectory.basis, Poses) else "on a grid 10 times finer"
+        text = f"largest violation {design.violations[constraint.name]:.2g} {where}"
         if isinstance(constraint, CollisionConstraint) and not isinstance(design.trajectory.basis, Poses):
             least = min(certify_clearance(design.trajectory, constraint), key=lambda check: check.clearance)
             text += f"; at every instant clearance >= {1000 * least.clearance:.1f} mm ({least.pair})"
