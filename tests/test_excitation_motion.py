@@ -105,6 +105,8 @@ def test_certified_limits_are_tight_and_never_too_small(basis: Basis) -> None:
     far = np.full((4, 3), 1e3)
     limits = MotionLimits(trajectory.joints, -far, far)
     t = np.linspace(*basis.span, 40001)
+    t = np.sort(np.concatenate([t, *(b + np.array([-2e-6, 2e-6]) for b in (*basis.breaks, *basis.span))]))
+    t = t[(t >= basis.span[0]) & (t <= basis.span[1])]
     inner = t[np.min([np.abs(t - b) for b in (*basis.breaks, -99.0)], axis=0) > 1e-6]
     checks = certify_limits(trajectory, limits)
     assert len(checks) == 12

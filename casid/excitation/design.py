@@ -13,7 +13,7 @@ from casid.errors import ProblemError
 from casid.excitation.basis import Array, Basis
 from casid.excitation.constraints import StateConstraint
 from casid.excitation.criteria import ConditionNumber, Criterion
-from casid.excitation.limits import MotionLimits, Rows, limit_rows
+from casid.excitation.limits import MotionLimits, Rows, certify_limits, limit_rows
 from casid.excitation.nlp import Nlp, Objective, Stage, StateRows, Stop
 from casid.excitation.observation import Observation
 from casid.excitation.starts import pinned, random_start, standing_pose
@@ -276,6 +276,7 @@ class Designer:
                     break
         except KeyboardInterrupt:
             best.interrupted = True
+        best.coefficients, best.value = self._certified(best.coefficients, middle)
         seconds = time.perf_counter() - began
         return Start(best.coefficients, best.value, initial, seconds, best.iterations, status), best.interrupted
 
@@ -330,6 +331,19 @@ class Designer:
                 if value < best.value:
                     best.coefficients, best.value = X, value
                 return
+
+    def _certified(self, x: Array, middle: Array) -> tuple[Array, float]:
+        """Pull a motion towards the standing pose until its joint limits are certified at every instant.
+
+        Nothing changes for a Fourier series, whose rows are tight; splines and ramps may exceed their limits a little
+        between samples. Joint limits are convex, so pulling always helps; state constraints are checked again.
+        """
+        for share in (0.0, 1e-4, 3e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1):
+            X = x + share * (middle - x)
+            checks = certify_limits(Trajectory(self.basis, X), self.limits)
+            if max((check.excess for check in checks), default=0.0) <= 0.0 and self._keeps_all(X):
+                return X, self.objective.exact(X)
+        return x, self.objective.exact(x)
 
     def _select(self, x: Array) -> list[StateRows]:
         """Rows of the state constraints that are near their bounds."""
