@@ -18,7 +18,7 @@ from casid.excitation.criteria import (
     LargestDeviation,
     criterion,
 )
-from casid.excitation.design import STAGES, Design, Designer, Progress, Start, design
+from casid.excitation.design import STAGES, Designer, design
 from casid.excitation.files import read_trajectory, trajectory_csv, trajectory_ros2, trajectory_toml
 from casid.excitation.fourier import Fourier
 from casid.excitation.information import Parameter, recorded_information, weak_parameters
@@ -27,6 +27,7 @@ from casid.excitation.nlp import Objective, Stage
 from casid.excitation.observation import Observation
 from casid.excitation.poses import Poses
 from casid.excitation.ramps import Ramped
+from casid.excitation.result import Design, Progress, Start
 from casid.excitation.segments import segment_distance
 from casid.excitation.spline import QuinticSpline
 from casid.excitation.study import Study, evaluate_trajectory

@@ -14,6 +14,8 @@ from casid.excitation.trajectory import Motion
 
 #: Above this share of a parameter's information lost to others, they, not a small effect, make it weak.
 CONFOUNDED = 0.9
+#: A column shorter than this share of the median column counts as a small effect.
+SMALL = 0.5
 
 
 def recorded_information(observation: Observation, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
@@ -124,6 +126,7 @@ def weak_parameters(
     badness = deviation if beta is None else deviation / np.maximum(beta, 1e-12 * max(1.0, float(beta.max())))
     correlation = C / np.sqrt(np.outer(np.diagonal(C), np.diagonal(C)))
     np.fill_diagonal(correlation, 0.0)
+    typical = float(np.median(size))
     result = []
     for k in np.argsort(-badness, kind="stable")[:count]:
         partners = np.argsort(-np.abs(correlation[k]))[:3]
@@ -139,15 +142,16 @@ def weak_parameters(
                 float(1 / size[k]),
                 relative,
                 strong,
-                _reason(lost, size[k], strong),
+                _reason(lost, size[k], typical, strong),
             )
         )
     return result
 
 
-def _reason(lost: float, size: float, strong: tuple[tuple[str, float], ...]) -> str:
-    effect = f"its column has length {size:.3g}"
+def _reason(lost: float, size: float, typical: float, strong: tuple[tuple[str, float], ...]) -> str:
+    effect = f"its column has length {size:.3g} (median {typical:.3g})"
     if lost > CONFOUNDED:
         others = ", ".join(f"{name} ({value:+.2f})" for name, value in strong) or "a combination of many others"
         return f"not told apart from {others}: {100 * lost:.0f} % of what the motion says about it is shared; {effect}"
-    return f"small effect on the measurement: {effect}; {100 * lost:.0f} % of it is shared with other parameters"
+    shared = f"{effect}, {100 * lost:.0f} % of what it says is shared with other parameters"
+    return f"small effect on the measurement: {shared}" if size < SMALL * typical else shared

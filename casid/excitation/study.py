@@ -16,12 +16,13 @@ from casid.excitation.basis import Array, Basis
 from casid.excitation.collision import CollisionConstraint
 from casid.excitation.constraints import FunctionConstraint, StateConstraint, torque_limits
 from casid.excitation.criteria import criterion
-from casid.excitation.design import Design, Designer
+from casid.excitation.design import Designer
 from casid.excitation.fourier import Fourier
 from casid.excitation.limits import MotionLimits
 from casid.excitation.observation import Observation
 from casid.excitation.poses import Poses
 from casid.excitation.ramps import Ramped
+from casid.excitation.result import Design
 from casid.excitation.spline import QuinticSpline
 from casid.excitation.trajectory import Trajectory
 
