@@ -351,3 +351,20 @@ def test_study_builds_what_it_says(panda: Robot) -> None:
         evaluate_trajectory(Study(), panda, Trajectory(basis, np.ones((3, 11))))
     with pytest.raises(ProblemError, match="unknown basis"):
         Study(basis="wavelet").motion_basis()
+
+
+# ---------------------------------------------------------------------- published trajectories
+
+
+def test_published_trajectories_have_their_condition_numbers() -> None:
+    from measures import excitation as measured
+    from measures.measure import NotMeasured
+
+    try:
+        panda, wam = measured.table_ii(), measured.wam_table("wam_table_4_4_trajectory_A")
+    except NotMeasured as reason:
+        pytest.skip(str(reason))
+    # other samples than the papers' recordings: 121.9 (Gaz et al. 2019) and 105 (Sousa 2014)
+    assert measured.condition(measured.panda_observation(), panda) == pytest.approx(95.82, abs=0.01)
+    assert len(measured.wam_observation().names) == 76
+    assert measured.condition(measured.wam_observation(), wam) == pytest.approx(105, rel=0.04)
