@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 import casid
-from casid.errors import CasidError, CasidWarning
+from casid.errors import CasidError, CasidWarning, InertiaWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -193,6 +193,142 @@ def _design_progress(name: str) -> Iterator[Callable[..., None]]:
             bar.update(task, description=f"{name}: {where}: {at.value:.4g}, best kept {at.best:.4g}")
 
         yield show
+
+
+@app.command()
+def identify(
+    robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")],
+    recording: Annotated[
+        list[Path],
+        typer.Argument(metavar="RECORDING...", help="npz, csv, mat, mcap, rosbag2, or a toml that describes one."),
+    ],
+    terms: Annotated[
+        str, typer.Option(help="Joint terms, separated by commas; name@joint for a single joint.")
+    ] = "viscous,coulomb,offset",
+    friction: Annotated[str, typer.Option(help="linear, smooth, stribeck or sigmoid (fitted jointly).")] = "linear",
+    cutoff: Annotated[float, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz].")] = 5.0,
+    order: Annotated[int, typer.Option(help="Order of the filter.")] = 4,
+    rate: Annotated[
+        float | None, typer.Option(help="Uniform grid [Hz]; default: where time stamps are irregular.")
+    ] = None,
+    velocity: Annotated[str, typer.Option(help="differentiate or measured.")] = "differentiate",
+    trim: Annotated[float, typer.Option(help="Seconds dropped at both ends.")] = 0.5,
+    every: Annotated[int, typer.Option(help="Keep every so many samples.")] = 10,
+    deadband: Annotated[
+        float, typer.Option(help="Speed below which the sign of a velocity counts as 0 [rad/s].")
+    ] = 0.0,
+    tau: Annotated[str | None, typer.Option(help="Name of the torque array in the file.")] = None,
+    method: Annotated[str, typer.Option(help="WLS, OLS or IRLS.")] = "WLS",
+    consistency: Annotated[str, typer.Option(help="full, or semi (no triangle inequality).")] = "full",
+    constraints: Annotated[
+        Path | None,
+        typer.Option(help="A .py file with a function 'constraints(variables)'; default: the robot's bounds."),
+    ] = None,
+    prior: Annotated[float, typer.Option(help="Weight of the pull towards the robot's nominal bodies.")] = 0.0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the report, tables and pictures.")] = None,
+) -> None:
+    """Identify a robot from recordings: consistent, certified parameters and a report."""
+    from casid.description import load_robot
+    from casid.measurement import read_dataset
+    from casid.report import identification_tables, prepare_directory, write_identification
+    from casid.retrieval import Prior, load_constraints, sensible_bounds
+    from casid.retrieval import identify as run
+
+    folder = None if out is None else prepare_directory(out)
+    loaded = load_robot(robot)
+    names: dict[str, Any] = {} if tau is None else {"columns": {"tau": tau}}
+    data = [read_dataset(path, **names) for path in recording]
+    settings = _processing(cutoff=cutoff, order=order, rate=rate, velocity=velocity, trim=trim, every=every)
+    options: dict[str, Any] = {"friction": friction, "method": method, "consistency": consistency}
+    result = run(
+        loaded,
+        data,
+        processing=settings,
+        terms=[t.strip() for t in terms.split(",") if t.strip()],
+        velocity_deadband=deadband,
+        constraints=sensible_bounds if constraints is None else load_constraints(constraints),
+        prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
+        **options,
+    )
+    console = _console()
+    for table in identification_tables(result):
+        console.print(table)
+    if folder is not None:
+        files = write_identification(result, folder)
+        typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
+
+
+@app.command()
+def validate(
+    robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")],
+    identification: Annotated[
+        Path, typer.Argument(metavar="IDENTIFICATION", help="identification.json of 'casid identify'.")
+    ],
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording that was not used for it.")],
+    cutoff: Annotated[float, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz].")] = 5.0,
+    order: Annotated[int, typer.Option(help="Order of the filter.")] = 4,
+    rate: Annotated[
+        float | None, typer.Option(help="Uniform grid [Hz]; default: where time stamps are irregular.")
+    ] = None,
+    velocity: Annotated[str, typer.Option(help="differentiate or measured.")] = "differentiate",
+    trim: Annotated[float, typer.Option(help="Seconds dropped at both ends.")] = 0.5,
+    every: Annotated[int, typer.Option(help="Keep every so many samples.")] = 10,
+    tau: Annotated[str | None, typer.Option(help="Name of the torque array in the file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and the picture.")] = None,
+) -> None:
+    """Predict the torques of another recording by Newton-Euler and compare."""
+    from casid.description import load_robot
+    from casid.measurement import check_against, read_dataset
+    from casid.report import prepare_directory, validation_tables, write_validation
+    from casid.retrieval import load_model, predict
+
+    folder = None if out is None else prepare_directory(out)
+    loaded = load_robot(robot)
+    model, parameters = load_model(identification, loaded)
+    names: dict[str, Any] = {} if tau is None else {"columns": {"tau": tau}}
+    data = check_against(read_dataset(recording, **names), loaded)
+    settings = _processing(cutoff=cutoff, order=order, rate=rate, velocity=velocity, trim=trim, every=every)
+    prediction = predict(model, parameters, settings.apply(data))
+    joints = [joint.name for joint in loaded.joints]
+    console = _console()
+    for table in validation_tables(prediction, joints):
+        console.print(table)
+    for note in prediction.dataset.notes:
+        typer.echo(f"note: {note}", err=True)
+    if folder is not None:
+        files = write_validation(prediction, joints, folder)
+        typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
+
+
+@app.command()
+def check(
+    parameters: Annotated[
+        str,
+        typer.Argument(metavar="PARAMETERS", help="A .urdf, a robot, an identification.json or a csv of parameters."),
+    ],
+    out: Annotated[Path | None, typer.Option(help="Folder for the repaired file.")] = None,
+) -> None:
+    """Say which links are unphysical, by how much, and write the nearest repaired file. Exit code 1 if any is."""
+    from casid.report import check_table, prepare_directory
+    from casid.report.write import write_files
+    from casid.retrieval import check_file
+
+    folder = None if out is None else prepare_directory(out)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertiaWarning)  # the table says more
+        result = check_file(parameters)
+    _console().print(check_table(parameters, result))
+    if folder is not None:
+        (path,) = write_files(folder, {result.repaired_name: result.repaired})
+        typer.echo(f"Written to {folder}: {path.name}")
+    if result.unphysical:
+        raise typer.Exit(1)
+
+
+def _processing(rate: float | None, **options: Any) -> Any:
+    from casid.measurement import Processing
+
+    return Processing(rate="auto" if rate is None else rate, **options)
 
 
 @contextmanager

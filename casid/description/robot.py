@@ -212,6 +212,10 @@ class Robot:
         Bounds on the sum of the moving links' masses [kg].
     source : mapping
         Where each group of numbers comes from, and the licence.
+    transmission : ndarray, shape (n, n), optional
+        ``T`` with ``tau = T tau_m`` and ``dq_m = T' dq`` (Sousa 2014, eq. 4.1-4.2): how motors act on joints where
+        drive trains are coupled; ``None``: each motor drives its own joint. Ratios may be left out (``T = T_c``, eq.
+        4.12): motor-side parameters then count as seen at the joint.
     capsules : tuple of Capsule
         Bodies for collision checks, on links and on the base; empty: none known.
     """
@@ -223,6 +227,7 @@ class Robot:
     frames: tuple[Frame, ...] = ()
     total_mass: tuple[float, float] = (0.0, np.inf)
     source: Mapping[str, str] = field(default_factory=dict)
+    transmission: Array | None = None
     capsules: tuple[Capsule, ...] = ()
 
     def __post_init__(self) -> None:
@@ -235,6 +240,11 @@ class Robot:
             object.__setattr__(self, "limits", Limits.unlimited(self.n))
         if len(self.limits.lower) != self.n:
             raise RobotError(f"robot '{self.name}': limits of {len(self.limits.lower)} joints for {self.n} joints")
+        if self.transmission is not None:
+            T = _readonly(self.transmission, (self.n, self.n), f"robot '{self.name}': transmission")
+            if abs(np.linalg.det(T)) < 1e-12:
+                raise RobotError(f"robot '{self.name}': the transmission matrix is singular")
+            object.__setattr__(self, "transmission", T)
         for kind, names in (("joint", [j.name for j in self.joints]), ("link", [j.link.name for j in self.joints])):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:

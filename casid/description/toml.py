@@ -8,6 +8,8 @@ A file says what the machine is, in SI units, and where every number comes from:
     gravity = [0.0, 0.0, -9.80665]        # m/s^2, base frame; this is the default
     total_mass = [16.0, 20.0]             # kg, bounds on the sum of the moving links' masses
     base = "base"                         # name of the base link; this is the default
+    transmission = [[1, 0], [0, 1]]       # T, n x n: tau = T tau_m, dq_m = T' dq; default: each motor drives its own
+    joint
 
     [source]
     licence = "BSD-3-Clause"              # SPDX expression; required
@@ -132,7 +134,10 @@ def parse_toml(
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RobotError(f"{where}: not valid TOML: {error}") from error
-    keys = ("schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "capsule")
+    keys = (
+        "schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission",
+        "capsule",
+    )  # fmt: skip
     file = Table(data, where, keys)
     file.require("schema", "name", "convention", "source", "joint")
     if data["schema"] != 1:
@@ -158,7 +163,17 @@ def parse_toml(
     )
     entries = enumerate(file.tables("capsule"), start=1)
     capsules = [read_capsule(entry, number, where, robot) for number, entry in entries]
-    return replace(robot, capsules=tuple(capsules)) if capsules else robot
+    if capsules:
+        robot = replace(robot, capsules=tuple(capsules))
+    if "transmission" not in data:
+        return robot
+    moving = [joint.name for joint in joints if joint.type != "fixed"]
+    T = file.array("transmission", (len(moving), len(moving)))
+    kept = [moving.index(joint.name) for joint in robot.joints]
+    gone = [k for k in range(len(moving)) if k not in kept]
+    if T[np.ix_(kept, gone)].any() or T[np.ix_(gone, kept)].any():
+        file.fail("key 'transmission': it couples a locked joint with one that is not; lock both or none")
+    return replace(robot, transmission=T[np.ix_(kept, kept)])
 
 
 def _source(file: Table) -> Mapping[str, str]:

@@ -104,8 +104,8 @@ def base_parameters(model: Model, samples: int | None = None) -> BaseParameters:
     ddq = rng.uniform(-10.0, 10.0, (n, count))
     regressor = model.regressor
     inputs = [q, dq, ddq]
-    if regressor.n_in() > 3:  # gravity is an input: any direction must do
-        inputs.append(rng.uniform(-10.0, 10.0, (3, count)))
+    for extra in regressor.name_in()[3:]:  # gravity as an input, a measured signal: any value must do
+        inputs.append(rng.uniform(-10.0, 10.0, (regressor.size1_in(extra), count)))
     stacked = np.array(regressor.map(count)(*inputs))  # n x (N count)
     W = stacked.reshape(n, count, len(names)).reshape(n * count, len(names))
     return regroup(W, names)

@@ -1,21 +1,58 @@
-"""Joint-side effects that are linear in one parameter a joint: friction and rotor inertia.
+"""What a joint adds to the torque of the links: friction, rotors, springs, drive gains; a column of the regressor each.
 
-Each adds a column a joint to the regressor, behind the link's ten (Gaz et al. 2019, eq. 24; Sousa 2014, eq. 4.9-4.11).
+With ``tau = T tau_m`` and ``dq_m = T' dq`` between motors and joints (Sousa 2014, eq. 4.1-4.2) the torque of the
+terms is
+
+    h(q, dq, ddq) = sum of joint-side columns at (q, dq, ddq) + T (sum of motor-side columns at (T'q, T'dq, T'ddq))
+
+(Sousa 2014, eq. 4.9). ``T`` is the robot's ``transmission``, the identity unless it says otherwise. Every term is
+linear in one parameter a joint (or motor); its parameter stands behind the ten of the joint's link, in the order of
+`JOINT_TERMS`, and `Model.parameter_names` names it ``<symbol><number>``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import casadi as ca
 
+from casid.description.words import near
 from casid.errors import RobotError
+
+Side = Literal["joint", "motor"]
+
+
+class JointSignals(NamedTuple):
+    """What a term may use of its joint (or motor): scalar symbols.
+
+    Attributes
+    ----------
+    joint : int
+        Number of the joint, from 0.
+    q, dq, ddq
+        Position, velocity, acceleration; of the motor for a motor-side term.
+    sign
+        Sign of the velocity, 0 inside the model's velocity dead band.
+    load
+        Torque that the links, with their nominal parameters, ask of the joint [N.m].
+    signal
+        The measured torque, or current times nominal gain [N.m].
+    """
+
+    joint: int
+    q: ca.SX
+    dq: ca.SX
+    ddq: ca.SX
+    sign: ca.SX
+    load: ca.SX
+    signal: ca.SX
 
 
 @dataclass(frozen=True)
 class JointTerm:
-    """A torque ``parameter * column(dq, ddq)`` at every joint.
+    """A torque ``parameter * column(signals)`` at joints or motors.
 
     Attributes
     ----------
@@ -23,33 +60,207 @@ class JointTerm:
         What a user writes.
     symbol : str
         Prefix of the parameter's name: ``fv`` gives ``fv1 ... fv<n>``.
+    group : str
+        ``friction``, ``rotor``, ``asymmetric_coulomb``, ``gravity_spring``, ``drive``, ... or a user's own.
     unit : str
         Unit of the parameter at a revolute joint.
+    doc : str
+        One line for tables and help.
     column : callable
-        ``(dq_k, ddq_k) -> SX``.
+        ``(JointSignals) -> SX`` (scalar).
+    side : {"joint", "motor"}
+        Motor-side torques reach the joints through the transmission.
+    nonnegative : bool
+        Whether physics forbids a negative value (Sousa 2014, Sec. 2.6.2).
+    joints : tuple of str, optional
+        Names of the joints that have it; all by default.
     """
 
     name: str
     symbol: str
+    group: str
     unit: str
-    column: Callable[[ca.SX, ca.SX], ca.SX]
+    doc: str
+    column: Callable[[JointSignals], ca.SX]
+    side: Side = "joint"
+    nonnegative: bool = False
+    joints: tuple[str, ...] | None = None
 
+    def on(self, *joints: str) -> JointTerm:
+        """The same term at the named joints only."""
+        return replace(self, joints=joints)
+
+
+def _friction(side: Side) -> tuple[JointTerm, JointTerm, JointTerm]:
+    prefix, suffix, where = ("", "", "joint") if side == "joint" else ("motor_", "m", "motor")
+    return (
+        JointTerm(
+            f"{prefix}viscous",
+            f"fv{suffix}",
+            "friction",
+            "N.m.s/rad",
+            f"viscous friction of the {where}: fv dq",
+            lambda s: s.dq,
+            side,
+            nonnegative=True,
+        ),
+        JointTerm(
+            f"{prefix}coulomb",
+            f"fc{suffix}",
+            "friction",
+            "N.m",
+            f"Coulomb friction of the {where}: fc sign(dq)",
+            lambda s: s.sign,
+            side,
+            nonnegative=True,
+        ),
+        JointTerm(
+            f"{prefix}offset",
+            f"fo{suffix}",
+            "friction",
+            "N.m",
+            f"constant torque of the {where}: asymmetry of Coulomb friction, sensor or current offset",
+            lambda s: ca.SX(1),
+            side,
+        ),
+    )
+
+
+_ALL = (
+    *_friction("joint"),
+    *_friction("motor"),
+    JointTerm(
+        "rotor", "Ia", "rotor", "kg.m^2", "rotor inertia seen at the joint: Ia ddq", lambda s: s.ddq, nonnegative=True
+    ),
+    JointTerm(
+        "motor_rotor",
+        "Iam",
+        "rotor",
+        "kg.m^2",
+        "rotor inertia of the motor, through the transmission: T Iam T' ddq",
+        lambda s: s.ddq,
+        "motor",
+        nonnegative=True,
+    ),
+    JointTerm(
+        "coulomb_positive",
+        "fcp",
+        "asymmetric_coulomb",
+        "N.m",
+        "Coulomb friction while dq > 0",
+        lambda s: (s.sign * s.sign + s.sign) / 2,
+        nonnegative=True,
+    ),
+    JointTerm(
+        "coulomb_negative",
+        "fcn",
+        "asymmetric_coulomb",
+        "N.m",
+        "Coulomb friction while dq < 0: -fcn",
+        lambda s: (s.sign - s.sign * s.sign) / 2,
+        nonnegative=True,
+    ),
+    JointTerm(
+        "sqrt_viscous",
+        "fq",
+        "friction",
+        "N.m.(s/rad)^0.5",
+        "friction that flattens with speed: fq sqrt(|dq|) sign(dq)",
+        lambda s: ca.sqrt(ca.fabs(s.dq)) * ca.sign(s.dq),
+    ),
+    JointTerm(
+        "cubic_viscous",
+        "f3",
+        "friction",
+        "N.m.(s/rad)^3",
+        "friction that grows or fades with speed: f3 dq^3",
+        lambda s: s.dq**3,
+    ),
+    JointTerm(
+        "load_friction",
+        "fl",
+        "friction",
+        "-",
+        "Coulomb friction that grows with the load: fl |tau_nominal| sign(dq)",
+        lambda s: ca.fabs(s.load) * s.sign,
+        nonnegative=True,
+    ),
+    JointTerm("spring", "ks", "elastic", "N.m/rad", "torsional spring: ks q", lambda s: s.q),
+    JointTerm(
+        "spring_sine", "kss", "gravity_spring", "N.m", "gravity-compensation spring: kss sin(q)", lambda s: ca.sin(s.q)
+    ),
+    JointTerm(
+        "spring_cosine",
+        "ksc",
+        "gravity_spring",
+        "N.m",
+        "gravity-compensation spring: ksc cos(q)",
+        lambda s: ca.cos(s.q),
+    ),
+    JointTerm(
+        "drive_gain",
+        "kg",
+        "drive",
+        "-",
+        "relative error of the drive gain: true torque = (1 + kg) signal; leave one joint without it, or bound the "
+        "masses",
+        lambda s: -s.signal,
+    ),
+)
 
 #: The known terms, in the order in which their parameters follow a link's ten.
-JOINT_TERMS: dict[str, JointTerm] = {
-    term.name: term
-    for term in (
-        JointTerm("viscous", "fv", "N.m.s/rad", lambda dq, ddq: dq),
-        JointTerm("coulomb", "fc", "N.m", lambda dq, ddq: ca.sign(dq)),
-        JointTerm("offset", "fo", "N.m", lambda dq, ddq: ca.SX(1)),
-        JointTerm("rotor", "Ia", "kg.m^2", lambda dq, ddq: ddq),
-    )
-}
+JOINT_TERMS: dict[str, JointTerm] = {term.name: term for term in _ALL}
 
 
-def joint_terms(names: Sequence[str]) -> tuple[JointTerm, ...]:
-    """The named terms, in the declared order of `JOINT_TERMS`; RobotError for an unknown name."""
-    for name in names:
-        if name not in JOINT_TERMS:
-            raise RobotError(f"unknown joint term '{name}'; known: {', '.join(JOINT_TERMS)}")
-    return tuple(term for name, term in JOINT_TERMS.items() if name in names)
+def joint_terms(names: Sequence[str | JointTerm], joints: Sequence[str]) -> tuple[JointTerm, ...]:
+    """The terms that a user names.
+
+    Parameters
+    ----------
+    names
+        Names of `JOINT_TERMS`, of one of their groups but ``friction`` and ``rotor`` (``asymmetric_coulomb``, ...),
+        either at a single joint only (``"drive_gain@joint2"``), or `JointTerm` objects of the user's own.
+    joints
+        The robot's joint names.
+
+    Returns
+    -------
+    tuple of JointTerm
+        Without repetition: known terms in the order of `JOINT_TERMS`, then the user's own.
+
+    Raises
+    ------
+    RobotError
+        For an unknown name or joint, and two terms with the same symbol.
+    """
+    groups = {term.group for term in _ALL} - {"friction", "rotor"}
+    known = [*JOINT_TERMS, *sorted(groups)]
+    chosen: dict[str, JointTerm] = {}
+    for item in names:
+        if isinstance(item, JointTerm):
+            members, where = [item], item.joints
+        else:
+            name, _, joint = item.partition("@")
+            members = [term for term in _ALL if name == term.name or (name == term.group and name in groups)]
+            where = (joint,) if joint else None
+            if not members:
+                raise RobotError(f"unknown joint term '{name}'{near(name, known)}; known: {', '.join(known)}")
+        for joint in where or ():
+            if joint not in joints:
+                raise RobotError(
+                    f"joint term '{members[0].name}': the robot has no joint '{joint}'; it has {', '.join(joints)}"
+                )
+        for term in members:
+            earlier = chosen.get(term.name)
+            if earlier is not None and earlier.joints is not None and where is not None:
+                where = tuple(dict.fromkeys(earlier.joints + where))
+            elif earlier is not None:
+                where = None
+            chosen[term.name] = replace(term, joints=where)
+    order = [*JOINT_TERMS, *(name for name in chosen if name not in JOINT_TERMS)]
+    terms = tuple(chosen[name] for name in order if name in chosen)
+    symbols = [term.symbol for term in terms]
+    twice = sorted({symbol for symbol in symbols if symbols.count(symbol) > 1})
+    if twice:
+        raise RobotError(f"two joint terms have the symbol '{twice[0]}'; give each its own")
+    return terms

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from casid.description import Robot
 from casid.dynamics.base_parameters import BaseParameters, base_parameters
 from casid.dynamics.energy import kinetic_energy, potential_energy
-from casid.dynamics.joint_terms import JointTerm, joint_terms
-from casid.dynamics.kinematics import Kinematics, locate
+from casid.dynamics.joint_terms import JointSignals, JointTerm, joint_terms
+from casid.dynamics.kinematics import Kinematics, exact, locate
 from casid.dynamics.mass_matrix import mass_matrix, solve_mass_matrix
 from casid.dynamics.newton_euler import newton_euler
 from casid.errors import RobotError
@@ -35,17 +35,20 @@ class Model:
     ----------
     robot : Robot
         The tree; n moving joints.
-    terms : sequence of str
-        Joint-side effects added to the torque, each with one parameter a joint: any of ``viscous, coulomb, offset,
-        rotor``.
+    terms : sequence of str or JointTerm
+        What joints and motors add to the torque, each with one parameter a joint: ``viscous, coulomb, offset, rotor,
+        motor_viscous, ...``, see `JOINT_TERMS` (``"rotor@joint6"``: at that joint only), or terms of the user's own.
     gravity : array_like, shape (3,), or "input", optional
         Acceleration of gravity in the base frame [m/s^2]; default: the robot's. With ``"input"`` it becomes an input
         ``gravity`` (3), placed last, of every function that depends on it.
+    velocity_deadband : float
+        Speed below which the sign of a velocity counts as 0 [rad/s or m/s].
 
     Notes
     -----
     The parameter vector ``pi`` has, link by link, ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m`` and then the joint's terms;
-    `parameter_names` gives them. Units: SI; q in rad (revolute) or m (prismatic).
+    `parameter_names` gives them. Units: SI; q in rad (revolute) or m (prismatic). A model with a ``drive_gain`` has a
+    last input ``signal`` (n), the measured torque, in the functions that depend on it.
 
     Examples
     --------
@@ -55,9 +58,18 @@ class Model:
     >>> tau = model.inverse_dynamics(q, dq, ddq, robot.standard_parameters())  # doctest: +SKIP
     """
 
-    def __init__(self, robot: Robot, terms: Sequence[str] = (), gravity: ArrayLike | str | None = None) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        terms: Sequence[str | JointTerm] = (),
+        gravity: ArrayLike | str | None = None,
+        velocity_deadband: float = 0.0,
+    ) -> None:
         self.robot = robot
-        self.terms: tuple[JointTerm, ...] = joint_terms(terms)
+        self.terms: tuple[JointTerm, ...] = joint_terms(terms, [joint.name for joint in robot.joints])
+        self.velocity_deadband = float(velocity_deadband)
+        if not self.velocity_deadband >= 0.0:
+            raise RobotError(f"velocity_deadband must be zero or positive, got {velocity_deadband!r}")
         if isinstance(gravity, str):
             if gravity != "input":
                 raise RobotError(f"gravity: give three numbers or 'input', not '{gravity}'")
@@ -75,16 +87,50 @@ class Model:
         """Number of joints."""
         return self.robot.n
 
-    @property
-    def stride(self) -> int:
-        """Number of parameters of one link and its joint: 10 and one a term."""
-        return len(STANDARD_NAMES) + len(self.terms)
+    @cached_property
+    def _layout(self) -> tuple[tuple[tuple[int, ...], ...], dict[tuple[int, int], int], tuple[str, ...]]:
+        """Columns of each link's ten, column of each (term, joint), names."""
+        links: list[tuple[int, ...]] = []
+        terms: dict[tuple[int, int], int] = {}
+        names: list[str] = []
+        for k, joint in enumerate(self.robot.joints):
+            links.append(tuple(range(len(names), len(names) + len(STANDARD_NAMES))))
+            names += [f"{symbol}{k + 1}" for symbol in STANDARD_NAMES]
+            for i, term in enumerate(self.terms):
+                if term.joints is None or joint.name in term.joints:
+                    terms[i, k] = len(names)
+                    names.append(f"{term.symbol}{k + 1}")
+        return tuple(links), terms, tuple(names)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the parameters ``pi``: ``Lxx1 ... m1, fv1 ..., Lxx2 ...``."""
-        symbols = STANDARD_NAMES + tuple(term.symbol for term in self.terms)
-        return tuple(f"{symbol}{k + 1}" for k in range(self.n) for symbol in symbols)
+        return self._layout[2]
+
+    @property
+    def stride(self) -> int:
+        """Number of parameters of one link and its joint; RobotError where joints have different terms."""
+        if len(self.parameter_names) % self.n or any(term.joints is not None for term in self.terms):
+            raise RobotError("the joints have different terms: there is no common stride; use link_columns")
+        return len(self.parameter_names) // self.n
+
+    @property
+    def link_columns(self) -> tuple[tuple[int, ...], ...]:
+        """Where the ten parameters of each link stand in ``pi``."""
+        return self._layout[0]
+
+    @property
+    def term_columns(self) -> dict[int, tuple[JointTerm, int]]:
+        """Where the parameters of the terms stand in ``pi``: column -> (term, joint's index)."""
+        return {column: (self.terms[i], k) for (i, k), column in self._layout[1].items()}
+
+    def parameters(self, inertial: ArrayLike, terms: ArrayLike | None = None) -> np.ndarray:
+        """Full vector ``pi`` from the links' standard parameters (10 n,) and the terms' in their order (default 0)."""
+        pi = np.zeros(len(self.parameter_names))
+        pi[np.ravel(self.link_columns)] = np.asarray(inertial, dtype=float)
+        if terms is not None:
+            pi[sorted(self.term_columns)] = np.asarray(terms, dtype=float)
+        return pi
 
     def _symbols(self) -> _Symbols:
         return _Symbols(self)
@@ -143,7 +189,7 @@ class Model:
 
     @cached_property
     def friction(self) -> ca.Function:
-        """``(dq, pi) -> tau`` (n): the velocity-dependent joint terms."""
+        """``(dq, pi) -> tau`` (n): what the terms add at constant velocity; ``q`` is a last input if they need it."""
         s = self._symbols()
         return s.function("friction", ["dq", "pi"], {"tau": s.term_torque(ca.SX(self.n, 1))})
 
@@ -151,7 +197,11 @@ class Model:
     def forward_dynamics(self) -> ca.Function:
         """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)``."""
         s = self._symbols()
-        ddq = solve_mass_matrix(s.mass_matrix(), self.robot, s.tau - s.torque(ddq=ca.SX(self.n, 1)))
+        right = s.tau - s.torque(ddq=ca.SX(self.n, 1))
+        if any(term.side == "motor" and term.group == "rotor" for term in self.terms):
+            ddq = ca.solve(s.mass_matrix(), right)  # the transmission may couple joints that the tree does not
+        else:
+            ddq = solve_mass_matrix(s.mass_matrix(), self.robot, right)
         return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": ddq})
 
     @cached_property
@@ -183,8 +233,7 @@ class Model:
         """``(q, dq, pi) -> T`` [J], rotor inertia included where modelled."""
         s = self._symbols()
         energy = kinetic_energy(self.robot, s.q, s.dq, s.links)
-        for k, rotor in s.rotor_inertias():
-            energy += rotor * s.dq[k] ** 2 / 2
+        energy += ca.dot(s.dq, ca.mtimes(s.rotor_inertia(), s.dq)) / 2
         return s.function("kinetic_energy", ["q", "dq", "pi"], {"T": energy})
 
     @cached_property
@@ -277,18 +326,23 @@ class _Symbols:
         n = model.n
         self.model = model
         self.q, self.dq, self.ddq, self.tau = (ca.SX.sym(name, n) for name in ("q", "dq", "ddq", "tau"))
-        self.pi = ca.SX.sym("pi", n * model.stride)
-        self.links = [self.pi[k * model.stride : k * model.stride + 10] for k in range(n)]
+        self.pi = ca.SX.sym("pi", len(model.parameter_names))
+        self.links = [self.pi[list(columns)] for columns in model.link_columns]
         self.symbolic_gravity = model.gravity_vector is None
         vector = model.gravity_vector
         self.gravity = ca.SX.sym("gravity", 3) if vector is None else ca.SX(ca.DM(vector))
+        self.signal = ca.SX.sym("signal", n)
 
     def function(self, name: str, inputs: list[str], outputs: dict[str, ca.SX]) -> ca.Function:
         """A Function with named inputs and outputs, common subexpressions shared."""
         symbols = [getattr(self, item) for item in inputs]
         expressions = [ca.densify(value) for value in outputs.values()]
-        if self.symbolic_gravity and any(ca.depends_on(e, self.gravity) for e in expressions):
-            inputs, symbols = [*inputs, "gravity"], [*symbols, self.gravity]
+        for extra in ("q", "gravity", "signal"):
+            symbol = getattr(self, extra)
+            if extra in inputs or not symbol.is_valid_input():
+                continue
+            if any(ca.depends_on(e, symbol) for e in expressions):
+                inputs, symbols = [*inputs, extra], [*symbols, symbol]
         return ca.Function(name, symbols, expressions, inputs, list(outputs), {"cse": True})
 
     def rigid_torque(self, motion: bool = True) -> ca.SX:
@@ -309,27 +363,42 @@ class _Symbols:
         return rigid + self.term_torque(ddq)
 
     def term_torque(self, ddq: ca.SX) -> ca.SX:
-        """Torque of the joint terms."""
-        n, stride = self.model.n, self.model.stride
-        torque = ca.SX(n, 1)
-        for i, term in enumerate(self.model.terms):
-            for k in range(n):
-                torque[k] += self.pi[k * stride + 10 + i] * term.column(self.dq[k], ddq[k])
-        return torque
+        """Torque of joint-side and motor-side terms (Sousa 2014, eq. 4.9)."""
+        n, model = self.model.n, self.model
+        T = ca.SX.eye(n) if model.robot.transmission is None else ca.SX(exact(model.robot.transmission))
+        load = self.nominal_torque(ddq) if any(term.name == "load_friction" for term in model.terms) else ca.SX(n, 1)
+        sides = {"joint": (self.q, self.dq, ddq, load), "motor": tuple(T.T @ v for v in (self.q, self.dq, ddq, load))}
+        torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
+        for column, (term, k) in model.term_columns.items():
+            q, dq, acceleration, loads = (v[k] for v in sides[term.side])
+            sign = ca.sign(dq)
+            if model.velocity_deadband:
+                sign = sign * (ca.fabs(dq) >= model.velocity_deadband)
+            signals = JointSignals(k, q, dq, acceleration, sign, loads, self.signal[k])
+            torque[term.side][k] += self.pi[column] * term.column(signals)
+        return torque["joint"] + ca.mtimes(T, torque["motor"])
 
-    def rotor_inertias(self) -> list[tuple[int, ca.SX]]:
-        """Joint index and rotor inertia of every joint; empty where rotors are not modelled."""
-        names = [term.name for term in self.model.terms]
-        if "rotor" not in names:
-            return []
-        return [(k, self.pi[k * self.model.stride + 10 + names.index("rotor")]) for k in range(self.model.n)]
+    def nominal_torque(self, ddq: ca.SX) -> ca.SX:
+        """Torque of the links with the robot's nominal parameters."""
+        nominal = ca.vertsplit(ca.SX(ca.DM(self.model.robot.standard_parameters())), 10)
+        return newton_euler(self.model.robot, self.q, self.dq, ddq, nominal, self.gravity)[0]
+
+    def rotor_inertia(self) -> ca.SX:
+        """What the terms add to the mass matrix (n x n)."""
+        if not any(term.group == "rotor" for term in self.model.terms):
+            return ca.SX(self.model.n, self.model.n)
+        given = self.model.robot.transmission
+        T = ca.SX.eye(self.model.n) if given is None else ca.SX(exact(given))
+        M = ca.SX(self.model.n, self.model.n)
+        for column, (term, k) in self.model.term_columns.items():
+            if term.group == "rotor":
+                direction = T[:, k] if term.side == "motor" else ca.SX.eye(self.model.n)[:, k]
+                M += self.pi[column] * ca.mtimes(direction, direction.T)
+        return M
 
     def mass_matrix(self) -> ca.SX:
         """Mass matrix of the links and the rotors."""
-        M = mass_matrix(self.model.robot, self.q, self.links)
-        for k, rotor in self.rotor_inertias():
-            M[k, k] += rotor
-        return M
+        return mass_matrix(self.model.robot, self.q, self.links) + self.rotor_inertia()
 
 
 def _identifier(name: str) -> str:

@@ -1,6 +1,51 @@
 """Closed-form estimates of base parameters and their statistics."""
 
+from casid.regression.batch import Batch
+from casid.regression.compress import CompressedData, compress
 from casid.regression.estimate import Estimate, ordinary_least_squares
+from casid.regression.fit import (
+    Fit,
+    essential,
+    irls,
+    joint_weights,
+    ols,
+    predicted_torques,
+    residual_torques,
+    unexcited_reasons,
+    wls,
+)
+from casid.regression.friction import (
+    FRICTION_MODELS,
+    FrictionFit,
+    FrictionModel,
+    JointFrictionFit,
+    fit_friction,
+    fit_jointly,
+    friction_terms,
+)
 from casid.regression.reverse_engineering import reverse_engineer
 
-__all__ = ["Estimate", "ordinary_least_squares", "reverse_engineer"]
+__all__ = [
+    "FRICTION_MODELS",
+    "Batch",
+    "CompressedData",
+    "Estimate",
+    "Fit",
+    "FrictionFit",
+    "FrictionModel",
+    "JointFrictionFit",
+    "compress",
+    "essential",
+    "fit_friction",
+    "fit_jointly",
+    "friction_terms",
+    "irls",
+    "joint_weights",
+    "ols",
+    "ordinary_least_squares",
+    "predicted_torques",
+    "residual_torques",
+    "reverse_engineer",
+    "unexcited_reasons",
+    "wls",
+]

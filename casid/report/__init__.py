@@ -3,6 +3,14 @@
 from casid.report.coefficients import Coefficients, coefficients
 from casid.report.excitation import excitation_record, excitation_tables, write_excitation
 from casid.report.fit_plot import fit_figure
+from casid.report.identification import (
+    check_table,
+    html_report,
+    identification_tables,
+    validation_tables,
+    write_identification,
+    write_validation,
+)
 from casid.report.links_plot import links_figure
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
 from casid.report.starts_plot import starts_figure
@@ -10,7 +18,26 @@ from casid.report.tables import base_table, links_table, robots_table
 from casid.report.write import prepare_directory
 
 __all__ = [
-    "Coefficients", "base_table", "coefficients", "excitation_record", "excitation_tables", "fit_figure",
-    "links_figure", "links_table", "prepare_directory", "robots_table", "solution_figures", "solution_record",
-    "solution_tables", "starts_figure", "write_excitation", "write_solution",
+    "Coefficients",
+    "base_table",
+    "check_table",
+    "coefficients",
+    "excitation_record",
+    "excitation_tables",
+    "fit_figure",
+    "html_report",
+    "identification_tables",
+    "links_figure",
+    "links_table",
+    "prepare_directory",
+    "robots_table",
+    "solution_figures",
+    "solution_record",
+    "solution_tables",
+    "starts_figure",
+    "validation_tables",
+    "write_excitation",
+    "write_identification",
+    "write_solution",
+    "write_validation",
 ]

@@ -14,7 +14,7 @@ from casid.errors import ProblemError
 from casid.inertia import TENSOR_INDEX
 from casid.retrieval.variables import LinkVariables, LinkView
 
-Quantity = Literal["", "mass", "com", "inertia_com", "total_mass"]
+Quantity = Literal["", "mass", "com", "inertia_com", "total_mass", "gyration"]
 ConsistencyKind = Literal["full", "semi", "none"]
 
 #: Default margin of physical consistency: ``J >= margin 1`` (SI units).
@@ -183,6 +183,18 @@ def inertia_bounds(link: LinkView, lower: ArrayLike | None = None, upper: ArrayL
     )
 
 
+def gyration_bound(link: LinkView, radius: float) -> Constraint:
+    """``tr(Sigma) / m <= radius^2`` [m^2]: the mean square distance of a link's mass from the link-frame origin.
+
+    Linear for the solver, ``tr(L)/2 <= radius^2 m``. A generous radius excludes no real body, keeps what the data do
+    not determine within reason, and gives the certificate a bounded region.
+    """
+    trace = ca.trace(link.inertia) / 2
+    return Constraint(
+        f"{link.name} extent", trace / link.mass, upper=np.array([radius**2]), quantity="gyration", links=(link.index,)
+    )
+
+
 def total_mass(
     links: LinkVariables | Iterable[LinkView], lower: float = 0.0, upper: float = np.inf, label: str = "total mass"
 ) -> Constraint:
@@ -231,4 +243,30 @@ def robot_bounds(variables: LinkVariables) -> tuple[Constraint, ...]:
     lower, upper = variables.robot.total_mass
     if lower > 0 or np.isfinite(upper):
         constraints.append(total_mass(variables, lower, upper))
+    return tuple(constraints)
+
+
+#: What `sensible_bounds` assumes where a description is silent: kg a link, times the nominal mass, smallest radius [m].
+LARGEST_MASS, NOMINAL_TIMES, SMALLEST_RADIUS = 100.0, 4.0, 1.0
+
+
+def sensible_bounds(variables: LinkVariables) -> tuple[Constraint, ...]:
+    """`robot_bounds`, and generous limits of mass and extent for links that it leaves unbounded.
+
+    A link without bounds on its mass weighs at most four times its nominal mass, or 100 kg where none is known; its
+    radius of gyration about the link frame's origin is at most 1 m, or twice the length of the robot's longest
+    placement.
+    """
+    constraints = list(robot_bounds(variables))
+    heavy = [c for c in constraints if c.quantity in ("mass", "total_mass") and np.isfinite(c.upper).all()]
+    bounded = {k for c in heavy for k in c.links}
+    joints = variables.robot.joints
+    lengths = [np.linalg.norm(p[:3, 3]) for joint in joints for p in (joint.placement, joint.link_placement)]
+    radius = max(SMALLEST_RADIUS, 2.0 * float(max(lengths)))
+    for view, link in zip(variables.links, variables.robot.links, strict=True):
+        if view.index not in bounded:
+            most = LARGEST_MASS if link.inertial is None else max(NOMINAL_TIMES * link.inertial.mass, 1.0)
+            constraints = [c for c in constraints if not (c.quantity == "mass" and c.links == (view.index,))]
+            constraints.append(mass_bounds(view, max(float(view.bounds.mass[0]), 0.0), most))
+        constraints.append(gyration_bound(view, radius))
     return tuple(constraints)

@@ -10,7 +10,10 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from casid.errors import CasidError, ProblemError
+from casid.retrieval.constraints import Constraint, PhysicalConsistency
 from casid.retrieval.problem import Problem
+from casid.retrieval.regression import ConstraintBuilder
+from casid.retrieval.variables import LinkVariables
 
 
 def problem_names() -> tuple[str, ...]:
@@ -93,3 +96,35 @@ def _their_traceback(path: Path, error: Exception) -> str:
     theirs = [s for s in summary.stack if own not in Path(s.filename).resolve().parents or Path(s.filename) == path]
     summary.stack = traceback.StackSummary.from_list(theirs)
     return f"problem file '{path}' raised an error:\n{''.join(summary.format()).rstrip()}"
+
+
+def load_constraints(path: str | Path) -> ConstraintBuilder:
+    """Constraints of a regression from a Python file with a function ``constraints(variables)``.
+
+    Parameters
+    ----------
+    path
+        Its function gets the `LinkVariables` (links, and friction as extras) and returns an iterable of `Constraint`.
+
+    Raises
+    ------
+    ProblemError
+        If the file has no such function, or raises: the message then holds the traceback of the user's own frames.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ProblemError(f"constraint file '{path}' does not exist")
+    function = getattr(_execute(path), "constraints", None)
+    if not callable(function):
+        raise ProblemError(f"constraint file '{path}' has no function 'constraints(variables)'")
+
+    def build(variables: LinkVariables) -> tuple[Constraint | PhysicalConsistency, ...]:
+        try:
+            made = function(variables)
+            return tuple(made)
+        except CasidError:
+            raise
+        except Exception as error:
+            raise ProblemError(_their_traceback(path, error)) from None
+
+    return build

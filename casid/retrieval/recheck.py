@@ -47,5 +47,8 @@ def _physical_value(constraint: Constraint, x: Array) -> Array | None:
         return np.array([sum(x[10 * k + 9] for k in constraint.links)])
     if not constraint.quantity:
         return None
+    if constraint.quantity == "gyration":
+        ten = x[10 * constraint.links[0] : 10 * constraint.links[0] + 10]
+        return np.array([(ten[0] + ten[3] + ten[5]) / 2 / ten[9]])
     mass, com, inertia = from_standard(x[10 * constraint.links[0] : 10 * constraint.links[0] + 10])
     return {"mass": np.array([mass]), "com": com, "inertia_com": tensor_entries(inertia)}[constraint.quantity]

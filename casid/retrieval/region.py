@@ -79,8 +79,13 @@ def _region(problem: Problem, k: int, mass: Array, consistent: bool) -> LinkRegi
     for position, (i, j) in ((1, (0, 1)), (2, (0, 2)), (4, (1, 2))):
         own = np.abs(inertia[position]).max() + _product(mass_max, _product(com_max[i], com_max[j]))
         off.append(min(own, (diagonal[i] + diagonal[j]) / 2) if consistent else own)
+    reach = _hard(problem, "gyration", k, 1)[0, 1]  # tr L = 2 tr Sigma <= 2 m reach
+    diagonal = np.minimum(diagonal, 2 * _product(mass_max, float(reach)) if consistent else np.inf)
+    moment = np.minimum(moment, _product(mass_max, float(np.sqrt(reach))) if consistent else np.inf)
+    off = [min(value, _product(mass_max, float(reach))) if consistent else value for value in off]
     box = np.array([diagonal[0], off[0], off[1], diagonal[1], off[2], diagonal[2], *moment, mass_max])
     trace = float(upper.sum() / 2 + mass_max + _product(mass_max, float(np.sum(com_max**2))))
+    trace = min(trace, mass_max + _product(mass_max, float(reach)))
     return LinkRegion((float(mass[0]), float(mass[1])), com, trace if consistent else np.inf, box)
 
 

@@ -93,6 +93,8 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     for index, constraint in enumerate(problem.constraints):
         if constraint.quantity == "com":
             linear += _com_rows(constraint, index, size)
+        elif constraint.quantity == "gyration":
+            linear += _gyration_rows(constraint, index, size)
         elif constraint.quantity == "inertia_com":
             curved += _inertia_rows(problem, constraint, index)
         else:
@@ -145,6 +147,15 @@ def _com_rows(constraint: Constraint, index: int, size: int) -> list[tuple[Array
                     (form, 0.0, np.inf, Row(index, axis, constraint.weight, bound_text(constraint, axis, side)))
                 )
     return rows
+
+
+def _gyration_rows(constraint: Constraint, index: int, size: int) -> list[tuple[Array, float, float, Row]]:
+    """``radius^2 m - tr(L)/2 >= 0`` [kg.m^2]."""
+    form = np.zeros(size)
+    start = 10 * constraint.links[0]
+    form[[start, start + 3, start + 5]] = -0.5
+    form[start + 9] = constraint.upper[0]
+    return [(form, 0.0, np.inf, Row(index, 0, constraint.weight, bound_text(constraint, 0, "upper")))]
 
 
 def _inertia_rows(problem: Problem, constraint: Constraint, index: int) -> list[tuple[ca.SX, float, float, Row]]:

@@ -274,6 +274,7 @@ class Prepared:
                     "max_iter": self.options.max_iterations,
                     "warm_start_init_point": "yes",
                     **{f"warm_start_{push}": 1e-16 for push in pushes},
+                    **{k: v for k, v in (self.options.ipopt or {}).items() if k.startswith(("mumps", "fast_step"))},
                 }
             )
         return self._polishers[exponent]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import casadi as ca
 import numpy as np
 
 import casid
@@ -64,27 +63,9 @@ def panda_observation() -> Observation:
 
 @cache
 def wam_observation() -> Observation:
-    """The coupled model of Sousa 2014, eq. 4.9-4.15, with T = T_c (eq. 4.12); dependent columns regrouped."""
-    n3, n6 = (float(row["value"]) for row in published.table("wam_eq_4_5_constants"))
-    words = {"-1/n3": -1 / n3, "-1/n6": -1 / n6, "1/n6": 1 / n6}
-    T = np.array([[words.get(x) or float(x) for x in row.values()] for row in published.table("wam_eq_4_5_Tc")])
-    model = Model(casid.load_robot("wam7"))
-    n = model.n
-    q, dq, ddq = (ca.SX.sym(name, n) for name in ("q", "dq", "ddq"))
-    rigid = model.regressor(q, dq, ddq)
-    dq_m, ddq_m = ca.mtimes(T.T, dq), ca.mtimes(T.T, ddq)
-    columns: list[ca.SX] = []
-    names: list[str] = []
-    for k in range(n):
-        columns.append(rigid[:, 10 * k : 10 * k + 10])
-        names += model.parameter_names[10 * k : 10 * k + 10]
-        unit, drive = ca.DM(np.eye(n)[:, k]), ca.DM(T[:, k])
-        joint_side = [(unit, f) for f in (dq[k], ca.sign(dq[k]), ca.SX(1))]
-        motor_side = [(drive, f) for f in (dq_m[k], ca.sign(dq_m[k]), ca.SX(1), ddq_m[k])]
-        columns += [direction * factor for direction, factor in joint_side + motor_side]
-        names += [f"{symbol}{k + 1}" for symbol in ("Fvj", "Fcj", "Foj", "Fvm", "Fcm", "Fom", "Iam")]
-    full = ca.Function("wam", [q, dq, ddq], [ca.horzcat(*columns)], ["q", "dq", "ddq"], ["Y"], {"cse": True})
-    return Observation.of_regressor(full, names)
+    """The coupled model of Sousa 2014, eq. 4.9-4.15, with T = T_c (eq. 4.12): friction at joints and motors, rotors."""
+    friction = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset")
+    return Observation.of_model(Model(casid.load_robot("wam7"), terms=(*friction, "motor_rotor")))
 
 
 def condition(observation: Observation, trajectory: Trajectory, samples: int = SAMPLES) -> float:

@@ -1,0 +1,136 @@
+"""Does a recording fit the robot, and is it fit for identification? Errors where it cannot be, notes elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from casid.description import Robot
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.measurement.dataset import Dataset
+
+#: Share of samples at exactly the extreme value from which a torque counts as saturated.
+SATURATED = 0.02
+#: A joint moving less than this [rad] is called still.
+STILL = 1e-3
+
+
+def check_against(dataset: Dataset, robot: Robot) -> Dataset:
+    """The recording with notes on everything that deserves a look.
+
+    Raises
+    ------
+    DatasetError
+        If the number of joints differs, or positions are so far outside the joint limits that degrees are the likely
+        unit.
+    """
+    if dataset.n != robot.n:
+        raise DatasetError(
+            f"{dataset.name} has {dataset.n} joints, robot '{robot.name}' has {robot.n} "
+            f"({', '.join(joint.name for joint in robot.joints)}); choose the columns that belong to it"
+        )
+    _check_units(dataset, robot)
+    notes = [*_dead_channels(dataset, robot), *_saturation(dataset, robot), *_velocity_scale(dataset, robot)]
+    notes += _torque_sign(dataset, robot)
+    return replace(dataset, notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)))
+
+
+def _check_units(dataset: Dataset, robot: Robot) -> None:
+    revolute = np.array([joint.type == "revolute" for joint in robot.joints])
+    bound = np.maximum(np.abs(robot.limits.lower), np.abs(robot.limits.upper))
+    bound = np.where(np.isfinite(bound), bound, 4 * np.pi)
+    reach = np.abs(dataset.q).max(axis=0)
+    worst = int(np.argmax(np.where(revolute, reach / bound, 0.0)))
+    if (
+        revolute[worst]
+        and reach[worst] > 2 * bound[worst]
+        and (np.deg2rad(reach[revolute]) <= 1.05 * bound[revolute]).all()
+    ):
+        raise DatasetError(
+            f"{dataset.name}: joint '{robot.joints[worst].name}' reaches {reach[worst]:.4g}, its limit is "
+            f"{bound[worst]:.4g} "
+            "rad: these look like degrees. Convert positions, velocities and accelerations to radians "
+            "(read_dataset(..., "
+            "degrees=True))"
+        )
+
+
+def _dead_channels(dataset: Dataset, robot: Robot) -> list[str]:
+    notes = []
+    for k, joint in enumerate(robot.joints):
+        if not dataset.tau[:, k].any():
+            notes.append(
+                f"{dataset.name}: the torque of joint '{joint.name}' is zero in every sample: a dead channel; leave "
+                f"it out "
+                "(Dataset.only) or its link's parameters are drawn to zero"
+            )
+        elif np.ptp(dataset.tau[:, k]) == 0.0:
+            notes.append(f"{dataset.name}: the torque of joint '{joint.name}' never changes: a dead channel?")
+        if np.ptp(dataset.q[:, k]) < STILL:
+            notes.append(
+                f"{dataset.name}: joint '{joint.name}' does not move (less than {STILL:g} rad): its inertia and "
+                f"friction "
+                "are not excited"
+            )
+    return notes
+
+
+def _saturation(dataset: Dataset, robot: Robot) -> list[str]:
+    raw = dataset.tau if dataset.tau_raw is None else dataset.tau_raw
+    notes = []
+    for k, joint in enumerate(robot.joints):
+        column = raw[:, k]
+        for extreme, word in ((column.max(), "largest"), (column.min(), "smallest")):
+            share = float((column == extreme).mean())
+            if np.ptp(column) > 0 and share > SATURATED and len(np.unique(column)) > 20:
+                notes.append(
+                    f"{dataset.name}: {100 * share:.0f} % of the torques of joint '{joint.name}' equal their {word} "
+                    f"value {extreme:.4g}: the channel saturates"
+                )
+    return notes
+
+
+def _velocity_scale(dataset: Dataset, robot: Robot) -> list[str]:
+    """Measured velocity against the change of position."""
+    if dataset.dq is None or len(dataset) < 50:
+        return []
+    q_rate = np.diff(dataset.q, axis=0)
+    steps = np.diff(dataset.t)
+    middle = (dataset.dq[1:] + dataset.dq[:-1]) / 2 * steps[:, None]
+    notes = []
+    for k, joint in enumerate(robot.joints):
+        power = float(middle[:, k] @ middle[:, k])
+        if power == 0.0 or np.ptp(dataset.q[:, k]) < STILL:
+            continue
+        slope = float(middle[:, k] @ q_rate[:, k]) / power
+        if not 0.5 < slope < 2.0:
+            notes.append(
+                f"{dataset.name}: the velocity of joint '{joint.name}' does not fit its position (dq scaled by "
+                f"{slope:.3g} "
+                "would): wrong unit, time stamps or column"
+            )
+    return notes
+
+
+def _torque_sign(dataset: Dataset, robot: Robot) -> list[str]:
+    """Correlation of the torques with the nominal gravity torque: negative means the sign is reversed."""
+    if any(link.inertial is None for link in robot.links):
+        return []
+    count = min(len(dataset), 500)
+    index = np.linspace(0, len(dataset) - 1, count).astype(int)
+    gravity = Model(robot).gravity.map(count)
+    expected = np.array(gravity(dataset.q[index].T, np.tile(robot.standard_parameters()[:, None], count)).full()).T
+    notes = []
+    for k, joint in enumerate(robot.joints):
+        model, measured = expected[:, k], dataset.tau[index, k]
+        if np.ptp(model) < 1.0 or np.ptp(measured) == 0.0:
+            continue
+        correlation = float(np.corrcoef(model, measured)[0, 1])
+        if correlation < -0.5:
+            notes.append(
+                f"{dataset.name}: the torque of joint '{joint.name}' goes against the gravity torque of the nominal "
+                f"model (correlation {correlation:.2f}): its sign seems reversed"
+            )
+    return notes

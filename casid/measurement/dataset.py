@@ -1,0 +1,154 @@
+"""A recording: time, joint positions and torques, and what was done to them. Frozen and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import DatasetError
+
+Array = NDArray[np.float64]
+
+#: Fewest samples that a recording may have.
+FEWEST_SAMPLES = 10
+#: Arrays with one column a joint.
+_JOINT_ARRAYS = ("q", "dq", "ddq", "tau", "tau_raw")
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples of a motion, one row a sample, one column a joint.
+
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+        Time [s], not decreasing.
+    q : ndarray, shape (N, n)
+        Joint positions [rad or m].
+    tau : ndarray, shape (N, n)
+        Torques that the drives apply to the links [N.m or N]: ``tau = M ddq + c + g + friction``.
+    dq, ddq : ndarray, shape (N, n), optional
+        Velocities and accelerations, measured or from `Processing`.
+    tau_raw : ndarray, shape (N, n), optional
+        The torques before filtering, at the same samples.
+    mask : ndarray of bool, shape (N, n), optional
+        Which torques count; all by default. A sample may count for some joints only.
+    name : str
+        For messages and figures.
+    steps : tuple of str
+        What was done to the recording, in order.
+    notes : tuple of str
+        What a reader of the result should know: clock jumps, dead channels, ...
+    """
+
+    t: Array
+    q: Array
+    tau: Array
+    dq: Array | None = None
+    ddq: Array | None = None
+    tau_raw: Array | None = None
+    mask: NDArray[np.bool_] | None = None
+    name: str = "recording"
+    steps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        t = np.array(self.t, dtype=float)
+        if t.ndim != 1:
+            raise DatasetError(f"{self.name}: time must have one entry a sample, got shape {t.shape}")
+        if len(t) < FEWEST_SAMPLES:
+            raise DatasetError(f"{self.name}: {len(t)} samples are too few; at least {FEWEST_SAMPLES} are needed")
+        if not np.isfinite(t).all():
+            raise DatasetError(f"{self.name}: time of sample {int(np.flatnonzero(~np.isfinite(t))[0])} is not finite")
+        back = np.flatnonzero(np.diff(t) < 0)
+        if len(back):
+            raise DatasetError(
+                f"{self.name}: time goes back by {t[back[0]] - t[back[0] + 1]:.6g} s after sample {back[0]} "
+                f"({len(back)} such jumps); cut the recording there or read its parts one by one"
+            )
+        _freeze(self, "t", t)
+        n = np.shape(self.q)[1] if np.ndim(self.q) == 2 else -1
+        for name in _JOINT_ARRAYS:
+            given = getattr(self, name)
+            if given is None:
+                continue
+            value = np.array(given, dtype=float)
+            if value.shape != (len(t), n):
+                raise DatasetError(
+                    f"{self.name}: {name} has shape {value.shape}; expected {(len(t), max(n, 1))}, as t and q have"
+                )
+            bad = np.argwhere(~np.isfinite(value))
+            if len(bad):
+                raise DatasetError(
+                    f"{self.name}: {name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number "
+                    f"({len(bad)} in all); drop these samples first"
+                )
+            _freeze(self, name, value)
+        if self.mask is not None:
+            mask = np.array(self.mask, dtype=bool)
+            if mask.shape != (len(t), n):
+                raise DatasetError(f"{self.name}: mask has shape {mask.shape}; expected {(len(t), n)}")
+            _freeze(self, "mask", mask)
+        object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "notes", tuple(self.notes))
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.t)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self.q.shape[1])
+
+    @property
+    def period(self) -> float:
+        """Median time between samples [s], repeated stamps left out."""
+        steps = np.diff(self.t)
+        return float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
+
+    def rows(self, which: slice | ArrayLike, step: str) -> Dataset:
+        """The samples ``which`` (a slice, indices or booleans), with a note of what was done."""
+        index = which if isinstance(which, slice) else np.asarray(which)
+        arrays = {k: getattr(self, k) for k in ("t", *_JOINT_ARRAYS, "mask")}
+        cut: dict[str, Any] = {k: None if value is None else value[index] for k, value in arrays.items()}
+        return replace(self, **cut, steps=(*self.steps, step))
+
+    def between(self, start: float, end: float = np.inf) -> Dataset:
+        """Samples with ``start <= t < end`` [s]."""
+        return self.rows((self.t >= start) & (self.t < end), f"kept {start:g} s <= t < {end:g} s")
+
+    def only(self, joints: Sequence[int]) -> Dataset:
+        """Count the torques of these joints only (indices from 0)."""
+        mask = np.zeros(self.q.shape, dtype=bool)
+        mask[:, list(joints)] = True
+        if self.mask is not None:
+            mask &= self.mask
+        names = ", ".join(str(k + 1) for k in joints)
+        return replace(self, mask=mask, steps=(*self.steps, f"torques of joints {names} only"))
+
+    def moving(self, speed: float, margin: float = 0.0) -> Dataset:
+        """Drop the torques of a joint while it is slower than ``speed`` [rad/s], and ``margin`` seconds around.
+
+        Friction at rest is not determined by the velocity; near-zero samples bias Coulomb friction.
+        """
+        if self.dq is None:
+            raise DatasetError(
+                f"{self.name}: velocities are needed to tell motion from rest; process the recording first"
+            )
+        slow = np.abs(self.dq) < speed
+        reach = round(margin / self.period) if margin and self.period else 0
+        for _ in range(reach):
+            slow[1:] |= slow[:-1]
+            slow[:-1] |= slow[1:]
+        mask = ~slow if self.mask is None else self.mask & ~slow
+        return replace(self, mask=mask, steps=(*self.steps, f"dropped torques of joints slower than {speed:g} rad/s"))
+
+
+def _freeze(dataset: Dataset, name: str, value: np.ndarray) -> None:
+    value.setflags(write=False)
+    object.__setattr__(dataset, name, value)

@@ -1,0 +1,292 @@
+"""What is shown and written of an identification and of a validation: tables, JSON, CSV, pictures, one HTML page."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich import box
+from rich.table import Table
+
+import casid
+from casid.report.identification_plots import base_figure, friction_figure, torque_figure
+from casid.report.tables import links_table, summary_table
+from casid.report.write import csv_bytes, json_bytes, png_bytes, write_files
+from casid.retrieval import FileCheck, Identification, Prediction
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a2e; max-width: 70rem; margin: 2rem auto; padding: 0 1.2rem; }
+h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+p.lead { color: #6b7280; margin-top: 0; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .86rem; }
+th, td { text-align: right; padding: .22rem .7rem; border-bottom: 1px solid #e6e9ee; }
+th { color: #6b7280; font-weight: 600; } td:first-child, th:first-child, td.text { text-align: left; }
+img { max-width: 100%; } ul { padding-left: 1.2rem; } .note { background: #fff7e6; border-left: 3px solid #ea7317;
+padding: .4rem .8rem; } .cards { display: flex; flex-wrap: wrap; gap: .8rem; } .card { background: #f3f5f8;
+border-radius: .5rem; padding: .6rem 1rem; } .card b { display: block; font-size: 1.25rem; } .card span { color:
+#6b7280; font-size: .8rem; } .scroll { overflow-x: auto; }
+"""
+
+
+def identification_tables(result: Identification) -> list[Table]:
+    """Tables for the terminal: errors per joint, links, summary."""
+    fit, feasible = result.unconstrained, result.feasible
+    solution = feasible.solution
+    rows = [
+        ("recordings", f"{', '.join(fit.data.datasets)}: {int(fit.data.counts.max())} samples a joint"),
+        (
+            "base parameters",
+            f"{fit.rank} of {fit.data.base.rank} determined, condition number {fit.condition_number:.3g}",
+        ),
+        (f"unconstrained ({fit.method})", f"{fit.relative_error:.3f} % of the torque"),
+        (
+            "physically consistent",
+            f"{feasible.relative_error:.3f} %, weighted residual x {feasible.residual_ratio:.4f}",
+        ),
+        (
+            "certificate",
+            f"{solution.status}, relative gap {solution.gap:.1e}, largest violation {solution.max_violation:.1e}",
+        ),
+        ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
+        *(("note", note) for note in result.notes),
+    ]
+    return [
+        joints_table(result),
+        links_table(solution.link_parameters),
+        summary_table(f"{result.model.robot.name} identification", rows),
+    ]
+
+
+def joints_table(result: Identification) -> Table:
+    """Error of each joint, in N.m and in percent: a large percentage of a small torque is a small error."""
+    table = Table(title="Joints", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("joint", style="bold", no_wrap=True)
+    for column in ("torque RMS [N.m]", "error RMS [N.m]", "error [%]", "unconstrained [%]"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in _joint_rows(result):
+        table.add_row(*row)
+    return table
+
+
+def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Table]:
+    """RMS, MSE and relative error of each joint on another recording."""
+    title = f"{prediction.dataset.name}: predicted by Newton-Euler"
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("joint", style="bold", no_wrap=True)
+    for column in ("torque RMS [N.m]", "error RMS [N.m]", "MSE [(N.m)^2]", "error [%]"):
+        table.add_column(column, justify="right", no_wrap=True)
+    size = np.sqrt(np.mean(prediction.dataset.tau**2, axis=0))
+    for k, name in enumerate(names):
+        table.add_row(
+            name,
+            f"{size[k]:.3f}",
+            f"{prediction.rms[k]:.4f}",
+            f"{prediction.mse[k]:.3e}",
+            f"{prediction.relative_errors[k]:.2f}",
+        )
+    table.add_section()
+    table.add_row("all", "", "", "", f"{prediction.relative_error:.3f}")
+    return [table]
+
+
+def check_table(what: str, result: FileCheck) -> Table:
+    """One row a link: margins of physical consistency, what is wrong, and how much the repair changes."""
+    title = f"{what}: {len(result.unphysical)} of {len(result.links)} links unphysical"
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("link", style="bold")
+    for column in ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]", "repair changes [kg.m^2]"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for link in result.links:
+        state = link.state
+        table.add_row(
+            link.name,
+            f"{state.mass:.5g}",
+            f"{state.smallest_principal_moment:.3g}",
+            f"{state.triangle_margin:.3g}",
+            f"{link.change:.3g}" if not state.full else "-",
+            "physical" if state.full else state.complaint(),
+        )
+    if result.massless:
+        table.caption = f"Without mass and inertia, left alone: {', '.join(result.massless)}"
+        table.caption_justify = "left"
+    return table
+
+
+def write_identification(result: Identification, directory: Path) -> list[Path]:
+    """Write JSON, CSV files, the pictures and ``report.html``: all of them or none."""
+    pictures = _pictures(result)
+    model, feasible = result.model, result.feasible
+    base = result.record()["base_parameters"]
+    files = {
+        "identification.json": json_bytes(result.record()),
+        "parameters.csv": csv_bytes(
+            ["parameter", "value"], zip(model.parameter_names, feasible.parameters.tolist(), strict=True)
+        ),
+        "base_parameters.csv": csv_bytes(
+            ["name", "expression", "unconstrained", "sd", "feasible"],
+            [
+                [b["name"], b["expression"], b["unconstrained"], "" if b["sd"] is None else b["sd"], b["feasible"]]
+                for b in base
+            ],
+        ),
+        **{f"{name}.png": content for name, content in pictures.items()},
+        "report.html": html_report(result, pictures).encode(),
+    }
+    return write_files(directory, files)
+
+
+def write_validation(prediction: Prediction, names: Sequence[str], directory: Path) -> list[Path]:
+    """Write ``validation.json`` and ``torques.png``."""
+    record = {
+        "recording": prediction.dataset.name,
+        "samples": len(prediction.dataset),
+        "relative_error": prediction.relative_error,
+        "joints": [
+            {
+                "name": name,
+                "rms": float(prediction.rms[k]),
+                "mse": float(prediction.mse[k]),
+                "relative_error": float(prediction.relative_errors[k]),
+            }
+            for k, name in enumerate(names)
+        ],
+        "steps": list(prediction.dataset.steps),
+        "notes": list(prediction.dataset.notes),
+    }
+    figure = torque_figure(prediction, tuple(names), f"{prediction.dataset.name}: measured and predicted torques")
+    return write_files(directory, {"validation.json": json_bytes(record), "torques.png": png_bytes(figure)})
+
+
+def html_report(result: Identification, pictures: dict[str, bytes] | None = None) -> str:
+    """One self-contained page: no script, no link to anything outside."""
+    fit, feasible = result.unconstrained, result.feasible
+    solution = feasible.solution
+    cards = [
+        (f"{feasible.relative_error:.2f} %", "torque error, physically consistent"),
+        (f"{fit.relative_error:.2f} %", f"unconstrained, {fit.method}"),
+        (f"{feasible.residual_ratio:.4f}", "weighted residual, consistent / unconstrained"),
+        (f"{solution.gap:.1e}", "certified gap" if solution.certified else "gap, not certified"),
+        (f"{fit.rank} of {fit.data.base.rank}", "base parameters determined"),
+        (f"{fit.condition_number:.3g}", "condition number"),
+    ]
+    base = [
+        [
+            name,
+            f"{fit.beta[k]:.5g}",
+            f"{fit.sd[k]:.2g}" if np.isfinite(fit.sd[k]) else "-",
+            f"{fit.relative_sd[k]:.1f}" if np.isfinite(fit.relative_sd[k]) else "-",
+            f"{feasible.beta[k]:.5g}",
+            expression,
+        ]
+        for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
+    ]
+    links = [
+        [
+            p.name,
+            f"{p.mass:.4f}",
+            *(f"{1e3 * c:.1f}" for c in p.com),
+            *(f"{value:.5f}" for value in p.principal_moments),
+        ]
+        for p in solution.link_parameters
+    ]
+    terms = [
+        [result.model.parameter_names[c], term.doc, f"{feasible.parameters[c]:.5g}", term.unit]
+        for c, (term, _) in sorted(result.model.term_columns.items())
+    ]
+    pictures = _pictures(result) if pictures is None else pictures
+    body = [
+        f"<h1>{escape(result.model.robot.name)}: identification</h1>",
+        f'<p class="lead">casid {escape(casid.__version__)} · {escape(", ".join(fit.data.datasets))} · '
+        f"{int(fit.data.counts.max())} samples a joint</p>",
+        '<div class="cards">'
+        + "".join(f'<div class="card"><b>{escape(v)}</b><span>{escape(t)}</span></div>' for v, t in cards)
+        + "</div>",
+        "<h2>Notes</h2>" + ("".join(f'<p class="note">{escape(note)}</p>' for note in result.notes) or "<p>None.</p>"),
+        "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little "
+        "it is large "
+        "although the error in N·m is small. Compare both columns.</p>",
+        _html_table(
+            ["joint", "torque RMS [N·m]", "error RMS [N·m]", "error [%]", "unconstrained [%]"], _joint_rows(result)
+        ),
+        *(_image(picture) for name, picture in pictures.items() if name.startswith("torques")),
+        "<h2>Links</h2>",
+        _html_table(
+            [
+                "link",
+                "mass [kg]",
+                "c<sub>x</sub> [mm]",
+                "c<sub>y</sub> [mm]",
+                "c<sub>z</sub> [mm]",
+                "I<sub>1</sub> [kg·m²]",
+                "I<sub>2</sub>",
+                "I<sub>3</sub>",
+            ],
+            links,
+        ),
+        "<p>Only the base parameters below are determined by the data; single link values are one physically "
+        "possible choice.</p>",
+        "<h2>Friction and drive train</h2>",
+        _html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
+        _image(pictures["friction"]),
+        "<h2>Base parameters</h2>",
+        _image(pictures["base_parameters"]),
+        _html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
+        "<h2>What was done</h2><ul>" + "".join(f"<li>{escape(step)}</li>" for step in fit.data.steps) + "</ul>",
+        f"<p>{escape(solution.status)}: {escape(solution.solver_status)}, {solution.iterations} iterations; largest "
+        f"violation of a constraint on re-check {solution.max_violation:.1e}.</p>",
+    ]
+    title = escape(f"{result.model.robot.name}: identification")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{title}</title><style>{_STYLE}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
+    )
+
+
+def _joint_rows(result: Identification) -> list[list[str]]:
+    data, feasible, fit = result.feasible.data, result.feasible, result.unconstrained
+    size = np.sqrt(data.squared_torques / np.maximum(data.counts, 1))
+    rows = [
+        [
+            joint.name,
+            f"{size[k]:.3f}",
+            f"{feasible.rms[k]:.4f}",
+            f"{feasible.relative_errors[k]:.2f}",
+            f"{fit.relative_errors[k]:.2f}",
+        ]
+        if data.counts[k]
+        else [joint.name, "not used", "-", "-", "-"]
+        for k, joint in enumerate(result.model.robot.joints)
+    ]
+    return [*rows, ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]]
+
+
+def _pictures(result: Identification) -> dict[str, bytes]:
+    names = tuple(joint.name for joint in result.model.robot.joints)
+    figures: dict[str, Figure] = {}
+    for number, data in enumerate(result.datasets):
+        key = "torques" if len(result.datasets) == 1 else f"torques_{number + 1}"
+        figures[key] = torque_figure(result.predict(data), names, f"{data.name}: measured and predicted torques")
+    figures["friction"] = friction_figure(result)
+    figures["base_parameters"] = base_figure(result)
+    return {name: png_bytes(figure) for name, figure in figures.items()}
+
+
+def _image(picture: bytes) -> str:
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
+
+
+def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], text: Sequence[int] = ()) -> str:
+    head = "".join(f"<th>{cell}</th>" for cell in header)
+    lines = "".join(
+        "<tr>"
+        + "".join(f"<td{' class=text' if k in text else ''}>{escape(str(cell))}</td>" for k, cell in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'

@@ -1,0 +1,357 @@
+"""Regression constrained to physically consistent parameters, on compressed data.
+
+Links and friction are fitted in one step, with every constraint of the retrieval (Gaz et al. 2019, supplement, pi_OSI;
+Sousa 2014, Sec. 3.5)::
+
+    minimise  sum_j w_j^2 ||tau_j - Y_j pi||^2 + prior    subject to  J_k(pi) >= margin 1,  bounds, any expression
+
+Only the R factor of the data enters. Scalars without any bound (offsets) are eliminated exactly beforehand; those
+without any effect in the data (friction of a joint that is left out) are set to zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.dynamics import Model
+from casid.errors import ProblemError
+from casid.inertia import from_pseudo_inertia, pseudo_inertia
+from casid.regression import CompressedData, Fit
+from casid.retrieval.constraints import (
+    DEFAULT_MARGIN,
+    ConsistencyKind,
+    Constraint,
+    PhysicalConsistency,
+    sensible_bounds,
+)
+from casid.retrieval.objectives import LeastSquares
+from casid.retrieval.priors import Prior
+from casid.retrieval.problem import Problem
+from casid.retrieval.rows import LinearRows
+from casid.retrieval.solution import Solution
+from casid.retrieval.solver import Prepared, SolveOptions
+from casid.retrieval.variables import LinkVariables, link_variables
+
+Array = NDArray[np.float64]
+Bounds = Mapping[str, tuple[float, float]]
+ConstraintBuilder = Callable[[LinkVariables], Iterable[Constraint | PhysicalConsistency]]
+
+#: Options of IPOPT for well-scaled regressions: no scaling inside MUMPS, and an early hand-over to the polishing call.
+QUICK = MappingProxyType(
+    {
+        "mu_strategy": "adaptive",
+        "tol": 1e-3,
+        "mu_target": 1e-5,
+        "fast_step_computation": "yes",
+        "mumps_permuting_scaling": 0,
+        "mumps_scaling": 0,
+    }
+)
+#: A term's parameter has no effect in the data when its column is shorter than this share of the longest.
+IDLE = 1e-12
+#: Newton steps of the entropic prior, and the relative decrease at which they stop.
+PRIOR_STEPS, PRIOR_TOLERANCE = 30, 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleFit:
+    """A physically consistent fit.
+
+    Attributes
+    ----------
+    fit : Fit
+        The unconstrained fit with the same data and weights.
+    solution : Solution
+        Of the retrieval problem: status, certificate, violations. With an entropic prior it belongs to the last
+        second-order model of it.
+    parameters : ndarray
+        All parameters, in the order of ``model.parameter_names``.
+    objective : float
+        ``sum_j w_j^2 ||tau_j - Y_j pi||^2``, without the prior.
+    prior_distance : float
+        Squared distance from the prior, 0 without one.
+    """
+
+    fit: Fit
+    solution: Solution
+    parameters: Array
+    objective: float
+    prior_distance: float = 0.0
+
+    @property
+    def model(self) -> Model:
+        """The model whose parameters these are."""
+        return self.fit.data.model
+
+    @property
+    def data(self) -> CompressedData:
+        """The data it was fitted to."""
+        return self.fit.data
+
+    @property
+    def certified(self) -> bool:
+        """The optimum is proven, and every constraint holds on re-check."""
+        return self.solution.certified
+
+    @property
+    def gap(self) -> float:
+        """Certified relative gap of what was minimised."""
+        return self.solution.gap
+
+    @cached_property
+    def beta(self) -> Array:
+        """Base parameters of the fit."""
+        return self.data.base.values(self.parameters)
+
+    @property
+    def residual_ratio(self) -> float:
+        """Norm of the weighted residual over that of the unconstrained fit: what consistency costs, >= 1."""
+        return float(np.sqrt(self.objective / self.fit.objective))
+
+    @cached_property
+    def relative_error(self) -> float:
+        """``100 ||tau - Y pi|| / ||tau||`` over all joints [%]."""
+        return self.data.relative_errors(self.beta)[0]
+
+    @cached_property
+    def relative_errors(self) -> Array:
+        """The same per joint [%]."""
+        return self.data.relative_errors(self.beta)[1]
+
+    @cached_property
+    def rms(self) -> Array:
+        """Root mean square error of each joint [N.m]."""
+        return self.data.rms(self.beta)
+
+    @property
+    def standard_parameters(self) -> Array:
+        """``Lxx1 ... m<n>``, shape (10 n,)."""
+        return np.asarray(self.parameters[np.ravel(self.model.link_columns)])
+
+
+def extra_bounds(model: Model, given: Bounds | None = None) -> dict[str, tuple[float, float]]:
+    """Bounds of the terms' parameters: friction and rotor inertia not negative, the others free, then what is given.
+
+    Raises
+    ------
+    ProblemError
+        If ``given`` names a parameter that the model's terms do not have.
+    """
+    names = model.parameter_names
+    bounds = {
+        names[c]: (0.0 if model.term_columns[c][0].nonnegative else -np.inf, np.inf) for c in sorted(model.term_columns)
+    }
+    for name, pair in (given or {}).items():
+        if name not in bounds:
+            raise ProblemError(
+                f"bounds: the model has no term parameter '{name}'; it has {', '.join(bounds) or 'none'}"
+            )
+        bounds[name] = (float(pair[0]), float(pair[1]))
+    return bounds
+
+
+def feasible_regression(
+    fit: Fit,
+    *,
+    consistency: ConsistencyKind = "full",
+    margin: float = DEFAULT_MARGIN,
+    constraints: ConstraintBuilder | None = sensible_bounds,
+    bounds: Bounds | None = None,
+    prior: Prior | None = None,
+    nominal: ArrayLike | None = None,
+    options: SolveOptions | None = None,
+    throw: bool = True,
+) -> FeasibleFit:
+    """Physically consistent parameters that fit the data best.
+
+    Parameters
+    ----------
+    fit
+        The unconstrained fit: its data and weights are used.
+    consistency, margin
+        ``full`` (``J >= margin 1``: with the triangle inequality) or ``semi`` (m > 0, I > 0 only; Sousa 2014, eq. 3.5).
+    constraints
+        From the unknowns to constraints; default: the bounds of the robot description, and generous limits where
+        it is silent (`sensible_bounds`). ``None``: consistency only.
+    bounds
+        Of terms' parameters, e.g. ``{"fo1": (-1, 1)}``; default see `extra_bounds`.
+    prior
+        Regularisation.
+    nominal
+        Standard parameters of plausible bodies, shape (10 n,): they scale the solver's unknowns.
+    throw
+        Raise `SolveError` on failure, else return a fit whose solution says so.
+
+    Raises
+    ------
+    ProblemError, SolveError
+        As `casid.retrieval.solve`.
+    """
+    built = RegressionProblem(fit, consistency, margin, constraints, bounds, prior, nominal, options)
+    return built.solve(throw)
+
+
+class RegressionProblem:
+    """A feasible regression with its program built; `solve` is fast. Arguments: see `feasible_regression`."""
+
+    def __init__(
+        self,
+        fit: Fit,
+        consistency: ConsistencyKind = "full",
+        margin: float = DEFAULT_MARGIN,
+        constraints: ConstraintBuilder | None = sensible_bounds,
+        bounds: Bounds | None = None,
+        prior: Prior | None = None,
+        nominal: ArrayLike | None = None,
+        options: SolveOptions | None = None,
+    ) -> None:
+        began = perf_counter()
+        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(gradient=100.0, ipopt=QUICK)
+        model = fit.data.model
+        R, rho, rest = fit.data.stacked(fit.weights)
+        self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
+        self._matrix, self._target, self._rest = R @ fit.data.base.K[:, self._order], rho, rest
+        build = constraints or (lambda variables: ())
+        every = extra_bounds(model, bounds)
+        free = [name for name, pair in every.items() if np.isneginf(pair[0]) and np.isposinf(pair[1])]
+        used = _used(build, model, every)
+        names = [model.parameter_names[c] for c in self._order]
+        lengths = dict(zip(names, np.linalg.norm(self._matrix, axis=0), strict=True))
+        least = IDLE * max(lengths.values())
+        idle = {name for name in every if lengths[name] <= least and name not in used}
+        gone = {name for name in free if name not in used} | idle
+        self._extras = {name: pair for name, pair in every.items() if name not in gone}
+        self._free = np.array([k for k, name in enumerate(names) if name in gone - idle], dtype=int)
+        self._idle = {k: min(max(0.0, every[name][0]), every[name][1]) for k, name in enumerate(names) if name in idle}
+        self._kept = np.array([k for k, name in enumerate(names) if name not in gone], dtype=int)
+        self._complement = _complement(self._matrix[:, self._free])
+        variables = link_variables(model.robot, self._extras)
+        rows: Any = tuple(build(variables))
+        self._problem = Problem(
+            f"{model.robot.name} identification",
+            variables,
+            self._objective(None),
+            rows,
+            consistency,
+            margin,
+        )
+        self._nominal = None if nominal is None else self._with_extras(np.asarray(nominal, dtype=float))
+        if self._nominal is None and prior is not None:
+            self._nominal = self._with_extras(_thickened(prior.parameters, margin))
+        self._prepared = Prepared(self._problem, self._nominal, self._options)
+        self.build_time = perf_counter() - began
+
+    @property
+    def problem(self) -> Problem:
+        """The retrieval problem that is solved."""
+        return self._problem
+
+    @property
+    def linear(self) -> LinearRows:
+        """Its linear rows."""
+        return self._prepared.linear
+
+    def _with_extras(self, standard: Array) -> Array:
+        extras = [min(max(1e-2, low), high) for low, high in self._extras.values()]
+        return np.concatenate([standard, extras])
+
+    def _objective(self, around: Array | None) -> LeastSquares:
+        """Data and prior as one sum of squares; the entropic prior expanded around a point."""
+        Q = self._complement
+        matrix, target = Q.T @ self._matrix[:, self._kept], Q.T @ self._target
+        if self._prior is not None:
+            A, b = self._prior.rows(around)
+            rows = np.zeros((len(b), matrix.shape[1]))
+            rows[:, : A.shape[1]] = A
+            matrix, target = np.vstack([matrix, rows]), np.concatenate([target, b])
+        made = LeastSquares.compressed(matrix, target)
+        return LeastSquares(made.matrix, made.target, made.constant + self._rest)
+
+    def solve(self, throw: bool = True) -> FeasibleFit:
+        """Solve, from the nominal bodies."""
+        solution = self._prepared.solve(throw=throw)
+        if self._prior is not None and self._prior.metric == "entropic" and solution.status != "failed":
+            solution = self._newton(solution, throw)
+        kept = solution.standard_parameters
+        x = np.zeros(len(self._order))
+        x[self._kept] = kept
+        for k, value in self._idle.items():
+            x[k] = value
+        if len(self._free):
+            left = self._target - self._matrix[:, self._kept] @ kept
+            x[self._free] = np.linalg.lstsq(self._matrix[:, self._free], left, rcond=1e-10)[0]
+        parameters = np.zeros(len(x))
+        parameters[self._order] = x
+        parameters.setflags(write=False)
+        objective = float(np.sum((self._matrix @ x - self._target) ** 2)) + self._rest
+        distance = 0.0 if self._prior is None else self._prior.distance(kept[: 10 * self._fit.data.n])
+        return FeasibleFit(self._fit, solution, parameters, objective, distance)
+
+    def _newton(self, solution: Solution, throw: bool) -> Solution:
+        """Entropic prior: minimise its second-order model again and again, with a line search on the true objective."""
+        assert self._prior is not None
+        count = 10 * self._fit.data.n
+        x = solution.standard_parameters
+        value = self._true_objective(x)
+        for _ in range(PRIOR_STEPS):
+            problem = replace(self._problem, objective=self._objective(x[:count]), constraints=self._everything())
+            found = Prepared(problem, self._nominal, self._options).solve(start=x, throw=throw)
+            step = 1.0
+            while (new := self._true_objective(x + step * (found.standard_parameters - x))) > value and step > 1e-10:
+                step /= 2.0
+            decrease = value - new
+            if decrease > 0:
+                x, value = x + step * (found.standard_parameters - x), new
+            solution = found
+            if decrease <= PRIOR_TOLERANCE * abs(value):
+                break
+        return solution
+
+    def _everything(self) -> tuple[Any, ...]:
+        return (*self._problem.constraints, *self._problem.cones)
+
+    def _true_objective(self, x: Array) -> float:
+        assert self._prior is not None
+        Q = self._complement
+        residual = Q.T @ (self._matrix[:, self._kept] @ x - self._target)
+        return (
+            float(residual @ residual)
+            + self._rest
+            + self._prior.weight * self._prior.distance(x[: 10 * self._fit.data.n])
+        )
+
+
+def _thickened(parameters: Array, margin: float) -> Array:
+    """Bodies that keep ten times the margin: what is too thin gets a little of it in every direction."""
+    tens = np.array(parameters, dtype=float).reshape(-1, 10)
+    for ten in tens:
+        missing = 10.0 * margin - float(np.linalg.eigvalsh(pseudo_inertia(ten))[0])
+        if missing > 0:
+            ten += from_pseudo_inertia(missing * np.eye(4))
+    return tens.ravel()
+
+
+def _complement(matrix: Array) -> Array:
+    """Orthonormal basis of what the columns of a matrix cannot reach."""
+    if not matrix.shape[1]:
+        return np.eye(matrix.shape[0])
+    U, s, _ = np.linalg.svd(matrix)
+    rank = int((s > 1e-10 * s[0]).sum()) if len(s) and s[0] > 0 else 0
+    return np.asarray(U[:, rank:])
+
+
+def _used(build: ConstraintBuilder, model: Model, extras: Bounds) -> set[str]:
+    """Names of the extras that appear in a constraint."""
+    variables = link_variables(model.robot, extras)
+    made = [c.expression for c in build(variables) if isinstance(c, Constraint)]
+    symbols = {str(symbol) for symbol in ca.symvar(ca.vertcat(*made))} if made else set()
+    return symbols & set(extras)

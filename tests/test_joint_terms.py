@@ -1,0 +1,158 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import casid
+from casid.dynamics import JOINT_TERMS, JointTerm, Model
+from casid.errors import RobotError
+
+COUPLED = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
+
+
+@pytest.fixture(scope="module")
+def wam():
+    return Model(casid.load_robot("wam7"), COUPLED)
+
+
+def test_coupled_drive_trains_follow_equation_4_9(wam):
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.normal(size=(3, 7))
+    pi = np.zeros(len(wam.parameter_names))
+    values = {}
+    for column, (term, k) in wam.term_columns.items():
+        pi[column] = values[term.name, k] = rng.uniform(0.1, 2.0)
+    T = wam.robot.transmission
+    dqm, ddqm = T.T @ dq, T.T @ ddq
+
+    def of(name):
+        return np.array([values[name, k] for k in range(7)])
+
+    joint = of("viscous") * dq + of("coulomb") * np.sign(dq) + of("offset")
+    motor = (
+        of("motor_viscous") * dqm + of("motor_coulomb") * np.sign(dqm) + of("motor_offset") + of("motor_rotor") * ddqm
+    )
+    expected = joint + T @ motor
+    np.testing.assert_allclose(wam.inverse_dynamics(q, dq, ddq, pi).full().ravel(), expected, atol=1e-12)
+    mass = wam.mass_matrix(q, pi).full()
+    np.testing.assert_allclose(mass, T @ np.diag(of("motor_rotor")) @ T.T, atol=1e-12)
+    assert float(wam.kinetic_energy(q, dq, pi)) == pytest.approx(dqm @ (of("motor_rotor") * dqm) / 2)
+
+
+def test_forward_dynamics_inverts_with_coupled_rotors(wam):
+    rng = np.random.default_rng(1)
+    q, dq, ddq = rng.normal(size=(3, 7))
+    pi = wam.parameters(wam.robot.standard_parameters(), rng.uniform(0.1, 1.0, 49))
+    tau = wam.inverse_dynamics(q, dq, ddq, pi)
+    np.testing.assert_allclose(wam.forward_dynamics(q, dq, tau, pi).full().ravel(), ddq, atol=1e-9)
+
+
+def test_wam_has_76_base_parameters_as_printed(wam):
+    """Sousa 2014, Table 4.2; a selection of its lines, with this library's names."""
+    assert wam.base.rank == 76
+    expressions = dict(zip(wam.base.names, wam.base.expressions, strict=True))
+    printed = {
+        "Lyy1": "Lyy1 + Iam1 + Lzz2",
+        "fv1": "fv1 + fvm1",
+        "fo1": "fo1 - fom1",
+        "fv2": "fv2 + 2*fvm3",
+        "fc2": "fc2",
+        "fo2": "fo2 + 1.68*fo3 - 2*fom3",
+        "fvm2": "fvm2 - fvm3",
+        "fom2": "fom2 - 1.68*fo3 + fom3",
+        "Iam2": "Iam2",
+        "fv5": "fv5 + 2*fvm6",
+        "fo5": "fo5 + fo6 + 2*fom6",
+        "fom5": "fom5 - fo6 - fom6",
+        "Iam7": "Iam7",
+        "lx3": "lx3 + 0.045*(m3 + m4 + m5 + m6 + m7)",
+    }
+    for leading, expression in printed.items():
+        assert expressions[leading] == expression
+    assert "0.7086167" in expressions["fv3"] and "fvm3" in expressions["fv3"]
+
+
+def test_tx40_wrist_coupling_has_three_more_base_parameters():
+    robot = casid.load_robot("tx40")
+    plain = ("viscous", "coulomb", "offset", "rotor")
+    wrist = ("motor_viscous@joint_6", "motor_coulomb@joint_6", "motor_rotor@joint_6")
+    assert Model(robot, plain).base.rank == 58
+    assert Model(robot, (*plain, *wrist)).base.rank == 61
+
+
+def test_transmission_defaults_to_the_identity():
+    robot = replace(casid.load_robot("wam7"), transmission=None)
+    model = Model(robot, ("motor_viscous",))
+    pi = np.zeros(len(model.parameter_names))
+    pi[sorted(model.term_columns)] = np.arange(1.0, 8.0)
+    dq = np.linspace(-1, 1, 7)
+    np.testing.assert_allclose(model.friction(dq, pi).full().ravel(), np.arange(1.0, 8.0) * dq)
+
+
+@pytest.mark.parametrize("name", sorted(JOINT_TERMS))
+def test_every_term_is_linear_in_its_parameter_and_documented(name):
+    robot = casid.load_robot("panda")
+    model = Model(robot, (name,))
+    rng = np.random.default_rng(2)
+    q, dq, ddq, signal = rng.normal(size=(4, 7))
+    pi = np.zeros(len(model.parameter_names))
+    pi[sorted(model.term_columns)] = rng.uniform(0.5, 1.5, 7)
+    extra = [signal] if "signal" in model.regressor.name_in() else []
+    torque = model.inverse_dynamics(q, dq, ddq, pi, *extra).full().ravel()
+    np.testing.assert_allclose(model.regressor(q, dq, ddq, *extra).full() @ pi, torque, atol=1e-12)
+    assert np.abs(torque).max() > 0
+    term = JOINT_TERMS[name]
+    assert term.doc and term.unit and term.group
+
+
+def test_asymmetric_coulomb_has_a_level_for_each_direction():
+    model = Model(casid.load_robot("spatial_2r"), ("asymmetric_coulomb",))
+    pi = np.zeros(len(model.parameter_names))
+    for column, (term, _) in model.term_columns.items():
+        pi[column] = 2.0 if term.name == "coulomb_positive" else 3.0
+    np.testing.assert_allclose(model.friction([0.5, -0.5], pi).full().ravel(), [2.0, -3.0])
+
+
+def test_load_friction_follows_the_nominal_torque():
+    robot = casid.load_robot("panda")
+    model, plain = Model(robot, ("load_friction@joint2",)), Model(robot)
+    rng = np.random.default_rng(3)
+    q, dq, ddq = rng.normal(size=(3, 7))
+    pi = np.zeros(len(model.parameter_names))
+    pi[sorted(model.term_columns)] = 0.1
+    load = plain.inverse_dynamics(q, dq, ddq, robot.standard_parameters()).full().ravel()
+    expected = np.zeros(7)
+    expected[1] = 0.1 * abs(load[1]) * np.sign(dq[1])
+    np.testing.assert_allclose(model.inverse_dynamics(q, dq, ddq, pi).full().ravel(), expected, atol=1e-12)
+
+
+def test_velocity_deadband_silences_the_sign():
+    model = Model(casid.load_robot("spatial_2r"), ("coulomb",), velocity_deadband=0.1)
+    pi = np.zeros(len(model.parameter_names))
+    pi[sorted(model.term_columns)] = 1.0
+    np.testing.assert_allclose(model.friction([0.05, -0.2], pi).full().ravel(), [0.0, -1.0])
+
+
+def test_own_terms_and_terms_at_single_joints():
+    robot = casid.load_robot("spatial_2r")
+    own = JointTerm("cubic_angle", "c3", "spring", "N.m/rad^3", "hardening spring", lambda s: s.q**3)
+    model = Model(robot, ("rotor@joint2", own))
+    extras = [name for name in model.parameter_names if name[0] in "Ic"]
+    assert extras == ["c31", "Ia2", "c32"]
+    assert Model(robot, ("rotor",)).stride == 11
+    with pytest.raises(RobotError, match="there is no common stride"):
+        _ = model.stride
+
+
+def test_errors_say_what_is_known():
+    robot = casid.load_robot("spatial_2r")
+    with pytest.raises(RobotError, match="unknown joint term 'viscus'; did you mean 'viscous'"):
+        Model(robot, ("viscus",))
+    with pytest.raises(RobotError, match="has no joint 'elbow'; it has joint1, joint2"):
+        Model(robot, ("rotor@elbow",))
+    with pytest.raises(RobotError, match="two joint terms have the symbol 'fv'"):
+        Model(robot, ("viscous", JointTerm("mine", "fv", "friction", "-", "-", lambda s: s.dq)))
+    with pytest.raises(RobotError, match="transmission matrix is singular"):
+        replace(robot, transmission=np.ones((2, 2)))
+    with pytest.raises(RobotError, match="velocity_deadband"):
+        Model(robot, velocity_deadband=-1.0)
