@@ -191,7 +191,7 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
             p.name,
             f"{p.mass:.4f}",
             *(f"{1e3 * c:.1f}" for c in p.com),
-            *(f"{value:.5f}" for value in p.principal_moments),
+            *(f"{value:.2e}" for value in p.principal_moments),
         ]
         for p in solution.link_parameters
     ]
