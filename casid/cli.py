@@ -205,6 +205,83 @@ def _names(text: str) -> list[str]:
 
 
 @app.command()
+def excite(
+    robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")],
+    criterion: Annotated[
+        str, typer.Option(help="What to make small: condition, d-optimal, a-optimal or largest-sd.")
+    ] = "condition",
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="For largest-sd: a base parameter that matters; may be repeated.")
+    ] = None,
+    harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.")] = 5,
+    duration: Annotated[float, typer.Option(help="Length of one period [s].")] = 20.0,
+    basis: Annotated[str, typer.Option(help="Kind of motion: fourier, spline or poses.")] = "fourier",
+    ramp: Annotated[float, typer.Option(min=0, help="Ramps from and to rest [s]; 0: none.")] = 0.0,
+    rest: Annotated[bool, typer.Option("--rest", help="Begin and end at rest, without ramps.")] = False,
+    poses: Annotated[int, typer.Option(min=1, help="Number of static poses, with --basis poses.")] = 50,
+    terms: Annotated[
+        str, typer.Option(help="Joint effects that are identified too, separated by commas.")
+    ] = "viscous,coulomb,offset",
+    payload: Annotated[bool, typer.Option("--payload", help="Only a load on the last link is unknown.")] = False,
+    share: Annotated[float, typer.Option(help="Part of the velocity and acceleration limits to use.")] = 1.0,
+    collision: Annotated[bool, typer.Option(help="Keep the robot's capsules apart.")] = True,
+    torque: Annotated[bool, typer.Option(help="Keep torque limits, with the nominal parameters.")] = True,
+    floor: Annotated[float | None, typer.Option(help="Smallest height of the link frames, base frame [m].")] = None,
+    samples: Annotated[int, typer.Option(min=2, help="Samples of the observation matrix.")] = 160,
+    starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first start.")] = 0,
+    seconds: Annotated[float | None, typer.Option(min=0.1, help="Time limit of each start [s].")] = None,
+    evaluate: Annotated[Path | None, typer.Option(help="Only evaluate this trajectory (TOML).")] = None,
+    rate: Annotated[float, typer.Option(help="Rate of the CSV and ROS 2 files [Hz].")] = 100.0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the trajectory, pictures and an animation.")] = None,
+) -> None:
+    """Design a motion (or static poses) that makes identification good. Ctrl-C keeps the best so far."""
+    from casid.description import load_robot
+    from casid.excitation import Study, evaluate_trajectory, read_trajectory
+    from casid.report import excitation_tables, prepare_directory, write_excitation
+
+    folder = None if out is None else prepare_directory(out)
+    machine = load_robot(robot)
+    study = Study(
+        criterion=criterion, parameters=tuple(parameter or ()), harmonics=harmonics, duration=duration, basis=basis,
+        ramp=ramp, rest=rest, poses=poses, terms=tuple(word.strip() for word in terms.split(",") if word.strip()),
+        payload=payload, samples=samples, share=share, collision=collision, torque=torque, floor=floor,
+    )  # fmt: skip
+    if evaluate is None:
+        designer = study.designer(machine)
+        with _design_progress(machine.name) as progress:
+            design = designer.run(
+                starts, seed, progress=progress, max_seconds=seconds or float("inf"), robot=machine.name
+            )
+    else:
+        designer, design = evaluate_trajectory(study, machine, read_trajectory(evaluate))
+    console = _console()
+    for table in excitation_tables(designer, design):
+        console.print(table)
+    if folder is not None:
+        files = write_excitation(machine, designer, design, folder, rate)
+        typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
+
+
+@contextmanager
+def _design_progress(name: str) -> Iterator[Callable[..., None]]:
+    """One line on stderr with the current value of the criterion."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"{name}: first motion")
+
+        def show(at: Any) -> None:
+            where = f"start {at.start}/{at.starts}, stage {at.stage}/{at.stages}, iteration {at.iteration}"
+            bar.update(task, description=f"{name}: {where}: {at.value:.4g}, best kept {at.best:.4g}")
+
+        yield show
+
+
+@app.command()
 def identify(
     robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")],
     recording: Annotated[

@@ -131,6 +131,36 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
+class Capsule:
+    """All points within ``radius`` of a segment fixed to a link: a body for collision checks.
+
+    Attributes
+    ----------
+    name : str
+    joint : int
+        Index of the joint that carries the link; -1: fixed to the base.
+    start, end : ndarray, shape (3,)
+        Ends of the segment in the link frame [m]; equal for a sphere.
+    radius : float
+        [m]
+    """
+
+    name: str
+    joint: int
+    start: Array
+    end: Array
+    radius: float
+
+    def __post_init__(self) -> None:
+        for end in ("start", "end"):
+            object.__setattr__(self, end, _readonly(getattr(self, end), (3,), f"capsule '{self.name}': {end}"))
+            if not np.isfinite(getattr(self, end)).all():
+                raise RobotError(f"capsule '{self.name}': {end} must be finite, got {getattr(self, end).tolist()}")
+        if not (np.isfinite(self.radius) and self.radius > 0):
+            raise RobotError(f"capsule '{self.name}': the radius must be positive, got {self.radius}")
+
+
+@dataclass(frozen=True, eq=False)
 class Limits:
     """Joint limits, one entry a joint, infinite where none is given.
 
@@ -186,6 +216,8 @@ class Robot:
         ``T`` with ``tau = T tau_m`` and ``dq_m = T' dq`` (Sousa 2014, eq. 4.1-4.2): how motors act on joints where
         drive trains are coupled; ``None``: each motor drives its own joint. Ratios may be left out (``T = T_c``, eq.
         4.12): motor-side parameters then count as seen at the joint.
+    capsules : tuple of Capsule
+        Bodies for collision checks, on links and on the base; empty: none known.
     """
 
     name: str
@@ -196,6 +228,7 @@ class Robot:
     total_mass: tuple[float, float] = (0.0, np.inf)
     source: Mapping[str, str] = field(default_factory=dict)
     transmission: Array | None = None
+    capsules: tuple[Capsule, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.joints:
@@ -219,6 +252,12 @@ class Robot:
         for k, joint in enumerate(self.joints):
             if not -1 <= joint.parent < k:
                 raise RobotError(f"robot '{self.name}': joint '{joint.name}' must come after its parent")
+        object.__setattr__(self, "capsules", tuple(self.capsules))
+        for capsule in self.capsules:
+            if not -1 <= capsule.joint < self.n:
+                raise RobotError(
+                    f"robot '{self.name}': capsule '{capsule.name}' is on joint {capsule.joint} of {self.n}"
+                )
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "source": dict(self.source)}

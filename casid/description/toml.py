@@ -36,6 +36,12 @@ A file says what the machine is, in SI units, and where every number comes from:
     xyz = [0.0, 0.0, 0.107]
     rpy_deg = [0, 0, 45]                  # or rpy, radians; default none
 
+    [[capsule]]                           # body for collision checks; any number a link
+    link = "link1"                        # a link, or the base
+    start = [0.0, 0.0, 0.0]               # ends of its segment, link frame, m; without end: a sphere
+    end = [0.0, 0.0, 0.2]
+    radius = 0.06                         # m
+
 In ``modified-dh`` files the row ``mdh`` places a joint, in ``standard-dh`` files ``dh``, in ``placement`` files
 ``xyz``, ``rpy`` (or ``rpy_deg``) and ``axis`` (default z). Fixed joints may use ``xyz`` and ``rpy`` in any file. Every
 angle may be given in degrees (key ``..._deg``) or radians. For a prismatic joint ``d`` is the offset of q, for a
@@ -55,6 +61,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.description.assembly import assemble
+from casid.description.capsules import read_capsule
 from casid.description.placement import ANGLE_TOLERANCE, Array, modified_dh, standard_dh, unit_axis, xyz_rpy
 from casid.description.raw import JointLimits, Lock, RawFrame, RawJoint
 from casid.description.robot import STANDARD_GRAVITY, Inertial, Link, LinkBounds, Robot
@@ -127,7 +134,10 @@ def parse_toml(
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RobotError(f"{where}: not valid TOML: {error}") from error
-    keys = ("schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission")
+    keys = (
+        "schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission",
+        "capsule",
+    )  # fmt: skip
     file = Table(data, where, keys)
     file.require("schema", "name", "convention", "source", "joint")
     if data["schema"] != 1:
@@ -151,6 +161,10 @@ def parse_toml(
         source=source,
         lock=lock,
     )
+    entries = enumerate(file.tables("capsule"), start=1)
+    capsules = [read_capsule(entry, number, where, robot) for number, entry in entries]
+    if capsules:
+        robot = replace(robot, capsules=tuple(capsules))
     if "transmission" not in data:
         return robot
     moving = [joint.name for joint in joints if joint.type != "fixed"]

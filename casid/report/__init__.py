@@ -1,6 +1,7 @@
 """Tables for the terminal, pictures, and the files of a result."""
 
 from casid.report.coefficients import Coefficients, coefficients
+from casid.report.excitation import excitation_record, excitation_tables, write_excitation
 from casid.report.fit_plot import fit_figure
 from casid.report.identification import (
     check_table,
@@ -22,6 +23,8 @@ __all__ = [
     "base_table",
     "check_table",
     "coefficients",
+    "excitation_record",
+    "excitation_tables",
     "fit_figure",
     "html_report",
     "identification_tables",
@@ -37,6 +40,7 @@ __all__ = [
     "starts_figure",
     "validation_tables",
     "what_if_table",
+    "write_excitation",
     "write_identification",
     "write_intervals",
     "write_solution",

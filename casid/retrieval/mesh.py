@@ -28,7 +28,7 @@ def read_stl(path: str | Path, scale: float = 1.0) -> NDArray[np.float64]:
     try:
         import trimesh
     except ImportError:
-        raise ProblemError("reading a mesh needs the package trimesh: pip install casid[mesh]") from None
+        raise ProblemError("reading a mesh needs the package trimesh: pip install casid[meshes]") from None
     file = Path(path)
     if not file.is_file():
         raise ProblemError(f"mesh '{file}' does not exist")

@@ -1,0 +1,185 @@
+"""Pictures of an excitation trajectory: motion in its limits, singular values, deviations, the moving arm."""
+
+from __future__ import annotations
+
+import io
+
+import casadi as ca
+import numpy as np
+from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d import Axes3D
+from numpy.typing import NDArray
+from PIL import Image
+
+from casid.description import Robot
+from casid.dynamics.kinematics import Kinematics
+from casid.excitation import MotionLimits, Observation, Poses, Trajectory
+from casid.report.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    MUTED,
+    ORANGE,
+    RED,
+    Colour,
+    link_colours,
+    new_figure,
+    set_title,
+    tidy,
+)
+
+Array = NDArray[np.float64]
+_UNITS = ("rad", "rad/s", "rad/s²")
+_NAMES = ("position", "velocity", "acceleration")
+
+
+def motion_figure(trajectory: Trajectory, limits: MotionLimits, title: str = "Motion against its limits") -> Figure:
+    """Position, velocity and acceleration of every joint, each in its limits (grey bands end at the limits)."""
+    n = trajectory.n
+    figure = new_figure(12.0, max(3.0, 1.35 * n + 0.8))
+    set_title(figure, title)
+    grid = figure.subplots(n, 3, sharex=True, squeeze=False)
+    poses = isinstance(trajectory.basis, Poses)
+    start, end = trajectory.basis.span
+    t = trajectory.basis.samples(2) if poses else np.linspace(start, end, 800)
+    shift = 1.0 if poses else -start
+    colours = link_colours(n)
+    for order in range(3):
+        values = trajectory.derivative(t, order)
+        for k in range(n):
+            axes = grid[k, order]
+            low, high = float(limits.lower[order, k]), float(limits.upper[order, k])
+            for edge in (low, high):
+                if np.isfinite(edge):
+                    axes.axhline(edge, color=RED, linewidth=0.9, linestyle=(0, (4, 3)))
+            axes.plot(t + shift, values[k], "o" if poses else "-", ms=3, color=colours[k], linewidth=1.4)
+            both = [value for value in (low, high, values[k].min(), values[k].max()) if np.isfinite(value)]
+            room = 0.08 * max(max(both) - min(both), 1e-9)
+            axes.set_ylim(min(both) - room, max(both) + room)
+            tidy(axes)
+            axes.tick_params(labelsize=7)
+            if order == 0:
+                axes.set_ylabel(trajectory.joints[k], fontsize=8, rotation=0, ha="right", va="center")
+            if k == 0:
+                axes.set_title(f"{_NAMES[order]} [{_UNITS[order]}]", fontsize=9, loc="left", color=INK)
+            if k == n - 1:
+                axes.set_xlabel("pose" if poses else "time [s]", fontsize=9)
+    return figure
+
+
+def singular_values_figure(
+    observation: Observation, trajectory: Trajectory, samples: int = 160, reference: Trajectory | None = None
+) -> Figure:
+    """Singular values of the observation matrix, largest first; those of a reference trajectory beside them."""
+    figure = new_figure(9.0, 4.6)
+    set_title(figure, "Singular values of the observation matrix")
+    axes = figure.subplots()
+    curves = [(trajectory, BLUE, "this motion")] + ([(reference, ORANGE, "reference")] if reference else [])
+    for motion, colour, label in curves:
+        values = np.linalg.svd(observation.matrix(motion.sample(samples)), compute_uv=False)
+        number = np.arange(1, len(values) + 1)
+        text = f"{label}: condition number {values[0] / values[-1]:.4g}"
+        axes.semilogy(number, values, "o-", color=colour, ms=4, linewidth=1.2, label=text)
+        axes.axhspan(values[-1], values[0], color=colour, alpha=0.06, linewidth=0)
+    axes.set_xlabel("number", fontsize=10)
+    axes.set_ylabel("singular value", fontsize=10)
+    axes.legend(fontsize=9, frameon=False, labelcolor=MUTED)
+    tidy(axes)
+    return figure
+
+
+def deviations_figure(
+    names: tuple[str, ...], deviations: Array, alone: Array | None = None, title: str = "Predicted standard deviations"
+) -> Figure:
+    """Predicted standard deviation of every base parameter; hollow: if all others were known."""
+    r = len(names)
+    figure = new_figure(max(8.0, 0.19 * r + 2.0), 4.8)
+    set_title(figure, title)
+    axes = figure.subplots()
+    at = np.arange(r)
+    if alone is not None:
+        axes.vlines(at, alone, deviations, color=FAINT, linewidth=2.0)
+        axes.plot(at, alone, "o", mfc="white", mec=MUTED, ms=4, label="if all other parameters were known")
+    axes.plot(at, deviations, "o", color=GREEN, ms=5, label="standard deviation")
+    axes.set_yscale("log")
+    axes.set_xticks(at, names, rotation=90, fontsize=7)
+    axes.set_xlim(-1, r)
+    axes.set_ylabel("SI unit of the parameter", fontsize=10)
+    axes.legend(fontsize=9, frameon=False, labelcolor=MUTED)
+    tidy(axes, "y")
+    axes.tick_params(axis="x", labelsize=7)
+    return figure
+
+
+def joint_positions(robot: Robot, q: Array) -> Array:
+    """Origins of the base, of every moved joint and link frame in the base frame, shape (1 + 2 n, 3, samples) [m]."""
+    symbols = ca.SX.sym("q", robot.n)
+    kinematics = Kinematics(robot, symbols)
+    points = [ca.SX.zeros(3)]
+    for k in range(robot.n):
+        points += [kinematics.joints[k][1], kinematics.links[k][1]]
+    function = ca.Function("points", [symbols], [ca.vertcat(*points)]).map(q.shape[1])
+    return np.asarray(function(q).full()).reshape(1 + 2 * robot.n, 3, -1)
+
+
+def animation_gif(robot: Robot, trajectory: Trajectory, frames: int = 72, size: float = 4.6) -> bytes:
+    """Animated skeleton of the arm along the motion, with the path of its last frame, as a GIF that loops."""
+    poses = isinstance(trajectory.basis, Poses)
+    if poses:
+        t = trajectory.basis.samples(2)
+        seconds, fine = 0.3, t
+    else:
+        start, end = trajectory.basis.span
+        t = np.linspace(start, end, frames, endpoint=not trajectory.basis.periodic)
+        seconds = (end - start) / frames / 2  # twice as fast as the robot
+        fine = np.linspace(start, end, 600)
+    points = joint_positions(robot, trajectory.derivative(t, 0))
+    path = _last_frame(robot, trajectory.derivative(fine, 0))
+    tip = _last_frame(robot, trajectory.derivative(t, 0))
+    cloud = np.hstack([points.transpose(1, 0, 2).reshape(3, -1), path])
+    middle, half = 0.5 * (cloud.min(axis=1) + cloud.max(axis=1)), 0.52 * float(np.ptp(cloud, axis=1).max())
+    colours = link_colours(robot.n)
+    images = []
+    for k in range(len(t)):
+        figure = new_figure(size, size, layout=None)
+        axes = figure.add_axes((0, 0, 1, 1), projection="3d")
+        assert isinstance(axes, Axes3D)
+        if not poses:
+            axes.plot(*path, "-", color=FAINT, linewidth=0.9)
+            axes.plot(*path[:, fine <= t[k]], "-", color=BLUE, linewidth=1.1)
+        _draw(axes, robot, points[:, :, k], tip[:, k], colours)
+        for set_limits, centre in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
+            set_limits(centre - half, centre + half)
+        label = f"pose {k + 1}" if poses else f"{t[k] - trajectory.basis.span[0]:5.1f} s"
+        figure.text(0.04, 0.94, label, fontsize=11, color=INK)
+        figure.text(0.04, 0.90, trajectory.robot or robot.name, fontsize=9, color=MUTED)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=80)
+        images.append(Image.open(buffer).convert("P", palette=Image.Palette.ADAPTIVE, colors=64))
+    out = io.BytesIO()
+    images[0].save(
+        out, format="GIF", save_all=True, append_images=images[1:], duration=max(20, round(1000 * seconds)), loop=0
+    )
+    return out.getvalue()
+
+
+def _last_frame(robot: Robot, q: Array) -> Array:
+    """Origin of the last frame fixed to the last link (flange or tool), or of that link, shape (3, samples)."""
+    tips = [frame.name for frame in robot.frames if frame.joint == robot.n - 1]
+    symbols = ca.SX.sym("q", robot.n)
+    point = Kinematics(robot, symbols).placement(tips[-1] if tips else robot.joints[-1].link.name)[:3, 3]
+    return np.asarray(ca.Function("tip", [symbols], [point]).map(q.shape[1])(q).full())
+
+
+def _draw(axes: Axes3D, robot: Robot, points: Array, tip: Array, colours: list[Colour]) -> None:
+    ring = np.linspace(0, 2 * np.pi, 60)
+    axes.plot(0.12 * np.cos(ring), 0.12 * np.sin(ring), 0 * ring, color=MUTED, linewidth=1)
+    for k, joint in enumerate(robot.joints):
+        chain = [points[0] if joint.parent < 0 else points[2 + 2 * joint.parent], points[1 + 2 * k], points[2 + 2 * k]]
+        axes.plot(*np.array(chain).T, "-", color=colours[k], linewidth=5, solid_capstyle="round")
+        axes.plot(*points[1 + 2 * k], "o", color=INK, ms=4)
+    axes.plot(*np.array([points[-1], tip]).T, "-", color=MUTED, linewidth=3)
+    axes.set_box_aspect((1, 1, 1), zoom=1.25)
+    axes.view_init(elev=18, azim=-55)
+    axes.set_axis_off()

@@ -1,0 +1,276 @@
+"""Distances between capsules, in every degenerate case; capsules of robots; collision as a constraint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import casid
+from casid.description import Capsule, Robot, read_toml
+from casid.description.toml import parse_toml
+from casid.errors import ProblemError, RobotError
+from casid.excitation import (
+    CollisionConstraint,
+    Fourier,
+    Motion,
+    Trajectory,
+    certify_clearance,
+    fit_capsule,
+    fit_capsules,
+    segment_distance,
+    torque_limits,
+    workspace_box,
+)
+
+
+def brute_force(p0: np.ndarray, p1: np.ndarray, q0: np.ndarray, q1: np.ndarray) -> float:
+    """Smallest distance on ever finer grids of the unit square."""
+    low, high = np.zeros(2), np.ones(2)
+    for _ in range(9):
+        s = np.linspace(low[0], high[0], 33)[:, None, None]
+        t = np.linspace(low[1], high[1], 33)[None, :, None]
+        d = np.linalg.norm(p0 + s * (p1 - p0) - q0 - t * (q1 - q0), axis=2)
+        i, j = np.unravel_index(np.argmin(d), d.shape)
+        step = (high - low) / 32
+        centre = np.array([s[i, 0, 0], t[0, j, 0]])
+        low, high = np.maximum(centre - 3 * step, 0), np.minimum(centre + 3 * step, 1)
+    return float(d.min())
+
+
+X, Y, Z, ORIGIN = np.eye(3)[0], np.eye(3)[1], np.eye(3)[2], np.zeros(3)
+DEGENERATE = {
+    "points": (ORIGIN, ORIGIN, X, X, 1.0),
+    "point on segment": (ORIGIN, ORIGIN, -X, X, 0.0),
+    "point beside segment": (Y, Y, -X, X, 1.0),
+    "point beyond end": (2 * X + Y, 2 * X + Y, -X, X, np.sqrt(2)),
+    "parallel, side by side": (ORIGIN, X, Y, X + Y, 1.0),
+    "parallel, overlapping in part": (ORIGIN, X, 0.5 * X + Y, 3 * X + Y, 1.0),
+    "parallel, apart": (ORIGIN, X, 2 * X + Y, 3 * X + Y, np.sqrt(2)),
+    "antiparallel": (ORIGIN, X, X + Z, Z, 1.0),
+    "collinear, apart": (ORIGIN, X, 3 * X, 5 * X, 2.0),
+    "collinear, overlapping": (ORIGIN, 2 * X, X, 5 * X, 0.0),
+    "the same": (ORIGIN, X, ORIGIN, X, 0.0),
+    "crossing": (-X, X, -Y, Y, 0.0),
+    "crossing above": (-X, X, Z - Y, Z + Y, 1.0),
+    "T": (-X, X, Y, 3 * Y, 1.0),
+    "sharing an end": (ORIGIN, X, X, X + Y, 0.0),
+    "nearly parallel": (ORIGIN, X, 1e-9 * Y + 0.1 * Z, X + 2e-9 * Y + 0.1 * Z, 0.1),
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_segments(case: str) -> None:
+    p0, p1, q0, q1, expected = DEGENERATE[case]
+    for a, b in (((p0, p1), (q0, q1)), ((p1, p0), (q0, q1)), ((q0, q1), (p1, p0))):
+        distance, s, t = segment_distance(a[0], a[1], b[0], b[1])
+        assert distance == pytest.approx(expected, abs=1e-12)
+        apart = a[0] + s * (a[1] - a[0]) - b[0] - t * (b[1] - b[0])
+        assert np.linalg.norm(apart) == pytest.approx(expected, abs=1e-12)
+
+
+def test_random_segments_against_brute_force() -> None:
+    rng = np.random.default_rng(0)
+    ends = rng.normal(size=(4, 3, 200))
+    ends[1, :, ::5] = ends[0, :, ::5]  # some points
+    ends[3, :, ::7] = ends[2, :, ::7] + 0.5 * (ends[1] - ends[0])[:, ::7]  # some parallel
+    distance, _, _ = segment_distance(*ends)
+    for k in range(200):
+        assert distance[k] == pytest.approx(brute_force(*ends[:, :, k]), abs=1e-8)
+
+
+# ---------------------------------------------------------------------- capsules of a robot
+
+
+TOML = """
+schema = 1
+name = "arm"
+convention = "modified-dh"
+[source]
+licence = "CC0-1.0"
+kinematics = "made up for a test"
+[[joint]]
+type = "revolute"
+mdh = [0, 0, 0.3, 0]
+[[joint]]
+type = "revolute"
+mdh = [0.5, 90, 0, 0]
+[[joint]]
+name = "mount"
+type = "fixed"
+xyz = [0.2, 0, 0]
+link.name = "tool"
+[[capsule]]
+link = "link1"
+start = [0, 0, 0]
+end = [0.5, 0, 0]
+radius = 0.05
+[[capsule]]
+link = "tool"
+start = [0.1, 0, 0]
+radius = 0.04
+[[capsule]]
+link = "base"
+start = [0, 0, 0]
+end = [0, 0, 0.2]
+radius = 0.1
+"""
+
+
+def test_capsules_of_a_file_ride_on_the_moving_links() -> None:
+    link, tool, base = parse_toml(TOML, "arm.toml").capsules
+    assert (link.joint, tool.joint, base.joint) == (0, 1, -1)
+    assert tool.start == pytest.approx([0.3, 0, 0])  # through the fixed joint
+    assert (tool.start == tool.end).all()
+    assert parse_toml(TOML, "arm.toml", lock=("joint2",)).capsules[1].joint == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('link = "tool"', 'link = "tol"', "did you mean 'tool'|no link 'tol'"),
+        ("radius = 0.04", "radius = -1", "radius must be positive"),
+        ("radius = 0.04", "radios = 0.04", "radios"),
+        ("start = [0.1, 0, 0]", "start = [0.1, 0]", "start"),
+    ],
+)
+def test_a_bad_capsule_names_file_and_table(old: str, new: str, message: str) -> None:
+    with pytest.raises(RobotError, match=message) as caught:
+        parse_toml(TOML.replace(old, new), "arm.toml")
+    assert "arm.toml: capsule 2" in str(caught.value)
+
+
+def test_a_fitted_capsule_holds_its_points_and_is_not_wasteful() -> None:
+    rng = np.random.default_rng(3)
+    axis = np.array([0.3, -0.2, 0.25])
+    for length in (0.0, 1.0):
+        along = rng.uniform(0, length, (3000, 1)) * axis
+        sphere = rng.normal(size=(3000, 3))
+        points = along + 0.07 * sphere / np.linalg.norm(sphere, axis=1, keepdims=True)
+        start, end, radius = fit_capsule(points)
+        distance, _, _ = segment_distance(start[:, None], end[:, None], points.T, points.T)
+        assert distance.max() <= radius
+        assert radius <= 0.07 * 1.02
+        assert np.linalg.norm(end - start) <= length * np.linalg.norm(axis) + 0.01
+
+
+def test_capsules_fitted_to_a_urdf_hold_its_boxes_and_cylinders(tmp_path: Path) -> None:
+    (tmp_path / "arm.urdf").write_text("""<robot name="arm">
+      <link name="base"><collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision></link>
+      <link name="arm"><collision><origin xyz="0 0 0.2"/><geometry><cylinder radius="0.05" length="0.4"/></geometry>
+      </collision></link>
+      <joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+      <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>""")
+    robot = casid.load_robot(tmp_path / "arm.urdf")
+    base, arm = fit_capsules(tmp_path / "arm.urdf", robot)
+    assert (base.joint, arm.joint) == (-1, 0)
+    rim = np.array([[0.05, 0, 0.4], [0, -0.05, 0.0]]).T
+    distance, _, _ = segment_distance(arm.start[:, None], arm.end[:, None], rim, rim)
+    assert (distance <= arm.radius).all()
+    assert arm.radius <= 0.08
+    (tmp_path / "mesh.urdf").write_text("""<robot name="arm"><link name="base"/>
+      <link name="arm"><collision><geometry><mesh filename="package://nowhere/arm.stl"/></geometry></collision></link>
+      <joint name="j" type="continuous"><parent link="base"/><child link="arm"/></joint></robot>""")
+    with pytest.raises(RobotError, match=r"package://nowhere/arm.stl' not found"):
+        fit_capsules(tmp_path / "mesh.urdf", casid.load_robot(tmp_path / "mesh.urdf"))
+
+
+def test_the_pandas_capsules_hold_its_meshes() -> None:
+    pytest.importorskip("trimesh", reason="needs trimesh")
+    import importlib.metadata
+
+    import trimesh
+
+    try:
+        files = importlib.metadata.files("example-robot-data") or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("needs example-robot-data")
+    meshes = {
+        Path(str(file)).name: str(file.locate()) for file in files if "panda_description/meshes/collision" in str(file)
+    }
+    robot = casid.load_robot("panda")
+    names = ["link0", *(joint.link.name for joint in robot.joints)]
+    for capsule in robot.capsules:
+        mesh = trimesh.load(meshes[f"{names[capsule.joint + 1]}.stl"], force="mesh")
+        points = np.asarray(mesh.vertices).T
+        distance, _, _ = segment_distance(capsule.start[:, None], capsule.end[:, None], points, points)
+        assert distance.max() <= capsule.radius, capsule.name
+
+
+# ---------------------------------------------------------------------- the constraint
+
+
+@pytest.fixture(scope="module")
+def panda() -> Robot:
+    return casid.load_robot("panda")
+
+
+def random_motion(n: int = 7, count: int = 6) -> Motion:
+    rng = np.random.default_rng(5)
+    return Motion(*rng.normal(size=(3, n, count)))
+
+
+def test_gradients_of_the_constraints(panda: Robot) -> None:
+    model = casid.Model(panda)
+    motion = random_motion()
+    for constraint in (
+        CollisionConstraint(panda, (Capsule("ball", -1, X, X, 0.1),)),
+        torque_limits(model, panda.standard_parameters()),
+        workspace_box(model, "flange", -1.0, 1.0),
+    ):
+        values, jacobian = constraint.jacobian(motion)
+        assert values == pytest.approx(constraint.values(motion))
+        h = 1e-6
+        for order in range(3):
+            for k in range(7):
+                ahead, behind = ([x.copy() for x in motion] for _ in range(2))
+                ahead[order][k] += h
+                behind[order][k] -= h
+                slope = (constraint.values(Motion(*ahead)) - constraint.values(Motion(*behind))) / (2 * h)
+                assert slope == pytest.approx(jacobian[:, 7 * order + k], abs=1e-6 * max(1, np.abs(jacobian).max()))
+
+
+def test_clearance_is_that_of_points_on_the_capsules(panda: Robot) -> None:
+    """Against the smallest distance of points sampled on both segments, placed by the model's forward kinematics."""
+    constraint = CollisionConstraint(panda)
+    motion = random_motion(count=3)
+    values = constraint.values(motion)
+    placements = casid.Model(panda).forward_kinematics
+    share = np.linspace(0, 1, 400)
+    for sample in range(3):
+        frames = [np.eye(4), *(np.array(T) for T in placements(motion.q[:, sample]))]
+        for k, (a, b) in enumerate(constraint.pairs):
+            points = []
+            for capsule in (a, b):
+                line = capsule.start[:, None] + share * (capsule.end - capsule.start)[:, None]
+                T = frames[capsule.joint + 1]
+                points.append(T[:3, :3] @ line + T[:3, 3:])
+            distance = np.linalg.norm(points[0][:, :, None] - points[1][:, None, :], axis=0).min()
+            assert values[k, sample] == pytest.approx(distance - a.radius - b.radius, abs=1e-4)
+
+
+def test_certified_clearance_is_tight_and_never_too_large(panda: Robot) -> None:
+    basis = Fourier(0.5, 3)
+    rng = np.random.default_rng(2)
+    trajectory = Trajectory(basis, np.array([0.3 * basis.random(rng) for _ in range(7)]))
+    constraint = CollisionConstraint(panda)
+    fine = constraint.values(trajectory.motion(np.linspace(*basis.span, 20001))).min(axis=1)
+    for check, least in zip(certify_clearance(trajectory, constraint), fine, strict=True):
+        assert least - 2e-3 - 0.11 * max(0.0, least) <= check.clearance <= least + 1e-9
+
+
+def test_what_cannot_be_avoided_is_said(panda: Robot) -> None:
+    with pytest.raises(ProblemError, match="obstacle 'collar' touches 'link1'"):
+        CollisionConstraint(panda, (Capsule("collar", -1, ORIGIN, Z, 0.3),))
+    with pytest.raises(ProblemError, match="has no capsules"):
+        CollisionConstraint(replace(panda, capsules=()))
+    with pytest.raises(ProblemError, match="must be fixed to the base"):
+        CollisionConstraint(panda, (Capsule("loose", 2, ORIGIN, Z, 0.3),))
+    assert CollisionConstraint(panda).touching == ("link5 - link7",)
+
+
+def test_reading_a_toml_file_from_disk_keeps_capsules(tmp_path: Path) -> None:
+    (tmp_path / "arm.toml").write_text(TOML)
+    assert [capsule.radius for capsule in read_toml(tmp_path / "arm.toml").capsules] == [0.05, 0.04, 0.1]
