@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 #: Work (samples times instructions) from which compiling pays, if nothing is said: about 50 ms of mapped evaluation.
 _WORTH_COMPILING = 2e7
+#: Samples that `evaluate_blocks` holds at a time.
+BLOCK = 1024
 #: Samples that a mapped function evaluates in one call.
 _MAPPED_CHUNK = 2048
 _SYMBOL = "casid_function"
@@ -58,12 +60,31 @@ def evaluate_batch(
         If compiled code is asked for and cannot be had.
     """
     inputs, count = _checked(function, arrays)
-    if compiled is None:
-        compiled = find_compiler() is not None and (
-            count * function.n_instructions() >= _WORTH_COMPILING or _library_path(function).is_file()
-        )
-    results = _compiled(function, inputs, count, threads) if compiled else _mapped(function, inputs, count)
+    library = _library(function, count, compiled)
+    results = (
+        _mapped(function, inputs, count) if library is None else _compiled(library, function, inputs, count, threads)
+    )
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def evaluate_blocks(
+    function: ca.Function, *arrays: ArrayLike, block: int = BLOCK, compiled: bool | None = None
+) -> Iterator[tuple[int, Array]]:
+    """Like `evaluate_batch` for a function with one output, a block of samples at a time: bounded memory.
+
+    Yields
+    ------
+    first : int
+        Index of the block's first sample.
+    values : ndarray, shape (samples of the block, rows, columns)
+    """
+    inputs, count = _checked(function, arrays)
+    library = _library(function, count, compiled)
+    for first in range(0, count, block):
+        size = min(block, count - first)
+        part = [value if len(value) == 1 else value[first : first + size] for value in inputs]
+        values = _mapped(function, part, size) if library is None else _compiled(library, function, part, size)
+        yield first, values[0]
 
 
 def _checked(function: ca.Function, arrays: Sequence[ArrayLike]) -> tuple[list[Array], int]:
@@ -110,8 +131,19 @@ def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Arra
     return results
 
 
-def _compiled(function: ca.Function, inputs: list[Array], count: int, threads: int) -> list[Array]:
-    call = ctypes.CDLL(str(compiled_library(function)))[f"{_SYMBOL}_batch"]
+def _library(function: ca.Function, count: int, compiled: bool | None) -> ctypes.CDLL | None:
+    """Compiled code for so many samples; None where CasADi's own evaluation is asked for or pays more."""
+    if compiled is None:
+        compiled = find_compiler() is not None and (
+            count * function.n_instructions() >= _WORTH_COMPILING or _library_path(function).is_file()
+        )
+    return ctypes.CDLL(str(compiled_library(function))) if compiled else None
+
+
+def _compiled(
+    library: ctypes.CDLL, function: ca.Function, inputs: list[Array], count: int, threads: int = 1
+) -> list[Array]:
+    call = library[f"{_SYMBOL}_batch"]
     results = [np.zeros((count, function.size1_out(o), function.size2_out(o))) for o in range(function.n_out())]
 
     def run(start: int, size: int) -> None:

@@ -1,6 +1,5 @@
 """Closed-form estimates of base parameters and their statistics."""
 
-from casid.regression.batch import Batch
 from casid.regression.compress import CompressedData, compress
 from casid.regression.estimate import Estimate, ordinary_least_squares
 from casid.regression.fit import (
@@ -27,7 +26,6 @@ from casid.regression.reverse_engineering import reverse_engineer
 
 __all__ = [
     "FRICTION_MODELS",
-    "Batch",
     "CompressedData",
     "Estimate",
     "Fit",

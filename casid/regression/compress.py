@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
+from casid.codegen import evaluate_blocks
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression.batch import BLOCK, Batch
 
 Array = NDArray[np.float64]
 
 #: Samples stacked before a factor is updated.
-CHUNK = 8 * BLOCK
+CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,6 @@ def compress(
     if isinstance(datasets, Dataset):
         datasets = (datasets,)
     n, rank = model.n, model.base.rank
-    batch = Batch(model.base_regressor)
     used = [np.flatnonzero(_pattern(model)[k]) for k in range(n)]
     factors = [_Factor(len(columns) + 2) for columns in used]
     counts = np.zeros(n, dtype=np.int64)
@@ -136,13 +135,13 @@ def compress(
     for data, scale in zip(datasets, repeat(None) if sample_weights is None else sample_weights):  # noqa: B905
         arrays = inputs(model, data)
         raw = data.tau if data.tau_raw is None else data.tau_raw
-        for first, block in batch.blocks(*arrays):
+        for first, block in evaluate_blocks(model.base_regressor, *arrays):
             rows = slice(first, first + len(block))
             for k, columns in enumerate(used):
                 keep = slice(None) if data.mask is None else data.mask[rows, k]
                 share = None if scale is None else scale[rows, k][keep]
                 counts[k] += factors[k].add(
-                    block[:, :, k][keep], columns, data.tau[rows, k][keep], raw[rows, k][keep], share
+                    block[:, k][keep], columns, data.tau[rows, k][keep], raw[rows, k][keep], share
                 )
         names.append(data.name)
         steps += [f"{data.name}: {step}" for step in data.steps]

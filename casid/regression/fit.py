@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen import evaluate_blocks
 from casid.dynamics.base_parameters import BaseParameters, linear_form, regroup
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression.batch import Batch
 from casid.regression.compress import CompressedData, compress, inputs
 
 Array = NDArray[np.float64]
@@ -179,8 +179,8 @@ def predicted_torques(data: CompressedData, beta: ArrayLike, dataset: Dataset) -
     """``Y_b beta`` at the samples of a processed recording, shape (N, n) [N.m]."""
     beta = np.asarray(beta, dtype=float)
     out = np.empty(dataset.q.shape)
-    for first, block in Batch(data.model.base_regressor).blocks(*inputs(data.model, dataset)):
-        out[first : first + len(block)] = np.einsum("srj,r->sj", block, beta)
+    for first, block in evaluate_blocks(data.model.base_regressor, *inputs(data.model, dataset)):
+        out[first : first + len(block)] = block @ beta
     return out
 
 

@@ -20,10 +20,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen import evaluate_blocks
 from casid.dynamics import JointSignals, JointTerm, Model
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
-from casid.regression.batch import Batch
 from casid.regression.compress import compress
 from casid.regression.compress import inputs as model_inputs
 from casid.regression.fit import Fit, wls
@@ -250,9 +250,11 @@ def fit_jointly(
     first = np.array([shape.start(float(V)) for V in speeds])
     start = wls(compress(_extended(model, shape, first), recordings), weights)
     w = start.weights
-    batch = Batch(model.base_regressor)
     v, tau, W = [], [], []
-    blocks = [batch(*model_inputs(model, d)) for d in recordings]
+    blocks = [
+        np.concatenate([block for _, block in evaluate_blocks(model.base_regressor, *model_inputs(model, d))])
+        for d in recordings
+    ]
     for k in range(model.n):
         v.append(np.concatenate([_kept(d, d.dq, k) for d in recordings]))
         tau.append(np.concatenate([_kept(d, d.tau, k) for d in recordings]))

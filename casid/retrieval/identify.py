@@ -12,13 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen import evaluate_blocks
 from casid.description import Robot
 from casid.dynamics import JointTerm, Model
 from casid.errors import DatasetError, RobotError
 from casid.measurement import Dataset, Processing, check_against
 from casid.regression import (
     FRICTION_MODELS,
-    Batch,
     Fit,
     compress,
     fit_jointly,
@@ -265,10 +265,11 @@ def predict(model: Model, parameters: ArrayLike, dataset: Dataset) -> Prediction
         raise DatasetError(f"expected {len(model.parameter_names)} parameters, got shape {pi.shape}")
     if dataset.n != model.n or dataset.dq is None or dataset.ddq is None:
         raise DatasetError(f"{dataset.name}: a processed recording of {model.n} joints is needed")
-    arrays = [dataset.q, dataset.dq, dataset.ddq, np.tile(pi, (len(dataset), 1))]
+    arrays = [dataset.q, dataset.dq, dataset.ddq, pi]
     if "signal" in model.inverse_dynamics.name_in():
         arrays.append(dataset.tau)
-    return Prediction(dataset, Batch(model.inverse_dynamics)(*arrays)[:, :, 0])
+    torques = [block[:, :, 0] for _, block in evaluate_blocks(model.inverse_dynamics, *arrays)]
+    return Prediction(dataset, np.concatenate(torques))
 
 
 def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:
