@@ -8,5 +8,6 @@ from casid.codegen.source import CFunction, batch_source, check_identifier, scal
 
 __all__ = [
     "CFunction", "CacheEntry", "Operations", "batch_source", "cache_directory", "cache_entries", "check_identifier",
-    "clear_cache", "compile_shared", "evaluate_batch", "evaluate_blocks", "find_compiler", "operation_count", "scalar_source",
+    "clear_cache", "compile_shared", "evaluate_batch", "evaluate_blocks", "find_compiler", "operation_count",
+    "scalar_source",
 ]  # fmt: skip
