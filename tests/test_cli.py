@@ -71,7 +71,7 @@ def test_warning_about_a_robot_is_one_line_on_stderr(tmp_path: Path) -> None:
     path = tmp_path / "heavy.toml"
     path.write_text(text.replace("mass = 8", "mass = -8"), encoding="utf-8")
     assert path.read_text(encoding="utf-8") != text
-    command = [sys.executable, "-c", "from casid.cli import main; main()", "base", str(path)]
+    command = [sys.executable, "-m", "casid", "base", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "8 base parameters" in done.stdout

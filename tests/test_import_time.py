@@ -24,7 +24,8 @@ def test_a_model_needs_neither_scipy_nor_matplotlib() -> None:
 
 
 def test_command_line_starts_without_casadi() -> None:
-    assert not loaded_after("import casid.cli") & {"casadi", "numpy", "matplotlib", "scipy"}
+    for module in ("casid.cli", "casid.__main__"):
+        assert not loaded_after(f"import {module}") & {"casadi", "numpy", "matplotlib", "scipy"}
 
 
 def test_every_public_name_exists() -> None:

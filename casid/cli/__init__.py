@@ -1,0 +1,59 @@
+"""The command line: thin, no logic of its own. Heavy modules are imported by the command that needs them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import casid
+from casid.cli import code, excitation, problems, recordings, robots
+from casid.cli.shared import Group
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    cls=Group,
+    help="Identify robot dynamics and retrieve physically consistent parameters.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"casid {casid.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+for _command in (  # in the order of the help
+    robots.robots,
+    robots.base,
+    robots.ops,
+    problems.solve,
+    problems.intervals,
+    problems.study,
+    problems.explain,
+    recordings.identify,
+    recordings.validate,
+    recordings.check,
+    excitation.excite,
+    code.export,
+    code.cache,
+):
+    app.command()(_command)
+
+
+def main() -> None:
+    """Entry point of the command ``casid``."""
+    app()

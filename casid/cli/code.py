@@ -1,0 +1,75 @@
+"""Commands about generated C code: ``export``, ``cache``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casid.cli.shared import RobotArgument, TermsOption, console, names
+
+
+def export(
+    robot: RobotArgument,
+    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    functions: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME,...", help="Functions to write; 'all' or see docs/export.md.")
+    ] = None,
+    parameters: Annotated[
+        Path | None, typer.Option(help="Parameters: .json (as `casid solve --out` writes), .csv or .npy.")
+    ] = None,
+    runtime_parameters: Annotated[
+        str, typer.Option(metavar="none|standard|base", help="Parameters as numbers in the code, or as an argument.")
+    ] = "none",
+    terms: TermsOption = "",
+    payload: Annotated[
+        str | None, typer.Option(metavar="MASS,CX,CY,CZ[,IXX,...]", help="A body at --frame: kg, m, kg.m^2.")
+    ] = None,
+    frame: Annotated[str | None, typer.Option(help="Frame of the payload and the operational space.")] = None,
+    prefix: Annotated[str | None, typer.Option(help="Beginning of all C names; default: the robot's name.")] = None,
+    batched: Annotated[bool, typer.Option(help="Add functions for many samples at once (GCC, Clang).")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
+) -> None:
+    """Write a robot's dynamics as C code for a controller."""
+    from casid.description import load_robot
+    from casid.dynamics import Model
+    from casid.export import all_functions, default_functions, export_robot, numbers, read_parameters
+    from casid.report.tables import operations_table
+
+    loaded, chosen_terms = load_robot(robot), names(terms)
+    if functions is None:
+        chosen = default_functions(runtime_parameters)
+    else:
+        chosen = all_functions(loaded, runtime_parameters) if functions == "all" else tuple(names(functions))
+    done = export_robot(
+        loaded,
+        out,
+        chosen,
+        parameters=None if parameters is None else read_parameters(parameters, Model(loaded, chosen_terms)),
+        runtime_parameters=runtime_parameters,  # type: ignore[arg-type]  # checked by export_robot
+        terms=chosen_terms,
+        payload=None if payload is None else numbers(payload, "payload"),
+        frame=frame,
+        prefix=prefix,
+        batched=batched,
+        overwrite=overwrite,
+    )
+    screen = console()
+    screen.print(operations_table("Operations of one call", [(f.name, f.operations) for f in done.functions]))
+    screen.print(f"Written to {done.path}: {', '.join(done.files)}", highlight=False, soft_wrap=True)
+
+
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False,
+) -> None:
+    """Show the folder of compiled code, or empty it."""
+    from casid.codegen import cache_directory, cache_entries, clear_cache
+
+    if clear:
+        typer.echo(f"{clear_cache()} files removed from {cache_directory()}")
+        return
+    entries = cache_entries()
+    typer.echo(f"{cache_directory()}: {len(entries)} files, {sum(entry.size for entry in entries) / 1e6:.1f} MB")
+    for entry in entries:
+        typer.echo(f"{entry.size / 1e3:10.0f} kB  {entry.path.name}")

@@ -1,0 +1,82 @@
+"""The command ``excite``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from casid.cli.shared import RobotArgument, console, names, progress, say_written
+
+
+def excite(
+    robot: RobotArgument,
+    criterion: Annotated[
+        str, typer.Option(help="What to make small: condition, d-optimal, a-optimal or largest-sd.")
+    ] = "condition",
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="For largest-sd: a base parameter that matters; may be repeated.")
+    ] = None,
+    harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.")] = 5,
+    duration: Annotated[float, typer.Option(help="Length of one period [s].")] = 20.0,
+    basis: Annotated[str, typer.Option(help="Kind of motion: fourier, spline or poses.")] = "fourier",
+    ramp: Annotated[float, typer.Option(min=0, help="Ramps from and to rest [s]; 0: none.")] = 0.0,
+    rest: Annotated[bool, typer.Option("--rest", help="Begin and end at rest, without ramps.")] = False,
+    poses: Annotated[int, typer.Option(min=1, help="Number of static poses, with --basis poses.")] = 50,
+    terms: Annotated[
+        str, typer.Option(help="Joint effects that are identified too, separated by commas.")
+    ] = "viscous,coulomb,offset",
+    payload: Annotated[bool, typer.Option("--payload", help="Only a load on the last link is unknown.")] = False,
+    share: Annotated[float, typer.Option(help="Part of the velocity and acceleration limits to use.")] = 1.0,
+    collision: Annotated[bool, typer.Option(help="Keep the robot's capsules apart.")] = True,
+    torque: Annotated[bool, typer.Option(help="Keep torque limits, with the nominal parameters.")] = True,
+    floor: Annotated[float | None, typer.Option(help="Smallest height of the link frames, base frame [m].")] = None,
+    samples: Annotated[int, typer.Option(min=2, help="Samples of the observation matrix.")] = 160,
+    starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first start.")] = 0,
+    seconds: Annotated[float | None, typer.Option(min=0.1, help="Time limit of each start [s].")] = None,
+    evaluate: Annotated[Path | None, typer.Option(help="Only evaluate this trajectory (TOML).")] = None,
+    rate: Annotated[float, typer.Option(help="Rate of the CSV and ROS 2 files [Hz].")] = 100.0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the trajectory, pictures and an animation.")] = None,
+) -> None:
+    """Design a motion (or static poses) that makes identification good. Ctrl-C keeps the best so far."""
+    from casid.description import load_robot
+    from casid.excitation import Study, evaluate_trajectory, read_trajectory
+    from casid.report import excitation_tables, prepare_directory, write_excitation
+
+    folder = None if out is None else prepare_directory(out)
+    machine = load_robot(robot)
+    study = Study(
+        criterion=criterion, parameters=tuple(parameter or ()), harmonics=harmonics, duration=duration, basis=basis,
+        ramp=ramp, rest=rest, poses=poses, terms=tuple(names(terms)),
+        payload=payload, samples=samples, share=share, collision=collision, torque=torque, floor=floor,
+    )  # fmt: skip
+    if evaluate is None:
+        designer = study.designer(machine)
+        with _design_progress(machine.name) as show:
+            design = designer.run(starts, seed, progress=show, max_seconds=seconds or float("inf"), robot=machine.name)
+    else:
+        designer, design = evaluate_trajectory(study, machine, read_trajectory(evaluate))
+    screen = console()
+    for table in excitation_tables(designer, design):
+        screen.print(table)
+    if folder is not None:
+        say_written(folder, write_excitation(machine, designer, design, folder, rate))
+
+
+@contextmanager
+def _design_progress(name: str) -> Iterator[Callable[..., None]]:
+    """One line on stderr with the current value of the criterion."""
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as bar:
+        task = bar.add_task(f"{name}: first motion")
+
+        def show(at: Any) -> None:
+            where = f"start {at.start}/{at.starts}, stage {at.stage}/{at.stages}, iteration {at.iteration}"
+            bar.update(task, description=f"{name}: {where}: {at.value:.4g}, best kept {at.best:.4g}")
+
+        yield show

@@ -1,0 +1,91 @@
+"""Commands about a problem: ``solve``, ``intervals``, ``study``, ``explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casid.cli.shared import ProblemArgument, console, progress_bar, say_written
+
+
+def solve(
+    problem: ProblemArgument,
+    starts: Annotated[
+        int | None, typer.Option(min=1, help="Number of random starts; without it, one deterministic start.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
+) -> None:
+    """Solve a problem, certify the solution, and write it to a folder."""
+    from casid import retrieval
+    from casid.report import prepare_directory, solution_tables, write_solution
+
+    folder = None if out is None else prepare_directory(out)
+    loaded = retrieval.load_problem(problem)
+    result: retrieval.Solution | retrieval.MultiStart
+    if starts is None:
+        result = retrieval.solve(loaded)
+    else:
+        with progress_bar(f"{loaded.name}: {starts} starts", starts) as advance:
+            result = retrieval.multistart(loaded, starts=starts, seed=seed, progress=advance)
+    screen = console()
+    for table in solution_tables(result):
+        screen.print(table)
+    if folder is not None:
+        say_written(folder, write_solution(result, folder))
+
+
+def intervals(
+    problem: ProblemArgument,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Allowed increase of the sum of squares; default: what noise explains.")
+    ] = None,
+    weigh: Annotated[bool, typer.Option("--weigh", help="Also tell what weighing each link would settle.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for intervals.csv and intervals.png.")] = None,
+) -> None:
+    """Find how far the data and the constraints pin each parameter down."""
+    from casid import retrieval
+    from casid.report import intervals_table, prepare_directory, what_if_table, write_intervals
+
+    folder = None if out is None else prepare_directory(out)
+    found = retrieval.parameter_intervals(retrieval.load_problem(problem), tolerance=tolerance)
+    screen = console()
+    screen.print(intervals_table(found))
+    if weigh:
+        candidates = retrieval.weigh_each_link(found.problem, found)
+        screen.print(what_if_table(retrieval.what_if(found, candidates)))
+    if folder is not None:
+        say_written(folder, write_intervals(found, folder))
+
+
+def study(
+    problem: ProblemArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON-lines file of the results; resumed if it exists.")],
+    starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; needs joblib if not 1.")] = 1,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler in place of processes.")] = None,
+    penalty: Annotated[bool, typer.Option("--penalty", help="Algorithm 1 of Gaz et al. 2019, kappa = 10.")] = False,
+) -> None:
+    """Solve a problem from many starts; results stream to a file, and a killed study continues where it stopped."""
+    from casid import retrieval
+
+    loaded = retrieval.load_problem(problem)
+    with progress_bar(f"{loaded.name}: {starts} starts", starts) as advance:
+        found = retrieval.run_study(
+            loaded, file, starts, seed, "penalty" if penalty else "direct", jobs, cluster, progress=advance
+        )
+    best = found.best
+    typer.echo(
+        f"{len(found.results)} starts, {found.certified} certified, {found.solved} solved now in {found.time:.1f} s; "
+        f"best: {best.status}, sum of squares {best.objective:.6e} (start {best.start}, seed {best.seed})"
+    )
+
+
+def explain(problem: ProblemArgument) -> None:
+    """Solve a problem and tell what holds its solution where it is."""
+    from casid import retrieval
+
+    typer.echo(str(retrieval.solve(retrieval.load_problem(problem)).explain()))

@@ -1,0 +1,34 @@
+"""Commands about a robot: ``robots``, ``base``, ``ops``."""
+
+from __future__ import annotations
+
+from casid.cli.shared import RobotArgument, TermsOption, console, names
+
+
+def robots() -> None:
+    """List the robots that ship with casid."""
+    from casid.description import load_robot, robot_names
+    from casid.report.tables import robots_table
+
+    console().print(robots_table(load_robot(name) for name in robot_names()))
+
+
+def base(robot: RobotArgument) -> None:
+    """Print the base parameters of a robot: rank and groupings."""
+    from casid.description import load_robot
+    from casid.dynamics import Model
+    from casid.report.tables import base_table
+
+    model = Model(load_robot(robot))
+    console().print(base_table(model.robot.name, model.base))
+
+
+def ops(robot: RobotArgument, terms: TermsOption = "") -> None:
+    """Count the operations of a robot's functions, beside the published counts."""
+    from casid.description import load_robot
+    from casid.dynamics import Model
+    from casid.export import count_robot
+    from casid.report.tables import operations_table
+
+    model = Model(load_robot(robot), names(terms))
+    console().print(operations_table(f"Operations: {model.robot.name}", count_robot(model)))

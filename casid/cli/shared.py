@@ -1,0 +1,86 @@
+"""What commands share: arguments, lists, the console, progress, errors and warnings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from casid.errors import CasidError, CasidWarning
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
+
+RobotArgument = Annotated[
+    str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")
+]
+ProblemArgument = Annotated[
+    str, typer.Argument(metavar="PROBLEM", help="A shipped problem's name, or a .py file with a function 'build'.")
+]
+TermsOption = Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms: viscous,coulomb,offset,rotor.")]
+
+#: Columns of a table that goes to a file or a pipe.
+_PLAIN_WIDTH = 150
+
+
+class Group(TyperGroup):
+    """Turns every `CasidError` into a sentence and exit code 1, every `CasidWarning` into a line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; nothing but its own bugs ends in a traceback."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", CasidWarning)
+            warnings.showwarning = _show_warning  # restored on leaving the block
+            try:
+                return super().invoke(ctx)
+            except CasidError as error:
+                typer.echo(f"error: {error}", err=True)
+                raise typer.Exit(1) from error
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    name = "warning" if issubclass(category, CasidWarning) else category.__name__
+    typer.echo(f"{name}: {' '.join(str(message).split())}", err=True)
+
+
+def names(text: str) -> list[str]:
+    """Words of a list separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def console() -> Console:
+    """Standard output, as wide as the terminal, or wide enough for every table."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+
+
+def say_written(folder: Path, files: Iterable[Path]) -> None:
+    """Name the files that a command has written."""
+    typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
+
+
+def progress(*columns: ProgressColumn) -> Progress:
+    """Progress on stderr with these columns; nothing where stderr is no terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    screen = Console(stderr=True)
+    return Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+
+
+@contextmanager
+def progress_bar(text: str, total: int) -> Iterator[Callable[..., None]]:
+    """Progress of `total` starts; the function it gives is called once for each finished start."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+    with progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as bar:
+        task = bar.add_task(text, total=total)
+        yield lambda *_: bar.advance(task)
