@@ -64,8 +64,8 @@ class SolveOptions:
     ipopt : mapping
         Further options of IPOPT for the first call.
     direct : bool
-        Take the fast way (`casid.retrieval.program.direct`) where the optimum is a single point and no start is given; of these
-        options it heeds ``certified_gap`` and ``feasibility``.
+        Take the fast way (`casid.retrieval.program.direct`) where the optimum is a single point and no start is given; of
+        these options it heeds ``certified_gap`` and ``feasibility``.
     """
 
     certified_gap: float = 1e-6
@@ -132,7 +132,7 @@ def solve(
 def _by_method(
     method: str, problem: Problem, start: ArrayLike | None, seed: int | None, options: SolveOptions | None
 ) -> Solution:
-    from casid.retrieval import enumeration, penalty  # they build on this module
+    from casid.retrieval.branching import enumeration, penalty  # they build on this module
 
     if method == "penalty":
         return penalty.solve_by_penalty(problem, start=start, seed=seed, options=options).solution
