@@ -64,8 +64,8 @@ class SolveOptions:
     ipopt : mapping
         Further options of IPOPT for the first call.
     direct : bool
-        Take the fast way (`casid.retrieval.program.direct`) where the optimum is a single point and no start is given; of
-        these options it heeds ``certified_gap`` and ``feasibility``.
+        Take the fast way (`casid.retrieval.program.direct`) where the optimum is a single point and no start is
+        given; of these options it heeds ``certified_gap`` and ``feasibility``.
     """
 
     certified_gap: float = 1e-6

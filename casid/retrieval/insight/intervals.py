@@ -12,8 +12,8 @@ is convex where the constraints are. **Bound.** For any point x and ``nu >= 0``,
     c'z >= c'z + nu (q(z) - F) >= nu (q(x) - grad q(x)'x - F) + min (c + nu grad q(x))'z
 
 and the last minimum is bounded by duality as in `casid.retrieval.bound.certificate`, in numpy. Each end of each
-interval so comes with a proof that no set beyond it explains the data, and with a set that attains it (up to the gap between the
-two).
+interval so comes with a proof that no set beyond it explains the data, and with a set that attains it (up to the gap
+between the two).
 
 A quantity that is linear over a link's mass, as a coordinate of its centre of mass, ``(a'x)/m``, is found by
 Dinkelbach's steps: ``a'x - t m`` is minimised, t is moved to the ratio at the minimum; a bound v on the former gives
