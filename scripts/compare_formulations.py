@@ -39,10 +39,10 @@ from casid.retrieval import (
     lower_bound,
     random_parameters,
 )
-from casid.retrieval.certificate import relative_gap
-from casid.retrieval.cones import NON_NEGATIVE, quadratic
-from casid.retrieval.nlp import LiftedProgram
-from casid.retrieval.recheck import hard_violation, violations
+from casid.retrieval.bound.certificate import relative_gap
+from casid.retrieval.bound.recheck import hard_violation, violations
+from casid.retrieval.program.cones import NON_NEGATIVE, quadratic
+from casid.retrieval.program.nlp import LiftedProgram
 from casid.retrieval.solver import Prepared
 
 Array = NDArray[np.float64]

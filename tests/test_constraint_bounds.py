@@ -19,11 +19,11 @@ from casid.retrieval import (
     solve_smoothed,
     taken,
 )
-from casid.retrieval.branches import alternatives, choose, conditions, smooth
-from casid.retrieval.com_set import ComSet, depends_on_com_only
-from casid.retrieval.cuts import Relaxation
-from casid.retrieval.interval_arithmetic import enclose
-from casid.retrieval.quadrics import find_quadric
+from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
+from casid.retrieval.bound.cuts import Relaxation
+from casid.retrieval.bound.interval_arithmetic import enclose
+from casid.retrieval.bound.quadrics import find_quadric
+from casid.retrieval.branching.branches import alternatives, choose, conditions, smooth
 from problems import cookbook
 
 

@@ -14,7 +14,7 @@ from measures.two_links import infeasible_parameters, outside_shapes, torques, v
 import casid
 from casid.errors import ProblemError
 from casid.retrieval import com_box, solve_by_penalty, spatial_inertia, total_mass
-from casid.retrieval.penalty import penalty_weights
+from casid.retrieval.branching.penalty import penalty_weights
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 

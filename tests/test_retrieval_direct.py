@@ -7,8 +7,8 @@ from measures.rigid_body import random_body, standard_parameters
 
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.retrieval import Problem, SolveOptions, least_squares, link_variables, mass_bounds, solve
-from casid.retrieval.direct import applies, balanced_bodies, solve_directly
-from casid.retrieval.splitting import from_svec, lower_factors, split, to_svec
+from casid.retrieval.program.direct import applies, balanced_bodies, solve_directly
+from casid.retrieval.program.splitting import from_svec, lower_factors, split, to_svec
 
 
 def regression(links=3, noise=0.1, seed=0, scales=1.0, rows=None, **options):

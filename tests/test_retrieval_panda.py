@@ -10,7 +10,7 @@ import pytest
 import casid
 from casid.inertia import PSEUDO_INERTIA_MAP, from_standard, pseudo_inertia
 from casid.retrieval import MultiStart, Problem, SolveOptions, lower_bound, multistart, nominal_parameters, solve
-from casid.retrieval.rows import split_rows
+from casid.retrieval.program.rows import split_rows
 from casid.retrieval.solver import Prepared
 
 #: Certified optimum with J >= 1e-6, found by two solvers of different kind.

@@ -1,9 +1,28 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
 
-from casid.retrieval.bounds import close_gap
-from casid.retrieval.branches import Branch, branch_problems, taken
-from casid.retrieval.certificate import Certificate, lower_bound
-from casid.retrieval.check import FileCheck, LinkCheck, check_file, check_links
+from casid.retrieval.bound.bounds import close_gap
+from casid.retrieval.bound.certificate import Certificate, lower_bound
+from casid.retrieval.branching.branches import Branch, branch_problems, taken
+from casid.retrieval.branching.enumeration import BranchSolution, solve_branches, solve_globally, solve_smoothed
+from casid.retrieval.branching.penalty import PenaltyRun, penalised, solve_by_penalty
+from casid.retrieval.builders.known_links import (
+    axisymmetric_link,
+    body_in_ellipsoid,
+    equal_links,
+    symmetric_link,
+    with_cad_prior,
+    without_payload,
+)
+from casid.retrieval.builders.mesh import read_stl
+from casid.retrieval.builders.priors import Prior
+from casid.retrieval.builders.shapes import (
+    com_in_cone,
+    com_in_cylinder,
+    com_in_ellipsoid,
+    com_in_hull,
+    com_in_sphere,
+    either,
+)
 from casid.retrieval.constraints import (
     Constraint,
     PhysicalConsistency,
@@ -20,42 +39,30 @@ from casid.retrieval.constraints import (
     total_mass,
     triangle_inequality,
 )
-from casid.retrieval.elastic import InfeasibleError
-from casid.retrieval.enumeration import BranchSolution, solve_branches, solve_globally, solve_smoothed
-from casid.retrieval.explain import Explanation
-from casid.retrieval.feasibility import (
+from casid.retrieval.identification.check import FileCheck, LinkCheck, check_file, check_links
+from casid.retrieval.identification.feasibility import (
     Feasibility,
     feasibility_test,
     nearest_consistent,
     nearest_correction,
     nearest_feasible,
 )
-from casid.retrieval.identify import Identification, Prediction, identify, load_model, predict
-from casid.retrieval.intervals import Intervals, ParameterInterval, parameter_intervals
-from casid.retrieval.known_links import (
-    axisymmetric_link,
-    body_in_ellipsoid,
-    equal_links,
-    symmetric_link,
-    with_cad_prior,
-    without_payload,
-)
+from casid.retrieval.identification.identify import Identification, Prediction, identify, load_model, predict
+from casid.retrieval.identification.regression import FeasibleFit, RegressionProblem, extra_bounds, feasible_regression
+from casid.retrieval.insight.elastic import InfeasibleError
+from casid.retrieval.insight.explain import Explanation
+from casid.retrieval.insight.intervals import Intervals, ParameterInterval, parameter_intervals
+from casid.retrieval.insight.tolerance import indistinguishable
+from casid.retrieval.insight.what_if import WhatIf, weigh_each_link, what_if
 from casid.retrieval.load import load_constraints, load_problem, problem_names
-from casid.retrieval.mesh import read_stl
 from casid.retrieval.multistart import MultiStart, multistart, start_seeds
 from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
-from casid.retrieval.penalty import PenaltyRun, penalised, solve_by_penalty
-from casid.retrieval.priors import Prior
 from casid.retrieval.problem import Problem
-from casid.retrieval.regression import FeasibleFit, RegressionProblem, extra_bounds, feasible_regression
-from casid.retrieval.shapes import com_in_cone, com_in_cylinder, com_in_ellipsoid, com_in_hull, com_in_sphere, either
+from casid.retrieval.program.starts import nominal_parameters, random_parameters
 from casid.retrieval.solution import LinkParameters, Solution
 from casid.retrieval.solver import SolveOptions, solve
-from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.study import Study, StudyResult, run_study
-from casid.retrieval.tolerance import indistinguishable
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
-from casid.retrieval.what_if import WhatIf, weigh_each_link, what_if
 
 __all__ = [
     "Branch",

@@ -11,8 +11,8 @@ from typing import Any
 
 from casid.errors import CasidError, ProblemError
 from casid.retrieval.constraints import Constraint, PhysicalConsistency
+from casid.retrieval.identification.regression import ConstraintBuilder
 from casid.retrieval.problem import Problem
-from casid.retrieval.regression import ConstraintBuilder
 from casid.retrieval.variables import LinkVariables
 
 

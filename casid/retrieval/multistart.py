@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
-from casid.retrieval.branches import check_dead_branches
+from casid.retrieval.branching.branches import check_dead_branches
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions

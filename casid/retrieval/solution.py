@@ -16,7 +16,7 @@ from casid.inertia import from_standard
 from casid.retrieval.problem import Problem
 
 if TYPE_CHECKING:
-    from casid.retrieval.explain import Explanation
+    from casid.retrieval.insight.explain import Explanation
 
 Array = NDArray[np.float64]
 Status = Literal["optimal", "feasible", "infeasible", "failed"]
@@ -63,7 +63,7 @@ class Solution:
     penalty : float
         Price of the violations of soft constraints.
     lower_bound : float
-        Proven lower bound of objective + penalty (`casid.retrieval.certificate`); -inf if none was found.
+        Proven lower bound of objective + penalty (`casid.retrieval.bound.certificate`); -inf if none was found.
     gap : float
         ``(objective + penalty - lower_bound) / (objective + penalty)``.
     certified : bool
@@ -134,9 +134,9 @@ class Solution:
     def explain(self) -> Explanation:
         """Active constraints and what relaxing them would gain, branches of if-else.
 
-        What is left open (`casid.retrieval.explain`).
+        What is left open (`casid.retrieval.insight.explain`).
         """
-        from casid.retrieval.explain import explain
+        from casid.retrieval.insight.explain import explain
 
         return explain(self)
 

@@ -19,19 +19,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
-from casid.retrieval.branches import check_dead_branches
-from casid.retrieval.certificate import Certificate, lower_bound, objective_size, relative_gap
-from casid.retrieval.cones import Cone
-from casid.retrieval.cuts import Relaxation
-from casid.retrieval.direct import applies, solve_directly
-from casid.retrieval.elastic import Conflict, find_conflict
-from casid.retrieval.nlp import LiftedProgram, Outcome
+from casid.retrieval.bound.certificate import Certificate, lower_bound, objective_size, relative_gap
+from casid.retrieval.bound.cuts import Relaxation
+from casid.retrieval.bound.recheck import hard_violation, violations
+from casid.retrieval.bound.region import link_regions
+from casid.retrieval.branching.branches import check_dead_branches
+from casid.retrieval.insight.elastic import Conflict, find_conflict
 from casid.retrieval.problem import Problem
-from casid.retrieval.recheck import hard_violation, violations
-from casid.retrieval.region import link_regions
-from casid.retrieval.rows import split_rows
+from casid.retrieval.program.cones import Cone
+from casid.retrieval.program.direct import applies, solve_directly
+from casid.retrieval.program.nlp import LiftedProgram, Outcome
+from casid.retrieval.program.rows import split_rows
+from casid.retrieval.program.starts import nominal_parameters, random_parameters
 from casid.retrieval.solution import Solution
-from casid.retrieval.starts import nominal_parameters, random_parameters
 
 Array = NDArray[np.float64]
 #: Calls of IPOPT after the first, at most; another is not needed where the optimum is this share of the value that
@@ -64,8 +64,8 @@ class SolveOptions:
     ipopt : mapping
         Further options of IPOPT for the first call.
     direct : bool
-        Take the fast way (`casid.retrieval.direct`) where the optimum is a single point and no start is given; of these
-        options it heeds ``certified_gap`` and ``feasibility``.
+        Take the fast way (`casid.retrieval.program.direct`) where the optimum is a single point and no start is
+        given; of these options it heeds ``certified_gap`` and ``feasibility``.
     """
 
     certified_gap: float = 1e-6
@@ -132,7 +132,7 @@ def solve(
 def _by_method(
     method: str, problem: Problem, start: ArrayLike | None, seed: int | None, options: SolveOptions | None
 ) -> Solution:
-    from casid.retrieval import enumeration, penalty  # they build on this module
+    from casid.retrieval.branching import enumeration, penalty  # they build on this module
 
     if method == "penalty":
         return penalty.solve_by_penalty(problem, start=start, seed=seed, options=options).solution
@@ -402,7 +402,7 @@ class Prepared:
     def _relaxed_bound(self, near: Array) -> Certificate:
         """Bound of the convex relaxation; found once, it holds for every start."""
         if self._relaxed is None:
-            from casid.retrieval.bounds import bound_certificate
+            from casid.retrieval.bound.bounds import bound_certificate
 
             if self.relaxation.nonconvex:
                 self._relaxed = bound_certificate(self.problem, near, self.nominal, self.options, self.relaxation)

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.retrieval.branches import check_dead_branches
+from casid.retrieval.branching.branches import check_dead_branches
+from casid.retrieval.branching.penalty import solve_by_penalty
 from casid.retrieval.multistart import start_seeds
-from casid.retrieval.penalty import solve_by_penalty
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions

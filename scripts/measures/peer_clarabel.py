@@ -10,7 +10,7 @@ import scipy.sparse as sparse
 from casid.inertia import PSEUDO_INERTIA_MAP
 from casid.regression import Fit
 from casid.retrieval import RegressionProblem
-from casid.retrieval.regression import ConstraintBuilder
+from casid.retrieval.identification.regression import ConstraintBuilder
 from measures.measure import need
 
 

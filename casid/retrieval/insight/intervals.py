@@ -11,9 +11,9 @@ is convex where the constraints are. **Bound.** For any point x and ``nu >= 0``,
 
     c'z >= c'z + nu (q(z) - F) >= nu (q(x) - grad q(x)'x - F) + min (c + nu grad q(x))'z
 
-and the last minimum is bounded by duality as in `casid.retrieval.certificate`, in numpy. Each end of each interval so
-comes with a proof that no set beyond it explains the data, and with a set that attains it (up to the gap between the
-two).
+and the last minimum is bounded by duality as in `casid.retrieval.bound.certificate`, in numpy. Each end of each
+interval so comes with a proof that no set beyond it explains the data, and with a set that attains it (up to the gap
+between the two).
 
 A quantity that is linear over a link's mass, as a coordinate of its centre of mass, ``(a'x)/m``, is found by
 Dinkelbach's steps: ``a'x - t m`` is minimised, t is moved to the ratio at the minimum; a bound v on the former gives
@@ -31,12 +31,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
-from casid.retrieval.certificate import objective_size
-from casid.retrieval.level_set import LevelSet
+from casid.retrieval.bound.certificate import objective_size
+from casid.retrieval.insight.level_set import LevelSet
+from casid.retrieval.insight.tolerance import indistinguishable
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions
-from casid.retrieval.tolerance import indistinguishable
 
 Array = NDArray[np.float64]
 

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError, SolveError
-from casid.retrieval.bounds import close_gap
-from casid.retrieval.branches import branch_problems, smoothed
-from casid.retrieval.certificate import relative_gap
+from casid.retrieval.bound.bounds import close_gap
+from casid.retrieval.bound.certificate import relative_gap
+from casid.retrieval.bound.recheck import hard_violation, violations
+from casid.retrieval.branching.branches import branch_problems, smoothed
 from casid.retrieval.problem import Problem
-from casid.retrieval.recheck import hard_violation, violations
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions, solve
 

@@ -95,7 +95,7 @@ def com_in_ellipsoid(
 def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
     """Inside the convex hull of points, shape (K, 3), in the link frame [m]; linear in the unknowns: ``n'l <= d m``.
 
-    The vertices of a mesh (`casid.retrieval.mesh.read_stl`) give the convex hull of the link.
+    The vertices of a mesh (`casid.retrieval.builders.mesh.read_stl`) give the convex hull of the link.
     """
     from scipy.spatial import ConvexHull, QhullError  # imported late: it takes its time
 

@@ -16,9 +16,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.certificate import Certificate, relative_gap
+from casid.retrieval.bound.certificate import Certificate, relative_gap
+from casid.retrieval.bound.cuts import Cut, Relaxation
 from casid.retrieval.constraints import Constraint, com_box
-from casid.retrieval.cuts import Cut, Relaxation
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
+from casid.retrieval.bound.graph import COMPARISONS, operations, rebuild, walk
+from casid.retrieval.bound.interval_arithmetic import enclose
+from casid.retrieval.bound.region import link_regions
 from casid.retrieval.constraints import Constraint
-from casid.retrieval.graph import COMPARISONS, operations, rebuild, walk
-from casid.retrieval.interval_arithmetic import enclose
 from casid.retrieval.problem import Problem
-from casid.retrieval.region import link_regions
 
 Array = NDArray[np.float64]
 

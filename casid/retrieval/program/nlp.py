@@ -27,9 +27,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.cones import NON_NEGATIVE, Cone, quadratic
 from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.rows import LinearRows, NonlinearRows
+from casid.retrieval.program.cones import NON_NEGATIVE, Cone, quadratic
+from casid.retrieval.program.rows import LinearRows, NonlinearRows
 
 Array = NDArray[np.float64]
 #: IPOPT calls it a failure that no digit is left to gain; what it reached is judged by re-check and certificate.

@@ -28,9 +28,9 @@ from casid.regression import (
     unexcited_reasons,
     wls,
 )
+from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind, sensible_bounds
-from casid.retrieval.priors import Prior
-from casid.retrieval.regression import Bounds, ConstraintBuilder, FeasibleFit, feasible_regression
+from casid.retrieval.identification.regression import Bounds, ConstraintBuilder, FeasibleFit, feasible_regression
 
 Array = NDArray[np.float64]
 #: Condition number from which a note says that the motion excites poorly.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.retrieval.certificate import objective_size
+from casid.retrieval.bound.certificate import objective_size
 from casid.retrieval.problem import Problem
 
 

@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia
-from casid.retrieval.certificate import lower_bound, relative_gap
-from casid.retrieval.cones import Cone
-from casid.retrieval.nlp import LiftedProgram, Point
+from casid.retrieval.bound.certificate import lower_bound, relative_gap
+from casid.retrieval.bound.recheck import hard_violation, violations
+from casid.retrieval.bound.region import LinkRegion, link_regions
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
-from casid.retrieval.recheck import hard_violation, violations
-from casid.retrieval.region import LinkRegion, link_regions
-from casid.retrieval.rows import LinearRows, NonlinearRows
+from casid.retrieval.program.cones import Cone
+from casid.retrieval.program.nlp import LiftedProgram, Point
+from casid.retrieval.program.rows import LinearRows, NonlinearRows
+from casid.retrieval.program.splitting import SVEC_WEIGHTS, from_svec, lower_factors, split
 from casid.retrieval.solution import Solution
-from casid.retrieval.splitting import SVEC_WEIGHTS, from_svec, lower_factors, split
 
 Array = NDArray[np.float64]
 

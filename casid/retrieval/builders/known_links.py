@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
+from casid.retrieval.builders.shapes import ellipsoid
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.shapes import ellipsoid
 from casid.retrieval.variables import LinkVariables, LinkView
 
 Array = NDArray[np.float64]

@@ -15,13 +15,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.branches import choose, conditions
-from casid.retrieval.com_set import ComSet, depends_on_com_only
+from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
+from casid.retrieval.bound.quadrics import Quadric, find_quadric
+from casid.retrieval.bound.region import LinkRegion, link_regions
+from casid.retrieval.branching.branches import choose, conditions
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Problem
-from casid.retrieval.quadrics import Quadric, find_quadric
-from casid.retrieval.region import LinkRegion, link_regions
-from casid.retrieval.rows import Row
+from casid.retrieval.program.rows import Row
 
 Array = NDArray[np.float64]
 _MOST_BRANCHES = 16

@@ -8,14 +8,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.certificate import dual_bound
+from casid.retrieval.bound.certificate import dual_bound
+from casid.retrieval.bound.recheck import hard_violation, violations
+from casid.retrieval.bound.region import link_regions
 from casid.retrieval.constraints import Constraint
-from casid.retrieval.nlp import LiftedProgram, Point
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
-from casid.retrieval.recheck import hard_violation, violations
-from casid.retrieval.region import link_regions
-from casid.retrieval.rows import LinearRows, NonlinearRows, Row, split_rows
+from casid.retrieval.program.nlp import LiftedProgram, Point
+from casid.retrieval.program.rows import LinearRows, NonlinearRows, Row, split_rows
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions
 

@@ -37,13 +37,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia, spatial_inertia, tensor
+from casid.retrieval.bound.cuts import Relaxation
+from casid.retrieval.bound.region import LinkRegion, link_regions
+from casid.retrieval.bound.relaxation import relaxed_rows
 from casid.retrieval.constraints import PhysicalConsistency
-from casid.retrieval.cuts import Relaxation
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
-from casid.retrieval.region import LinkRegion, link_regions
-from casid.retrieval.relaxation import relaxed_rows
-from casid.retrieval.rows import LinearRows, NonlinearRows
+from casid.retrieval.program.rows import LinearRows, NonlinearRows
 
 Array = NDArray[np.float64]
 _TO_CONE = np.linalg.pinv(PSEUDO_INERTIA_MAP).T  # (16, 10): vec Z of <Z, J(x)> = g'x

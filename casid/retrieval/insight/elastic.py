@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import SolveError
-from casid.retrieval.nlp import LiftedProgram
 from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.rows import LinearRows, NonlinearRows, Row, bound_text
-from casid.retrieval.starts import random_parameters
+from casid.retrieval.program.nlp import LiftedProgram
+from casid.retrieval.program.rows import LinearRows, NonlinearRows, Row, bound_text
+from casid.retrieval.program.starts import random_parameters
 
 if TYPE_CHECKING:
     from casid.retrieval.problem import Problem

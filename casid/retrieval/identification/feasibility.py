@@ -19,9 +19,9 @@ from casid.errors import DatasetError
 from casid.inertia import consistency as link_consistency
 from casid.inertia import from_standard, standard_names, to_standard
 from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind
+from casid.retrieval.identification.regression import Bounds, ConstraintBuilder, _complement, extra_bounds
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
-from casid.retrieval.regression import Bounds, ConstraintBuilder, _complement, extra_bounds
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import SolveOptions, solve
 from casid.retrieval.variables import link_variables

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import pseudo_inertia
-from casid.retrieval.branches import Branch, taken
-from casid.retrieval.certificate import objective_size
-from casid.retrieval.cuts import Relaxation
-from casid.retrieval.rows import Row, bound_text, split_rows
+from casid.retrieval.bound.certificate import objective_size
+from casid.retrieval.bound.cuts import Relaxation
+from casid.retrieval.branching.branches import Branch, taken
+from casid.retrieval.program.rows import Row, bound_text, split_rows
 from casid.retrieval.solution import Solution
 
 Array = NDArray[np.float64]

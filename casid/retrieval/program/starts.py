@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import consistency, from_standard, to_standard
+from casid.retrieval.bound.region import LinkRegion, link_regions
 from casid.retrieval.problem import Problem
-from casid.retrieval.region import LinkRegion, link_regions
 
 Array = NDArray[np.float64]
 #: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known.

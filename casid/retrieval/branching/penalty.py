@@ -26,15 +26,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
 from casid.inertia import TENSOR_INDEX
-from casid.retrieval.certificate import relative_gap
+from casid.retrieval.bound.certificate import relative_gap
+from casid.retrieval.bound.recheck import hard_violation, violations
+from casid.retrieval.bound.region import link_regions
 from casid.retrieval.constraints import Constraint, PhysicalConsistency
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
-from casid.retrieval.recheck import hard_violation, violations
-from casid.retrieval.region import link_regions
+from casid.retrieval.program.starts import nominal_parameters, random_parameters
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions
-from casid.retrieval.starts import nominal_parameters, random_parameters
 from casid.retrieval.variables import link_variables
 
 Array = NDArray[np.float64]

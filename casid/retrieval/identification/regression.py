@@ -26,6 +26,7 @@ from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.regression import CompressedData, Fit
+from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
     DEFAULT_MARGIN,
     ConsistencyKind,
@@ -34,9 +35,8 @@ from casid.retrieval.constraints import (
     sensible_bounds,
 )
 from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.priors import Prior
 from casid.retrieval.problem import Problem
-from casid.retrieval.rows import LinearRows
+from casid.retrieval.program.rows import LinearRows
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions
 from casid.retrieval.variables import LinkVariables, link_variables

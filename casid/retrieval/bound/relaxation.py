@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import TENSOR_INDEX
-from casid.retrieval.cuts import Relaxation
+from casid.retrieval.bound.cuts import Relaxation
+from casid.retrieval.bound.region import link_regions
 from casid.retrieval.problem import Problem
-from casid.retrieval.region import link_regions
-from casid.retrieval.rows import NonlinearRows
+from casid.retrieval.program.rows import NonlinearRows
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ def relaxed_rows(
 
     The solver's row of an inertia bound is ``m (L - bound) - steiner``: m times the relaxed one, so its multiplier
     counts m times. That of a user's row is the expression itself, ``m^(1 - power)`` times its quadratic form
-    (`casid.retrieval.quadrics`).
+    (`casid.retrieval.bound.quadrics`).
     """
     regions = link_regions(problem)
     forms, lows, highs, scaled = [], [], [], []

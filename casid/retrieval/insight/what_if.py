@@ -13,7 +13,7 @@ import numpy as np
 
 from casid.errors import ProblemError
 from casid.retrieval.constraints import Constraint
-from casid.retrieval.intervals import Intervals, parameter_intervals
+from casid.retrieval.insight.intervals import Intervals, parameter_intervals
 from casid.retrieval.problem import Problem
 from casid.retrieval.solver import SolveOptions
 

@@ -1,0 +1,1 @@
+"""How good an answer can be at best: certificate, relaxations of nonconvex constraints, the re-check."""

@@ -1,0 +1,1 @@
+"""If-else and either-or: branches, their enumeration and smoothing, the paper's penalty."""

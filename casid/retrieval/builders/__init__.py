@@ -1,0 +1,1 @@
+"""Constraints and priors for what is commonly known of a link."""

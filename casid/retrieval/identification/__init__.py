@@ -1,0 +1,1 @@
+"""Consistent parameters straight from recordings, and the thesis's feasibility methods."""

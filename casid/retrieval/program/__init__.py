@@ -1,0 +1,1 @@
+"""The lifted program that IPOPT solves: rows, cones, factors, starting points."""
