@@ -148,8 +148,23 @@ def test_yoshida_and_khalil():
     assert not second.verdict.feasible and second.verdict.excluded_radius > 1e4
     assert second.distance == pytest.approx(1.65e-3, rel=5e-3)  # Sousa 2014, Sec. 6.2
     leading = list(BETA_T2)
-    published = [6.200951, -5.479049, 0.071966, -0.086967, 0.050999, 5.600000, 6.500000, -0.000750, -0.719049,
-                 -0.009819, -0.009817, -0.000450, 0.720000, 0.949999, 0.014966]  # Table 6.1, column beta'_t2
+    published = [
+        6.200951,
+        -5.479049,
+        0.071966,
+        -0.086967,
+        0.050999,
+        5.600000,
+        6.500000,
+        -0.000750,
+        -0.719049,
+        -0.009819,
+        -0.009817,
+        -0.000450,
+        0.720000,
+        0.949999,
+        0.014966,
+    ]  # Table 6.1, column beta'_t2
     import casid
     from casid.dynamics import Model
 
@@ -174,8 +189,11 @@ def test_driver_quick(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["compare_methods.py", "--quick", "--out", str(tmp_path), "--mata-seconds", "1"])
     assert compare_methods.main() == 0
     assert {p.name for p in tmp_path.iterdir()} == {
-        "compare_methods.json", "figure_6_1_positive_definite_ratio.png", "figure_6_2_regression_error.png",
-        "figure_6_3_solver_time.png", "figure_6_4_model_reduction.png",
+        "compare_methods.json",
+        "figure_6_1_positive_definite_ratio.png",
+        "figure_6_2_regression_error.png",
+        "figure_6_3_solver_time.png",
+        "figure_6_4_model_reduction.png",
     }
     record = json.loads((tmp_path / "compare_methods.json").read_text())
     assert [size["links"] for size in record["sizes"]] == [1, 2, 4]

@@ -18,9 +18,7 @@ def link(name, content=""):
 
 
 def joint(name, parent, child, kind="revolute", content=""):
-    return (
-        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{content}</joint>'
-    )
+    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{content}</joint>'
 
 
 @pytest.fixture
@@ -39,7 +37,10 @@ def test_origin_axis_and_limits(read):
         link("one", BODY),
         link("two", BODY),
         joint(
-            "turn", "base", "one", content='<origin xyz="1 2 3" rpy="0 0 1.57079632679"/><axis xyz="0 0 -2"/>'
+            "turn",
+            "base",
+            "one",
+            content='<origin xyz="1 2 3" rpy="0 0 1.57079632679"/><axis xyz="0 0 -2"/>'
             '<limit lower="-1" upper="2" velocity="3" effort="4"/>',
         ),
         joint("slide", "one", "two", "prismatic", '<limit effort="5" velocity="6"/>'),

@@ -5,10 +5,16 @@ from measures import measured
 from measures.measure import NotMeasured
 
 QUICK = (
-    "Panda, WLS, reference protocol", "Panda, one-step feasible, Table VIII", "UR10e, reference fit (OLS)",
+    "Panda, WLS, reference protocol",
+    "Panda, one-step feasible, Table VIII",
+    "UR10e, reference fit (OLS)",
     "TX40, reference fit",
-    "Rokae, reference fit", "Kinova, three recordings jointly", "WAM two-joint, reference fit", "TX40, feasible",
-    "thesis Table 6.1, triangle inequality", "thesis Table 4.2: base parameters of the WAM",
+    "Rokae, reference fit",
+    "Kinova, three recordings jointly",
+    "WAM two-joint, reference fit",
+    "TX40, feasible",
+    "thesis Table 6.1, triangle inequality",
+    "thesis Table 4.2: base parameters of the WAM",
 )
 
 

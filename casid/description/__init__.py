@@ -7,6 +7,17 @@ from casid.description.toml import read_toml
 from casid.description.urdf import read_urdf
 
 __all__ = [
-    "Capsule", "Frame", "Inertial", "Joint", "Limits", "Link", "LinkBounds", "Robot", "capsule_on", "load_robot",
-    "read_toml", "read_urdf", "robot_names",
+    "Capsule",
+    "Frame",
+    "Inertial",
+    "Joint",
+    "Limits",
+    "Link",
+    "LinkBounds",
+    "Robot",
+    "capsule_on",
+    "load_robot",
+    "read_toml",
+    "read_urdf",
+    "robot_names",
 ]

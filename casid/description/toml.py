@@ -279,9 +279,7 @@ class _Reader:
         bounds = table.table("bounds", ("mass", "com", "inertia_com"))
         if bounds is not None and fixed:
             bounds.fail("a fixed joint's link has no bounds of its own; give them to the moving link that carries it")
-        return Link(
-            table.text("name", default), _inertial(table), LinkBounds() if bounds is None else _bounds(bounds)
-        )
+        return Link(table.text("name", default), _inertial(table), LinkBounds() if bounds is None else _bounds(bounds))
 
 
 def _limits(table: Table, kind: str) -> JointLimits:

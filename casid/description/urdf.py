@@ -184,7 +184,7 @@ class _Reader:
             found = element.find(end)
             link = None if found is None else found.get("link")
             if not link:
-                self._fail(f"{what} has no <{end} link=\"...\"/>")
+                self._fail(f'{what} has no <{end} link="..."/>')
             if link not in links:
                 self._fail(f"{what}: its {end} link '{link}' does not exist")
             ends[end] = link

@@ -16,7 +16,23 @@ from casid.inertia.parameters import (
 from casid.inertia.pseudo_inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, pseudo_inertia
 
 __all__ = [
-    "PSEUDO_INERTIA_MAP", "STANDARD_NAMES", "TENSOR_INDEX", "Consistency", "consistency", "express_in", "from_khalil",
-    "from_pinocchio", "from_pseudo_inertia", "from_standard", "pseudo_inertia", "skew", "spatial_inertia",
-    "standard_names", "tensor", "tensor_entries", "to_khalil", "to_pinocchio", "to_standard",
+    "PSEUDO_INERTIA_MAP",
+    "STANDARD_NAMES",
+    "TENSOR_INDEX",
+    "Consistency",
+    "consistency",
+    "express_in",
+    "from_khalil",
+    "from_pinocchio",
+    "from_pseudo_inertia",
+    "from_standard",
+    "pseudo_inertia",
+    "skew",
+    "spatial_inertia",
+    "standard_names",
+    "tensor",
+    "tensor_entries",
+    "to_khalil",
+    "to_pinocchio",
+    "to_standard",
 ]

@@ -369,7 +369,14 @@ class Prepared:
         if self.pulled and self.options.pull:
             times = max(1e3, float(10.0 ** np.ceil(np.log10(100 * self._size(x)))))
         own = lower_bound(
-            self.problem, x, self.linear, linear, self.nonlinear, curved, self.nominal, times,
+            self.problem,
+            x,
+            self.linear,
+            linear,
+            self.nonlinear,
+            curved,
+            self.nominal,
+            times,
             relaxation=self.relaxation if self.nonlinear.size else None,
         )
         gap = relative_gap(total, own.lower_bound, self.problem.objective)

@@ -40,9 +40,7 @@ def build(robot: Robot, parameters: np.ndarray) -> tuple[Any, Any]:
         make = pin.JointModelRevoluteUnaligned if joint.type == "revolute" else pin.JointModelPrismaticUnaligned
         ids[k] = model.addJoint(parent, make(np.array(joint.axis)), pin.SE3(above @ joint.placement), joint.name)
         in_joint = express_in(parameters[10 * k : 10 * k + 10], *_split(joint.link_placement))
-        model.appendBodyToJoint(
-            ids[k], pin.Inertia.FromDynamicParameters(to_pinocchio(in_joint)), pin.SE3.Identity()
-        )
+        model.appendBodyToJoint(ids[k], pin.Inertia.FromDynamicParameters(to_pinocchio(in_joint)), pin.SE3.Identity())
     return model, model.createData()
 
 

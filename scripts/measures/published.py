@@ -44,6 +44,4 @@ def linear_form(expression: str, names: Sequence[str]) -> np.ndarray:
     if unknown:
         raise ValueError(f"unknown parameters {sorted(unknown)} in: {expression}")
     zero = dict.fromkeys(used, 0.0)
-    return np.array(
-        [eval(code, {"__builtins__": {}}, {**zero, name: 1.0}) if name in used else 0.0 for name in names]
-    )
+    return np.array([eval(code, {"__builtins__": {}}, {**zero, name: 1.0}) if name in used else 0.0 for name in names])
