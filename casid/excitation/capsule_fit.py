@@ -49,7 +49,7 @@ def fit_capsule(points: ArrayLike) -> tuple[Array, Array, float]:
             return _capsule(hull, frame, v)[0]
 
         options = {"maxiter": 1500, "xatol": 1e-5, "fatol": 1e-7, "initial_simplex": _simplex()}
-        found = minimize(volume, np.zeros(5), method="Nelder-Mead", options=options)  # type: ignore[call-overload]
+        found = minimize(volume, np.zeros(5), method="Nelder-Mead", options=options)
         candidate = _capsule(hull, frame, found.x)
         if best is None or candidate[0] < best[0]:
             best = candidate
@@ -64,7 +64,7 @@ def _simplex() -> Array:
 
 def _hull(points: Array) -> Array:
     try:
-        return points[ConvexHull(points).vertices]
+        return np.asarray(points[ConvexHull(points).vertices])
     except (QhullError, ValueError):  # flat or few: all of them
         return points
 
