@@ -113,8 +113,8 @@ def test_solve_writes_everything_it_promises(tmp_path: Path) -> None:
     assert len(record["starts"]) == 1 and record["seed"] is None and "casadi" in record["versions"]
 
     robot = casid.load_robot("panda")
-    assert tuple(record["standard_parameters"]) == robot.parameter_names()
-    parameters = np.array(list(record["standard_parameters"].values()))
+    assert tuple(record["parameter_names"]) == robot.parameter_names()
+    parameters = np.array(record["standard_parameters"])
     with (folder / "coefficients.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 43 and sum(row["used"] == "True" for row in rows) == 41
@@ -144,6 +144,14 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     assert records[0]["standard_parameters"] == records[1]["standard_parameters"]
     assert [start["seed"] for start in records[0]["starts"]] == [start["seed"] for start in records[1]["starts"]]
     assert records[0]["seed"] == 5 and len(records[0]["starts"]) == 3
+
+
+def test_solve_takes_a_method(tmp_path: Path) -> None:
+    assert "lower bound" in run("solve", user_file(tmp_path), "--method", "branches")
+    assert "expected 'direct', 'penalty'" in run("solve", "panda_retrieval", "--method", "magic", code=1)
+    assert "leave out --starts or --method" in run(
+        "solve", "panda_retrieval", "--method", "global", "--starts", 2, code=1
+    )
 
 
 def test_unknown_problem_suggests_a_near_name() -> None:

@@ -234,3 +234,18 @@ def test_dead_branch_and_too_many_branches(base):
 def test_every_recipe_has_a_line_of_explanation():
     for name, recipe in {**cookbook.CONVEX, **cookbook.NONCONVEX}.items():
         assert recipe.__doc__ and recipe.__name__ == name
+
+
+def test_one_rule_for_all_links_may_be_decided_on_some():
+    problem = casid.load_problem("panda_retrieval")  # the centre of mass of link 7 lies above 0.04 m by its bounds
+
+    def radius(link):
+        x, y, z = ca.vertsplit(link.com)
+        return Constraint(f"{link.name} radius", x**2 + y**2 - ca.if_else(z > -0.05, 0.08, 0.05) ** 2, upper=0.0)
+
+    rules = tuple(radius(link) for link in problem.variables)
+    solution = casid.solve(replace(problem, constraints=(*problem.constraints, *rules, *problem.cones)))
+    assert solution.status in ("feasible", "optimal") and solution.max_violation <= 1e-8
+    alone = next(rule for rule in rules if rule.label == "link7 radius")
+    with pytest.raises(ProblemError, match=r"link7 radius.*always true.*dead"):
+        casid.solve(replace(problem, constraints=(*problem.constraints, alone, *problem.cones)))

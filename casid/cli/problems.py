@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from casid.cli.shared import ProblemArgument, console, progress_bar, say_written
+from casid.errors import ProblemError
 
 
 def solve(
@@ -16,6 +17,9 @@ def solve(
         int | None, typer.Option(min=1, help="Number of random starts; without it, one deterministic start.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0,
+    method: Annotated[
+        str, typer.Option(help="For if-else and nonconvex sets: direct, penalty, branches, smoothed or global.")
+    ] = "direct",
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder."""
@@ -25,8 +29,10 @@ def solve(
     folder = None if out is None else prepare_directory(out)
     loaded = retrieval.load_problem(problem)
     result: retrieval.Solution | retrieval.MultiStart
+    if starts is not None and method != "direct":
+        raise ProblemError("--starts goes with the direct method; leave out --starts or --method")
     if starts is None:
-        result = retrieval.solve(loaded)
+        result = retrieval.solve(loaded, method=method)  # type: ignore[arg-type]  # checked by solve
     else:
         with progress_bar(f"{loaded.name}: {starts} starts", starts) as advance:
             result = retrieval.multistart(loaded, starts=starts, seed=seed, progress=advance)

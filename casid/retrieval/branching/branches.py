@@ -8,6 +8,7 @@ conditions are read off the graph, so a user's expression needs no annotation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -25,6 +26,9 @@ from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Problem
 
 Array = NDArray[np.float64]
+
+#: A parameter's name with the number of its link: ``lz7``.
+_LINK_NUMBER = re.compile(r"\b(L[xyz]{2}|l[xyz]|m)\d+\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,6 +233,8 @@ def smoothed(problem: Problem, width: float) -> Problem:
 def check_dead_branches(problem: Problem) -> None:
     """Refuse a condition that the problem's own bounds decide: one of its branches can never act.
 
+    The same condition written for several links (one rule in a loop) is in order if any of them leaves it open.
+
     Raises
     ------
     ProblemError
@@ -242,8 +248,10 @@ def check_dead_branches(problem: Problem) -> None:
     function = ca.Function("margins", [x], [ca.vertcat(*[c.margin for _, c in found])])
     box = np.concatenate([*(r.box for r in regions), np.full(problem.variables.size - 10 * len(regions), np.inf)])
     ranges = enclose(function, -box, box, {k: r.com for k, r in enumerate(regions)})
-    for (label, condition), interval in zip(found, ranges, strict=True):
-        if interval.low > 0 or interval.high < 0:
+    rules = [_LINK_NUMBER.sub(r"\1", condition.text) for _, condition in found]
+    alive = {rule for rule, interval in zip(rules, ranges, strict=True) if interval.low <= 0 <= interval.high}
+    for (label, condition), rule, interval in zip(found, rules, ranges, strict=True):
+        if rule not in alive:
             always = "true" if interval.low > 0 else "false"
             raise ProblemError(
                 f"constraint '{label}': the condition {condition.text} is always {always} within the problem's "

@@ -121,7 +121,9 @@ def _read_values(path: Path) -> dict[str, float]:
         text = path.read_text(encoding="utf-8")
         if path.suffix.lower() == ".json":
             content = json.loads(text)
-            values = content.get("parameters", content) if isinstance(content, dict) else {}
+            if "standard_parameters" in content:  # solution.json
+                return dict(zip(content["parameter_names"], map(float, content["standard_parameters"]), strict=True))
+            values = content.get("parameters", content)
             return {str(k): float(v) for k, v in values.items()}
         return {row["parameter"]: float(row["value"]) for row in csv.DictReader(text.splitlines())}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
