@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from casid.dynamics import base_parameters as base_parameters
     from casid.errors import CasidError as CasidError
     from casid.errors import CasidWarning as CasidWarning
+    from casid.identification import identify as identify
     from casid.measurement import Dataset as Dataset
     from casid.measurement import Processing as Processing
     from casid.measurement import read_dataset as read_dataset
     from casid.retrieval import Problem as Problem
     from casid.retrieval import Solution as Solution
-    from casid.retrieval import identify as identify
     from casid.retrieval import load_problem as load_problem
     from casid.retrieval import multistart as multistart
     from casid.retrieval import problem_names as problem_names
@@ -41,7 +41,7 @@ _ROOMS = {
     "Dataset": "casid.measurement",
     "Processing": "casid.measurement",
     "read_dataset": "casid.measurement",
-    "identify": "casid.retrieval",
+    "identify": "casid.identification",
     "Problem": "casid.retrieval",
     "Solution": "casid.retrieval",
     "load_problem": "casid.retrieval",

@@ -10,6 +10,7 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
+from casid.expressions.interval_arithmetic import enclose
 from casid.retrieval import (
     Constraint,
     branch_problems,
@@ -21,7 +22,6 @@ from casid.retrieval import (
 )
 from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
 from casid.retrieval.bound.cuts import Relaxation
-from casid.retrieval.bound.interval_arithmetic import enclose
 from casid.retrieval.bound.quadrics import find_quadric
 from casid.retrieval.branching.branches import alternatives, choose, conditions, smooth
 from problems import cookbook

@@ -12,26 +12,21 @@ from casid.cli import app
 from casid.description import Limits
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError
-from casid.inertia import consistency, pseudo_inertia, to_standard
-from casid.measurement import Processing
-from casid.regression import compress, wls
-from casid.retrieval import (
-    Constraint,
-    Prior,
+from casid.identification import (
     check_file,
-    com_box,
     extra_bounds,
     feasibility_test,
     feasible_regression,
     identify,
-    load_constraints,
     load_model,
     nearest_consistent,
     nearest_feasible,
     predict,
-    sensible_bounds,
-    total_mass,
 )
+from casid.inertia import consistency, pseudo_inertia, to_standard
+from casid.measurement import Processing
+from casid.regression import compress, wls
+from casid.retrieval import Constraint, Prior, com_box, load_constraints, sensible_bounds, total_mass
 
 FRICTION = ("viscous", "coulomb", "offset")
 AS_IT_IS = Processing(rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1)

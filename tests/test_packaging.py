@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "casid"
 #: Data flows one way: a room imports only from rooms before it.
 ROOMS = (
-    "errors", "inertia", "description", "dynamics", "codegen", "measurement", "regression", "retrieval", "excitation",
-    "export", "report", "cli", "__main__",
+    "errors", "files", "expressions", "inertia", "description", "dynamics", "codegen", "measurement", "regression",
+    "retrieval", "identification", "excitation", "simulation", "learning", "export", "report", "cli", "__main__",
 )  # fmt: skip
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from casid.identification import Identification, Prediction
 from casid.report.style import BAND, BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
-from casid.retrieval import Identification, Prediction
 
 #: Most points of a curve; more do not show.
 _POINTS = 3000
@@ -50,7 +50,7 @@ def friction_figure(identification: Identification) -> Figure:
     for column, (term, _) in model.term_columns.items():
         if term.group != "rotor":
             friction[column], rigid[column] = rigid[column], 0.0
-    from casid.retrieval import predict
+    from casid.identification import predict
 
     for data in identification.datasets:
         left = predict(model, rigid, data).residual

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib import import_module, resources
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 
 from casid.errors import CasidError, ProblemError
 from casid.retrieval.constraints import Constraint, PhysicalConsistency
-from casid.retrieval.identification.regression import ConstraintBuilder
 from casid.retrieval.problem import Problem
 from casid.retrieval.variables import LinkVariables
+
+#: What a constraint file exposes: the links to their constraints.
+ConstraintBuilder = Callable[[LinkVariables], Iterable[Constraint | PhysicalConsistency]]
 
 
 def problem_names() -> tuple[str, ...]:

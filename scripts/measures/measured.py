@@ -14,21 +14,10 @@ import numpy as np
 
 import casid
 from casid.dynamics import Model
+from casid.identification import Feasibility, RegressionProblem, feasibility_test, feasible_regression, nearest_feasible
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, fit_jointly, ols, wls
-from casid.retrieval import (
-    Constraint,
-    Feasibility,
-    LinkVariables,
-    RegressionProblem,
-    com_box,
-    feasibility_test,
-    feasible_regression,
-    gyration_bound,
-    mass_bounds,
-    nearest_feasible,
-    total_mass,
-)
+from casid.retrieval import Constraint, LinkVariables, com_box, gyration_bound, mass_bounds, total_mass
 from measures import published, recordings
 from measures.measure import Measure, NotMeasured, data_folder, need
 from measures.peer_clarabel import clarabel_regression

@@ -7,10 +7,10 @@ import time
 import numpy as np
 import scipy.sparse as sparse
 
+from casid.identification import RegressionProblem
 from casid.inertia import PSEUDO_INERTIA_MAP
 from casid.regression import Fit
-from casid.retrieval import RegressionProblem
-from casid.retrieval.identification.regression import ConstraintBuilder
+from casid.retrieval.load import ConstraintBuilder
 from measures.measure import need
 
 

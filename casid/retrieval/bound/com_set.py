@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.bound.interval_arithmetic import enclose
+from casid.expressions.interval_arithmetic import enclose
 
 Array = NDArray[np.float64]
 _CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])

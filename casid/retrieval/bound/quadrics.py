@@ -27,7 +27,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.bound.graph import KINKED, operations
+from casid.expressions.walk import KINKED, operations
 
 Array = NDArray[np.float64]
 _SAMPLES = 4

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.retrieval.bound.graph import COMPARISONS, operations, rebuild, walk
-from casid.retrieval.bound.interval_arithmetic import enclose
+from casid.expressions.interval_arithmetic import enclose
+from casid.expressions.walk import COMPARISONS, operations, rebuild, walk
 from casid.retrieval.bound.region import link_regions
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Problem

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from casid.description import load_robot
 from casid.errors import DatasetError, RobotError
+from casid.identification.feasibility import nearest_consistent
 from casid.inertia import STANDARD_NAMES, Consistency, consistency, from_standard, tensor, tensor_entries, to_standard
-from casid.retrieval.identification.feasibility import nearest_consistent
 
 Array = NDArray[np.float64]
 _ENTRIES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")

@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
+from casid.identification.regression import Bounds, _complement, extra_bounds
 from casid.inertia import consistency as link_consistency
 from casid.inertia import from_standard, standard_names, to_standard
 from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind
-from casid.retrieval.identification.regression import Bounds, ConstraintBuilder, _complement, extra_bounds
+from casid.retrieval.load import ConstraintBuilder
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution

@@ -11,7 +11,7 @@ without any effect in the data (friction of a joint that is left out) are set to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
@@ -31,19 +31,18 @@ from casid.retrieval.constraints import (
     DEFAULT_MARGIN,
     ConsistencyKind,
     Constraint,
-    PhysicalConsistency,
     sensible_bounds,
 )
+from casid.retrieval.load import ConstraintBuilder
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.rows import LinearRows
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver import Prepared, SolveOptions
-from casid.retrieval.variables import LinkVariables, link_variables
+from casid.retrieval.variables import link_variables
 
 Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
-ConstraintBuilder = Callable[[LinkVariables], Iterable[Constraint | PhysicalConsistency]]
 
 #: Options of IPOPT for well-scaled regressions: no scaling inside MUMPS, and an early hand-over to the polishing call.
 QUICK = MappingProxyType(

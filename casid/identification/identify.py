@@ -16,6 +16,7 @@ from casid.codegen import evaluate_blocks
 from casid.description import Robot
 from casid.dynamics import JointTerm, Model
 from casid.errors import DatasetError, RobotError
+from casid.identification.regression import Bounds, FeasibleFit, feasible_regression
 from casid.measurement import Dataset, Processing, check_against
 from casid.regression import (
     FRICTION_MODELS,
@@ -30,7 +31,7 @@ from casid.regression import (
 )
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind, sensible_bounds
-from casid.retrieval.identification.regression import Bounds, ConstraintBuilder, FeasibleFit, feasible_regression
+from casid.retrieval.load import ConstraintBuilder
 
 Array = NDArray[np.float64]
 #: Condition number from which a note says that the motion excites poorly.

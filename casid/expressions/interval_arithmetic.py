@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.bound.graph import walk
+from casid.expressions.walk import walk
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,1 @@
+"""Reading CasADi expressions: what a graph computes, what it encloses. Knows nothing of robots."""

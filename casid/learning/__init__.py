@@ -1,0 +1,1 @@
+"""Gradient training of parametrisations of the inertial parameters."""

@@ -1,1 +1,0 @@
-"""Consistent parameters straight from recordings, and the thesis's feasibility methods."""

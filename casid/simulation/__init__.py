@@ -1,0 +1,1 @@
+"""The identified robot in motion: integrators, controllers, rollouts, energy."""
