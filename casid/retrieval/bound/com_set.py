@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions.interval_arithmetic import enclose
+from casid.retrieval.region import com_quotients
 
 Array = NDArray[np.float64]
 _CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
@@ -84,7 +85,7 @@ class ComSet:
         free = np.full(self.size, np.inf)
         for function in self.alternatives:
             possible = np.ones(len(cells), dtype=bool)
-            for interval in enclose(function, -free, free, {self.link: cells}):
+            for interval in enclose(function, -free, free, com_quotients(self.link, cells)):
                 possible &= np.broadcast_to(interval.high >= 0, possible.shape)
             keep |= possible
         return cells[keep]
@@ -102,12 +103,13 @@ class ComSet:
 def depends_on_com_only(function: ca.Function, size: int, links: int) -> int | None:
     """The one link whose centre of mass is all that a function of x depends on; else None."""
     free = np.full(size, np.inf)
-    boxes = {k: np.tile([-np.inf, np.inf], (3, 1)) for k in range(links)}
+    anywhere = np.tile([-np.inf, np.inf], (3, 1))
+    quotients = {pair: box for k in range(links) for pair, box in com_quotients(k, anywhere).items()}
     found: frozenset[int] = frozenset()
-    for interval in enclose(function, -free, free, boxes):
-        if interval.raw:
+    for interval in enclose(function, -free, free, quotients):
+        if interval.entries:
             return None
-        found = found | interval.links
+        found = found | {mass // 10 for _, mass in interval.quotients}
     return next(iter(found)) if len(found) == 1 else None
 
 

@@ -6,17 +6,14 @@ inertia about it. Over m > 0 they read ::
 
     a'L + b'l + d m + l'P l / m >= 0        (L: six entries of the inertia about the origin)
 
-* No L, and ``Q = [[P, b/2], [b'/2, d]]`` with one positive eigenvalue: a second-order cone. One nappe of it is
-convex, and
-  ``y'Q z >= 0`` for any y, z in it (the reversed Cauchy-Schwarz inequality): its tangents hold everywhere.
+* No L, and ``Q = [[P, b/2], [b'/2, d]]`` with one positive eigenvalue: a second-order cone. One nappe of it is convex,
+  and ``y'Q z >= 0`` for any y, z in it (the reversed Cauchy-Schwarz inequality): its tangents hold everywhere.
 * In general with ``P = sum p v v'``: where p < 0 the tangent ``(v'l)^2/m >= 2 t v'l - t^2 m``; where p > 0 the secant
-over the range
-  of the centre of mass, ``(v'l)^2/m <= (alpha + beta) v'l - alpha beta m``, with ``alpha <= v'c <= beta``. For
-  products of two coordinates also McCormick's envelopes.
+  over the range of the centre of mass, ``(v'l)^2/m <= (alpha + beta) v'l - alpha beta m``, with
+  ``alpha <= v'c <= beta``. For products of two coordinates also McCormick's envelopes.
 
-That an expression has this form is found by comparing Hessians at random points: for expressions built of smooth
-operations, an identity there is one everywhere but for a set of measure zero. Expressions with if-else, absolute
-values, minima or maxima are not taken.
+The form is read off the expression's structure (`casid.expressions.quadratic`): sums, products, division by the mass,
+integer powers; nothing is sampled, and what saturates, jumps or bends is not taken.
 """
 
 from __future__ import annotations
@@ -27,10 +24,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions.walk import KINKED, operations
+from casid.expressions.quadratic import quadratic_form
 
 Array = NDArray[np.float64]
-_SAMPLES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +53,16 @@ class Quadric:
     mass: float
     square: Array
     offset: float = 0.0
+
+    @property
+    def linear(self) -> bool:
+        """Whether nothing but linear terms is left: ``m^(power - 1)`` times the expression is linear."""
+        return not self.square.any() and self.offset == 0.0
+
+    def numerator(self, x: ca.SX) -> ca.SX:
+        """``inertia'L + moment'l + mass m`` of the unknowns x."""
+        form = ca.sparsify(ca.DM(self._linear()))
+        return ca.dot(form, x[10 * self.link : 10 * self.link + 10])
 
     def minus(self, bound: float) -> Quadric | None:
         """The form of ``expression - bound``; None where the bound's term has no place in it."""
@@ -171,40 +177,15 @@ class Quadric:
 
 
 def find_quadric(expression: ca.SX, x: ca.SX, links: int) -> Quadric | None:
-    """The form of a scalar expression, if it has one; else None."""
-    function = ca.Function("g", [x], [expression])
-    if operations(function) & KINKED:
-        return None
-    used = _used(expression, x)
-    touched = {int(k) // 10 for k in used}
+    """The form of a scalar expression of the unknowns x of so many links, by its structure; None if it has none."""
+    used = [k for k, depends in enumerate(ca.which_depends(expression, x, 1, False)) if depends]
+    touched = {k // 10 for k in used}
     if len(touched) != 1 or max(used) >= 10 * links:
         return None
     link = touched.pop()
-    own, mass = x[10 * link : 10 * link + 10], x[10 * link + 9]
-    rng = np.random.default_rng(5)
-    points = rng.uniform(-1.0, 1.0, (_SAMPLES, x.numel()))
-    points[:, 9::10] = rng.uniform(0.5, 2.0, points[:, 9::10].shape)
-    for power in (2, 1, 0):
-        form = mass**power * expression
-        probe = ca.Function("probe", [x], [form, ca.hessian(form, own)[0]])
-        values, hessians = [], []
-        for point in points:
-            value, hessian = probe(point)
-            values.append(float(value))
-            hessians.append(np.array(ca.densify(hessian)))
-        H = hessians[0]
-        scale = np.abs(H).max()
-        if not np.isfinite(hessians).all() or scale == 0 or any(np.abs(h - H).max() > 1e-9 * scale for h in hessians):
-            continue
-        at = points[:, 10 * link : 10 * link + 10]
-        if np.abs(np.einsum("ki,ij,kj->k", at, H, at) / 2 - values).max() > 1e-9 * scale:
-            continue
-        if np.abs(H[:6, :9]).max() > 1e-12 * scale:
-            continue
-        H = np.where(np.abs(H) > 1e-13 * scale, H, 0.0)
-        return Quadric(link, power, H[:6, 9], H[6:9, 9], float(H[9, 9] / 2), H[6:9, 6:9] / 2)
-    return None
-
-
-def _used(expression: ca.SX, x: ca.SX) -> list[int]:
-    return [k for k, depends in enumerate(ca.which_depends(expression, x, 1, False)) if depends]
+    own = range(10 * link, 10 * link + 10)
+    found = quadratic_form(expression, x, own, 10 * link + 9)
+    if found is None or np.abs(found.matrix[:6, :9]).max() > 0:
+        return None
+    H = found.matrix
+    return Quadric(link, found.power, 2 * H[:6, 9], 2 * H[6:9, 9], float(H[9, 9]), H[6:9, 6:9].copy())
