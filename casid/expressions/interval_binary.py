@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions.ranges import Range, everything, outward, product, truth, widened
+from casid.expressions.ranges import Range, absolute, everything, outward, product, truth, widened
 
 Array = NDArray[np.float64]
 
@@ -116,10 +116,9 @@ def _ieee_remainder(a: Range, b: Range) -> Range:
 
 def _copysign(a: Range, b: Range) -> Range:
     """The size of a with the sign of b, that of zero included."""
-    size_high = np.maximum(np.abs(a.low), np.abs(a.high))
-    size_low = np.where(a.has_zero, 0.0, np.minimum(np.abs(a.low), np.abs(a.high)))
+    size = absolute(a)
     positive, negative = (b.low > 0) & ~b.undefined, (b.high < 0) & ~b.undefined
-    return Range(np.where(positive, size_low, -size_high), np.where(negative, -size_low, size_high), a.undefined)
+    return Range(np.where(positive, size.low, -size.high), np.where(negative, -size.low, size.high), a.undefined)
 
 
 def _arc_tangent(y: Range, x: Range) -> Range:
@@ -132,14 +131,8 @@ def _arc_tangent(y: Range, x: Range) -> Range:
 
 
 def _hypot(a: Range, b: Range) -> Range:
-    sizes = [
-        (
-            np.where(r.has_zero, 0.0, np.minimum(np.abs(r.low), np.abs(r.high))),
-            np.maximum(np.abs(r.low), np.abs(r.high)),
-        )
-        for r in (a, b)
-    ]
-    low, high = widened(np.hypot(sizes[0][0], sizes[1][0]), np.hypot(sizes[0][1], sizes[1][1]))
+    one, other = absolute(a), absolute(b)
+    low, high = widened(np.hypot(one.low, other.low), np.hypot(one.high, other.high))
     return Range(np.maximum(low, 0.0), high, a.undefined | b.undefined)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions.interval_binary import quotient
-from casid.expressions.ranges import Range, outward, truth, widened
+from casid.expressions.ranges import Range, absolute, outward, truth, widened
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -30,13 +30,8 @@ def _twice(a: Range) -> Range:
     return Range(2 * a.low, 2 * a.high, a.undefined)
 
 
-def _absolute(a: Range) -> Range:
-    low, high = np.abs(a.low), np.abs(a.high)
-    return Range(np.where(a.has_zero, 0.0, np.minimum(low, high)), np.maximum(low, high), a.undefined)
-
-
 def _square(a: Range) -> Range:
-    size = _absolute(a)
+    size = absolute(a)
     low, high = outward(size.low**2, size.high**2)
     return Range(np.maximum(low, 0.0), high, a.undefined)
 
@@ -80,7 +75,7 @@ def _arc_cosine(a: Range) -> Range:
 
 
 def _hyperbolic_cosine(a: Range) -> Range:
-    size = _absolute(a)
+    size = absolute(a)
     low, high = widened(np.cosh(size.low), np.cosh(size.high))
     return Range(np.maximum(low, 1.0), high, a.undefined)
 
@@ -126,7 +121,7 @@ UNARY: dict[int, Callable[[Range], Range]] = {
     ca.OP_TWICE: _twice,
     ca.OP_SQ: _square,
     ca.OP_INV: _inverse,
-    ca.OP_FABS: _absolute,
+    ca.OP_FABS: absolute,
     ca.OP_NOT: _not,
     ca.OP_SIGN: _sign,
     ca.OP_FLOOR: _rounding(np.floor),

@@ -74,6 +74,12 @@ def product(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
     return np.asarray(ends.min(axis=0)), np.asarray(ends.max(axis=0))
 
 
+def absolute(a: Range) -> Range:
+    """Range of the absolute value."""
+    low, high = np.abs(a.low), np.abs(a.high)
+    return Range(np.where(a.has_zero, 0.0, np.minimum(low, high)), np.maximum(low, high), a.undefined)
+
+
 def truth(certain: ArrayLike, possible: ArrayLike) -> Range:
     """A comparison's or a logical operation's value: 1 where certain, 0 where impossible, else between."""
     low, high = np.asarray(certain) * 1.0, np.asarray(possible) * 1.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import casadi as ca
 
 from casid.expressions.conditions import Condition, replace_conditions
@@ -41,19 +39,21 @@ def smooth(expression: ca.SX, x: ca.SX, width: float) -> ca.SX:
 
 def _round_kinks(expression: ca.SX, x: ca.SX, width: float) -> ca.SX:
     def size(value: ca.SX) -> ca.SX:
-        return ca.sqrt(value**2 + width**2)
+        hyperbola: ca.SX = ca.sqrt(value**2 + width**2)
+        return hyperbola
 
-    def apply(code: int, operands: list[Any]) -> ca.SX:
-        a = operands[0]
+    def apply(code: int, operands: list[ca.SX]) -> ca.SX:
+        a, b = operands[0], operands[-1]
+        result: ca.SX = rebuild(code, operands)
         if code == ca.OP_FABS:
-            return size(a)
-        if code == ca.OP_SIGN:
-            return a / size(a)
-        if code == ca.OP_FMAX:
-            return (a + operands[1] + size(a - operands[1])) / 2
-        if code == ca.OP_FMIN:
-            return (a + operands[1] - size(a - operands[1])) / 2
-        return rebuild(code, operands)
+            result = size(a)
+        elif code == ca.OP_SIGN:
+            result = a / size(a)
+        elif code == ca.OP_FMAX:
+            result = (a + b + size(a - b)) / 2
+        elif code == ca.OP_FMIN:
+            result = (a + b - size(a - b)) / 2
+        return result
 
     result: ca.SX = ca.vertcat(*walk(as_function(expression, x), ca.SX, lambda k: x[k], apply))
     return result
