@@ -39,7 +39,7 @@ from casid.excitation import (
     weak_parameters,
     workspace_box,
 )
-from casid.excitation.smoothing import smooth_signs
+from casid.excitation.information.smoothing import smooth_signs
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
 

@@ -15,7 +15,6 @@ from casid.excitation import (
     Design,
     Designer,
     LimitCheck,
-    Poses,
     certify_clearance,
     certify_limits,
     trajectory_csv,
@@ -40,9 +39,9 @@ def excitation_tables(designer: Designer, design: Design) -> list[Table]:
         ("joint limits at every instant", _limits_text(checks)),
     ]
     for constraint in designer.constraints:
-        where = "at all poses" if isinstance(design.trajectory.basis, Poses) else "on a grid 10 times finer"
+        where = "at all poses" if design.trajectory.basis.static else "on a grid 10 times finer"
         text = f"largest violation {design.violations[constraint.name]:.2g} {where}"
-        if isinstance(constraint, CollisionConstraint) and not isinstance(design.trajectory.basis, Poses):
+        if isinstance(constraint, CollisionConstraint) and not design.trajectory.basis.static:
             least = min(certify_clearance(design.trajectory, constraint), key=lambda check: check.clearance)
             text += f"; at every instant clearance >= {1000 * least.clearance:.1f} mm ({least.pair})"
             if constraint.touching:
@@ -140,6 +139,6 @@ def write_excitation(
         "deviations.png": png_bytes(deviations_figure(design.observation.names, design.deviations(), alone)),
         "animation.gif": animation_gif(robot, trajectory),
     }
-    if not isinstance(trajectory.basis, Poses):
+    if not trajectory.basis.static:
         files["joint_trajectory.yaml"] = trajectory_ros2(trajectory, rate).encode()
     return write_files(directory, files)

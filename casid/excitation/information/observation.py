@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from casid.dynamics.base_parameters import regroup
 from casid.errors import DatasetError, ProblemError
-from casid.excitation.basis import Array
-from casid.excitation.mapped import Mapped
-from casid.excitation.smoothing import smooth_signs
-from casid.excitation.trajectory import Motion
+from casid.excitation.information.mapped import Mapped
+from casid.excitation.information.smoothing import smooth_signs
+from casid.excitation.motions.basis import Array
+from casid.excitation.motions.trajectory import Motion
 
 if TYPE_CHECKING:
     from casid.dynamics import Model

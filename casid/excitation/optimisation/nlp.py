@@ -15,12 +15,12 @@ import casadi as ca
 import numpy as np
 from scipy import sparse
 
-from casid.excitation.basis import Array, Basis
-from casid.excitation.constraints import StateConstraint
-from casid.excitation.criteria import Criterion
-from casid.excitation.limits import Rows
-from casid.excitation.observation import Observation
-from casid.excitation.trajectory import Motion
+from casid.excitation.information.criteria import Criterion
+from casid.excitation.information.observation import Observation
+from casid.excitation.limits.constraints import StateConstraint
+from casid.excitation.limits.motion_limits import Rows
+from casid.excitation.motions.basis import Array, Basis
+from casid.excitation.motions.trajectory import Motion
 
 
 @dataclass(frozen=True)
