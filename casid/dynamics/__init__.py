@@ -1,7 +1,7 @@
 """The graphs: kinematics, Newton-Euler, mass matrix, energies, joint terms, base parameters, and `Model`."""
 
 from casid.dynamics.base_parameters import BaseParameters, base_parameters, linear_form, regroup
-from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms
+from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms, terms_of
 from casid.dynamics.model import Model
 from casid.dynamics.reduced import reduced
 
@@ -16,4 +16,5 @@ __all__ = [
     "linear_form",
     "reduced",
     "regroup",
+    "terms_of",
 ]

@@ -112,6 +112,8 @@ def _from_json(path: Path, where: str, order: HasParameterNames | Sequence[str] 
         links = content.get("links", ())
         if "parameters" in content:
             content = content["parameters"]
+        elif isinstance(content.get("standard_parameters"), Mapping):
+            content = content["standard_parameters"]
         elif "standard_parameters" in content:  # solution.json of version 0.1
             names, values = content.get("parameter_names"), content["standard_parameters"]
             if not isinstance(names, list) or not isinstance(values, list) or len(names) != len(values):

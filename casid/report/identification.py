@@ -15,6 +15,7 @@ from rich.table import Table
 import casid
 from casid.files import csv_bytes, json_bytes, write_files
 from casid.identification import FileCheck, Identification, Prediction
+from casid.inertia import parameter_csv
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import png_bytes
@@ -126,9 +127,7 @@ def write_identification(result: Identification, directory: Path) -> list[Path]:
     base = result.record()["base_parameters"]
     files = {
         "identification.json": json_bytes(result.record()),
-        "parameters.csv": csv_bytes(
-            ["parameter", "value"], zip(model.parameter_names, feasible.parameters.tolist(), strict=True)
-        ),
+        "parameters.csv": parameter_csv(model.named(feasible.parameters)),
         "base_parameters.csv": csv_bytes(
             ["name", "expression", "unconstrained", "sd", "feasible"],
             [
