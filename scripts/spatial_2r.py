@@ -1,6 +1,4 @@
-"""The spatial 2R example of Gaz et al. (2019), supplement Sec. V.
-
-Retrieval with exact shapes, validation, joint wrenches.
+"""The spatial 2R example of Gaz et al. (2019), supplement Sec. V: exact shapes, validation, joint wrenches.
 
     python scripts/spatial_2r.py --out out
 

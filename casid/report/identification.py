@@ -209,8 +209,7 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
         + "</div>",
         "<h2>Notes</h2>" + ("".join(f'<p class="note">{escape(note)}</p>' for note in result.notes) or "<p>None.</p>"),
         "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little "
-        "it is large "
-        "although the error in N·m is small. Compare both columns.</p>",
+        "it is large although the error in N·m is small. Compare both columns.</p>",
         _html_table(
             ["joint", "torque RMS [N·m]", "error RMS [N·m]", "error [%]", "unconstrained [%]"], _joint_rows(result)
         ),

@@ -61,9 +61,7 @@ def outside_shapes(parameters: Array) -> float:
 
 
 def infeasible_parameters(forms: Array, values: Array, size: float, seed: int = 0) -> Array:
-    """A parameter set that explains the base parameters exactly and means nothing.
-
-    The retrieval without any constraint.
+    """A parameter set that explains the base parameters exactly and means nothing: retrieval without any constraint.
 
     Among all solutions of ``K p = values``, the one nearest to a random start of the given size.
     """
