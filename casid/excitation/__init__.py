@@ -29,7 +29,7 @@ from casid.excitation.motions.ramps import Ramped
 from casid.excitation.motions.spline import QuinticSpline
 from casid.excitation.motions.trajectory import Motion, Trajectory
 from casid.excitation.optimisation.designer import STAGES, Designer, design
-from casid.excitation.optimisation.nlp import Objective, Stage
+from casid.excitation.optimisation.objective import Objective, Stage
 from casid.excitation.optimisation.result import Design, Progress, Start
 from casid.excitation.study import Study, evaluate_trajectory
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-import casid
 from casid.description import Robot
 from casid.excitation import (
     CollisionConstraint,
@@ -26,6 +25,7 @@ from casid.files import json_bytes, prepare_directory, write_files
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
 from casid.report.tables import _table, summary_table
 from casid.report.write import png_bytes
+from casid.version import __version__
 
 
 def excitation_tables(designer: Designer, design: Design) -> list[Table]:
@@ -99,7 +99,7 @@ def excitation_record(designer: Designer, design: Design) -> dict[str, Any]:
         ],
         "interrupted": design.interrupted,
         "basis": design.trajectory.basis.record(),
-        "versions": {"casid": casid.__version__},
+        "versions": {"casid": __version__},
     }  # fmt: skip
 
 

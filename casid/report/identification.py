@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from rich import box
 from rich.table import Table
 
-import casid
 from casid.files import csv_bytes, json_bytes, write_files
 from casid.identification import FileCheck, Identification, Prediction
 from casid.inertia import parameter_csv
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import png_bytes
+from casid.version import __version__
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -202,7 +202,7 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
     pictures = _pictures(result) if pictures is None else pictures
     body = [
         f"<h1>{escape(result.model.robot.name)}: identification</h1>",
-        f'<p class="lead">casid {escape(casid.__version__)} · {escape(", ".join(fit.data.datasets))} · '
+        f'<p class="lead">casid {escape(__version__)} · {escape(", ".join(fit.data.datasets))} · '
         f"{int(fit.data.counts.max())} samples a joint</p>",
         '<div class="cards">'
         + "".join(f'<div class="card"><b>{escape(v)}</b><span>{escape(t)}</span></div>' for v, t in cards)

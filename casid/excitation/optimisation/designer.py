@@ -16,9 +16,11 @@ from casid.excitation.limits.constraints import StateConstraint
 from casid.excitation.limits.motion_limits import MotionLimits, Rows, certify_limits, limit_rows
 from casid.excitation.motions.basis import Array, Basis
 from casid.excitation.motions.trajectory import Motion, Trajectory
-from casid.excitation.optimisation.nlp import Nlp, Objective, Stage, StateRows, Stop
+from casid.excitation.optimisation.nlp import Nlp, Stop
+from casid.excitation.optimisation.objective import Objective, Stage
 from casid.excitation.optimisation.result import Design, Progress, Start
 from casid.excitation.optimisation.starts import pinned, random_start, standing_pose
+from casid.excitation.optimisation.state_rows import StateRows
 
 #: From smooth and easy to nearly exact.
 STAGES = (Stage(0.2, 2.0, 200), Stage(0.06, 6.0, 200), Stage(0.02, 20.0, 300))

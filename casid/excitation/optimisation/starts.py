@@ -11,7 +11,7 @@ from casid.excitation.limits.constraints import StateConstraint
 from casid.excitation.limits.motion_limits import MotionLimits, Rows
 from casid.excitation.motions.basis import Array, Basis
 from casid.excitation.motions.trajectory import Motion
-from casid.excitation.optimisation.nlp import Objective
+from casid.excitation.optimisation.objective import Objective
 
 #: Poses tried when the middle of the joint limits violates a constraint.
 STANDING_POSES = 2000
