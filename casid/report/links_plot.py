@@ -38,8 +38,9 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
         Joint positions, shape (n,) [rad or m]; default `middle_posture`.
     """
     parameters = np.asarray(parameters, dtype=float)
-    if parameters.shape != (10 * robot.n,):
-        raise DatasetError(f"robot '{robot.name}': expected {10 * robot.n} parameters, got shape {parameters.shape}")
+    size = len(robot.parameter_names())
+    if parameters.shape != (size,):
+        raise DatasetError(f"robot '{robot.name}': expected {size} parameters, got shape {parameters.shape}")
     q = middle_posture(robot) if posture is None else np.asarray(posture, dtype=float)
     placements = link_placements(robot, q)
     colours = link_colours(robot.n)

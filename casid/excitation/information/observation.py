@@ -132,12 +132,12 @@ class Observation:
         if link is not None and link not in links:
             raise ProblemError(f"payload: robot '{model.robot.name}' has no link '{link}'; known: {', '.join(links)}")
         k = len(links) - 1 if link is None else links.index(link)
-        first = model.parameter_names.index(f"Lxx{k + 1}")
-        columns = slice(first, first + 10)
+        columns = list(model.link_columns[k])
+        names = [model.parameter_names[column] for column in columns]
         symbols = [ca.SX.sym(name, model.n) for name in STATES]
         Y = ca.densify(model.regressor(*symbols)[:, columns])
         part = ca.Function("payload_regressor", symbols, [Y], list(STATES), ["Y"], {"cse": True})
-        return cls.of_regressor(part, model.parameter_names[columns], noise, _prismatic(model))
+        return cls.of_regressor(part, names, noise, _prismatic(model))
 
     # ------------------------------------------------------------------ evaluation
 
