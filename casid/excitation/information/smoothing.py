@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import casadi as ca
+
+from casid.expressions.walk import as_function, rebuild, walk
 
 
 def smooth_signs(function: ca.Function, width: ca.SX) -> ca.Function:
@@ -20,26 +25,30 @@ def smooth_signs(function: ca.Function, width: ca.SX) -> ca.Function:
     casadi.Function
         Same inputs and ``width``; same outputs. ``width -> 0`` gives the original values wherever no x is zero.
     """
-    graph = function if function.is_a("SXFunction") else function.expand()
-    inputs = [ca.SX.sym(graph.name_in(k), graph.sparsity_in(k)) for k in range(graph.n_in())]
-    outputs = [[ca.SX(0)] * graph.nnz_out(k) for k in range(graph.n_out())]
-    work: list[ca.SX] = [ca.SX(0)] * graph.sz_w()
-    entries = [x.nz[:] for x in inputs]
-    for k in range(graph.n_instructions()):
-        operation = graph.instruction_id(k)
-        result, operands = graph.instruction_output(k), graph.instruction_input(k)
-        if operation == ca.OP_CONST:
-            work[result[0]] = ca.SX(graph.instruction_constant(k))
-        elif operation == ca.OP_INPUT:
-            work[result[0]] = entries[operands[0]][operands[1]]
-        elif operation == ca.OP_OUTPUT:
-            outputs[result[0]][result[1]] = work[operands[0]]
-        elif operation == ca.OP_SIGN:
-            work[result[0]] = ca.tanh(work[operands[0]] / width)
-        elif len(operands) == 1:
-            work[result[0]] = ca.SX.unary(operation, work[operands[0]])
-        else:
-            work[result[0]] = ca.SX.binary(operation, work[operands[0]], work[operands[1]])
-    values = [ca.SX(graph.sparsity_out(k), ca.vertcat(*cells)) for k, cells in enumerate(outputs)]
-    names_in = [*graph.name_in(), "width"]
-    return ca.Function(f"smooth_{graph.name()}", [*inputs, width], values, names_in, graph.name_out(), {"cse": True})
+    inputs = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
+    entries = [entry for x in inputs for entry in x.nonzeros()]
+    x = ca.SX.sym("x", len(entries))
+    outputs = function.call([_filled(function.sparsity_in(k), part) for k, part in enumerate(_parts(inputs, x))])
+    graph = as_function(ca.vertcat(*(cell for output in outputs for cell in output.nonzeros())), x)
+
+    def smooth(code: int, operands: list[ca.SX]) -> ca.SX:
+        return ca.tanh(operands[0] / width) if code == ca.OP_SIGN else rebuild(code, operands)
+
+    cells = walk(graph, ca.SX, lambda k: entries[k], smooth)
+    values = [_filled(output.sparsity(), part) for output, part in zip(outputs, _parts(outputs, cells), strict=True)]
+    names_in = [*function.name_in(), "width"]
+    return ca.Function(
+        f"smooth_{function.name()}", [*inputs, width], values, names_in, function.name_out(), {"cse": True}
+    )
+
+
+def _parts(matrices: Sequence[ca.SX], cells: Any) -> Iterator[Any]:
+    """Cells of each matrix from those of all."""
+    at = 0
+    for matrix in matrices:
+        yield cells[at : at + matrix.nnz()]
+        at += matrix.nnz()
+
+
+def _filled(sparsity: ca.Sparsity, cells: Any) -> ca.SX:
+    return ca.SX(sparsity, ca.vertcat(*cells) if isinstance(cells, list) else cells)
