@@ -26,15 +26,21 @@ def smooth_signs(function: ca.Function, width: ca.SX) -> ca.Function:
         Same inputs and ``width``; same outputs. ``width -> 0`` gives the original values wherever no x is zero.
     """
     inputs = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
-    entries = [entry for x in inputs for entry in x.nonzeros()]
+    entries: list[ca.SX] = [entry for part in inputs for entry in part.nonzeros()]
     x = ca.SX.sym("x", len(entries))
     outputs = function.call([_filled(function.sparsity_in(k), part) for k, part in enumerate(_parts(inputs, x))])
-    graph = as_function(ca.vertcat(*(cell for output in outputs for cell in output.nonzeros())), x)
+    stacked: list[ca.SX] = [cell for output in outputs for cell in output.nonzeros()]
+
+    def constant(value: float) -> ca.SX:
+        return ca.SX(value)
+
+    def entry(k: int) -> ca.SX:
+        return entries[k]
 
     def smooth(code: int, operands: list[ca.SX]) -> ca.SX:
         return ca.tanh(operands[0] / width) if code == ca.OP_SIGN else rebuild(code, operands)
 
-    cells = walk(graph, ca.SX, lambda k: entries[k], smooth)
+    cells = walk(as_function(ca.vertcat(*stacked), x), constant, entry, smooth)
     values = [_filled(output.sparsity(), part) for output, part in zip(outputs, _parts(outputs, cells), strict=True)]
     names_in = [*function.name_in(), "width"]
     return ca.Function(
