@@ -26,10 +26,10 @@ def smooth_signs(function: ca.Function, width: ca.SX) -> ca.Function:
         Same inputs and ``width``; same outputs. ``width -> 0`` gives the original values wherever no x is zero.
     """
     inputs = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
-    entries: list[ca.SX] = [entry for part in inputs for entry in part.nonzeros()]
+    entries = [ca.SX(cell) for part in inputs for cell in part.nonzeros()]
     x = ca.SX.sym("x", len(entries))
     outputs = function.call([_filled(function.sparsity_in(k), part) for k, part in enumerate(_parts(inputs, x))])
-    stacked: list[ca.SX] = [cell for output in outputs for cell in output.nonzeros()]
+    stacked = [ca.SX(cell) for output in outputs for cell in output.nonzeros()]
 
     def constant(value: float) -> ca.SX:
         return ca.SX(value)
