@@ -26,10 +26,10 @@ def smooth_signs(function: ca.Function, width: ca.SX) -> ca.Function:
         Same inputs and ``width``; same outputs. ``width -> 0`` gives the original values wherever no x is zero.
     """
     inputs = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
-    entries = [ca.SX(cell) for part in inputs for cell in part.nonzeros()]
-    x = ca.SX.sym("x", len(entries))
+    entries: ca.SX = ca.vertcat(*(part.nz[:] for part in inputs))
+    x = ca.SX.sym("x", entries.numel())
     outputs = function.call([_filled(function.sparsity_in(k), part) for k, part in enumerate(_parts(inputs, x))])
-    stacked = [ca.SX(cell) for output in outputs for cell in output.nonzeros()]
+    stacked: ca.SX = ca.vertcat(*(output.nz[:] for output in outputs))
 
     def constant(value: float) -> ca.SX:
         return ca.SX(value)
@@ -40,7 +40,7 @@ def smooth_signs(function: ca.Function, width: ca.SX) -> ca.Function:
     def smooth(code: int, operands: list[ca.SX]) -> ca.SX:
         return ca.tanh(operands[0] / width) if code == ca.OP_SIGN else rebuild(code, operands)
 
-    cells = walk(as_function(ca.vertcat(*stacked), x), constant, entry, smooth)
+    cells = walk(as_function(stacked, x), constant, entry, smooth)
     values = [_filled(output.sparsity(), part) for output, part in zip(outputs, _parts(outputs, cells), strict=True)]
     names_in = [*function.name_in(), "width"]
     return ca.Function(
