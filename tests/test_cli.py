@@ -137,6 +137,7 @@ def test_solve_writes_everything_it_promises(tmp_path: Path) -> None:
         assert picture.shape[1] >= 1000 and picture.std() > 0.01
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     records = []
     for name in ("a", "b"):
@@ -185,6 +186,7 @@ def test_conflicting_constraints_are_named(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.slow
 def test_installed_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("casid")
     if not command.exists():

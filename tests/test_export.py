@@ -131,6 +131,7 @@ def test_operation_counts_beat_the_published_ones() -> None:
 # ---------------------------------------------------------------------- what is written
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize(
     ("robot_name", "mode"), [("panda", "none"), ("three_link", "standard"), ("three_link", "base")]
@@ -202,6 +203,7 @@ def test_every_function_loads_back_and_equals_the_standard_model(robot_name: str
     close(p, Lambda @ J @ np.linalg.solve(M, g), 1e-9)
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_make_and_self_test_without_a_warning(panda: Robot, tmp_path: Path, compiler: str) -> None:

@@ -108,6 +108,7 @@ def expected_files() -> set[str]:
     return files | {f"casid/problems/{path.name}" for path in (ROOT / "problems").glob("*.py")}
 
 
+@pytest.mark.slow
 def test_wheel_holds_the_package_its_robots_and_its_problems(archives: Path) -> None:
     (wheel,) = archives.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
@@ -116,6 +117,7 @@ def test_wheel_holds_the_package_its_robots_and_its_problems(archives: Path) -> 
     assert wheel.name.startswith(f"casid-{casid.__version__}-py3-none-any")
 
 
+@pytest.mark.slow
 def test_sdist_holds_what_the_wheel_is_made_of(archives: Path) -> None:
     (sdist,) = archives.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
