@@ -7,7 +7,7 @@ Equation of motion (Gaz et al. 2019, eq. 1; Sousa 2014, eq. 2.9)::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import casadi as ca
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from casid.description import Robot
 from casid.dynamics.base_parameters import BaseParameters, base_parameters
 from casid.dynamics.energy import kinetic_energy, potential_energy
-from casid.dynamics.joint_terms import JointSignals, JointTerm, joint_terms
+from casid.dynamics.joint_terms import JointSignals, JointTerm, Side, joint_terms
 from casid.dynamics.kinematics import Kinematics, exact, locate
 from casid.dynamics.mass_matrix import mass_matrix, solve_mass_matrix
 from casid.dynamics.newton_euler import newton_euler
@@ -329,6 +329,8 @@ class Symbols:
     offsets: ca.DM | None = None
     #: Robot with the nominal bodies of `nominal_torque`, where it is not the model's.
     nominal: Robot | None = None
+    #: Signs of the velocities at which dry friction acts, see `equation_of_motion`.
+    signs: ca.SX
 
     def __init__(self, model: Model) -> None:
         n = model.n
@@ -379,19 +381,31 @@ class Symbols:
 
     def term_torque(self, ddq: ca.SX) -> ca.SX:
         """Torque of joint-side and motor-side terms (Sousa 2014, eq. 4.9)."""
-        n, model = self.model.n, self.model
-        T = ca.SX.eye(n) if model.robot.transmission is None else ca.SX(exact(model.robot.transmission))
+        n, deadband = self.model.n, self.model.velocity_deadband
+        torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
+        velocities = {"joint": self.dq, "motor": self.transmission.T @ self.dq}
+        signs = {side: ca.sign(dq) * (ca.fabs(dq) >= deadband if deadband else 1) for side, dq in velocities.items()}
+        for (side, k), value in self.side_torques(ddq, signs).items():
+            torque[side][k] += value
+        return torque["joint"] + ca.mtimes(self.transmission, torque["motor"])
+
+    @property
+    def transmission(self) -> ca.SX:
+        """``T`` with ``tau = T tau_m`` (n x n)."""
+        given = self.model.robot.transmission
+        return ca.SX.eye(self.model.n) if given is None else ca.SX(exact(given))
+
+    def side_torques(self, ddq: ca.SX, signs: Mapping[Side, ca.SX]) -> dict[tuple[Side, int], ca.SX]:
+        """Torque of the terms at each joint and each motor, for given signs (n) of their velocities."""
+        n, model, T = self.model.n, self.model, self.transmission
         load = self.nominal_torque(ddq) if any(term.name == "load_friction" for term in model.terms) else ca.SX(n, 1)
         sides = {"joint": (self.q, self.dq, ddq, load), "motor": tuple(T.T @ v for v in (self.q, self.dq, ddq, load))}
-        torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
+        torques: dict[tuple[Side, int], ca.SX] = {}
         for column, (term, k) in model.term_columns.items():
             q, dq, acceleration, loads = (v[k] for v in sides[term.side])
-            sign = ca.sign(dq)
-            if model.velocity_deadband:
-                sign = sign * (ca.fabs(dq) >= model.velocity_deadband)
-            signals = JointSignals(k, q, dq, acceleration, sign, loads, self.signal[k])
-            torque[term.side][k] += self.pi[column] * term.column(signals)
-        return torque["joint"] + ca.mtimes(T, torque["motor"])
+            signals = JointSignals(k, q, dq, acceleration, signs[term.side][k], loads, self.signal[k])
+            torques[term.side, k] = torques.get((term.side, k), ca.SX(0)) + self.pi[column] * term.column(signals)
+        return torques
 
     def nominal_torque(self, ddq: ca.SX) -> ca.SX:
         """Torque of the links with the robot's nominal parameters."""
@@ -403,8 +417,7 @@ class Symbols:
         """What the terms add to the mass matrix (n x n)."""
         if not any(term.group == "rotor" for term in self.model.terms):
             return ca.SX(self.model.n, self.model.n)
-        given = self.model.robot.transmission
-        T = ca.SX.eye(self.model.n) if given is None else ca.SX(exact(given))
+        T = self.transmission
         M = ca.SX(self.model.n, self.model.n)
         for column, (term, k) in self.model.term_columns.items():
             if term.group == "rotor":
