@@ -4,14 +4,11 @@ from casid.dynamics.base_parameters import BaseParameters, base_parameters, line
 from casid.dynamics.equation_of_motion import dry_friction_directions, dry_friction_places, equation_of_motion
 from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms
 from casid.dynamics.model import Model
-from casid.dynamics.parametrised import BaseParameterModel, GivenParameters
 from casid.dynamics.reduced import reduced
 
 __all__ = [
     "JOINT_TERMS",
-    "BaseParameterModel",
     "BaseParameters",
-    "GivenParameters",
     "JointSignals",
     "JointTerm",
     "Model",

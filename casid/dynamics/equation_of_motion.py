@@ -17,7 +17,7 @@ _IMPLICIT = {"load_friction": "the acceleration", "drive_gain": "the measured to
 
 def dry_friction_places(model: Model) -> tuple[tuple[Side, int], ...]:
     """Joints and motors (side, index) at which a term depends on the sign of the velocity: m places."""
-    symbols = model._symbols()
+    symbols = model.symbols()
     symbols.signs = ca.SX.sym("signs", 2 * model.n)
     sides: dict[Side, ca.SX] = {"joint": symbols.signs[: model.n], "motor": symbols.signs[model.n :]}
     torques = symbols.side_torques(ca.SX(model.n, 1), sides)
@@ -53,7 +53,7 @@ def equation_of_motion(model: Model) -> ca.Function:
             raise RobotError(
                 f"joint term '{term.name}' depends on {_IMPLICIT[term.name]}: a motion with it cannot be integrated"
             )
-    s = model._symbols()
+    s = model.symbols()
     n, places = model.n, dry_friction_places(model)
     s.signs = ca.SX.sym("signs", len(places))
     still: dict[Side, ca.SX] = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}

@@ -16,6 +16,7 @@ from casid.simulation.controllers import (
 from casid.simulation.friction import ExactCoulomb, FrictionTreatment, SmoothCoulomb
 from casid.simulation.integrators import Cvodes, DormandPrince, FixedStep, Integrator, RungeKutta4, SemiImplicitEuler
 from casid.simulation.plant import Plant
+from casid.simulation.recording import record
 from casid.simulation.references import Follow, Hold, Reference, Samples, Sine
 from casid.simulation.result import EnergyBook, Simulation
 from casid.simulation.rollouts import Rollouts, simulate_many
@@ -29,5 +30,5 @@ __all__ = [
     "FeedForward", "FixedStep", "Follow", "FrictionTreatment", "Hold", "Integrator", "OperationalSpace", "PDGravity",
     "Passive", "Plant", "Reason", "Reference", "Rollouts", "RungeKutta4", "Sampling", "Samples", "Saturated",
     "SemiImplicitEuler", "Sensor", "Simulation", "Sine", "SmoothCoulomb", "Stops", "Switched",
-    "VelocityOperationalSpace", "nominal", "simulate", "simulate_many",
+    "VelocityOperationalSpace", "nominal", "record", "simulate", "simulate_many",
 ]  # fmt: skip

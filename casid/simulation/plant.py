@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import GivenParameters, Model, dry_friction_directions, equation_of_motion
+from casid.dynamics import Model, dry_friction_directions, equation_of_motion
 from casid.dynamics.mass_matrix import factor_mass_matrix
 from casid.errors import DatasetError
 from casid.simulation.friction import FrictionTreatment, SmoothCoulomb
@@ -30,8 +30,8 @@ class Plant:
     ----------
     model : Model
         The robot with its joint terms: friction, rotors, springs.
-    parameters : array_like, shape (N,)
-        Its parameters ``pi``. Any standard parameters with the right base parameters do: torques and motion are the
+    parameters : Parameters or array_like, shape (N,)
+        Its parameters ``pi``, as for `Model.parameters`; kept as an array. Any standard parameters with the right base parameters do: torques and motion are the
         same for all of them.
     friction : FrictionTreatment
         What happens at zero velocity.
@@ -49,15 +49,15 @@ class Plant:
     friction: FrictionTreatment = field(default_factory=SmoothCoulomb)
 
     def __post_init__(self) -> None:
-        given = GivenParameters(self.model, self.parameters)  # checks their number and values
-        object.__setattr__(self, "parameters", given.values)
+        values = self.model.parameters(self.parameters)
+        values.setflags(write=False)
+        object.__setattr__(self, "parameters", values)
         equation_of_motion(self.model)
 
     @classmethod
     def of(
         cls,
         robot: Robot,
-        terms: ArrayLike | None = None,
         friction: FrictionTreatment | None = None,
         gravity: ArrayLike | None = None,
         **coefficients: ArrayLike,
@@ -98,9 +98,9 @@ class Plant:
         return dry_friction_directions(self.given)
 
     @cached_property
-    def given(self) -> GivenParameters:
+    def given(self) -> Model:
         """The model's functions with the plant's parameters."""
-        return GivenParameters(self.model, self.parameters)
+        return self.model.with_parameters(self.parameters)
 
     @cached_property
     def rate(self) -> ca.Function:
@@ -138,6 +138,12 @@ class Plant:
         rate = ca.vertcat(dq, factor.solve(right), ca.dot(u, dq), ca.dot(loss, dq))
         outputs = [ca.densify(rate), ca.densify(ca.vertcat(*factor.D))]
         return ca.Function("rate", inputs, outputs, names, ["dx", "pivots"], {"cse": True})
+
+    @property
+    def links(self) -> tuple[Model, Array]:
+        """Model and parameters of the links alone, without joint terms."""
+        without = Model(self.model.robot, (), self.model.gravity_vector)
+        return without, np.asarray(self.parameters[np.ravel(self.model.link_columns)])
 
     def start(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
         """State at rest (or with velocities ``dq``) at ``q``, the books empty."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.description import Robot
-from casid.dynamics import GivenParameters, Model
+from casid.dynamics import Model
 from casid.simulation.controllers.controller import Array, Controller, gains
 
 
@@ -32,7 +32,9 @@ class ModelBased(Controller):
     kd: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", GivenParameters(self.model, self.parameters).values)
+        values = self.model.parameters(self.parameters)
+        values.setflags(write=False)
+        object.__setattr__(self, "parameters", values)
         object.__setattr__(self, "kp", gains(self.kp, self._gain_size, "kp"))
         object.__setattr__(self, "kd", gains(self.kd, self._gain_size, "kd"))
 
@@ -46,9 +48,9 @@ class ModelBased(Controller):
         return self.model.n
 
     @property
-    def given(self) -> GivenParameters:
+    def given(self) -> Model:
         """The model's functions with its parameters."""
-        return GivenParameters(self.model, self.parameters)
+        return self.model.with_parameters(self.parameters)
 
 
 def nominal(robot: Robot, gravity: ArrayLike | None = None) -> tuple[Model, Array]:
