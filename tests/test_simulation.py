@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import casid
 from casid.description import Inertial, Joint, Link, Robot
 from casid.dynamics import Model
-from casid.errors import DatasetError, ProblemError, RobotError
+from casid.errors import CasidWarning, DatasetError, ProblemError, RobotError
 from casid.simulation import (
     PD,
     ComputedTorque,
@@ -53,7 +55,9 @@ def sledge(angle: float = 0.0) -> Robot:
     return Robot("sledge", (Joint("slide", "prismatic", -1, link, axis=np.array([1.0, 0.0, 0.0])),), gravity=gravity)
 
 
-def free(plant: Plant, duration: float, integrator: Integrator, q0: float, dq0: float = 0.0, **options: object) -> Simulation:
+def free(
+    plant: Plant, duration: float, integrator: Integrator, q0: float, dq0: float = 0.0, **options: object
+) -> Simulation:
     return simulate(
         plant, Passive(plant.n), Hold(np.zeros(plant.n)), duration, integrator=integrator, q0=[q0], dq0=[dq0], **options
     )  # type: ignore[arg-type]
@@ -64,15 +68,17 @@ def exact_swing(q0: float, t: np.ndarray) -> np.ndarray:
     from scipy.special import ellipj, ellipk
 
     k, w = np.sin(q0 / 2), np.sqrt(GRAVITY / 0.5)
-    sn, cn, dn, _ = ellipj(ellipk(k**2) - w * t, k**2)
+    sn = ellipj(ellipk(k**2) - w * t, k**2)[0]
     return np.asarray(2 * np.arcsin(k * sn))
 
 
-@pytest.mark.parametrize("integrator", [DormandPrince(1e-11), Cvodes(1e-11), RungeKutta4(5e-4)])
-def test_pendulum_swings_as_the_elliptic_functions_say(integrator: Integrator) -> None:
+@pytest.mark.parametrize(
+    ("integrator", "error"), [(DormandPrince(1e-11), 1e-9), (Cvodes(1e-11), 1e-7), (RungeKutta4(5e-4), 1e-9)]
+)
+def test_pendulum_swings_as_the_elliptic_functions_say(integrator: Integrator, error: float) -> None:
     done = free(Plant.of(pendulum()), 2.0, integrator, 2.0, rate=100.0)
-    assert np.abs(done.q[:, 0] - exact_swing(2.0, done.t)).max() < 1e-8
-    assert done.energy.relative_imbalance < 1e-9
+    assert np.abs(done.q[:, 0] - exact_swing(2.0, done.t)).max() < error
+    assert done.energy.relative_imbalance < error
     assert done.energy.kinetic.max() > 10.0  # the book holds something
 
 
@@ -113,7 +119,9 @@ def test_exact_friction_with_offset_and_viscosity_matches_smooth_friction_in_the
     ends = []
     for friction in (ExactCoulomb(), SmoothCoulomb(1e-5)):
         plant = Plant.of(robot, friction, **coefficients)
-        done = simulate(plant, Passive(7), Hold(q0), 0.8, integrator=Cvodes(1e-9) if ends else DormandPrince(), rate=100.0)
+        done = simulate(
+            plant, Passive(7), Hold(q0), 0.8, integrator=Cvodes(1e-9) if ends else DormandPrince(), rate=100.0
+        )
         assert done.energy.relative_imbalance < 1e-6
         ends.append(done.q[-1])
     assert np.abs(ends[0] - ends[1]).max() < 2e-3
@@ -135,7 +143,7 @@ def test_motors_behind_a_transmission_stick_together_with_their_joints() -> None
 @pytest.fixture(scope="module")
 def panda() -> tuple[Plant, ComputedTorque, Sine]:
     robot = casid.load_robot("panda")
-    plant = Plant.of(robot, SmoothCoulomb(0.05), viscous=0.5, coulomb=0.3)
+    plant = Plant.of(robot, SmoothCoulomb(0.05), viscous=VISCOUS, coulomb=COULOMB)
     return plant, ComputedTorque(*nominal(robot), 100.0, 20.0), Sine.within(robot)  # type: ignore[arg-type]
 
 
@@ -143,7 +151,6 @@ def panda() -> tuple[Plant, ComputedTorque, Sine]:
 def test_compiled_loop_is_the_loop_in_python(
     panda: tuple[Plant, ComputedTorque, Sine], delay: float, sensor: Sensor | None
 ) -> None:
-    plant, controller, reference = panda
     options = {"integrator": RungeKutta4(5e-4), "rate": 500.0, "delay": delay, "sensor": sensor}
     one, other = (simulate(*panda, 0.2, compiled=compiled, **options) for compiled in (True, False))  # type: ignore[arg-type]
     for name in ("q", "dq", "tau", "command", "work", "dissipated"):
@@ -220,30 +227,34 @@ def test_recording_of_a_run_that_ended_at_once_is_refused() -> None:
     robot = casid.load_robot("spatial_2r")
     plant = Plant(Model(robot), -robot.standard_parameters())
     done = simulate(plant, Passive(2), Hold(np.zeros(2)), 1.0)
-    with pytest.raises(DatasetError, match="no recording.*positive definiteness"):
+    with pytest.raises(DatasetError, match=r"no recording.*positive definiteness"):
         done.dataset()
+
+
+VISCOUS, COULOMB = np.array([0.6, 0.6, 0.5, 0.5, 0.2, 0.2, 0.1]), np.array([0.5, 0.5, 0.4, 0.4, 0.1, 0.1, 0.05])
 
 
 def test_identification_finds_the_simulated_robot() -> None:
     robot = casid.load_robot("panda")
-    plant = Plant.of(robot, SmoothCoulomb(0.005), viscous=0.5, coulomb=0.3)
-    reference = Sine.within(robot, amplitude=1.2, frequency=0.3)
-    data = record(plant, reference, sensor=Sensor(torque=0.02, seed=5), integrator=RungeKutta4(2.5e-4), duration=8.0)
+    plant = Plant.of(robot, SmoothCoulomb(0.01), viscous=VISCOUS, coulomb=COULOMB, offset=0.0)
+    reference = Sine.within(robot, amplitude=1.5, frequency=0.3)
+    data = record(plant, reference, sensor=Sensor(torque=0.02, seed=5), integrator=RungeKutta4(2e-4), duration=8.0)
     assert len(data) == 8001
     result = casid.identify(robot, data, processing=casid.Processing(cutoff=20.0, velocity="measured"))
-    base = Model(robot, ("viscous", "coulomb", "offset")).base
-    truth = base.values(plant_parameters(robot))
-    scale = np.abs(truth).max()
-    assert np.abs(result.feasible.beta - truth).max() < 0.03 * scale
-    assert result.feasible.relative_error < 2.0
+    truth = plant.model.base.values(plant.parameters)
+    assert result.model.parameter_names == plant.model.parameter_names
+    error = np.abs(result.feasible.beta - truth)
+    friction = np.array([form.startswith("f") for form in plant.model.base.expressions])
+    assert error[~friction].max() < 0.02
+    assert error[friction].max() < 0.1  # the filters smear the jump of dry friction
+    assert result.feasible.relative_error < 1.0
 
 
-def plant_parameters(robot: Robot) -> np.ndarray:
-    model = Model(robot, ("viscous", "coulomb", "offset"))
-    pi = model.parameters(robot.standard_parameters())
-    for column, (term, _) in model.term_columns.items():
-        pi[column] = {"viscous": 0.5, "coulomb": 0.3, "offset": 0.0}[term.name]
-    return pi
+def test_steps_too_long_for_the_friction_are_warned_of() -> None:
+    robot = casid.load_robot("panda")
+    plant = Plant.of(robot, SmoothCoulomb(1e-3), coulomb=COULOMB)
+    with pytest.warns(CasidWarning, match=r"joint 3 is too steep for steps of 0.001 s"):
+        simulate(plant, Passive(7), Hold(np.zeros(7)), 0.01, integrator=RungeKutta4())
 
 
 def test_sensor_errors_reach_the_controller_and_repeat_with_the_seed(panda: tuple[Plant, ComputedTorque, Sine]) -> None:
@@ -263,28 +274,36 @@ def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
     pi = Model(robot, ("coulomb",)).parameters(robot.standard_parameters(), np.full(7, -1.0))
     negative = Plant(Model(robot, ("coulomb",)), pi, ExactCoulomb())
     hold = Hold(np.zeros(7))
-    with pytest.raises(ProblemError, match="dry friction of joint 1 is negative"):
+    with pytest.raises(ProblemError, match=r"dry friction of joint 1 is negative"):
         simulate(negative, Passive(7), hold, 0.1, integrator=DormandPrince())
     exact = Plant.of(robot, ExactCoulomb(), coulomb=0.1)
     for integrator in (RungeKutta4(), Cvodes()):
-        with pytest.raises(ProblemError, match="cannot locate the events"):
+        with pytest.raises(ProblemError, match=r"cannot locate the events"):
             simulate(exact, Passive(7), hold, 0.1, integrator=integrator)
-    with pytest.raises(RobotError, match="load_friction.*acceleration"):
+    with pytest.raises(RobotError, match=r"load_friction.*acceleration"):
         Plant.of(robot, load_friction=0.1)
     plant = Plant.of(robot)
-    with pytest.raises(ProblemError, match="whole multiple of the step"):
+    with pytest.raises(ProblemError, match=r"whole multiple of the step"):
         simulate(plant, Passive(7), hold, 0.1, integrator=RungeKutta4(7e-4))
-    with pytest.raises(ProblemError, match="delay"):
+    with pytest.raises(ProblemError, match=r"delay"):
         simulate(plant, Passive(7), hold, 0.1, delay=3e-4, integrator=RungeKutta4(1e-3))
-    with pytest.raises(ProblemError, match="duration"):
+    with pytest.raises(ProblemError, match=r"duration"):
         Sampling(0.0)
-    with pytest.raises(DatasetError, match="controller has 3 joints"):
+    with pytest.raises(DatasetError, match=r"controller has 3 joints"):
         simulate(plant, Passive(3), hold, 0.1)
-    with pytest.raises(DatasetError, match="initial positions"):
+    with pytest.raises(DatasetError, match=r"initial positions"):
         simulate(plant, Passive(7), hold, 0.1, q0=[np.nan] * 7)
-    with pytest.raises(DatasetError, match="kp of joint 2"):
+    with pytest.raises(DatasetError, match=r"kp of joint 2"):
         PD(np.array([1.0, -1.0]), np.ones(2))
-    with pytest.raises(DatasetError, match="rising"):
+    with pytest.raises(DatasetError, match=r"rising"):
         Samples(np.zeros(2), np.zeros((2, 7)), np.zeros((2, 7)), np.zeros((2, 7)))
-    with pytest.raises(DatasetError, match="different numbers of rollouts"):
+    with pytest.raises(DatasetError, match=r"different numbers of rollouts"):
         simulate_many(plant, Passive(7), hold, 0.1, 3, q0=np.zeros((4, 7)))
+
+
+def test_the_page_about_simulation_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "simulation.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)
+    assert "finished at 2 s" in capsys.readouterr().out

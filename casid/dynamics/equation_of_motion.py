@@ -29,7 +29,7 @@ def dry_friction_directions(model: Model) -> NDArray[np.float64]:
     T = np.eye(model.n) if model.robot.transmission is None else np.asarray(model.robot.transmission)
     axes: dict[Side, NDArray[np.float64]] = {"joint": np.eye(model.n), "motor": T}
     columns = [axes[side][:, k] for side, k in dry_friction_places(model)]
-    return np.array(columns).reshape(len(columns), model.n).T
+    return np.asarray(np.array(columns).reshape(len(columns), model.n).T)
 
 
 def equation_of_motion(model: Model) -> ca.Function:

@@ -47,7 +47,9 @@ def compiled_program(
         raise ExportError(f"simulation: the functions cannot be compiled: {error}") from error
     path = cache_directory() / library_name(label, key)
     if not path.is_file():
-        path = compile_shared(write([CFunction(function, f"{PREFIX}{function.name()}") for function in functions]), label, key)
+        path = compile_shared(
+            write([CFunction(function, f"{PREFIX}{function.name()}") for function in functions]), label, key
+        )
     return ctypes.CDLL(str(path))
 
 

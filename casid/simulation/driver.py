@@ -1,4 +1,4 @@
-"""The closed loop in C: controller, delay, integrator, checks and recording, for one rollout or several side by side."""
+"""The closed loop in C: controller, delay, integrator, checks and recording, for one rollout or more side by side."""
 
 from __future__ import annotations
 

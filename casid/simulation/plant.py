@@ -31,8 +31,8 @@ class Plant:
     model : Model
         The robot with its joint terms: friction, rotors, springs.
     parameters : Parameters or array_like, shape (N,)
-        Its parameters ``pi``, as for `Model.parameters`; kept as an array. Any standard parameters with the right base parameters do: torques and motion are the
-        same for all of them.
+        Its parameters ``pi``, as for `Model.parameters`; kept as an array. Any standard parameters with the right base
+        parameters do: torques and motion are the same for all of them.
     friction : FrictionTreatment
         What happens at zero velocity.
 
@@ -107,7 +107,7 @@ class Plant:
         """``(x, u) -> dx, pivots``: rate of the state under the torque u, and the n pivots of M (all > 0 iff M > 0).
 
         With exact friction ``(x, u, signs, P)``: signs of the sliding velocities (m; 0 where they stick) and the
-        projector P (n x n) on the motions that sticking leaves, ``(P M P + 1 - P) ddq = P (u - rigid - terms - D dry)``.
+        projector P (n x n) on the motions that sticking leaves: ``(P M P + 1 - P) ddq = P (u - rigid - terms - D f)``.
         """
         return self._rate(self.given, False)
 
@@ -122,9 +122,9 @@ class Plant:
         x, u = ca.SX.sym("x", self.size), ca.SX.sym("u", n)
         q, dq = x[:n], x[n : 2 * n]
         pi = [ca.SX.sym("pi", len(model.parameter_names))] if parametric else []
-        signs = self.friction.signs(D.T @ dq)
-        modal = signs is None
-        signs = ca.SX.sym("signs", D.shape[1]) if modal else signs
+        smooth = self.friction.signs(D.T @ dq)
+        modal = smooth is None
+        signs = ca.SX.sym("signs", D.shape[1]) if smooth is None else smooth
         M, rigid, terms, dry = equation(q, dq, signs, *pi)
         loss = terms + D @ dry
         right = u - rigid - loss
@@ -139,6 +139,18 @@ class Plant:
         outputs = [ca.densify(rate), ca.densify(ca.vertcat(*factor.D))]
         return ca.Function("rate", inputs, outputs, names, ["dx", "pivots"], {"cse": True})
 
+    def friction_rate(self, q: ArrayLike) -> tuple[float, int]:
+        """Rate at which smooth dry friction brings the quickest direction to rest [1/s], and the direction's number."""
+        D, slope = self.directions, self.friction.slope
+        if not D.shape[1] or not slope:
+            return 0.0, 0
+        equation, still, q = equation_of_motion(self.given), np.zeros(self.n), np.asarray(q, dtype=float)
+        M = np.array(equation(q, still, np.zeros(D.shape[1]))[0].full())
+        limits = [np.array(equation(q, still, np.full(D.shape[1], s))[3].full()).ravel() for s in (-1.0, 1.0)]
+        mobility = np.einsum("ie,ij,je->e", D, np.linalg.pinv(M), D)
+        rates = slope * (limits[1] - limits[0]) / 2 * mobility
+        return float(rates.max()), int(rates.argmax())
+
     @property
     def links(self) -> tuple[Model, Array]:
         """Model and parameters of the links alone, without joint terms."""
@@ -148,7 +160,10 @@ class Plant:
     def start(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
         """State at rest (or with velocities ``dq``) at ``q``, the books empty."""
         x = np.zeros(self.size)
-        for offset, given, what in ((0, q, "positions"), (self.n, np.zeros(self.n) if dq is None else dq, "velocities")):
+        for offset, given, what in (
+            (0, q, "positions"),
+            (self.n, np.zeros(self.n) if dq is None else dq, "velocities"),
+        ):
             value = np.asarray(given, dtype=float)
             if value.shape != (self.n,) or not np.isfinite(value).all():
                 raise DatasetError(f"initial {what}: expected {self.n} finite numbers, got {given!r}")

@@ -69,7 +69,5 @@ def record(
     reference = Follow(motion) if isinstance(motion, Trajectory) else motion
     controller = ComputedTorque(*plant.links, np.asarray(kp), np.asarray(kd))
     length = float(np.ceil((reference.span[1] if duration is None else duration) * rate - 1e-9)) / rate
-    done = simulate(
-        plant, controller, reference, length, integrator=integrator, rate=rate, delay=delay, sensor=sensor
-    )
+    done = simulate(plant, controller, reference, length, integrator=integrator, rate=rate, delay=delay, sensor=sensor)
     return done.dataset(name)

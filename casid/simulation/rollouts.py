@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError
 from casid.simulation.controllers import Controller
-from casid.simulation.integrators import FixedStep, RungeKutta4
+from casid.simulation.integrators import FixedStep
 from casid.simulation.loop import LANES, CompiledLoop, recorded
 from casid.simulation.plant import Plant
 from casid.simulation.references import Reference
 from casid.simulation.sampling import Sampling
 from casid.simulation.sensor import Sensor
-from casid.simulation.simulate import default_step
+from casid.simulation.simulate import default_integrator
 from casid.simulation.stops import End, Stops
 
 Array = NDArray[np.float64]
@@ -84,7 +84,7 @@ def simulate_many(
     count
         B, where nothing else tells.
     integrator
-        A fixed-step one; default: Runge-Kutta of order 4.
+        A fixed-step one; default: as for `simulate`.
     q0, dq0
         Shape (n,) or (B, n); default: at the reference.
     parameters
@@ -127,7 +127,8 @@ def simulate_many(
     starts = np.zeros((total, plant.size))
     starts[:, :n] = found.get("q0", np.array([motion.q[0] for motion in motions]))
     starts[:, n : 2 * n] = found.get("dq0", np.array([motion.dq[0] for motion in motions]))
-    integrator = integrator or RungeKutta4(default_step(sampling))
+    integrator = integrator or default_integrator(plant, sampling, starts[0, :n])
+    integrator.check_friction(plant, starts[0, :n])
     loop = CompiledLoop(plant, controller, integrator, sampling, stops or Stops(), LANES, "parameters" in found)
     records = sampling.ticks // every + 1
     states, applied = np.empty((total, records, plant.size)), np.empty((total, records, n))

@@ -46,7 +46,7 @@ def simulate(
     duration
         [s]
     integrator
-        Default: Runge-Kutta of order 4 with steps of 1 ms or shorter, a whole number in a period.
+        Default: Runge-Kutta of order 4 with steps of 1 ms, or shorter where smooth friction needs it.
     rate
         Samples of the controller a second [Hz]; torques are held in between.
     delay
@@ -81,8 +81,10 @@ def simulate(
     start = plant.start(motion.q[0] if q0 is None else q0, motion.dq[0] if dq0 is None else dq0)
     signals = controller.rows(motion)
     state_errors, torque_errors = (sensor or Sensor()).errors(len(times), n)
-    integrator = integrator or RungeKutta4(default_step(sampling))
+    integrator = integrator or default_integrator(plant, sampling, start[:n])
     stops = stops or Stops()
+    if isinstance(integrator, FixedStep):
+        integrator.check_friction(plant, start[:n])
     if isinstance(integrator, FixedStep) and (find_compiler() is not None if compiled is None else compiled):
         trace = compiled_loop(plant, controller, integrator, sampling, stops, start, signals, state_errors)
     else:
@@ -95,13 +97,14 @@ def simulate(
     )  # fmt: skip
 
 
-def default_step(sampling: Sampling) -> float:
-    """The longest step up to 1 ms that divides the period, and the delay's rest in it."""
-    whole = int(np.ceil(sampling.period / 1e-3 - 1e-9))
+def default_integrator(plant: Plant, sampling: Sampling, q: ArrayLike) -> RungeKutta4:
+    """Steps up to 1 ms, short enough for friction at q, that divide the period and the delay's rest in it."""
+    longest = min(1e-3, 0.5 * RungeKutta4.reach / max(plant.friction_rate(q)[0], 1e-9))
+    whole = int(np.ceil(sampling.period / longest - 1e-9))
     rest = sampling.offset[1]
     if rest:
         for count in range(whole, 100 * whole):
             steps = rest * count / sampling.period
             if round(steps) and abs(steps - round(steps)) < 1e-6:
-                return sampling.period / count
-    return sampling.period / whole
+                return RungeKutta4(sampling.period / count)
+    return RungeKutta4(sampling.period / whole)

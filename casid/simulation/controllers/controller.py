@@ -54,7 +54,7 @@ class Controller(ABC):
 
     def rows(self, motion: Motion) -> Array:
         """Values of the signals for a joint motion of N instants, shape (N, sum of sizes), matrices by columns."""
-        return np.hstack(motion)
+        return np.asarray(np.concatenate([motion.q, motion.dq, motion.ddq], axis=1))
 
     @property
     def words(self) -> str:
@@ -97,7 +97,7 @@ def gains(value: ArrayLike, n: int, what: str) -> Array:
     given = np.asarray(value, dtype=float)
     if given.shape not in ((), (1,), (n,)):
         raise DatasetError(f"{what}: expected one number or {n}, got shape {given.shape}")
-    array = np.broadcast_to(given, (n,)).copy()
+    array: Array = np.array(np.broadcast_to(given, (n,)))
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(bad):
         raise DatasetError(f"{what} of joint {bad[0] + 1} must be a finite number >= 0, got {array[bad[0]]}")

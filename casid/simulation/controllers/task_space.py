@@ -43,7 +43,7 @@ class TaskSpace(ModelBased):
 
     Notes
     -----
-    Not in singular postures. Signals for exported code are the frame's: placement, twist, acceleration, and the posture.
+    Not in singular postures. Signals for exported code are the frame's placement, twist, acceleration, and the posture.
     """
 
     frame: str = ""

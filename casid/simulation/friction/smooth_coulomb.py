@@ -14,8 +14,8 @@ from casid.simulation.friction.treatment import FrictionTreatment
 class SmoothCoulomb(FrictionTreatment):
     """``tanh(v / speed)`` for ``sign(v)``, the tight sigmoid of Sousa (2014, Sec. 5.1.2).
 
-    There is no sticking: a joint at rest creeps. Fixed steps must be shorter than about ``2 m speed / fc`` for an
-    inertia m and friction fc.
+    There is no sticking: a joint at rest creeps. Near rest the velocity decays at the rate ``fc / (m speed)`` for an
+    inertia m and friction fc, which fixed steps must resolve.
 
     Attributes
     ----------
@@ -32,3 +32,8 @@ class SmoothCoulomb(FrictionTreatment):
     def signs(self, velocity: ca.SX) -> ca.SX:
         """``tanh(v / speed)``."""
         return ca.tanh(velocity / self.speed)
+
+    @property
+    def slope(self) -> float:
+        """``1 / speed``."""
+        return 1.0 / self.speed

@@ -20,3 +20,8 @@ class FrictionTreatment(ABC):
 
         Only integrators that locate events take the latter, see `casid.simulation.integrators.DormandPrince`.
         """
+
+    @property
+    def slope(self) -> float:
+        """Slope of the signs at zero velocity [s/rad or s/m]; 0: not smooth."""
+        return 0.0

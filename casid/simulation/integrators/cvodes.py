@@ -36,7 +36,12 @@ class Cvodes(Integrator):
         check_smooth(plant, self)
         x, u, length = ca.SX.sym("x", plant.size), ca.SX.sym("u", plant.n), ca.SX.sym("length")
         rate = length * plant.rate(x, u)[0]
-        options = {"abstol": self.tolerance, "reltol": self.tolerance, "print_stats": False, "show_eval_warnings": False}
+        options = {
+            "abstol": self.tolerance,
+            "reltol": self.tolerance,
+            "print_stats": False,
+            "show_eval_warnings": False,
+        }
         solver = ca.integrator(
             "interval", "cvodes", {"x": x, "p": ca.vertcat(u, length), "ode": rate}, 0.0, 1.0, options
         )

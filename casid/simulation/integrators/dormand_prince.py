@@ -32,7 +32,7 @@ _MOST_CHANGES = 200
 
 @dataclass(frozen=True)
 class DormandPrince(Integrator):
-    """Runge-Kutta 5(4) of Dormand and Prince (Hairer et al. 1993, Table II.5.2), the method of Sousa (2014, Sec. 5.1.2).
+    """Runge-Kutta 5(4) of Dormand and Prince (Hairer et al. 1993, Table II.5.2), as in Sousa (2014, Sec. 5.1.2).
 
     With exact friction, a step ends where a sliding direction comes to rest or a sticking one breaks away.
 

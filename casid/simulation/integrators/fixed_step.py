@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
-from casid.errors import ProblemError
+from casid.dynamics import dry_friction_places
+from casid.errors import CasidWarning, ProblemError
 from casid.simulation.compiled import compiled_call
 from casid.simulation.integrators.integrator import Advance, Array, Integrator
 from casid.simulation.plant import Plant
@@ -36,6 +38,11 @@ class FixedStep(Integrator):
     def stages(self) -> int:
         """Number of rates of one step."""
 
+    @property
+    @abstractmethod
+    def reach(self) -> float:
+        """Largest ``h r`` at which a decay of rate r stays stable."""
+
     @abstractmethod
     def point(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
         """Where the next rate is taken, from the state x and the rates so far (at least one)."""
@@ -56,6 +63,18 @@ class FixedStep(Integrator):
             labels = ["x", *(f"k{i + 1}" for i in range(number)), "h"]
             functions.append(ca.Function(name, inputs, [ca.densify(formula(x, k[:number], h, n))], labels, ["next"]))
         return functions
+
+    def check_friction(self, plant: Plant, q: Array) -> None:
+        """Warn where steps are too long for the plant's smooth friction."""
+        rate, number = plant.friction_rate(q)
+        if rate * self.step > self.reach:
+            side, k = dry_friction_places(plant.given)[number]
+            warnings.warn(
+                f"friction of {side} {k + 1} is too steep for steps of {self.step:g} s: velocities near 0 chatter; "
+                f"take steps below {self.reach / rate:.1e} s, smoother friction, or an adaptive integrator",
+                CasidWarning,
+                stacklevel=2,
+            )
 
     def steps(self, duration: float) -> int:
         """Number of steps in an interval; ProblemError if it is no whole multiple of the step."""

@@ -8,11 +8,10 @@ from casid.simulation.integrators.fixed_step import FixedStep
 
 
 class SemiImplicitEuler(FixedStep):
-    """``dq' = dq + h ddq``, then ``q' = q + h dq'``: order 1, one rate a step (Hairer et al. 2006, Sec. I.1.2).
-
-    """
+    """``dq' = dq + h ddq``, then ``q' = q + h dq'``: order 1, one rate a step (Hairer et al. 2006, Sec. I.1.2)."""
 
     stages = 1
+    reach = 2.0
 
     def point(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
         """There is no second stage."""
