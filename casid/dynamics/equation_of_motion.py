@@ -11,9 +11,6 @@ from casid.dynamics.model import Model
 from casid.dynamics.newton_euler import newton_euler
 from casid.errors import RobotError
 
-#: Terms that depend on more than position, velocity and their parameter.
-_IMPLICIT = {"load_friction": "the acceleration", "drive_gain": "the measured torque"}
-
 
 def dry_friction_places(model: Model) -> tuple[tuple[Side, int], ...]:
     """Joints and motors (side, index) at which a term depends on the sign of the velocity: m places."""
@@ -48,11 +45,6 @@ def equation_of_motion(model: Model) -> ca.Function:
     RobotError
         For terms that depend on the acceleration or on a measured torque, which a motion to be found does not have.
     """
-    for term in model.terms:
-        if term.name in _IMPLICIT:
-            raise RobotError(
-                f"joint term '{term.name}' depends on {_IMPLICIT[term.name]}: a motion with it cannot be integrated"
-            )
     s = model.symbols()
     n, places = model.n, dry_friction_places(model)
     s.signs = ca.SX.sym("signs", len(places))
@@ -61,7 +53,15 @@ def equation_of_motion(model: Model) -> ca.Function:
     for number, (side, k) in enumerate(places):
         moving[side][k] = s.signs[number]
     zero = ca.SX(n, 1)
+    for term in model.terms:
+        if term.loaded:
+            raise RobotError(
+                f"joint term '{term.name}' depends on the load, hence on the acceleration: a motion with it cannot be "
+                "integrated"
+            )
     without, complete = s.side_torques(zero, still), s.side_torques(zero, moving)
+    if any(ca.depends_on(torque, s.signal) for torque in without.values()):
+        raise RobotError("a joint term depends on the measured torque: a motion with it cannot be integrated")
     sums = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
     for (side, k), torque in without.items():
         sums[side][k] = torque

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
+import numpy as np
 
 from casid.dynamics.joint_terms import JointSignals, Side
 from casid.dynamics.kinematics import exact
@@ -101,21 +102,26 @@ class Symbols:
 
     def side_torques(self, ddq: ca.SX, signs: Mapping[Side, ca.SX]) -> dict[tuple[Side, int], ca.SX]:
         """Torque of the terms at each joint and each motor, for given signs (n) of their velocities."""
-        n, structure, T = self.structure.n, self.structure, self.transmission
-        loaded = any(term.name == "load_friction" for term in structure.terms)
-        load = self.nominal_torque(ddq) if loaded else ca.SX(n, 1)
-        sides = {"joint": (self.q, self.dq, ddq, load), "motor": tuple(T.T @ v for v in (self.q, self.dq, ddq, load))}
+        structure, T = self.structure, self.transmission
+        motor = {"joint": ca.SX.eye(structure.n), "motor": T.T}
+        sides = {side: tuple(M @ v for v in (self.q, self.dq, ddq)) for side, M in motor.items()}
+        loads = {
+            nominal: self.nominal_torque(ddq, nominal)
+            for nominal in dict.fromkeys(term.nominal for term in structure.terms if term.loaded)
+        }
         torques: dict[tuple[Side, int], ca.SX] = {}
         for column, (term, k) in structure.term_columns.items():
-            q, dq, acceleration, loads = (v[k] for v in sides[term.side])
-            signals = JointSignals(k, q, dq, acceleration, signs[term.side][k], loads, self.signal[k])
+            q, dq, acceleration = (v[k] for v in sides[term.side])
+            load = (motor[term.side] @ loads[term.nominal])[k] if term.loaded else ca.SX(0)
+            signals = JointSignals(k, q, dq, acceleration, signs[term.side][k], load, self.signal[k])
             torques[term.side, k] = torques.get((term.side, k), ca.SX(0)) + self.pi[column] * term.column(signals)
         return torques
 
-    def nominal_torque(self, ddq: ca.SX) -> ca.SX:
-        """Torque of the links with the robot's nominal parameters."""
+    def nominal_torque(self, ddq: ca.SX, parameters: Sequence[float] | None = None) -> ca.SX:
+        """Torque of the links with the robot's nominal parameters, or with these, shape (10 n,)."""
         robot = self._parametrisation.nominal or self.structure.robot
-        nominal = ca.vertsplit(ca.SX(ca.DM(robot.standard_parameters())), len(STANDARD_NAMES))
+        given = robot.standard_parameters() if parameters is None else np.asarray(parameters, dtype=float)
+        nominal = ca.vertsplit(ca.SX(ca.DM(given)), len(STANDARD_NAMES))
         return newton_euler(robot, self.q, self.dq, ddq, nominal, self.gravity)[0]
 
     def rotor_inertia(self) -> ca.SX:
