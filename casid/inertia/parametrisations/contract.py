@@ -64,7 +64,9 @@ class Parametrisation(ABC):
     def map(self) -> ca.Function:
         """``theta (size) -> pi (count)``."""
         theta = ca.SX.sym("theta", self.size)
-        return ca.Function(f"{type(self).__name__}_map", [theta], [ca.densify(self.expression(theta))], ["theta"], ["pi"])
+        return ca.Function(
+            f"{type(self).__name__}_map", [theta], [ca.densify(self.expression(theta))], ["theta"], ["pi"]
+        )
 
     def parameters(self, theta: ArrayLike) -> Vector:
         """Parameters of coordinates, shape (count,).

@@ -29,4 +29,3 @@ class NoStr(Parametrisation):
         """The symmetric inertia's own entries."""
         mass, com, inertia = from_standard(parameters)
         return np.concatenate([[mass], com, ((inertia + inertia.T) / 2).ravel()])
-
