@@ -65,6 +65,11 @@ class ChangeDetector:
         """Statistic that raises the alarm."""
         return max(self.floor, self._mean + self.sigmas * float(np.sqrt(self._square)))
 
+    @property
+    def window_information(self) -> Information:
+        """What the window says about the change, relative to the load known so far."""
+        return self._information
+
     def reset(self) -> None:
         """Forget the window, not what is usual."""
         self._information = Information.nothing(self.size)

@@ -107,32 +107,30 @@ def entropic_estimate(
     size, links = plausible.size, len(plausible.bodies)
     inverse0 = np.linalg.inv(pseudo_inertia(plausible.bodies))
     slope0 = (inverse0.reshape(links, 16) @ PSEUDO_INERTIA_MAP).ravel()
-    logdet0 = -np.linalg.slogdet(inverse0)[1]
+    logdet0 = -float(np.linalg.slogdet(inverse0)[1].sum())
     first, last = 10 * links, 10 * links + len(plausible.positive)
     weight = np.zeros(size)
     weight[last:] = 1.0 / plausible.free**2
     H0, g0 = 2 * A.T @ A, -2 * A.T @ b
 
-    def terms(x: Array) -> tuple[float, Array]:
-        """F and the pseudo-inertias; infinite outside."""
+    def barrier(x: Array) -> tuple[float, Array]:
+        """The divergence and the pseudo-inertias at x; infinite outside the physical set."""
         J = pseudo_inertia(x[:first].reshape(links, 10))
-        s = x[first:last]
-        if not (s > 0).all() or not np.isfinite(x).all():
+        ratio = x[first:last] / plausible.positive
+        if not np.isfinite(x).all() or not (ratio > 0).all():
             return np.inf, J
         try:
-            logdet = 2 * np.log(np.diagonal(np.linalg.cholesky(J), axis1=1, axis2=2)).sum(axis=1)
+            logdet = 2 * np.log(np.diagonal(np.linalg.cholesky(J), axis1=1, axis2=2)).sum()
         except np.linalg.LinAlgError:
             return np.inf, J
-        ratio = s / plausible.positive
-        divergence = slope0 @ x[:first] - float(np.sum(logdet - logdet0)) - 4 * links
-        divergence += float(np.sum(ratio - np.log(ratio) - 1) + weight @ x**2)
-        return float(np.sum((A @ x - b) ** 2)) + mu * divergence, J
+        divergence = slope0 @ x[:first] - float(logdet) + logdet0 - 4 * links
+        return float(divergence + np.sum(ratio - np.log(ratio) - 1) + weight @ x**2), J
 
     x = plausible.start if start is None else np.array(start, dtype=float)
-    value, J = terms(x)
-    if not np.isfinite(value):
+    divergence, J = barrier(x)
+    if not np.isfinite(divergence):
         x = plausible.start
-        value, J = terms(x)
+        divergence, J = barrier(x)
     bound, done = np.inf, 0
     for done in range(iterations + 1):
         inverse = np.linalg.inv(J)
@@ -157,13 +155,17 @@ def entropic_estimate(
             bound = mu * (-decrement - np.log1p(-decrement))
         if decrement < 1e-7 or done == iterations:
             break
-        length = 1.0 if decrement < 0.25 else min(1.0, 2.0 / (1.0 + decrement))
+        # the data term is a quadratic along the step: only the barrier is evaluated again
+        slope, curvature = float((g0 + H0 @ x) @ move), float(move @ H0 @ move) / 2
+        length = 1.0
         for _ in range(60):
-            trial, J = terms(x + length * move)
-            if trial <= value - 1e-4 * length * mu * decrement**2 or (decrement < 1e-4 and np.isfinite(trial)):
+            trial, J = barrier(x + length * move)
+            change = length * slope + length**2 * curvature + mu * (trial - divergence)
+            if change <= -1e-4 * length * mu * decrement**2 or (decrement < 1e-4 and np.isfinite(trial)):
                 break
             length /= 2
         else:
             break
-        x, value = x + length * move, trial
-    return Entropic(x, value, float(np.sum((A @ x - b) ** 2)), float(bound), done)
+        x, divergence = x + length * move, trial
+    data = float(np.sum((A @ x - b) ** 2))
+    return Entropic(x, data + mu * divergence, data, float(bound), done)
