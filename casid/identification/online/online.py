@@ -94,10 +94,10 @@ class Online:
         self.time = -np.inf
         columns = model.term_columns
         order = sorted(columns, key=lambda c: (not columns[c][0].nonnegative, c))
-        self._order = np.array([*np.ravel(model.link_columns), *order], dtype=int)
-        if len(self._order) != plausible.size:
+        self.order = np.array([*np.ravel(model.link_columns), *order], dtype=int)
+        if len(self.order) != plausible.size:
             raise DatasetError(
-                f"plausible: {plausible.size} numbers for a model of {len(self._order)} parameters (links first, then "
+                f"plausible: {plausible.size} numbers for a model of {len(self.order)} parameters (links first, then "
                 "terms that cannot be negative, then the others)"
             )
         self._last: Array | None = None
@@ -138,11 +138,11 @@ class Online:
             Newton steps at most: the parameters are physical after any number of them.
         """
         information, base = self.information, self.model.base
-        A = information.R @ base.K[:, self._order]
+        A = information.R @ base.K[:, self.order]
         found = entropic_estimate(A, information.rho, self.plausible, self.mu, self._last, iterations)
         self._last = found.x
-        pi = np.zeros(len(self._order))
-        pi[self._order] = found.x
+        pi = np.zeros(len(self.order))
+        pi[self.order] = found.x
         beta = information.estimate
         scale = information.error(beta) / max(information.count - len(beta), 1.0)
         sd = np.sqrt(np.diag(information.covariance(scale)))
