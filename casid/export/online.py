@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import CFunction, check_identifier, scalar_source
 from casid.errors import ExportError
-from casid.export.directory import ExportedDirectory, check_target, write_directory
+from casid.export.directory import ExportedDirectory
+from casid.files import check_target, write_directory
 from casid.identification.online import Online, OnlineLoad, Plausible
+from casid.inertia import STANDARD_NAMES
 
 Array = NDArray[np.float64]
 
@@ -31,14 +33,17 @@ typedef struct {{
 void {name}_init({name}_state *s);
 /* One sample: joint positions [rad, m], velocities, accelerations, torques [N.m, N].
    0: done; 1: a number is not finite, and the state is as it was. */
-int {name}_update({name}_state *s, const double q[{n}], const double dq[{n}], const double ddq[{n}], const double tau[{n}]);
+int {name}_update(
+    {name}_state *s, const double q[{n}], const double dq[{n}], const double ddq[{n}], const double tau[{n}]);
 /* Physically consistent parameters of all that was seen, into s->x, from the last estimate on; physical after any
    number of iterations. 0: done; 2: stopped by rounding, x is physical. */
 int {name}_estimate({name}_state *s, int iterations);
 """
 
 
-def export_online(online: Online | OnlineLoad, out: str | Path, prefix: str, *, overwrite: bool = False) -> ExportedDirectory:
+def export_online(
+    online: Online | OnlineLoad, out: str | Path, prefix: str, *, overwrite: bool = False
+) -> ExportedDirectory:
     """Write an on-line estimator as C99 that is also warning-free with -Wall -Wextra -Wpedantic.
 
     Parameters
@@ -87,7 +92,7 @@ def export_online(online: Online | OnlineLoad, out: str | Path, prefix: str, *, 
         "example.c": _example(prefix, n, len(names)),
         "Makefile": _MAKEFILE.replace("PREFIX", prefix),
     }
-    write_directory(target, contents, overwrite)
+    write_directory(target, contents, overwrite=overwrite)
     return ExportedDirectory(target, tuple(contents), (function,))
 
 
@@ -96,12 +101,27 @@ def _robot_rows(online: Online) -> tuple[ca.Function, Array, list[str], str]:
     model = online.model
     function = model.base_regressor
     if function.n_in() != 3:
-        raise ExportError(f"the model's regressor also needs {', '.join(function.name_in()[3:])}; leave those terms out")
+        raise ExportError(
+            f"the model's regressor also needs {', '.join(function.name_in()[3:])}; leave those terms out"
+        )
     q, dq, ddq = (ca.SX.sym(name, model.n) for name in ("q", "dq", "ddq"))
     Y = ca.densify(function(q, dq, ddq))
-    rows = ca.Function("rows", [q, dq, ddq], [Y, ca.SX.zeros(model.n)], ["q", "dq", "ddq"], ["Y", "known"], {"cse": True})
+    rows = ca.Function(
+        "rows", [q, dq, ddq], [Y, ca.SX.zeros(model.n)], ["q", "dq", "ddq"], ["Y", "known"], {"cse": True}
+    )
     order = online.order
-    return rows, model.base.K[:, order], [model.parameter_names[c] for c in order], f"Links and joint terms of {model.robot.name}."
+    return (
+        rows,
+        model.base.K[:, order],
+        [model.parameter_names[c] for c in order],
+        f"Links and joint terms of {model.robot.name}.",
+    )
+
+
+def _rows(q: ca.SX, dq: ca.SX, ddq: ca.SX, Y: ca.SX, known: ca.SX) -> ca.Function:
+    """``(q, dq, ddq) -> (Y, known)`` with ``Y p = tau - known``."""
+    options = {"cse": True}
+    return ca.Function("rows", [q, dq, ddq], [Y, ca.densify(known)], ["q", "dq", "ddq"], ["Y", "known"], options)
 
 
 def _load_rows(online: OnlineLoad) -> tuple[ca.Function, Array, list[str], str]:
@@ -111,11 +131,12 @@ def _load_rows(online: OnlineLoad) -> tuple[ca.Function, Array, list[str], str]:
     Y = model.regressor(q, dq, ddq)
     known = model.inverse_dynamics(q, dq, ddq, online.parameters)
     load = ca.densify(Y[:, list(model.link_columns[-1])])
-    rows = ca.Function(
-        "rows", [q, dq, ddq], [load, ca.densify(known)], ["q", "dq", "ddq"], ["Y", "known"], {"cse": True}
+    return (
+        _rows(q, dq, ddq, load, known),
+        np.eye(10),
+        list(STANDARD_NAMES),
+        f"A load on the last link of {model.robot.name}.",
     )
-    names = ["Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz", "lx", "ly", "lz", "m"]
-    return rows, np.eye(10), names, f"A load on the last link of {model.robot.name}."
 
 
 def _declared_static(source: str, function: CFunction) -> str:
@@ -128,7 +149,8 @@ def _declared_static(source: str, function: CFunction) -> str:
 
 def _rows_call(function: CFunction, columns: int, n: int) -> str:
     return (
-        f"static void rows_of(const double *q, const double *dq, const double *ddq, const double *tau, double *Y, double *e) {{\n"
+        "static void rows_of(const double *q, const double *dq, const double *ddq, const double *tau, double *Y,\n"
+        "                    double *e) {\n"
         f"    {function.name}(q, dq, ddq, Y, e);\n"
         f"    for (int j = 0; j < {n}; j++) e[j] = tau[j] - e[j];\n}}\n#define ROWS rows_of\n"
     )

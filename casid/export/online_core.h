@@ -304,6 +304,13 @@ int NAME(_estimate)(STATE *s, int iterations) {
             for (int b = 0; b < a; b++) sum += 2 * H0[a][b] * move[b];
             curvature += move[a] * sum;
         }
+        if (done == 12 && s->suboptimality == HUGE_VAL) { /* the last estimate was almost singular: start afresh */
+            memcpy(x, BODIES, sizeof BODIES);
+            for (int i = 0; i < NPOS; i++) x[10 * NL + i] = POSITIVE[i];
+            for (int i = 0; i < NFREE; i++) x[10 * NL + NPOS + i] = 0.0;
+            divergence = NAME(_divergence)(s, x);
+            continue;
+        }
         double length = 1.0, next = 0.0;
         int found = 0;
         for (int trial = 0; trial < 60 && !found; trial++) {

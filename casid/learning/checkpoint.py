@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import zipfile
+import io
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from casid.errors import ExportError, ProblemError
+from casid.errors import ProblemError
+from casid.files import npz_arrays, read_bytes, write_files
 from casid.learning.epoch import Epoch
 from casid.learning.optimiser import Step
 
@@ -30,14 +31,9 @@ def write_checkpoint(path: Path, identity: str, step: Step, history: list[Epoch]
         "theta": step.theta,
         "history": np.array([astuple(epoch) for epoch in history], dtype=float),
     }
-    temporary = path.with_name(path.name + ".part")
-    try:
-        with temporary.open("wb") as stream:
-            np.savez(stream, **arrays)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise ExportError(f"checkpoint '{path}' cannot be written: {error.strerror or error}") from error
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    write_files(path.parent, {path.name: stream.getvalue()})
 
 
 def read_checkpoint(path: Path, identity: str, size: int) -> tuple[Step, list[Epoch]]:
@@ -48,16 +44,14 @@ def read_checkpoint(path: Path, identity: str, size: int) -> tuple[Step, list[Ep
     ProblemError
         If the file is damaged or belongs to another training.
     """
+    what = "training checkpoint"
+    arrays = npz_arrays(read_bytes(path, what, ProblemError), str(path), what, ProblemError)
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: np.array(stored[name]) for name in stored.files}
-        found, theta = str(arrays["identity"]), arrays["theta"]
-        rows = np.atleast_2d(arrays["history"])
+        found, theta = str(arrays["identity"]), np.array(arrays["theta"], dtype=float)
+        rows = np.array(arrays["history"], dtype=float).reshape(-1, 6)
         history = [Epoch(int(r[0]), r[1], r[2], int(r[3]), r[4], r[5]) for r in rows.tolist()]
-    except (OSError, ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile) as error:
-        raise ProblemError(
-            f"'{path}' is no training checkpoint ({str(error)[:80]}); delete it or give another"
-        ) from error
+    except (ValueError, KeyError) as error:
+        raise ProblemError(f"{what} '{path}': {str(error)[:80]} is missing or damaged; delete the file") from None
     if found != identity:
         raise ProblemError(f"checkpoint '{path}' belongs to another training ({found}); delete it or give another file")
     if theta.shape != (size,) or not np.isfinite(theta).all() or not history:

@@ -29,7 +29,8 @@ def training_regressor(model: Model, symmetric: bool = True) -> ca.Function:
     gravity = model.gravity_vector
     if gravity is None:
         raise DatasetError("training needs a fixed gravity vector: Model(robot, gravity=[0, 0, -9.80665])")
-    tau = newton_euler(model.robot, *inputs, ca.vertsplit(links, count), ca.SX(ca.DM(gravity)))[0]
+    q, dq, ddq = inputs
+    tau = newton_euler(model.robot, q, dq, ddq, ca.vertsplit(links, count), ca.SX(ca.DM(gravity)))[0]
     Y = ca.jacobian(tau, links)
     if model.term_columns:
         every = model.regressor(*inputs)
@@ -97,11 +98,12 @@ class TorqueLoss(Loss):
     def _compressed(self) -> tuple[Array, Array, float]:
         """``(R, rho, rest)`` with ``value = |rho - R pi|^2 + rest``."""
         weights = 1.0 / (self.scale * np.sqrt(self.samples * self.model.n))
-        stack = np.empty((0, self._Y.shape[2] + 1))
+        stack: Array = np.empty((0, self._Y.shape[2] + 1))
         for start in range(0, self.samples, 4096):
             part = slice(start, start + 4096)
             rows = np.concatenate([self._Y[part], self.tau[part, :, None]], axis=2) * weights[:, None]
-            stack = np.linalg.qr(np.vstack([stack, rows.reshape(-1, rows.shape[2])]), mode="r")
+            stacked = np.vstack([stack, rows.reshape(-1, rows.shape[2])])
+            stack = np.asarray(np.linalg.qr(stacked, mode="r"))
         R = np.zeros((stack.shape[1], stack.shape[1]))
         R[: len(stack)] = stack
         return R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2)

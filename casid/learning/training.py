@@ -156,8 +156,9 @@ def train(
         history.append(judge(0, step))
     while history[-1].number < epochs and not _done(history, target, tolerance):
         number = history[-1].number + 1
-        step = optimiser.epoch(loss, chart, step, np.random.default_rng([seed, number]))
-        history.append(judge(number, step))
+        with np.errstate(all="ignore"):  # a run that diverges is told so below
+            step = optimiser.epoch(loss, chart, step, np.random.default_rng([seed, number]))
+            history.append(judge(number, step))
         if checkpoint is not None:
             write_checkpoint(Path(checkpoint), identity, step, history)
         if progress is not None:

@@ -41,12 +41,16 @@ class ChangeDetector:
     _mean: float = field(default=0.0, init=False, repr=False)
     _square: float = field(default=0.0, init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
+    _quiet: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._information = Information.nothing(self.size)
 
     def update(self, rows: Array, residual: Array) -> bool:
         """One sample: the last link's regressor (n, size) and the whitened residual (n,); True if that is an alarm."""
+        if self._quiet:
+            self._quiet -= 1
+            return False
         fade = 1.0 - 1.0 / self.window
         old = self._information
         faded = Information(old.R * np.sqrt(fade), old.rho * np.sqrt(fade), old.rest * fade, old.count * fade)
@@ -65,12 +69,8 @@ class ChangeDetector:
         """Statistic that raises the alarm."""
         return max(self.floor, self._mean + self.sigmas * float(np.sqrt(self._square)))
 
-    @property
-    def window_information(self) -> Information:
-        """What the window says about the change, relative to the load known so far."""
-        return self._information
-
     def reset(self) -> None:
-        """Forget the window, not what is usual."""
+        """After an alarm: forget the window, not what is usual, and wait four windows until the new load is known."""
+        self._quiet = int(4 * self.window)
         self._information = Information.nothing(self.size)
         self.statistic = 0.0

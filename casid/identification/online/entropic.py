@@ -5,9 +5,9 @@ Of given information (``||rho - R B x||^2``, B from all parameters to the filter
     minimise F(x) = ||rho - R B x||^2 + mu sum_k D(J_k || J0_k) + mu sum_i d(x_i / x0_i),
     D(J || J0) = tr(J0^-1 J) - log det(J0^-1 J) - 4,      d(s) = s - log s - 1,
 
-over links x_k (D is the log-det, or entropic, divergence; Lee, Kwon and Park 2018) and non-negative terms x_i; free terms
-carry ``mu (x / x0)^2``. F grows beyond all bounds at the boundary of the physical set, so every iterate is a body. F / mu is
-self-concordant: with the Newton decrement delta < 1 (Boyd and Vandenberghe 2004, eq. 9.50 f.)
+over links x_k (D is the log-det, or entropic, divergence; Lee, Kwon and Park 2018) and non-negative terms x_i; free
+terms carry ``mu (x / x0)^2``. F grows beyond all bounds at the boundary of the physical set, so every iterate is a
+body. F / mu is self-concordant: with the Newton decrement delta < 1 (Boyd and Vandenberghe 2004, Sec. 9.6.3)
 
     F(x) - min F <= mu (-delta - log(1 - delta)),
 
@@ -26,6 +26,9 @@ from casid.errors import DatasetError
 from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia
 
 Array = NDArray[np.float64]
+#: Newton steps after which a start that has not come near the optimum (it was almost singular) is given up for the
+#: plausible bodies, from which a dozen steps do.
+WARM = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +160,10 @@ def entropic_estimate(
             break
         # the data term is a quadratic along the step: only the barrier is evaluated again
         slope, curvature = float((g0 + H0 @ x) @ move), float(move @ H0 @ move) / 2
+        if done == WARM and start is not None and not np.isfinite(bound):
+            x = plausible.start
+            divergence, J = barrier(x)
+            continue
         length = 1.0
         for _ in range(60):
             trial, J = barrier(x + length * move)

@@ -82,7 +82,7 @@ class Information:
 
     def covariance(self, scale: float = 1.0) -> Array:
         """``scale (R'R)^+``; infinite variances where nothing is known."""
-        U, s, Vt = np.linalg.svd(self.R)
+        _, s, Vt = np.linalg.svd(self.R)
         known = s > 1e-10 * max(float(s[0]), 1e-300)
         V = Vt.T[:, known] / s[known]
         covariance = scale * V @ V.T

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.online.change import ChangeDetector
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
-from casid.identification.online.samples import checked_samples, checked_times
+from casid.identification.online.samples import checked_samples, checked_times, regressor_rows
 from casid.inertia import from_standard
 
 Array = NDArray[np.float64]
+#: The load that changes are measured from is estimated anew when the information has grown by this share.
+REFRESH = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class OnlineLoad:
     mu
         Weight of the divergence from ``plausible``.
     detector
-        Notices that the load has changed; the load's information then starts anew from the detector's window.
+        Notices that the load has changed; what is known of it then starts anew.
     """
 
     def __init__(
@@ -95,12 +96,11 @@ class OnlineLoad:
         self.changes: list[float] = []
         self._columns = list(model.link_columns[-1])
         self._last: Array | None = None
+        self._judged = 0.0
         self._errors = np.zeros(3)  # sums of e_k^2, e_k e_(k-1), and their count: how correlated the residual is
         self._before = np.zeros(model.n)
 
-    def update(
-        self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None
-    ) -> bool:
+    def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> bool:
         """One sample or many; True if the load changed in them.
 
         Raises
@@ -111,7 +111,7 @@ class OnlineLoad:
         s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
         times = None if t is None else np.atleast_1d(np.asarray(t, dtype=float))
         time = checked_times(t, len(s["q"]), self.time)
-        Y = np.asarray(evaluate_batch(self.model.regressor, s["q"], s["dq"], s["ddq"]))
+        Y = regressor_rows(self.model.regressor, s)
         residual = (s["tau"] - Y @ self.parameters) * self.weights
         rows = Y[:, :, self._columns] * self.weights[:, None]
         changed = False
@@ -119,19 +119,17 @@ class OnlineLoad:
             left = target if self._last is None else target - row @ self._last
             if self.detector.update(row, left):
                 changed = True
-                window = self.detector.window_information
-                known = np.zeros(10) if self._last is None else self._last
-                self.information = Information(
-                    window.R, window.rho + window.R @ known, window.rest, window.count
-                )
+                self.information = Information.nothing(10)
                 self.since = time if times is None else float(times[k])
                 self.changes.append(self.since)
                 self.detector.reset()
-                self._last = self._solve(40).x[:10]
-                continue
+                self._last, self._judged = None, 0.0
             self._errors += [left @ left, left @ self._before, 1.0]
             self._before = left
             self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
+            if abs(self.information.count - self._judged) > REFRESH * self._judged:
+                self._last = self._solve(40).x
+                self._judged = self.information.count
         self.time = time
         return changed
 

@@ -8,12 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
-from casid.identification.online.samples import checked_samples, checked_times
+from casid.identification.online.samples import checked_samples, checked_times, regressor_rows
 from casid.inertia import Parameters
 from casid.regression import Fit
 
@@ -83,7 +82,9 @@ class Online:
     ) -> None:
         w = np.array(weights, dtype=float)
         if w.shape != (model.n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
-            raise DatasetError(f"weights: expected {model.n} finite non-negative numbers, not all zero, got {weights!r}")
+            raise DatasetError(
+                f"weights: expected {model.n} finite non-negative numbers, not all zero, got {weights!r}"
+            )
         if not 0.0 < forgetting <= 1.0:
             raise DatasetError(f"forgetting must lie in (0, 1], got {forgetting}")
         if not (np.isfinite(mu) and mu > 0):
@@ -107,9 +108,7 @@ class Online:
         """With the weights of a batch fit, and nothing of its data."""
         return cls(fit.data.model, fit.weights, plausible, forgetting, mu)
 
-    def update(
-        self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None
-    ) -> None:
+    def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> None:
         """One sample, shapes (n,), or many, shapes (N, n), in order.
 
         Raises
@@ -119,7 +118,7 @@ class Online:
         """
         s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
         time = checked_times(t, len(s["q"]), self.time)
-        Y = np.asarray(evaluate_batch(self.model.base_regressor, s["q"], s["dq"], s["ddq"]))
+        Y = regressor_rows(self.model.base_regressor, s)
         rows, targets = Y * self.weights[:, None], s["tau"] * self.weights
         if self.forgetting == 1.0:
             information = self.information.updated(rows.reshape(-1, rows.shape[2]), targets.ravel())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen import evaluate_batch
 from casid.errors import DatasetError
 
 Array = NDArray[np.float64]
+#: Up to so many samples, looking for compiled code costs more than it saves.
+FEW = 500
 
 
 def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
@@ -26,8 +30,8 @@ def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
         bad = np.argwhere(~np.isfinite(value))
         if len(bad):
             raise DatasetError(
-                f"{name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number; the estimator is as it was "
-                "before this call"
+                f"{name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number; the estimator is as it "
+                "was before this call"
             )
         checked[name] = value
     lengths = {name: len(value) for name, value in checked.items()}
@@ -47,7 +51,13 @@ def checked_times(t: ArrayLike | None, count: int, last: float) -> float:
     if (steps < 0).any():
         k = int(np.argmin(steps))
         raise DatasetError(
-            f"time goes back by {-steps[k]:.6g} s at sample {k} (t = {times[k]:.6g}); the estimator is as it was before "
-            "this call: drop the sample, or start a new estimator"
+            f"time goes back by {-steps[k]:.6g} s at sample {k} (t = {times[k]:.6g}); the estimator is as it was "
+            "before this call: drop the sample, or start a new estimator"
         )
     return float(times[-1])
+
+
+def regressor_rows(function: ca.Function, samples: dict[str, Array]) -> Array:
+    """The regressor at the samples, shape (N, n, columns); a few samples go through CasADi's own evaluation."""
+    few = None if len(samples["q"]) > FEW else False
+    return np.asarray(evaluate_batch(function, samples["q"], samples["dq"], samples["ddq"], compiled=few))
