@@ -132,10 +132,10 @@ def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Arra
             shape = (function.size1_in(i), function.size2_in(i))
             part = np.broadcast_to(value if len(value) == 1 else value[start : start + size], (size, value.shape[1]))
             held.append(np.ascontiguousarray(part.reshape(size, *shape).transpose(0, 2, 1)))  # columns are contiguous
-            buffer.set_arg(i, memoryview(held[-1]))
+            buffer.set_arg(i, memoryview(held[-1]))  # type: ignore[call-arg, arg-type]
         values = [np.empty((size, c, r)) for r, c in zip(rows, columns, strict=True)]
         for o, value in enumerate(values):
-            buffer.set_res(o, memoryview(value))
+            buffer.set_res(o, memoryview(value))  # type: ignore[call-arg, arg-type]
         run()
         for result, value in zip(results, values, strict=True):
             result[start : start + size] = value.transpose(0, 2, 1)

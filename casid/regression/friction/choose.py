@@ -80,9 +80,9 @@ def choose_friction(
 ) -> FrictionChoice:
     """Choose the friction law of each joint by blocked cross-validation.
 
-    The held-out error of each law at its best shape decides; a law with more parameters must earn them: at least 2 % of
-    the mean square, and more than a standard error over the folds. The load of load-dependent laws is the torque of the
-    links as fitted, iterated.
+    The held-out error of each law at its best shape decides. A law with more parameters must earn them: at least 2 % of
+    the mean square, more than a standard error over the folds, and what Schwarz's criterion asks. The load of
+    load-dependent laws is the torque of the links as fitted, iterated.
 
     Parameters
     ----------

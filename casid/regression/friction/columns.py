@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import casadi as ca
@@ -68,7 +69,7 @@ class Dictionary:
 
 
 def loads_of(model: Model, parameters: Array | None, dataset: Dataset) -> Array:
-    """Torque that links with these standard parameters ask of the joints, unfiltered, at the full rate, shape (M, n)."""
+    """Torque that links with these parameters ask of the joints, not filtered, at the full rate, shape (M, n)."""
     source = motion(dataset)
     assert source.dq is not None and source.ddq is not None
     if parameters is None:
@@ -97,4 +98,4 @@ def friction_columns(dictionaries: Sequence[Dictionary], dataset: Dataset, loads
 
     for first, block in filtered_blocks(dataset, evaluate):
         out[first : first + len(block)] = block
-    return [out[:, a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [out[:, a:b] for a, b in itertools.pairwise(edges)]

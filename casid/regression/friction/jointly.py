@@ -79,7 +79,9 @@ def fit_jointly(
     """
     law = friction_model(friction)
     if law.loaded:
-        raise DatasetError(f"friction '{law.name}' depends on the load, which follows from the fit; use choose_friction")
+        raise DatasetError(
+            f"friction '{law.name}' depends on the load, which follows from the fit; use choose_friction"
+        )
     recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     n = model.n
     speeds = np.array([max(float(np.abs(d.dq[:, k]).max()) for d in recordings if d.dq is not None) for k in range(n)])

@@ -21,7 +21,7 @@ class Load(FrictionLaw):
 
 
 class LoadStribeck(FrictionLaw):
-    """``(fl + fls exp(-(v / vl)^2)) |tau_load| sign(v)``, beside another law: the load raises both of Stribeck's parts."""
+    """``(fl + fls exp(-(v / vl)^2)) |tau_load| sign(v)``, beside another law: load raises both parts of Stribeck's."""
 
     name = "loadstribeck"
     amplitudes = (

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 #: Stretches of each recording, dealt to the folds in turn.
 STRETCHES, FOLDS = 12, 6
-#: A more complex law must lower the held-out mean square by this share, and by so many standard errors.
+#: A more complex law must lower the held-out mean square by this share, and by so many standard errors over the folds.
 LEAST_GAIN, STANDARD_ERRORS = 0.02, 1.0
 #: Ridge on equilibrated columns: what the data do not determine stays small.
 RIDGE = 1e-9
@@ -93,8 +93,11 @@ class Race:
         sizes = [self._rank + d.size + 1 for d in self._dictionaries]
         self._grams = [np.zeros((FOLDS, size, size)) for size in sizes]
         self._counts = np.zeros((FOLDS, model.n))
+        self._independent = np.zeros(model.n)
         for data, W in zip(recordings, regressors, strict=True):
             columns = friction_columns(self._dictionaries, data, loads_of(model, nominal, data))
+            kept = np.full(model.n, len(data)) if data.mask is None else data.mask.sum(axis=0)
+            self._independent += kept / (1.0 if data.full is None else data.full.correlation)
             fold = np.minimum(np.arange(len(data)) * STRETCHES // max(len(data), 1), STRETCHES - 1) % FOLDS
             for k in range(model.n):
                 X = np.hstack([W[:, k], columns[k], data.tau[:, [k]]])
@@ -113,10 +116,7 @@ class Race:
     def _scale(self) -> None:
         """Columns of unit length, all joints' inertial columns alike."""
         lengths = np.sqrt(
-            sum(
-                w**2 * np.diagonal(G.sum(axis=0))[: self._rank]
-                for w, G in zip(self.weights, self._grams, strict=True)
-            )
+            sum(w**2 * np.diagonal(G.sum(axis=0))[: self._rank] for w, G in zip(self.weights, self._grams, strict=True))
         )
         self._lengths = lengths = np.where(lengths > 0, lengths, 1.0)
         for k, G in enumerate(self._grams):
@@ -192,7 +192,8 @@ class Race:
         for i in ranked[1:]:
             gain = (per_fold[winner] - per_fold[i])[active]
             error = float(np.std(gain, ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else 0.0
-            if mean[i] <= (1 - LEAST_GAIN) * mean[winner] and gain.mean() > STANDARD_ERRORS * error:
+            earned = mean[i] <= (1 - LEAST_GAIN) * mean[winner] and gain.mean() > STANDARD_ERRORS * error
+            if earned and self._informative(k, winner, i, trained):
                 winner = i
         left = (FOLDS - 1) * counts.sum()
         table = [
@@ -209,8 +210,19 @@ class Race:
         ]
         return winner, table
 
+    def _informative(self, k: int, old: int, new: int, trained: Array) -> bool:
+        """Whether a law explains more than its further parameters explain by chance (Schwarz's criterion).
+
+        Samples count as many as are independent; on short recordings cross-validation alone is too easily pleased.
+        """
+        laws = [self._options[k][i].law for i in (old, new)]
+        further = laws[1].complexity - laws[0].complexity
+        before, after = (max(float(trained[i].sum()), np.finfo(float).tiny) for i in (old, new))
+        count = max(float(self._independent[k]), 2.0)
+        return bool(count * np.log(before / after) > further * np.log(count))
+
     def _errors(self, k: int, others: Sequence[Array]) -> tuple[Array, Array]:
-        """Squared errors of every candidate at joint k, fold by fold: left out, and fitted, shapes (candidates, folds)."""
+        """Squared errors of every candidate at joint k, fold by fold: left out, and fitted; (candidates, folds)."""
         rank, w = self._rank, self.weights[k] ** 2
         total = self._grams[k].sum(axis=0)
         count = len(self._options[k])
@@ -251,6 +263,6 @@ def _alike(places: Sequence[Sequence[int]]) -> list[tuple[NDArray[np.intp], NDAr
     """Candidates with as many columns: their indices, and where their columns stand."""
     lengths = np.array([len(p) for p in places])
     return [
-        (np.flatnonzero(lengths == m), np.array([places[i] for i in np.flatnonzero(lengths == m)]))
+        (np.flatnonzero(lengths == m), np.array([p for p in places if len(p) == m]))
         for m in sorted(set(lengths.tolist()))
     ]

@@ -10,6 +10,7 @@ method. Columns pass the torques' filter like everything else.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ Array = NDArray[np.float64]
 #: Relative changes at which the search stops, and the most evaluations.
 TOLERANCE, MOST_EVALUATIONS = 1e-10, 200
 
-#: From the shapes of all joints to columns and their derivatives: C_j (N_j, amplitudes) and dC_j (N_j, amplitudes, theta).
+#: From all joints' shapes to columns and their derivatives: C_j (N_j, amplitudes), dC_j (N_j, amplitudes, theta).
 Columns = Callable[[list[Array]], tuple[list[Array], list[Array]]]
 
 
@@ -90,7 +91,7 @@ def fit_shapes(
 
     def split(unit: Array) -> list[Array]:
         theta = low + span * unit
-        return [theta[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return [theta[a:b] for a, b in itertools.pairwise(edges)]
 
     def linear(theta: list[Array]) -> tuple[Array, Array, list[Array], list[Array]]:
         """Residual, basis of what is linear, amplitudes, derivatives of the columns."""
@@ -108,7 +109,7 @@ def fit_shapes(
         basis = U[:, sure]
         x = (Vt[sure].T / s[sure]) @ (basis.T @ target) / np.where(lengths > 0, lengths, 1.0)
         residual = target - basis @ (basis.T @ target)
-        return residual, basis, [x[a:b] for a, b in zip(widths[:-1], widths[1:], strict=True)], dC
+        return residual, basis, [x[a:b] for a, b in itertools.pairwise(widths)], dC
 
     last: dict[bytes, tuple[Array, Array, list[Array], list[Array]]] = {}
 
