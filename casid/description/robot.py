@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import RobotError
-from casid.inertia import standard_names, to_standard
+from casid.inertia import Parameters, standard_names, to_standard
 
 Array = NDArray[np.float64]
 JointType = Literal["revolute", "prismatic"]
@@ -193,7 +193,7 @@ class Limits:
         return cls(-free, free, free, free, free, free)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Robot:
     """A tree of moving joints and their links, on a fixed base.
 
@@ -300,3 +300,43 @@ class Robot:
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the standard parameters: ``Lxx1 ... m<n>``."""
         return standard_names(self.n)
+
+    @property
+    def parameters(self) -> Parameters:
+        """Nominal standard parameters with their names; RobotError as `standard_parameters`."""
+        return Parameters(self.parameter_names(), self.standard_parameters(), tuple(link.name for link in self.links))
+
+    def with_parameters(self, parameters: Parameters | ArrayLike) -> Robot:
+        """The same robot with other nominal bodies: identified ones, say.
+
+        Parameters
+        ----------
+        parameters
+            `Parameters`, whose terms (friction, ...) a robot does not hold and are left out; or standard parameters,
+            shape (10 n,).
+
+        Raises
+        ------
+        RobotError
+            If they are of another number of links, or a link without mass has a first moment.
+        DatasetError
+            If a value is not finite.
+        """
+        given = parameters if isinstance(parameters, Parameters) else Parameters.of_links(parameters)
+        if given.n != self.n:
+            raise RobotError(f"robot '{self.name}' has {self.n} links, the parameters are of {given.n}")
+        joints = []
+        for joint, link in zip(self.joints, given.links.values(), strict=True):
+            if link.mass == 0.0 and link.standard[6:9].any():
+                raise RobotError(
+                    f"robot '{self.name}', link '{joint.link.name}': a first moment without mass has no centre of mass"
+                )
+            inertial = Inertial(link.mass, link.com, link.inertia_com)
+            joints.append(replace(joint, link=replace(joint.link, inertial=inertial)))
+        return replace(self, joints=tuple(joints))
+
+    def __repr__(self) -> str:
+        kinds = "".join(joint.type[0].upper() for joint in self.joints)
+        masses = [link.inertial.mass for link in self.links if link.inertial is not None]
+        known = f"{sum(masses):.4g} kg" if len(masses) == self.n else f"{len(masses)} of {self.n} bodies known"
+        return f"Robot({self.name}: {self.n} joints {kinds}, {known})"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import check_identifier
 from casid.description import Robot
-from casid.dynamics import BaseParameterModel, GivenParameters, Model, reduced
+from casid.dynamics import Model, reduced
 from casid.errors import ExportError
 from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions, check_functions
 from casid.export.directory import ExportedDirectory, check_target, export_c
@@ -167,9 +167,9 @@ def _models(model: Model, values: NDArray[np.float64], runtime_parameters: str, 
     if runtime_parameters == "standard":
         return Parametrised(model, model, frame)
     if runtime_parameters == "base":
-        based = BaseParameterModel(model)
+        based = model.with_base_parameters()
         return Parametrised(based, based, frame)
-    return Parametrised(reduced(model, values), GivenParameters(model, values), frame)
+    return Parametrised(reduced(model, values), model.with_parameters(values), frame)
 
 
 def _notes(
