@@ -7,19 +7,20 @@ With the pseudo-inertia of each link beyond the margin, ``M_k = J_k(x) - margin 
 
 and the program
 
-    minimise D(x)   subject to   ||R x - r||^2 + constant + weights' v(x) <= F,   the hard rows, the bounds of the extras.
+    minimise D(x) + kappa sum_j (c_j x_j)^2   subject to   ||R x - r||^2 + constant + weights' v(x) <= F,   the hard rows, the bounds of the extras.
 
 D is convex in x and grows without bound at the boundary of the cone, so that ``J_k >= margin 1`` needs no constraint.
-With the scale s unknown the program is solved for x and s at once: ``min_s D`` is the logarithm of a linear function
+The sum is over joint terms, c_j x_j the share of all torque that a term makes: of terms that the motion cannot tell from
+each other the smallest are taken, others do not notice. With the scale s unknown the program is solved for x and s at once: ``min_s D`` is the logarithm of a linear function
 over a concave one, hence quasi-convex, and its stationary point the global one.
 
-**Proof of a solution.** D and the sum of squares q are convex, so that with any ``lambda >= 0`` and any multipliers of the
+**Proof of a solution.** D (the sum over the terms included) and the sum of squares q are convex, so that with any ``lambda >= 0`` and any multipliers of the
 rows every feasible z has
 
     D(z) >= D(x) + lambda (q(x) - F) - g'x + min_z (g - A'(l - u))'z + l'lo - u'hi,     g = grad D(x) + lambda grad q(x)
 
 (weights of soft rows enter as ``lambda w``). The last minimum is over what the gradient leaves: link by link over all M
-with ``D_k <= D(x)``, whose trace is bounded by D itself, and over the extras within what the data allow.
+with ``D_k <= D(x)``, whose trace is bounded by D itself, and over the terms, which D bounds too.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ _FROM_PSEUDO_INERTIA = np.linalg.pinv(PSEUDO_INERTIA_MAP)
 _DIAGONAL = (0, 2, 5, 9)
 #: Gap at which no further start is tried.
 ENOUGH = 1e-7
+#: Weight kappa of the joint terms' shares of the torque.
+TERMS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,10 @@ class DivergenceProgram:
         self._margins = np.array([cone.margin for cone in problem.cones])
         self._basis, self._origin = _coordinates(problem, bodies, self._margins)
         self._links = len(problem.cones)
+        start = 10 * self._links
+        columns = np.linalg.norm(problem.objective.matrix[:, start:] @ self._basis[start:, start:], axis=0)
+        size = float(np.linalg.norm(problem.objective.target)) or 1.0
+        self._shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
 
     # ------------------------------------------------------------------ solve
 
@@ -117,6 +124,7 @@ class DivergenceProgram:
             ca.vertcat(*[p[1] for p in pieces])
         )
         divergence += 4 * ca.sum1(shift) - 4 * links
+        divergence += TERMS * ca.sumsqr(ca.DM(self._shares) * y[10 * links :])
         matrix = objective.matrix @ self._basis
         offset = objective.target - objective.matrix @ self._origin
         room = max(self.limit - objective.constant, 1e-300)
@@ -210,7 +218,7 @@ class DivergenceProgram:
     def divergence(self, x: Array, scale: float) -> float:
         """D at x; infinite outside the cone."""
         y = np.linalg.solve(self._basis, x - self._origin)
-        total = 0.0
+        total = TERMS * float(np.sum((self._shares * y[10 * self._links :]) ** 2))
         for k, scaled in enumerate(self.scaled):
             values = np.linalg.eigvalsh(_matrix(y[10 * k : 10 * k + 10])) / (scale if scaled else 1.0)
             total += float(np.sum(values - np.log(values) - 1.0)) if values[0] > 0 else np.inf
@@ -229,6 +237,7 @@ class DivergenceProgram:
         for k, scaled in enumerate(self.scaled):
             s = scale if scaled else 1.0
             gradient[10 * k : 10 * k + 10] += _entries(np.eye(4) / s - np.linalg.inv(_matrix(y[10 * k : 10 * k + 10])))
+        gradient[10 * links :] += 2.0 * TERMS * self._shares**2 * y[10 * links :]
         bound = here + price * (objective(x) - self.limit) - float(gradient @ y)
         left = gradient - self._basis.T @ self.linear.matrix.T @ (at_low - at_high)
         shift = self.linear.matrix @ self._origin  # rows in y: A C y within [lo - A x0, hi - A x0]
@@ -238,26 +247,16 @@ class DivergenceProgram:
         for k in range(links):
             dual = _dual(left[10 * k : 10 * k + 10])
             bound += min(0.0, float(np.linalg.eigvalsh(dual)[0])) * float(largest[k])
-        return bound - self._extras_cost(left, largest)
+        reach = np.sqrt(here / TERMS) / self._shares
+        for rest, most, (name, (lower, upper)) in zip(
+            left[10 * links :], reach, self.problem.variables.extras.items(), strict=True
+        ):
+            unit = self._basis[self._position(name), self._position(name)]
+            bound += float((rest * np.clip([-most, most], lower / unit, upper / unit)).min())
+        return bound
 
-    def _extras_cost(self, left: Array, largest: Array) -> float:
-        """What the gradient's remainder over the extras can cost: they are bounded by the data and their bounds."""
-        start, extras = 10 * self._links, self.problem.variables.extras
-        rest = left[start:]
-        if not len(rest):
-            return 0.0
-        matrix = self.problem.objective.matrix @ self._basis
-        target = self.problem.objective.target - self.problem.objective.matrix @ self._origin
-        reach = np.linalg.norm(target) + np.sqrt(max(self.limit - self.problem.objective.constant, 0.0))
-        for k in range(self._links):  # |y_k| <= tr M_k
-            reach += float(np.linalg.norm(matrix[:, 10 * k : 10 * k + 10], 2)) * float(largest[k])
-        inverse = np.linalg.norm(np.linalg.pinv(matrix[:, start:]), axis=1) * reach
-        scales = self._basis.diagonal()[start:]
-        cost = 0.0
-        for k, (low, high) in enumerate(extras.values()):
-            ends = np.clip([-inverse[k], inverse[k]], low / scales[k], high / scales[k])
-            cost += max(0.0, -float((rest[k] * ends).min()))
-        return cost
+    def _position(self, name: str) -> int:
+        return 10 * self._links + list(self.problem.variables.extras).index(name)
 
 
 def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array, Array]:

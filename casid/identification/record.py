@@ -1,0 +1,79 @@
+"""The record of an identification: what is written, and what is needed to predict torques with it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description import Robot
+from casid.dynamics import JointTerm, Model
+from casid.errors import DatasetError, RobotError
+from casid.measurement import Processing
+from casid.regression import FRICTION_MODELS, friction_terms
+
+Array = NDArray[np.float64]
+
+
+def read_record(path: str | Path) -> dict[str, Any]:
+    """Record of an identification from its JSON file.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read or is not a record.
+    """
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DatasetError(f"cannot read identification '{path}': {reason}") from error
+    if not isinstance(record, dict):
+        raise DatasetError(f"'{path}' is not the record of an identification")
+    return record
+
+
+def load_processing(record: Mapping[str, Any]) -> Processing | None:
+    """The processing that the identification used; ``None`` where an older record does not say."""
+    settings = record.get("processing")
+    if settings is None:
+        return None
+    try:
+        return Processing(**settings)
+    except TypeError as error:
+        raise DatasetError(f"the record's processing is of another version: {error}") from None
+
+
+def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:
+    """Model and parameters of an identification's record, or of the file it was written to.
+
+    Raises
+    ------
+    DatasetError
+        If the file is not such a record, or belongs to another robot.
+    """
+    if not isinstance(record, Mapping):
+        record = read_record(record)
+    try:
+        terms: list[str | JointTerm] = list(record["terms"])
+        if record["friction"] != "linear":
+            terms += friction_terms(FRICTION_MODELS[record["friction"]], record["friction_shapes"])
+        model = Model(robot, terms, record["gravity"], record["velocity_deadband"])
+        values = record["parameters"]
+    except KeyError as error:
+        raise DatasetError(f"not the record of an identification: key {error} is missing") from None
+    except RobotError as error:
+        raise DatasetError(
+            f"the identification is of robot '{record['robot']}', not of '{robot.name}': {error}"
+        ) from error
+    missing = [name for name in model.parameter_names if name not in values]
+    if missing or len(values) != len(model.parameter_names):
+        raise DatasetError(
+            f"the identification is of robot '{record.get('robot')}' with {len(values)} parameters; '{robot.name}' "
+            f"needs {len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
+        )
+    return model, np.array([float(values[name]) for name in model.parameter_names])
