@@ -2,9 +2,9 @@
 
 Where data leave parameters open, the consistent optimum is a face of the feasible set, and a solver ends somewhere on
 it: links as thin as needles, masses at their bounds. The choice made here is lexicographic: first the certified best
-fit ``F*``; then, of all sets that obey every hard constraint with a residual norm of at most ``(1 + share) sqrt F*``, the
-one of least log-det divergence from plausible bodies (`plausible_bodies`). Both steps are convex and each has its proof
-(`casid.identification.divergence`): no set is more plausible within that distance of the best fit.
+fit ``F*``; then, of all sets that obey every hard constraint with a residual norm of at most ``(1 + share) sqrt F*``,
+the one of least log-det divergence from plausible bodies (`plausible_bodies`). Both steps are convex and each has its
+proof (`casid.identification.divergence`): no set is more plausible within that distance of the best fit.
 """
 
 from __future__ import annotations
@@ -179,7 +179,9 @@ def believable(
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
         limit = best + tolerance
     chosen = bodies or plausible_bodies(problem.variables.robot)
-    start = np.concatenate([solution.standard_parameters[: 10 * len(problem.variables)], list(solution.extras.values())])
+    start = np.concatenate(
+        [solution.standard_parameters[: 10 * len(problem.variables)], list(solution.extras.values())]
+    )
     found = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit).solve(start)
     worst = hard_violation(problem, violations(problem, found.parameters))
     return Believable(problem, best, limit, chosen, found, worst, perf_counter() - began)

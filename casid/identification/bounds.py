@@ -39,7 +39,8 @@ def largest_mass(robot: Robot, torques: ArrayLike | None = None) -> float:
     Parameters
     ----------
     torques
-        Largest measured torque of each joint [N.m], shape (n,): joints whose limit is not known make at most thrice that.
+        Largest measured torque of each joint [N.m], shape (n,): joints whose limit is not known make at most thrice
+        that.
     """
     revolute = np.array([joint.type == "revolute" for joint in robot.joints])
     known = np.where(np.isfinite(robot.limits.effort) & (robot.limits.effort > 0), robot.limits.effort, 0.0)

@@ -3,19 +3,21 @@ r"""The most plausible parameters among those that explain the data: a convex pr
 With the pseudo-inertia of each link beyond the margin, ``M_k = J_k(x) - margin 1``, and that of its plausible body,
 ``M0_k``, the log-det (entropic) divergence (Lee, Wensing and Park 2020, Sec. III) is
 
-    D(x) = sum_k  tr(M_k M0_k^-1) / s_k - log det(M_k M0_k^-1 / s_k) - 4,     s_k = s for bodies of unknown density, else 1
+    D(x) = sum_k  tr(M_k M0_k^-1) / s_k - log det(M_k M0_k^-1 / s_k) - 4,
 
-and the program
+s_k = s for bodies whose masses are known up to a common factor, 1 for the others, and the program
 
-    minimise D(x) + kappa sum_j (c_j x_j)^2   subject to   ||R x - r||^2 + constant + weights' v(x) <= F,   the hard rows, the bounds of the extras.
+    minimise    D(x) + kappa sum_j (c_j x_j)^2
+    subject to  ||R x - r||^2 + constant + weights' v(x) <= F,  the hard rows, the bounds of the terms.
 
 D is convex in x and grows without bound at the boundary of the cone, so that ``J_k >= margin 1`` needs no constraint.
-The sum is over joint terms, c_j x_j the share of all torque that a term makes: of terms that the motion cannot tell from
-each other the smallest are taken, others do not notice. With the scale s unknown the program is solved for x and s at once: ``min_s D`` is the logarithm of a linear function
-over a concave one, hence quasi-convex, and its stationary point the global one.
+The sum is over joint terms, c_j x_j the share of all torque that a term makes: of terms that the motion cannot tell
+from each other the smallest are taken, others do not notice. With the scale s unknown the program is solved for x and s
+at once: ``min_s D`` is the logarithm of a linear function over a concave one, hence quasi-convex, and its stationary
+point the global one.
 
-**Proof of a solution.** D (the sum over the terms included) and the sum of squares q are convex, so that with any ``lambda >= 0`` and any multipliers of the
-rows every feasible z has
+**Proof of a solution.** D (the sum over the terms included) and the sum of squares q are convex, so that with any
+``lambda >= 0`` and any multipliers of the rows every feasible z has
 
     D(z) >= D(x) + lambda (q(x) - F) - g'x + min_z (g - A'(l - u))'z + l'lo - u'hi,     g = grad D(x) + lambda grad q(x)
 
@@ -35,7 +37,7 @@ from numpy.typing import NDArray
 from casid.errors import SolveError
 from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, pseudo_inertia
 from casid.retrieval.problem import Problem
-from casid.retrieval.program.rows import LinearRows, NonlinearRows, split_rows
+from casid.retrieval.program.rows import split_rows
 
 Array = NDArray[np.float64]
 _LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))
@@ -143,7 +145,9 @@ class DivergenceProgram:
         high = np.concatenate([self.linear.upper, self.nonlinear.upper]) / scales
         pick = np.zeros((len(rows), len(soft)))
         pick[soft, np.arange(len(soft))] = 1.0 / scales[soft]
-        g = ca.vertcat(ball, both - ca.DM(pick) @ v, (both + ca.DM(pick) @ v)[soft.tolist()] if len(soft) else ca.MX(0, 1))
+        g = ca.vertcat(
+            ball, both - ca.DM(pick) @ v, (both + ca.DM(pick) @ v)[soft.tolist()] if len(soft) else ca.MX(0, 1)
+        )
         second = low[soft]
         low = low.copy()
         low[soft] = -np.inf
@@ -189,12 +193,14 @@ class DivergenceProgram:
             if best.gap <= ENOUGH:
                 break
         if best is None:
-            raise SolveError(f"problem '{problem.name}': no plausible parameters found ({stats['return_status']})", None)
+            raise SolveError(
+                f"problem '{problem.name}': no plausible parameters found ({stats['return_status']})", None
+            )
         return best
 
     def _starts(self, start: Array, free: bool) -> Iterator[tuple[Array, float]]:
         """The given point with each link's eigenvalues lifted off the boundary, more and more; last the bodies."""
-        y = np.linalg.solve(self._basis, start - self._origin)
+        y = self._coordinates_of(start)
         for lift in (1e-2, 0.1, 1e-4):
             inside = self._inside(y, lift)
             traces = np.array([inside[10 * k + np.array(_DIAGONAL)].sum() for k in range(self._links)])
@@ -215,12 +221,15 @@ class DivergenceProgram:
 
     # ------------------------------------------------------------------ in numpy
 
+    def _coordinates_of(self, x: Array) -> Array:
+        return np.asarray(np.linalg.solve(self._basis, x - self._origin), dtype=float)
+
     def divergence(self, x: Array, scale: float) -> float:
         """D at x; infinite outside the cone."""
-        y = np.linalg.solve(self._basis, x - self._origin)
+        y = self._coordinates_of(x)
         total = TERMS * float(np.sum((self._shares * y[10 * self._links :]) ** 2))
         for k, scaled in enumerate(self.scaled):
-            values = np.linalg.eigvalsh(_matrix(y[10 * k : 10 * k + 10])) / (scale if scaled else 1.0)
+            values = np.asarray(np.linalg.eigvalsh(_matrix(y[10 * k : 10 * k + 10])) / (scale if scaled else 1.0))
             total += float(np.sum(values - np.log(values) - 1.0)) if values[0] > 0 else np.inf
         return total
 
@@ -232,7 +241,7 @@ class DivergenceProgram:
         low, high = self.linear.lower, self.linear.upper
         at_low = np.where(np.isfinite(low), np.clip(-multipliers, 0.0, weights), 0.0)
         at_high = np.where(np.isfinite(high), np.clip(multipliers, 0.0, weights), 0.0)
-        y = np.linalg.solve(self._basis, x - self._origin)
+        y = self._coordinates_of(x)
         gradient = price * self._basis.T @ objective.gradient(x)
         for k, scaled in enumerate(self.scaled):
             s = scale if scaled else 1.0

@@ -110,5 +110,6 @@ class FeasibleFit:
         """Mass, centre of mass and inertia about it of every link."""
         tens = self.standard_parameters.reshape(-1, 10)
         return tuple(
-            LinkParameters(link.name, *from_standard(ten)) for link, ten in zip(self.model.robot.links, tens, strict=True)
+            LinkParameters(link.name, *from_standard(ten))
+            for link, ten in zip(self.model.robot.links, tens, strict=True)
         )

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import evaluate_blocks
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
+from casid.regression.observation import torques
 
 Array = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ class Prediction:
 
 
 def predict(model: Model, parameters: ArrayLike, dataset: Dataset) -> Prediction:
-    """Torques of a processed recording by Newton-Euler.
+    """Torques of a processed recording by Newton-Euler, filtered as its torques were.
 
     Raises
     ------
@@ -78,8 +78,4 @@ def predict(model: Model, parameters: ArrayLike, dataset: Dataset) -> Prediction
         raise DatasetError(f"expected {len(model.parameter_names)} parameters, got shape {pi.shape}")
     if dataset.n != model.n or dataset.dq is None or dataset.ddq is None:
         raise DatasetError(f"{dataset.name}: a processed recording of {model.n} joints is needed")
-    arrays = [dataset.q, dataset.dq, dataset.ddq, pi]
-    if "signal" in model.inverse_dynamics.name_in():
-        arrays.append(dataset.tau)
-    torques = [block[:, :, 0] for _, block in evaluate_blocks(model.inverse_dynamics, *arrays)]
-    return Prediction(dataset, np.concatenate(torques))
+    return Prediction(dataset, torques(model, pi, dataset))

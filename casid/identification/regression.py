@@ -23,11 +23,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import ProblemError
-from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.identification.active import active_bounds
 from casid.identification.believable import believable, noise_share
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.plausible import PlausibleBodies
+from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.regression import Fit
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
@@ -209,7 +209,9 @@ class RegressionProblem:
             solution = self._newton(solution, throw)
         return self._fitted(solution, solution.standard_parameters)
 
-    def choose(self, result: FeasibleFit, bodies: PlausibleBodies | None = None, share: float | None = None) -> FeasibleFit:
+    def choose(
+        self, result: FeasibleFit, bodies: PlausibleBodies | None = None, share: float | None = None
+    ) -> FeasibleFit:
         """The most plausible of all sets that explain the data as well (`believable`), as a fit.
 
         Parameters
@@ -226,7 +228,8 @@ class RegressionProblem:
         ProblemError, SolveError
             As `believable`.
         """
-        part = noise_share(int(self._fit.data.counts.sum()), self._fit.rank) if share is None else share
+        samples = int(self._fit.data.independent_samples.sum())
+        part = noise_share(samples, self._fit.rank) if share is None else share
         choice = believable(self._problem, result.solution, bodies, share=part)
         return replace(self._fitted(result.solution, choice.parameters), believable=choice)
 
