@@ -60,10 +60,11 @@ def identify(
     out: Annotated[Path | None, typer.Option(help="Folder for the report, tables and pictures.")] = None,
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
+    from casid.files import prepare_directory
     from casid.identification import default_bounds
     from casid.identification import identify as run
     from casid.measurement import read_dataset
-    from casid.report import identification_tables, prepare_directory, write_identification
+    from casid.report import identification_tables, write_identification
     from casid.retrieval import Prior, load_constraints
 
     folder = None if out is None else prepare_directory(out)
@@ -126,9 +127,10 @@ def validate(
 
     The recording goes through the processing of the identification, unless an option says otherwise.
     """
+    from casid.files import prepare_directory
     from casid.identification import load_model, load_processing, predict, read_record
     from casid.measurement import check_against, read_dataset
-    from casid.report import prepare_directory, validation_tables, write_validation
+    from casid.report import validation_tables, write_validation
 
     folder = None if out is None else prepare_directory(out)
     settings = o.Settings.merged(
@@ -159,9 +161,9 @@ def check(
     out: Annotated[Path | None, typer.Option(help="Folder for the repaired file.")] = None,
 ) -> None:
     """Say which links are unphysical, by how much, and write the nearest repaired file. Exit code 1 if any is."""
+    from casid.files import prepare_directory, write_files
     from casid.identification import check_file
-    from casid.report import check_table, prepare_directory
-    from casid.report.write import write_files
+    from casid.report import check_table
 
     folder = None if out is None else prepare_directory(out)
     with warnings.catch_warnings():
