@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,11 +12,7 @@ import typer
 
 from casid.cli.shared import names, progress
 from casid.errors import DatasetError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from casid.files import read_toml
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -78,22 +73,19 @@ class Settings:
         found.update({name: value for name, value in options.items() if value is not None})
         return cls(found)
 
-    def processing(self, default: Processing | None = None) -> Processing:
-        """Processing with what was given over a default."""
+    def processing(self, default: Processing | bool | None = None) -> Processing | bool | None:
+        """Processing with what was given over a default, or the default itself where nothing was."""
         from dataclasses import asdict
 
         from casid.measurement import Processing
 
-        settings = asdict(default or Processing())
+        if not any(name in self.given for name in _PROCESSING):
+            return default
+        settings = asdict(default if isinstance(default, Processing) else Processing())
         for name, field_name in _PROCESSING.items():
             if name in self.given:
                 settings[field_name] = _setting(name, self.given[name])
         return Processing(**settings)
-
-    @property
-    def processes(self) -> bool:
-        """Whether anything about the processing was given."""
-        return any(name in self.given for name in _PROCESSING)
 
     def robot(self, name: str) -> Robot:
         """The robot with gravity, locked joints, angle tolerance and total mass as given."""
@@ -185,10 +177,9 @@ def steps() -> Iterator[Callable[[str, int, int], None]]:
 def _options_of(path: Path) -> dict[str, Any]:
     if path.suffix.lower() != ".toml":
         return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get(TABLE, {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return {}  # the reader of the recording says what is wrong
+    table = read_toml(path, "recording", DatasetError).get(TABLE, {})
+    if not isinstance(table, Mapping):
+        raise DatasetError(f"{path.name}: '{TABLE}' must be a table of options")
     known = (*_PROCESSING, *_ROBOT, "terms", "friction", "deadband", "method")
     for key in table:
         if key not in known:

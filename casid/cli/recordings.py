@@ -89,7 +89,7 @@ def identify(
         result = run(
             loaded,
             data,
-            processing=settings.processing() if settings.processes else None,
+            processing=settings.processing(),
             velocity_deadband=float(given.get("deadband", 0.0)),
             bounds=on_terms,
             prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
@@ -129,7 +129,7 @@ def validate(
     """
     from casid.files import prepare_directory
     from casid.identification import load_model, load_processing, predict, read_record
-    from casid.measurement import check_against, read_dataset
+    from casid.measurement import check_against, prepare, read_dataset
     from casid.report import validation_tables, write_validation
 
     folder = None if out is None else prepare_directory(out)
@@ -142,7 +142,7 @@ def validate(
     model, parameters = load_model(record, loaded)
     columns = None if tau is None else {"tau": tau}
     data = settings.counted(check_against(read_dataset(recording, columns=columns), loaded), loaded)
-    prediction = predict(model, parameters, settings.processing(load_processing(record)).apply(data))
+    prediction = predict(model, parameters, prepare(data, settings.processing(load_processing(record))))
     joints = [joint.name for joint in loaded.joints]
     screen = console()
     for table in validation_tables(prediction, joints):

@@ -34,8 +34,8 @@ class Identification:
         Physically consistent: of all sets that explain the data as well as the best, the most plausible.
     notes : tuple of str
         Everything that deserves a look.
-    processing : Processing
-        What the recordings went through.
+    processing : Processing, bool or None
+        As `identify` was told.
     friction : str
         ``linear``, or the nonlinear friction model, with ``shapes``.
     shapes : ndarray or None
@@ -48,7 +48,7 @@ class Identification:
     unconstrained: Fit
     feasible: FeasibleFit
     notes: tuple[str, ...]
-    processing: Processing
+    processing: Processing | bool | None
     friction: str = "linear"
     shapes: Array | None = None
     held_out: HeldOut | None = None
@@ -113,7 +113,9 @@ class Identification:
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
             "held_out": None if self.held_out is None else self.held_out.record(),
-            "processing": dataclasses.asdict(self.processing),
+            "processing": dataclasses.asdict(self.processing)
+            if isinstance(self.processing, Processing)
+            else self.processing,
             "recordings": list(fit.data.datasets),
             "steps": list(fit.data.steps),
             "notes": list(self.notes),

@@ -17,7 +17,7 @@ from casid.identification.held_out import HeldOut, held_out
 from casid.identification.identification import Identification
 from casid.identification.plausible import PlausibleBodies
 from casid.identification.regression import Bounds, RegressionProblem
-from casid.measurement import Dataset, Processing, check_against
+from casid.measurement import Dataset, Processing, check_against, prepare
 from casid.regression import CompressedData, Fit, compress, fit_jointly, irls, ols, unexcited_reasons, wls
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind
@@ -36,7 +36,7 @@ def identify(
     robot: Robot,
     recordings: Dataset | Sequence[Dataset],
     *,
-    processing: Processing | None = None,
+    processing: Processing | bool | None = None,
     terms: Sequence[str | JointTerm] = LINEAR_FRICTION,
     friction: Literal["linear", "sigmoid", "stribeck", "smooth"] = "linear",
     velocity_deadband: float = 0.0,
@@ -59,10 +59,10 @@ def identify(
     ----------
     robot
     recordings
-        Raw recordings (see `casid.measurement.read_dataset`). Those with dq and ddq and without ``processing`` are used
-        as they are.
+        Raw recordings (see `casid.measurement.read_dataset`).
     processing
-        Filters and differences; default `Processing()`.
+        Filters and differences; ``True``: `Processing()`; ``False``: every sample as it is, with the dq and ddq it has;
+        default: as it is where dq and ddq are given, `Processing()` otherwise.
     terms
         Joint terms. With nonlinear ``friction``, viscous, coulomb and offset are left out of them.
     friction
@@ -96,9 +96,8 @@ def identify(
     raw = (recordings,) if isinstance(recordings, Dataset) else tuple(recordings)
     if not raw:
         raise DatasetError("no recording to identify from")
-    settings = processing or Processing()
     progress("processing", 0, 1)
-    datasets = tuple(settings.apply(check_against(data, robot)) for data in raw)
+    datasets = tuple(prepare(check_against(data, robot), processing) for data in raw)
     progress("friction", 0, 1)
     model, shapes = _model(robot, datasets, terms, friction, gravity, velocity_deadband)
     progress("compressing", 0, 1)
@@ -129,7 +128,7 @@ def identify(
     if folds and method != "IRLS":
         kept = _held_out(data, method, lambda f: consistent(f)[0].beta, folds, progress)
     notes = (*data.notes, *_notes(fit, feasible), *([complaint] if complaint else []))
-    return Identification(model, datasets, fit, feasible, notes, settings, friction, shapes, kept)
+    return Identification(model, datasets, fit, feasible, notes, processing, friction, shapes, kept)
 
 
 def _model(

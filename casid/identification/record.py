@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from casid.description import Robot
 from casid.dynamics import JointTerm, Model
 from casid.errors import DatasetError, RobotError
+from casid.files import read_json
 from casid.measurement import Processing
 from casid.regression import FRICTION_MODELS, friction_terms
 
@@ -27,21 +27,17 @@ def read_record(path: str | Path) -> dict[str, Any]:
     DatasetError
         If the file cannot be read or is not a record.
     """
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DatasetError(f"cannot read identification '{path}': {reason}") from error
+    record = read_json(path, "identification", DatasetError)
     if not isinstance(record, dict):
         raise DatasetError(f"'{path}' is not the record of an identification")
     return record
 
 
-def load_processing(record: Mapping[str, Any]) -> Processing | None:
-    """The processing that the identification used; ``None`` where an older record does not say."""
+def load_processing(record: Mapping[str, Any]) -> Processing | bool | None:
+    """The processing that the identification was told to use; ``None``, the default, where an old record is silent."""
     settings = record.get("processing")
-    if settings is None:
-        return None
+    if settings is None or isinstance(settings, bool):
+        return settings
     try:
         return Processing(**settings)
     except TypeError as error:

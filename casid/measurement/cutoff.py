@@ -9,7 +9,7 @@ Array = NDArray[np.float64]
 
 #: Width over which spectra are smoothed: a factor of the frequency.
 SMOOTHING = 1.35
-#: A valley lies below this share of the peak, and ends where the spectrum has risen by this factor from its lowest value.
+#: A valley lies below this share of the peak; it ends where the spectrum has risen by this factor from its lowest.
 DEPTH, RISE = 1e-3, 4.0
 #: Noise that may pass, over the energy of the motion.
 NOISE = 3e-5
@@ -26,9 +26,9 @@ def choose_cutoff(q: Array, rate: float) -> float:
 
     Twice differentiated, a position's spectrum falls behind the last harmonic of the motion and rises again, as f^4,
     where noise begins. Of each joint's spectrum, smoothed over half an octave, the deepest point before the rise is
-    found; the cut-off lies above it, where what passes has gathered a small share of the motion's energy: friction's jumps
-    are wide in frequency and worth keeping. The median over the joints is taken, since all signals must go through one
-    filter. A recording without noise gets the highest cut-off that its rate allows.
+    found; the cut-off lies above it, where what passes has gathered a small share of the motion's energy: friction's
+    jumps are wide in frequency and worth keeping. The median over the joints is taken, since all signals must go
+    through one filter. A recording without noise gets the highest cut-off that its rate allows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a processed recording was made from: the motion at the full rate, and the filter that its torques went through."""
+"""What a processed recording was made from: the motion at the full rate, and the filter of its torques."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FullRate:
 
     @property
     def correlation(self) -> float:
-        """By how much kept samples of filtered white noise overstate what is known: variance of a mean over 1/N, >= 1."""
+        """Kept samples over those that count as independent, with white noise before the filter; at least 1."""
         return max(1.0, 1.0 / (self.every * self.low_pass.noise_gain))
 
     def check(self, name: str, q: Array, dq: Array | None, ddq: Array | None) -> None:
@@ -67,11 +67,9 @@ class FullRate:
         DatasetError
             If its motion is not the one at the kept samples.
         """
-        same = dq is not None and ddq is not None and len(q) == len(self.index)
-        for mine, theirs in ((self.q, q), (self.dq, dq), (self.ddq, ddq)):
-            same = same and np.array_equal(mine[self.index], theirs)
-        if not same:
+        pairs = ((self.q, q), (self.dq, dq), (self.ddq, ddq))
+        if not all(theirs is not None and np.array_equal(mine[self.index], theirs) for mine, theirs in pairs):
             raise DatasetError(
-                f"{name}: the motion was replaced after processing, but the columns of the regressor are filtered at the "
-                "full rate; change the raw recording, or give up the filter with replace(dataset, full=None)"
+                f"{name}: the motion was replaced after processing, but the columns of the regressor are filtered at "
+                "the full rate; change the raw recording, or give up the filter with replace(dataset, full=None)"
             )

@@ -20,7 +20,7 @@ FORGOTTEN = 1e-8
 class LowPass:
     """A Butterworth low-pass filter, run forth and back: gain ``|H|^2``, phase zero.
 
-    The recording is extended at both ends by its odd reflection over `padding` samples, so that the filter is one linear
+    The recording is extended at both ends by its odd reflection over `padding` samples: the filter is one linear
     operator of the whole recording. Whatever passes it, passes it alike: with ``tau = Y pi`` sample by sample, the
     filtered torque is exactly the filtered ``Y`` times ``pi``, friction's jumps included.
 
@@ -44,7 +44,7 @@ class LowPass:
     def __post_init__(self) -> None:
         if not 0 < self.cutoff < self.rate / 2:
             raise DatasetError(
-                f"cut-off {self.cutoff:g} Hz must lie below half the sampling rate, {self.rate / 2:g} Hz, and above zero"
+                f"cut-off {self.cutoff:g} Hz must lie below half the sampling rate, {self.rate / 2:g} Hz, and above 0"
             )
 
     @cached_property
@@ -79,7 +79,7 @@ class LowPass:
         return self.part(values, True, True)
 
     def part(self, values: Array, first: bool, last: bool) -> Array:
-        """Filtered columns of a part of a recording; wrong within `memory` samples of an end that is not the recording's.
+        """Filtered columns of a part of a recording; wrong within `memory` samples of an end that is not its own.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """From raw samples to position, velocity, acceleration and torque on common samples.
 
 The order is: uniform time grid, delay, zero-phase Butterworth filter, differentiation, trim, decimate, mask. Each step
-leaves a sentence in the result. The motion at the full rate goes along (`FullRate`), so that the columns of the regressor
-can pass the torques' filter too.
+leaves a sentence in the result. The motion at the full rate goes along (`FullRate`), so that the columns of the
+regressor can pass the torques' filter too.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Processing:
     Attributes
     ----------
     cutoff : float, None or "auto"
-        Cut-off of the low-pass filter of q and, where measured, dq [Hz]; ``None``: no filter; ``"auto"``: chosen from the
-        spectra of the positions (`choose_cutoff`).
+        Cut-off of the low-pass filter of q and, where measured, dq [Hz]; ``None``: no filter; ``"auto"``: chosen from
+        the spectra of the positions (`choose_cutoff`).
     torque_cutoff : float, None or "same"
         Cut-off for the torques [Hz].
     order : int
@@ -57,7 +57,7 @@ class Processing:
         Seconds dropped at both ends: filters ring there. Before filtering, the signal is extended by its odd reflection
         over as long.
     every : int or "auto"
-        Keep every so many samples; ``"auto"``: 20 samples a period of the torques' cut-off frequency, all without filter.
+        Keep every so many samples; ``"auto"``: 20 samples a period of the torques' cut-off, all without a filter.
     between : tuple of float, optional
         Keep samples with start <= t < end [s], after all else.
     slowest : float
@@ -216,8 +216,8 @@ def prepare(recording: Dataset, processing: Processing | bool | None = None) -> 
     ----------
     recording
     processing
-        Settings; ``True``: the defaults; ``False``: the recording is taken as it is, every sample of it; ``None``: as it is
-        where it has velocities and accelerations already, otherwise the defaults.
+        Settings; ``True``: the defaults; ``False``: the recording is taken as it is, every sample of it; ``None``: as
+        it is where it has velocities and accelerations already, otherwise the defaults.
 
     Raises
     ------
@@ -284,8 +284,9 @@ def _uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
         steps = np.diff(data.t)
         worst = int(np.argmax(steps))
         raise DatasetError(
-            f"{data.name}: a uniform grid at {frequency:g} Hz would have {count} samples, the recording has {len(data)}; "
-            f"its longest gap is {steps[worst]:.4g} s, after sample {worst}: cut it there or give another rate"
+            f"{data.name}: a uniform grid at {frequency:g} Hz would have {count} samples, the recording has "
+            f"{len(data)}; its longest gap is {steps[worst]:.4g} s, after sample {worst}: cut it there or give another "
+            "rate"
         )
     grid = data.t[0] + np.arange(count) / frequency
     arrays: dict[str, Any] = {

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression.factors import Segment, SegmentedFactors, joined
+from casid.regression.factors import Segment, SegmentedFactors, counted, joined
 from casid.regression.observation import observation_blocks, pattern
 
 Array = NDArray[np.float64]
@@ -90,8 +90,8 @@ class CompressedData:
             If they hold no sample.
         """
         chosen = [self.segments[i] for i in segments]
-        counts = np.sum([s.counts for s in chosen], axis=0, dtype=np.int64)
-        if not np.any(counts):
+        counts = counted([s.counts for s in chosen], self.n)
+        if not counts.any():
             raise DatasetError(f"segments {list(segments)} hold no torque sample")
         factors = tuple(joined([s.factors[k] for s in chosen]) for k in range(self.n))
         return replace(self, factors=factors, counts=counts, segments=tuple(chosen))
@@ -175,13 +175,13 @@ def compress(
                     share = None if scale is None else scale[rows, k][keep]
                     stack = (block[inside, k][keep], columns, data.tau[rows, k][keep], raw[rows, k][keep])
                     factors.add(k, *stack, share)
-        counted = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
-        correlated += counted * (1.0 if data.full is None else data.full.correlation)
+        kept = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
+        correlated += kept * (1.0 if data.full is None else data.full.correlation)
         names.append(data.name)
         steps += [f"{data.name}: {step}" for step in data.steps]
         notes += data.notes
     segments = factors.finish()
-    counts = np.sum([s.counts for s in segments], axis=0, dtype=np.int64) if segments else np.zeros(n, dtype=np.int64)
+    counts = counted([s.counts for s in segments], n)
     if not names or not counts.any():
         raise DatasetError("no torque sample is left to identify from; check trim, masks and the list of recordings")
     if counts.sum() <= rank:

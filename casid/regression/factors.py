@@ -39,9 +39,17 @@ def joined(factors: Sequence[Array]) -> Array:
         return factors[0]
     stack = np.vstack(factors)
     R = np.zeros((stack.shape[1], stack.shape[1]))
-    made = np.linalg.qr(stack[:, :], mode="r")
+    made = np.linalg.qr(stack, mode="r")
     R[: len(made)] = made
     return R
+
+
+def counted(counts: Sequence[NDArray[np.int64]], joints: int) -> NDArray[np.int64]:
+    """Sum of the numbers of samples, shape (joints,)."""
+    total = np.zeros(joints, dtype=np.int64)
+    for count in counts:
+        total += count
+    return total
 
 
 class SegmentedFactors:
@@ -102,7 +110,7 @@ class SegmentedFactors:
             self._done = [
                 Segment(
                     tuple(joined([s.factors[k] for s in pair]) for k in range(len(self._factors))),
-                    np.sum([s.counts for s in pair], axis=0),
+                    counted([s.counts for s in pair], len(self._factors)),
                 )
                 for pair in pairs
             ]

@@ -250,10 +250,7 @@ def fit_jointly(
     start = wls(compress(_extended(model, shape, first), recordings), weights)
     w = start.weights
     v, tau, W = [], [], []
-    blocks = [
-        np.concatenate([block for _, block in observation_blocks(model, d)])
-        for d in recordings
-    ]
+    blocks = [np.concatenate([block for _, block in observation_blocks(model, d)]) for d in recordings]
     for k in range(model.n):
         v.append(np.concatenate([_kept(d, d.dq, k) for d in recordings]))
         tau.append(np.concatenate([_kept(d, d.tau, k) for d in recordings]))

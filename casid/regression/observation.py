@@ -1,13 +1,13 @@
 """Columns of the regressor at the samples of processed recordings, filtered like the torques, in bounded memory.
 
-A filtered torque is ``F tau = F (Y pi) = (F Y) pi``: every column has to pass the torques' filter F, at the full rate and
-before samples are taken (Gautier 1997, parallel filtering and decimation). The columns are computed in blocks that
+A filtered torque is ``F tau = F (Y pi) = (F Y) pi``: every column has to pass the torques' filter F, at the full rate
+and before samples are taken (Gautier 1997, parallel filtering and decimation). The columns are computed in blocks that
 overlap by the filter's memory, so that a block's inner part is what filtering all at once would give.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import casadi as ca
 import numpy as np
@@ -152,8 +152,8 @@ def inputs(model: Model, data: Dataset) -> list[Array]:
 def pattern(function: ca.Function) -> NDArray[np.bool_]:
     """Which entries of a function's first output are not zero always, shape (rows, columns)."""
     symbols = function.sx_in()
-    sparse = ca.sparsify(function(*symbols)) if len(symbols) else function()
-    return np.array(ca.DM(sparse.sparsity(), 1.0).full() != 0.0)
+    sparse = ca.Function("sparse", symbols, [ca.sparsify(value) for value in function.call(symbols)])
+    return np.array(ca.DM(sparse.sparsity_out(0), 1.0).full() != 0.0)
 
 
 def fitted(model: Model) -> bool:
@@ -166,9 +166,3 @@ def _compiled(model: Model, function: ca.Function, count: int) -> bool | None:
     if fitted(model):
         return work >= WORTH_COMPILING_ONCE and find_compiler() is not None
     return True if work >= WORTH_COMPILING and find_compiler() is not None else None
-
-
-def stacked(datasets: Sequence[Dataset], values: Sequence[Array], joint: int) -> Array:
-    """Values of one joint at the samples that count, all recordings behind each other."""
-    parts = [v[:, joint] if d.mask is None else v[d.mask[:, joint], joint] for d, v in zip(datasets, values, strict=True)]
-    return np.concatenate(parts)

@@ -25,9 +25,9 @@ def correlation_factors(data: CompressedData, columns: Sequence[int], beta: Arra
 
         sum_b s_b' (W' W)^-1 s_b / (s^2 rank)
 
-    is 1, and it is larger the more the residuals of a segment agree (a covariance that allows for heteroscedasticity and
-    autocorrelation, its scale averaged over the directions of the joint). The larger of the two is taken, the second
-    only where chance does not explain it.
+    is 1, and it is larger the more the residuals of a segment agree (a covariance that allows for heteroscedasticity
+    and autocorrelation, its scale averaged over the directions of the joint). The larger of the two is taken, the
+    second only where chance does not explain it.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def correlation_factors(data: CompressedData, columns: Sequence[int], beta: Arra
 def covariance_of(data: CompressedData, weights: Array, columns: Sequence[int], beta: Array, inverse: Array) -> Array:
     """Covariance of weighted least squares, ``A^-1 (sum_j c_j w_j^2 W_j' W_j) A^-1 s^2``, ``A = sum_j w_j^2 W_j' W_j``.
 
-    c_j are the `correlation_factors`; with all of them 1 it is the classical ``s^2 A^-1`` (Sousa 2014, eq. 4.27), s^2 the
-    weighted residual's mean square with one degree of freedom less for each parameter.
+    c_j are the `correlation_factors`; with all of them 1 it is the classical ``s^2 A^-1`` (Sousa 2014, eq. 4.27), s^2
+    the weighted residual's mean square with one degree of freedom less for each parameter.
 
     Parameters
     ----------

@@ -32,7 +32,14 @@ def panda_raw() -> Dataset:
 
 
 def panda(**changes: object) -> Dataset:
-    settings: dict[str, object] = {"rate": 1000.0, "cutoff": 5.0, "trim": 0.5, "every": 10, "filter_columns": False, **changes}
+    settings: dict[str, object] = {
+        "rate": 1000.0,
+        "cutoff": 5.0,
+        "trim": 0.5,
+        "every": 10,
+        "filter_columns": False,
+        **changes,
+    }
     return Processing(**settings).apply(panda_raw())  # type: ignore[arg-type]
 
 
@@ -69,7 +76,9 @@ def rokae() -> tuple[Model, list[Dataset]]:
     rows = [[float(row[key]) for key in keys] for row in _table("rokae_xmate/kinematics_mdh.csv")]
     robot = _chain("rokae_xmate", [(modified_dh(*row), (0.0, 0.0, 1.0)) for row in rows])
     data = read_dataset(data_folder() / "rokae_xmate" / "excitation.npz", rate=1000.0)
-    return Model(robot, (*FRICTION, "rotor"), GRAVITY), [Processing(cutoff=5.0, every=10, filter_columns=False).apply(data)]
+    return Model(robot, (*FRICTION, "rotor"), GRAVITY), [
+        Processing(cutoff=5.0, every=10, filter_columns=False).apply(data)
+    ]
 
 
 def kinova() -> tuple[Model, list[Dataset]]:
