@@ -12,7 +12,6 @@ import typer
 
 from casid.cli.shared import names, progress
 from casid.errors import DatasetError
-from casid.files import read_toml
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -177,6 +176,8 @@ def steps() -> Iterator[Callable[[str, int, int], None]]:
 def _options_of(path: Path) -> dict[str, Any]:
     if path.suffix.lower() != ".toml":
         return {}
+    from casid.files import read_toml  # brings numpy, which the command line's help does without
+
     table = read_toml(path, "recording", DatasetError).get(TABLE, {})
     if not isinstance(table, Mapping):
         raise DatasetError(f"{path.name}: '{TABLE}' must be a table of options")

@@ -27,26 +27,25 @@ with ``D_k <= D(x)``, whose trace is bounded by D itself, and over the terms, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import SolveError
+from casid.identification.ball_program import LOWER, BallOutcome, BallProgram
 from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, pseudo_inertia
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.rows import split_rows
 
 Array = NDArray[np.float64]
-_LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))
 _FROM_PSEUDO_INERTIA = np.linalg.pinv(PSEUDO_INERTIA_MAP)
-_DIAGONAL = (0, 2, 5, 9)
 #: Gap at which no further start is tried.
 ENOUGH = 1e-7
 #: Weight kappa of the joint terms' shares of the torque.
 TERMS = 0.1
+#: Prices of the sum of squares, in units of the ball's radius, on the way from the plausible bodies to the data.
+PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,106 +107,66 @@ class DivergenceProgram:
         columns = np.linalg.norm(problem.objective.matrix[:, start:] @ self._basis[start:, start:], axis=0)
         size = float(np.linalg.norm(problem.objective.target)) or 1.0
         self._shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
+        self._program = BallProgram(
+            problem, self.linear, self.nonlinear, self._basis, self._origin, self.scaled, limit, TERMS * self._shares**2
+        )
 
     # ------------------------------------------------------------------ solve
 
     def solve(self, start: Array) -> MostPlausible:
-        """Solve from a feasible point x; the plausible bodies' scale is found along with it."""
-        problem, size, links = self.problem, self.problem.variables.size, self._links
-        objective = problem.objective
-        rows = [*self.linear.rows, *self.nonlinear.rows]
-        weights = np.array([row.weight or 0.0 for row in rows])
-        soft = np.flatnonzero(weights)
-        y, sigma, v = ca.MX.sym("y", size), ca.MX.sym("sigma"), ca.MX.sym("v", len(soft))
-        block = _block_function()
-        pieces = [block(y[10 * k : 10 * k + 10]) for k in range(links)]
-        shift = sigma * ca.DM(self.scaled.astype(float))
-        divergence = ca.dot(ca.exp(-shift), ca.vertcat(*[p[0] for p in pieces])) - ca.sum1(
-            ca.vertcat(*[p[1] for p in pieces])
-        )
-        divergence += 4 * ca.sum1(shift) - 4 * links
-        divergence += TERMS * ca.sumsqr(ca.DM(self._shares) * y[10 * links :])
-        matrix = objective.matrix @ self._basis
-        offset = objective.target - objective.matrix @ self._origin
-        room = max(self.limit - objective.constant, 1e-300)
-        residual = ca.DM(matrix / np.sqrt(room)) @ y - ca.DM(offset / np.sqrt(room))
-        ball = ca.sumsqr(residual) + ca.dot(ca.DM(weights[soft] / room), v)
-        slope = self.linear.matrix @ self._basis
-        scales = np.maximum(np.abs(slope).max(axis=1, initial=0.0), 1e-12)
-        values = [ca.DM(slope / scales[:, None]) @ y + ca.DM(self.linear.matrix @ self._origin / scales)]
-        x = ca.DM(self._basis) @ y + ca.DM(self._origin)
-        curved = ca.Function("g", [problem.variables.x], [self.nonlinear.expression])
-        if self.nonlinear.size:
-            values.append(curved(x))
-            scales = np.concatenate([scales, np.ones(self.nonlinear.size)])
-        both = ca.vertcat(*values)
-        low = np.concatenate([self.linear.lower, self.nonlinear.lower]) / scales
-        high = np.concatenate([self.linear.upper, self.nonlinear.upper]) / scales
-        pick = np.zeros((len(rows), len(soft)))
-        pick[soft, np.arange(len(soft))] = 1.0 / scales[soft]
-        g = ca.vertcat(
-            ball, both - ca.DM(pick) @ v, (both + ca.DM(pick) @ v)[soft.tolist()] if len(soft) else ca.MX(0, 1)
-        )
-        second = low[soft]
-        low = low.copy()
-        low[soft] = -np.inf
-        free = bool(self.scaled.any())
-        solver = ca.nlpsol(
-            "plausible", "ipopt", {"x": ca.vertcat(y, sigma, v), "f": divergence, "g": g},
-            {
-                "print_time": False, "show_eval_warnings": False, "calc_lam_p": False,
-                "ipopt": {
-                    "print_level": 0, "sb": "yes", "tol": 1e-9, "dual_inf_tol": 1e-7, "constr_viol_tol": 1e-10,
-                    "compl_inf_tol": 1e-9, "mu_target": 1e-10, "max_iter": 300, "bound_relax_factor": 0.0,
-                    "mu_strategy": "adaptive", "nlp_scaling_method": "none",
-                },
-            },
-        )  # fmt: skip
-        inf = np.full(size, np.inf)
-        bounds = {
-            "lbx": np.concatenate([-inf, [-30.0 if free else 0.0], np.zeros(len(soft))]),
-            "ubx": np.concatenate([inf, [30.0 if free else 0.0], np.full(len(soft), np.inf)]),
-            "lbg": np.concatenate([[-np.inf], low, second]),
-            "ubg": np.concatenate([[1.0], high, np.full(len(soft), np.inf)]),
-        }
+        """Solve; the plausible bodies' scale is found along with the parameters.
+
+        First the ball is a price: ``D + lambda q`` is minimised for a growing lambda, from the plausible bodies on,
+        until the data are explained; from there the program itself. A start of its own, x, is tried last.
+
+        Raises
+        ------
+        SolveError
+            If no point that explains the data is found.
+        """
         best: MostPlausible | None = None
         iterations = 0
-        for y0, sigma0 in self._starts(start, free):
-            result = solver(x0=np.concatenate([y0, [sigma0], np.zeros(len(soft))]), **bounds)
-            stats = solver.stats()
-            iterations += int(stats["iter_count"])
-            found, lam = (np.array(result[name]).ravel() for name in ("x", "lam_g"))
-            point, scale = self._basis @ found[:size] + self._origin, float(np.exp(found[size]))
-            value = self.divergence(point, scale) if np.isfinite(found).all() else np.inf
-            if not np.isfinite(value) or float(result["g"][0]) > 1.0 + 1e-8:
+        status = "no start"
+        for w in (self._explained(), self._program.start(self._inside(self._coordinates_of(start), 1e-2))):
+            if w is None:
                 continue
-            row_multipliers = np.nan_to_num(lam[1 : 1 + len(rows)])
-            row_multipliers[soft] += np.nan_to_num(lam[1 + len(rows) :])
-            multipliers = (row_multipliers / scales)[: len(self.linear.rows)]
-            price = max(float(np.nan_to_num(lam[0])) / room, 0.0)
-            bound = self.lower_bound(point, scale, price, multipliers)
-            status = str(stats["return_status"])
-            made = MostPlausible(point, scale, value, bound, price, multipliers, iterations, status)
-            if best is None or made.gap < best.gap:
+            outcome = self._program.within(w)
+            iterations += outcome.iterations
+            status = outcome.status
+            made = self._judged(outcome, iterations)
+            if made is not None and (best is None or made.gap < best.gap):
                 best = made
-            if best.gap <= ENOUGH:
+            if best is not None and best.gap <= ENOUGH:
                 break
         if best is None:
-            raise SolveError(
-                f"problem '{problem.name}': no plausible parameters found ({stats['return_status']})", None
-            )
+            raise SolveError(f"problem '{self.problem.name}': no plausible parameters found ({status})", None)
         return best
 
-    def _starts(self, start: Array, free: bool) -> Iterator[tuple[Array, float]]:
-        """The given point with each link's eigenvalues lifted off the boundary, more and more; last the bodies."""
-        y = self._coordinates_of(start)
-        for lift in (1e-2, 0.1, 1e-4):
-            inside = self._inside(y, lift)
-            traces = np.array([inside[10 * k + np.array(_DIAGONAL)].sum() for k in range(self._links)])
-            yield inside, float(np.log(traces[self.scaled].mean() / 4.0)) if free else 0.0
+    def _explained(self) -> Array | None:
+        """A point within the ball, along the path of growing price; None where the path does not get there."""
+        y = np.zeros(self.problem.variables.size)
         for k in range(self._links):
-            y[10 * k : 10 * k + 10] = [float(i == j) for i, j in _LOWER]
-        yield y, 0.0
+            y[10 * k : 10 * k + 10] = [float(i == j) for i, j in LOWER]
+        w = self._program.start(y)
+        for price in PRICES:
+            outcome = self._program.priced(w, price)
+            if not np.isfinite(outcome.w).all():
+                return None
+            w = outcome.w
+            if outcome.ball < 1.0:
+                return w
+        return None
+
+    def _judged(self, outcome: BallOutcome, iterations: int) -> MostPlausible | None:
+        """The solver's point and multipliers with their proof; None if it does not explain the data."""
+        size = self.problem.variables.size
+        point = self._basis @ outcome.w[:size] + self._origin
+        scale = float(np.exp(outcome.w[size]))
+        value = self.divergence(point, scale) if np.isfinite(outcome.w).all() else np.inf
+        if not np.isfinite(value) or outcome.ball > 1.0 + 1e-8:
+            return None
+        bound = self.lower_bound(point, scale, outcome.price, outcome.multipliers)
+        return MostPlausible(point, scale, value, bound, outcome.price, outcome.multipliers, iterations, outcome.status)
 
     def _inside(self, y: Array, lift: float) -> Array:
         """The point with each link's eigenvalues lifted to a share of its largest: away from the boundary."""
@@ -216,7 +175,7 @@ class DivergenceProgram:
             values, vectors = np.linalg.eigh(_matrix(y[10 * k : 10 * k + 10]))
             values = np.maximum(values, lift * max(float(values[-1]), 1e-6))
             lifted = vectors @ np.diag(values) @ vectors.T
-            y[10 * k : 10 * k + 10] = [lifted[i, j] for i, j in _LOWER]
+            y[10 * k : 10 * k + 10] = [lifted[i, j] for i, j in LOWER]
         return y
 
     # ------------------------------------------------------------------ in numpy
@@ -273,7 +232,7 @@ def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array
     size, lengths = problem.variables.size, np.linalg.norm(problem.objective.matrix, axis=0)
     basis, origin = np.zeros((size, size)), np.zeros(size)
     spread = np.zeros((16, 10))
-    for k, (i, j) in enumerate(_LOWER):
+    for k, (i, j) in enumerate(LOWER):
         spread[4 * i + j, k] = spread[4 * j + i, k] = 1.0
     for k, margin in enumerate(margins):
         link = slice(10 * k, 10 * k + 10)
@@ -291,36 +250,22 @@ def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array
     return basis, origin
 
 
-def _block_function() -> ca.Function:
-    """Trace and log determinant of a 4x4 matrix from its lower triangle, by its pivots; NaN where it is indefinite."""
-    t = ca.SX.sym("y", 10)
-    a = ca.SX(4, 4)
-    for k, (i, j) in enumerate(_LOWER):
-        a[i, j] = a[j, i] = t[k]
-    trace, logarithms = ca.trace(a), ca.SX(0)
-    for i in range(4):
-        logarithms += ca.log(a[i, i])
-        if i < 3:
-            a[i + 1 :, i + 1 :] = a[i + 1 :, i + 1 :] - a[i + 1 :, i] @ a[i, i + 1 :] / a[i, i]
-    return ca.Function("block", [t], [trace, logarithms])
-
-
 def _matrix(y: Array) -> Array:
     matrix = np.zeros((4, 4))
-    for value, (i, j) in zip(y, _LOWER, strict=True):
+    for value, (i, j) in zip(y, LOWER, strict=True):
         matrix[i, j] = matrix[j, i] = value
     return matrix
 
 
 def _entries(gradient: Array) -> Array:
     """Gradient in the ten entries of the lower triangle from that in the symmetric matrix."""
-    return np.array([gradient[i, j] * (1.0 if i == j else 2.0) for i, j in _LOWER])
+    return np.array([gradient[i, j] * (1.0 if i == j else 2.0) for i, j in LOWER])
 
 
 def _dual(share: Array) -> Array:
     """Symmetric Z with ``<Z, M(y)> = share'y``."""
     matrix = np.zeros((4, 4))
-    for value, (i, j) in zip(share, _LOWER, strict=True):
+    for value, (i, j) in zip(share, LOWER, strict=True):
         matrix[i, j] = matrix[j, i] = value if i == j else value / 2
     return matrix
 
