@@ -13,6 +13,7 @@ from casid.identification.feasibility import (
     nearest_feasible,
 )
 from casid.identification.feasible_fit import FeasibleFit
+from casid.identification.finding import Finding, Verdict
 from casid.identification.held_out import Errors, HeldOut, held_out
 from casid.identification.identification import Identification
 from casid.identification.identify import identify
@@ -20,6 +21,7 @@ from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.identification.prediction import Prediction, predict
 from casid.identification.record import load_model, load_processing, read_record
 from casid.identification.regression import RegressionProblem, extra_bounds, feasible_regression
+from casid.identification.verdict import judge
 
 __all__ = [
     "ActiveBound",
@@ -29,12 +31,14 @@ __all__ = [
     "Feasibility",
     "FeasibleFit",
     "FileCheck",
+    "Finding",
     "HeldOut",
     "Identification",
     "LinkCheck",
     "PlausibleBodies",
     "Prediction",
     "RegressionProblem",
+    "Verdict",
     "believable",
     "check_file",
     "check_links",
@@ -45,6 +49,7 @@ __all__ = [
     "feasible_regression",
     "held_out",
     "identify",
+    "judge",
     "load_model",
     "load_processing",
     "nearest_consistent",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from casid.dynamics import Model
 from casid.identification.determined import Determined, determined
 from casid.identification.feasible_fit import FeasibleFit
+from casid.identification.finding import Verdict
 from casid.identification.held_out import HeldOut
 from casid.identification.prediction import Prediction, predict
 from casid.measurement import Dataset, Processing
@@ -41,6 +42,8 @@ class Identification:
     shapes : ndarray or None
     held_out : HeldOut or None
         Errors on parts of the motion that a fit did not see.
+    verdict : Verdict or None
+        Is the model right, and what was found if not.
     """
 
     model: Model
@@ -52,6 +55,7 @@ class Identification:
     friction: str = "linear"
     shapes: Array | None = None
     held_out: HeldOut | None = None
+    verdict: Verdict | None = None
 
     @property
     def parameters(self) -> Array:
@@ -110,6 +114,7 @@ class Identification:
                 }
                 for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
             ],
+            "verdict": None if self.verdict is None else self.verdict.record(),
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
             "held_out": None if self.held_out is None else self.held_out.record(),
@@ -142,5 +147,6 @@ class Identification:
         return (
             f"Identification({self.model.robot.name}: {', '.join(fit.data.datasets)}; "
             f"error {feasible.relative_error:.2f} %{apart}, {fit.rank} of {fit.data.base.rank} base parameters, "
-            f"{'certified' if feasible.certified else 'not certified'})"
+            f"{'certified' if feasible.certified else 'not certified'}"
+            f"{'' if self.verdict is None or self.verdict.right else '; WRONG: see verdict'})"
         )

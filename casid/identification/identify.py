@@ -17,6 +17,7 @@ from casid.identification.held_out import HeldOut, held_out
 from casid.identification.identification import Identification
 from casid.identification.plausible import PlausibleBodies
 from casid.identification.regression import Bounds, RegressionProblem
+from casid.identification.verdict import judge
 from casid.measurement import Dataset, Processing, check_against, prepare
 from casid.regression import CompressedData, Fit, compress, fit_jointly, irls, ols, unexcited_reasons, wls
 from casid.retrieval.builders.priors import Prior
@@ -51,6 +52,7 @@ def identify(
     bodies: PlausibleBodies | None = None,
     share: float | None = None,
     folds: int = 4,
+    verdict: bool = True,
     progress: Progress = lambda text, done, total: None,
 ) -> Identification:
     """Identify a robot: check, process, compress, fit without and with physical consistency, predict what was held out.
@@ -83,6 +85,8 @@ def identify(
         Plausible bodies, and how much the residual's norm may grow, see `RegressionProblem.choose`.
     folds
         Parts of the motion that are held out in turn; 0: none.
+    verdict
+        Whether other readings of the recordings are tried (`judge`).
     progress
         Called with each step.
 
@@ -127,8 +131,12 @@ def identify(
     kept = None
     if folds and method != "IRLS":
         kept = _held_out(data, method, lambda f: consistent(f)[0].beta, folds, progress)
+    said = None
+    if verdict:
+        progress("other readings", 0, 4)
+        said = judge(robot, raw, datasets, feasible, kept, lambda done, total: progress("other readings", done, total))
     notes = (*data.notes, *_notes(fit, feasible), *([complaint] if complaint else []))
-    return Identification(model, datasets, fit, feasible, notes, processing, friction, shapes, kept)
+    return Identification(model, datasets, fit, feasible, notes, processing, friction, shapes, kept, said)
 
 
 def _model(
