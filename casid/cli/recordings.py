@@ -139,7 +139,7 @@ def validate(
     )  # fmt: skip
     loaded = settings.robot(robot)
     record = read_record(identification)
-    model, parameters = load_model(record, loaded)
+    model, parameters = load_model(identification, loaded)
     columns = None if tau is None else {"tau": tau}
     data = settings.counted(check_against(read_dataset(recording, columns=columns), loaded), loaded)
     prediction = predict(model, parameters, prepare(data, settings.processing(load_processing(record))))

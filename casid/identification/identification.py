@@ -15,6 +15,7 @@ from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.finding import Verdict
 from casid.identification.held_out import HeldOut
 from casid.identification.prediction import Prediction, predict
+from casid.inertia import parameter_record
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit
 
@@ -87,7 +88,7 @@ class Identification:
             "velocity_deadband": self.model.velocity_deadband,
             "friction": self.friction,
             "friction_shapes": None if self.shapes is None else self.shapes.tolist(),
-            "parameters": dict(zip(self.model.parameter_names, feasible.parameters.tolist(), strict=True)),
+            **parameter_record(self.model.named(feasible.parameters)),
             "status": solution.status,
             "certified": solution.certified,
             "gap": solution.gap,

@@ -162,7 +162,7 @@ def payload(
     for data in with_load:
         stack.add(data, True)
     R, r, left, freedom = stack.compressed()
-    start = np.linalg.lstsq(R, r, rcond=DETERMINED)[0]
+    start = np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
     variance = left / max(freedom, 1.0)
     tolerance = variance * _quantile(int(np.linalg.matrix_rank(R)), confidence)
     standard, extras, solution = _consistent(R, r, left, stack.names, tolerance)
@@ -232,17 +232,17 @@ class _Stack:
             drift[:, k], drift[:, self.model.n + k] = 1.0, sign
         tau = data.tau[rows, k][keep]
         made = np.column_stack([base, load if loaded else np.zeros_like(load), drift, tau - known])
-        self._rows[k].append(np.linalg.qr(made, mode="r") if len(made) > made.shape[1] else made)
+        self._rows[k].append(_triangle(made))
         if loaded:
             entry = np.column_stack([base, load, drift, tau - known, tau])
-            self._loaded[k].append(np.linalg.qr(entry, mode="r") if len(entry) > entry.shape[1] else entry)
+            self._loaded[k].append(_triangle(entry))
 
     def compressed(self) -> tuple[Array, Array, float, float]:
         """R, r of the load and the drifts, the sum of squares that is left, and the degrees of freedom.
 
         Joints are weighted by 1/RMS of their residual.
         """
-        factors = [np.linalg.qr(np.vstack(rows), mode="r") for rows in self._rows]
+        factors = [_triangle(np.vstack(rows)) for rows in self._rows]
         x = self._least_squares(factors, np.ones(len(factors)))
         sizes = np.array([np.linalg.norm(f[:, :-1] @ x - f[:, -1]) for f in factors])
         rms = sizes / np.sqrt(np.maximum(self._samples, 1))
@@ -267,16 +267,21 @@ class _Stack:
 
     def errors(self, x: Array) -> tuple[float, float]:
         """Relative error of the loaded recordings without and with the load [%]; the robot as fitted with it."""
-        factors = [np.linalg.qr(np.vstack(rows), mode="r") for rows in self._loaded]
+        factors = [_triangle(np.vstack(rows)) for rows in self._loaded]
         R, target = self._beta
-        beta = np.zeros(0)
+        beta: Array = np.zeros(0)
         if self.base:
-            beta = np.linalg.lstsq(R[:, : self.base], target - R[:, self.base :] @ x, rcond=1e-10)[0]
+            beta = np.asarray(np.linalg.lstsq(R[:, : self.base], target - R[:, self.base :] @ x, rcond=1e-10)[0])
         whole = np.concatenate([beta, x])
         without = np.concatenate([beta, np.zeros(10), x[10:]])
         size = np.sqrt(sum(float(f[:, -1] @ f[:, -1]) for f in factors))
         made = [np.sqrt(sum(float(np.sum((f[:, :-2] @ z - f[:, -2]) ** 2)) for f in factors)) for z in (without, whole)]
         return 100.0 * float(made[0] / size), 100.0 * float(made[1] / size)
+
+
+def _triangle(rows: Array) -> Array:
+    """R factor of rows, or the rows themselves where they are few."""
+    return np.asarray(np.linalg.qr(rows, mode="r"), dtype=float) if len(rows) > rows.shape[1] else rows
 
 
 def _reduced(R: Array, base: int) -> tuple[Array, Array]:

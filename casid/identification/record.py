@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import JointTerm, Model, terms_of
 from casid.errors import DatasetError, RobotError
 from casid.files import read_json
+from casid.inertia import read_parameters
 from casid.measurement import Processing
 from casid.regression import FRICTION_MODELS, friction_terms
 
@@ -20,13 +21,15 @@ Array = NDArray[np.float64]
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
-    """Record of an identification from its JSON file.
+    """Record of an identification from its JSON file; empty for another file of parameters.
 
     Raises
     ------
     DatasetError
         If the file cannot be read or is not a record.
     """
+    if Path(path).suffix.lower() != ".json":
+        return {}
     record = read_json(path, "identification", DatasetError)
     if not isinstance(record, dict):
         raise DatasetError(f"'{path}' is not the record of an identification")
@@ -45,15 +48,25 @@ def load_processing(record: Mapping[str, Any]) -> Processing | bool | None:
 
 
 def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:
-    """Model and parameters of an identification's record, or of the file it was written to.
+    """Model and parameters of an identification's record, or of a file.
+
+    Parameters
+    ----------
+    record
+        What `Identification.record` gives, the ``identification.json`` with it, or any file of parameters
+        (`casid.inertia.read_parameters`): the names of its terms then tell the joint terms.
 
     Raises
     ------
     DatasetError
-        If the file is not such a record, or belongs to another robot.
+        If the file is none of these, or belongs to another robot.
     """
     if not isinstance(record, Mapping):
-        record = read_record(record)
+        path = Path(record)
+        content = read_json(path, "parameter file", DatasetError) if path.suffix.lower() == ".json" else None
+        if not isinstance(content, dict) or "terms" not in content:
+            return _model_of_parameters(path, robot)
+        record = content
     try:
         terms: list[str | JointTerm] = list(record["terms"])
         if record["friction"] != "linear":
@@ -73,3 +86,14 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
             f"needs {len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
         )
     return model, np.array([float(values[name]) for name in model.parameter_names])
+
+
+def _model_of_parameters(path: Path, robot: Robot) -> tuple[Model, Array]:
+    given = read_parameters(path)
+    try:
+        model = Model(robot, terms_of(given.terms, [joint.name for joint in robot.joints]))
+    except RobotError as error:
+        raise DatasetError(f"parameter file '{path}': {error}") from None
+    if given.n != robot.n:
+        raise DatasetError(f"parameter file '{path}' is of {given.n} links, robot '{robot.name}' has {robot.n}")
+    return model, model.parameters(given)
