@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import RobotError
 from casid.inertia import standard_names, to_standard
+
+if TYPE_CHECKING:
+    from casid.description.document import Origin
 
 Array = NDArray[np.float64]
 JointType = Literal["revolute", "prismatic"]
@@ -82,6 +85,23 @@ class Link:
     bounds: LinkBounds = field(default_factory=LinkBounds)
 
 
+@dataclass(frozen=True)
+class Mimic:
+    """What makes a joint dependent: ``q = multiplier q_joint + offset``.
+
+    Attributes
+    ----------
+    joint : int
+        Index of the joint it follows, which has a coordinate of its own.
+    multiplier, offset : float
+        Ratio of the velocities; position where the other stands at 0 [rad or m].
+    """
+
+    joint: int
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint and the link it carries.
@@ -99,6 +119,10 @@ class Joint:
         Unit vector in the joint frame.
     link_placement : ndarray, shape (4, 4)
         Link frame in the moved joint frame.
+    mimic : Mimic, optional
+        Of a dependent joint (a gripper's second finger): it has no coordinate of its own.
+    terms : mapping
+        Nominal parameters of joint terms by their symbols: ``{"fv": 0.3, "Ia": 0.1}``; see `casid.dynamics`.
     """
 
     name: str
@@ -108,14 +132,23 @@ class Joint:
     placement: Array = field(default_factory=lambda: np.eye(4))
     axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     link_placement: Array = field(default_factory=lambda: np.eye(4))
+    mimic: Mimic | None = None
+    terms: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", MappingProxyType(dict(self.terms)))
         if self.type not in ("revolute", "prismatic"):
             raise RobotError(f"joint '{self.name}': type '{self.type}' is neither 'revolute' nor 'prismatic'")
         for name, shape in (("placement", (4, 4)), ("axis", (3,)), ("link_placement", (4, 4))):
             object.__setattr__(self, name, _readonly(getattr(self, name), shape, f"joint '{self.name}': {name}"))
         if abs(np.linalg.norm(self.axis) - 1.0) > 1e-12:
             raise RobotError(f"joint '{self.name}': axis must have unit length, got {self.axis.tolist()}")
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "terms": dict(self.terms)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, terms=MappingProxyType(state["terms"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +234,8 @@ class Robot:
     ----------
     name : str
     joints : tuple of Joint
-        Parents come before their children; the order of q, dq, ddq, tau and of the links' parameters.
+        Parents come before their children; the order of the links' parameters. Those that follow no other (see
+        `coordinates`) give the order of q, dq, ddq and tau.
     gravity : ndarray, shape (3,)
         Acceleration of gravity in the base frame [m/s^2].
     limits : Limits
@@ -218,6 +252,10 @@ class Robot:
         4.12): motor-side parameters then count as seen at the joint.
     capsules : tuple of Capsule
         Bodies for collision checks, on links and on the base; empty: none known.
+    origin : Origin, optional
+        What the robot was read from: restores the fixed links and edits the file when the robot is written.
+    notes : tuple of str
+        What a reader noticed that is worth a look but changes nothing.
     """
 
     name: str
@@ -229,6 +267,8 @@ class Robot:
     source: Mapping[str, str] = field(default_factory=dict)
     transmission: Array | None = None
     capsules: tuple[Capsule, ...] = ()
+    origin: Origin | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.joints:
@@ -252,23 +292,50 @@ class Robot:
         for k, joint in enumerate(self.joints):
             if not -1 <= joint.parent < k:
                 raise RobotError(f"robot '{self.name}': joint '{joint.name}' must come after its parent")
+            followed = None if joint.mimic is None else joint.mimic.joint
+            if followed is not None and not (
+                0 <= followed < len(self.joints) and self.joints[followed].mimic is None
+            ):
+                raise RobotError(
+                    f"robot '{self.name}': joint '{joint.name}' follows joint number {followed}, which is not a joint "
+                    "with a coordinate of its own"
+                )
         object.__setattr__(self, "capsules", tuple(self.capsules))
         for capsule in self.capsules:
-            if not -1 <= capsule.joint < self.n:
+            if not -1 <= capsule.joint < len(self.joints):
                 raise RobotError(
-                    f"robot '{self.name}': capsule '{capsule.name}' is on joint {capsule.joint} of {self.n}"
+                    f"robot '{self.name}': capsule '{capsule.name}' is on joint {capsule.joint} of {len(self.joints)}"
                 )
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "source": dict(self.source)}
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, source=MappingProxyType(state["source"]))  # type: ignore[arg-type]
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, source=MappingProxyType(state["source"]))
 
     @property
     def n(self) -> int:
-        """Number of moving joints."""
-        return len(self.joints)
+        """Number of coordinates: joints that follow no other."""
+        return len(self.coordinates)
+
+    @property
+    def coordinates(self) -> tuple[Joint, ...]:
+        """The joints with a coordinate of their own, in the order of q, dq, ddq, tau and of the limits."""
+        return tuple(joint for joint in self.joints if joint.mimic is None)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether some joints follow others."""
+        return any(joint.mimic is not None for joint in self.joints)
+
+    def coupling(self) -> tuple[Array, Array]:
+        """How all joints follow the coordinates: ``q_joints = G q + g``, shapes (joints, n) and (joints,)."""
+        column = {k: i for i, k in enumerate(k for k, joint in enumerate(self.joints) if joint.mimic is None)}
+        G, offset = np.zeros((len(self.joints), len(column))), np.zeros(len(self.joints))
+        for k, joint in enumerate(self.joints):
+            rule = joint.mimic or Mimic(k)
+            G[k, column[rule.joint]], offset[k] = rule.multiplier, rule.offset
+        return G, offset
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -280,7 +347,7 @@ class Robot:
 
         Returns
         -------
-        ndarray, shape (10 n,)
+        ndarray, shape (10 links,)
             ``Lxx1 Lxy1 Lxz1 Lyy1 Lyz1 Lzz1 lx1 ly1 lz1 m1 Lxx2 ...`` in SI units.
 
         Raises
@@ -299,4 +366,4 @@ class Robot:
 
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the standard parameters: ``Lxx1 ... m<n>``."""
-        return standard_names(self.n)
+        return standard_names(len(self.joints))
