@@ -9,6 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from casid import codegen as codegen
+    from casid import excitation as excitation
+    from casid import export as export
+    from casid import expressions as expressions
+    from casid import learning as learning
+    from casid import regression as regression
+    from casid import report as report
+    from casid import simulation as simulation
     from casid.description import Robot as Robot
     from casid.description import load_robot as load_robot
     from casid.description import robot_names as robot_names
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
     from casid.errors import CasidError as CasidError
     from casid.errors import CasidWarning as CasidWarning
     from casid.identification import identify as identify
+    from casid.inertia import Parameters as Parameters
     from casid.measurement import Dataset as Dataset
     from casid.measurement import Processing as Processing
     from casid.measurement import read_dataset as read_dataset
@@ -30,36 +39,46 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 #: Public name -> the room it lives in.
-_ROOMS = {
-    "CasidError": "casid.errors",
-    "CasidWarning": "casid.errors",
-    "Robot": "casid.description",
-    "load_robot": "casid.description",
-    "robot_names": "casid.description",
-    "Model": "casid.dynamics",
-    "base_parameters": "casid.dynamics",
-    "Dataset": "casid.measurement",
-    "Processing": "casid.measurement",
-    "read_dataset": "casid.measurement",
-    "identify": "casid.identification",
-    "Problem": "casid.retrieval",
-    "Solution": "casid.retrieval",
-    "load_problem": "casid.retrieval",
-    "multistart": "casid.retrieval",
-    "problem_names": "casid.retrieval",
-    "solve": "casid.retrieval",
+_NAMES = {
+    "CasidError": "errors",
+    "CasidWarning": "errors",
+    "Parameters": "inertia",
+    "Robot": "description",
+    "load_robot": "description",
+    "robot_names": "description",
+    "Model": "dynamics",
+    "base_parameters": "dynamics",
+    "Dataset": "measurement",
+    "Processing": "measurement",
+    "read_dataset": "measurement",
+    "identify": "identification",
+    "Problem": "retrieval",
+    "Solution": "retrieval",
+    "load_problem": "retrieval",
+    "multistart": "retrieval",
+    "problem_names": "retrieval",
+    "solve": "retrieval",
 }
+#: Rooms that are attributes of `casid` without an import of their own.
+_ROOMS = (
+    "codegen", "description", "dynamics", "errors", "excitation", "export", "expressions", "identification", "inertia",
+    "learning", "measurement", "regression", "report", "retrieval", "simulation",
+)  # fmt: skip
 
-__all__ = ["__version__", *_ROOMS]
+__all__ = ["__version__", *_NAMES, *_ROOMS]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _ROOMS:
+    value: object
+    if name in _NAMES:
+        value = getattr(import_module(f"casid.{_NAMES[name]}"), name)
+    elif name in _ROOMS:
+        value = import_module(f"casid.{name}")
+    else:
         raise AttributeError(f"module 'casid' has no attribute '{name}'")
-    value: object = getattr(import_module(_ROOMS[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ROOMS})
+    return sorted(__all__)

@@ -10,7 +10,7 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.expressions.interval_arithmetic import enclose
+from casid.expressions import alternatives, choose, conditions, enclose, smooth
 from casid.retrieval import (
     Constraint,
     branch_problems,
@@ -20,10 +20,9 @@ from casid.retrieval import (
     solve_smoothed,
     taken,
 )
-from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
+from casid.retrieval.bound.com_set import ComSet, com_quotients, depends_on_com_only
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.bound.quadrics import find_quadric
-from casid.retrieval.branching.branches import alternatives, choose, conditions, smooth
 from problems import cookbook
 
 
@@ -131,7 +130,7 @@ def test_interval_arithmetic_encloses_samples(base):
     low, high = rng.uniform(-1, 0, 70), rng.uniform(0, 1, 70)
     low[9::10], high[9::10] = 0.5, 2.0
     box = np.sort(rng.uniform(-0.3, 0.3, (3, 2)), axis=1)
-    ranges = enclose(function, low, high, {1: box})
+    ranges = enclose(function, low, high, com_quotients(1, box))
     for _ in range(300):
         point = rng.uniform(low, high)
         point[16:19] = point[19] * rng.uniform(box[:, 0], box[:, 1])

@@ -20,7 +20,7 @@ import casid
 from casid.cli import app
 from casid.codegen import find_compiler, operation_count
 from casid.description import Joint, Link, Robot
-from casid.dynamics import JOINT_TERMS, BaseParameterModel, GivenParameters, Model, reduced
+from casid.dynamics import JOINT_TERMS, Model, reduced
 from casid.errors import DatasetError, ExportError, InertiaWarning
 from casid.export import (
     FUNCTIONS,
@@ -74,10 +74,10 @@ def test_reduced_and_base_forms_have_the_same_torques(name: str) -> None:
     pi = np.random.default_rng(2).normal(size=len(model.parameter_names))
     q, dq, ddq = states(model.n)
     tau = model.inverse_dynamics(q, dq, ddq, pi)
-    small, based = reduced(model, pi), BaseParameterModel(model)
+    small, based = reduced(model, pi), model.with_base_parameters()
     close(small.inverse_dynamics(q, dq, ddq), tau)
     close(based.inverse_dynamics(q, dq, ddq, model.base.values(pi)), tau)
-    close(GivenParameters(model, pi).inverse_dynamics(q, dq, ddq), tau)
+    close(model.with_parameters(pi).inverse_dynamics(q, dq, ddq), tau)
     close(small.mass_matrix(q), model.mass_matrix(q, pi))
     close(small.coriolis(q, dq), model.coriolis(q, dq, pi))
     close(small.coriolis_matrix(q, dq), model.coriolis_matrix(q, dq, pi))
@@ -96,7 +96,7 @@ def test_reduced_form_keeps_every_joint_term(panda: Robot, terms: list[str]) -> 
     pi = np.random.default_rng(4).normal(size=len(model.parameter_names))
     q, dq, ddq = states(7, 3)
     values = {"q": q, "dq": dq, "ddq": ddq, "pi": pi, "signal": np.arange(7.0)}
-    small, based = reduced(model, pi), BaseParameterModel(model)
+    small, based = reduced(model, pi), model.with_base_parameters()
     tau = model.inverse_dynamics.call([values[name] for name in model.inverse_dynamics.name_in()])[0]
     close(small.inverse_dynamics.call([values[name] for name in small.inverse_dynamics.name_in()])[0], tau)
     values["beta"] = model.base.values(pi)
@@ -121,9 +121,7 @@ def test_reduced_form_of_random_trees(seed: int) -> None:
 
 def test_operation_counts_beat_the_published_ones() -> None:
     for name, published in PUBLISHED.items():
-        count = operation_count(
-            BaseParameterModel(Model(casid.load_robot(name), ("viscous", "coulomb"))).inverse_dynamics
-        )
+        count = operation_count(Model(name, ("viscous", "coulomb")).with_base_parameters().inverse_dynamics)
         assert count.multiplications < 0.7 * published.multiplications
         assert count.additions < 0.7 * published.additions
     counts = dict(count_robot(Model(casid.load_robot("panda"))))

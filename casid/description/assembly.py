@@ -16,8 +16,8 @@ from casid.description.placement import Array
 from casid.description.raw import MOVING_TYPES, Lock, RawFrame, RawJoint, lock_joints
 from casid.description.robot import STANDARD_GRAVITY, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic, Robot
 from casid.description.tree import base_link, check_types, check_unique, follow, parents_first
-from casid.description.words import listed, near
 from casid.errors import InertiaWarning, RobotError
+from casid.files import listed, near
 from casid.inertia import consistency, express_in, from_standard
 
 
@@ -116,15 +116,20 @@ def assemble(
     links = [body.link() for body in bodies]
     for link in links:
         _warn_of(link, name, where, strict=True)
-    index = {joint.name: k for k, (joint, _, _) in enumerate(moving)}
-    mimic = {
-        name: Mimic(index[rule.joint], rule.multiplier, rule.offset) for name, rule in rules.items()
-    }
+    number = {joint.name: k for k, (joint, _, _) in enumerate(moving)}
+    mimic = {name: Mimic(number[rule.joint], rule.multiplier, rule.offset) for name, rule in rules.items()}
     return Robot(
         name=name,
         joints=tuple(
             Joint(
-                j.name, MOVING_TYPES[j.type], parent, link, placement, j.axis, j.link_placement, mimic.get(j.name),
+                j.name,
+                MOVING_TYPES[j.type],
+                parent,
+                link,
+                placement,
+                j.axis,
+                j.link_placement,
+                mimic.get(j.name),
                 j.terms,
             )
             for (j, parent, placement), link in zip(moving, links, strict=True)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from casid.description.raw import RawCapsule
 from casid.description.robot import Capsule, Robot
 from casid.description.tables import Table
-from casid.description.words import listed, near
 from casid.errors import RobotError
+from casid.files import listed, near
 
 
 def read_capsule(data: Mapping[str, Any], number: int, where: str) -> RawCapsule:

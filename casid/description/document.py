@@ -32,7 +32,7 @@ class Description:
     frames, capsules
         Named frames and bodies for collision checks, on any link.
     gravity : ndarray, shape (3,), optional
-        [m/s^2]; ``None``: the file does not say.
+        [m/s^2]; ``None``: standard gravity along -z, which files need not say.
     total_mass, source
         As in `Robot`.
     transmission : ndarray, optional
@@ -58,6 +58,10 @@ class Description:
     notes: tuple[str, ...] = ()
     format: str = ""
     content: bytes = b""
+
+    def __post_init__(self) -> None:
+        if self.gravity is not None and np.array_equal(self.gravity, STANDARD_GRAVITY):
+            object.__setattr__(self, "gravity", None)
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -120,4 +124,3 @@ class Origin:
 
     description: Description
     locked: Mapping[str, float]
-

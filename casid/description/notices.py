@@ -50,7 +50,9 @@ def warn_of_units(description: Description) -> None:
         if joint.type == "revolute":
             largest = max((abs(x) for x in (joint.limits.lower, joint.limits.upper) if math.isfinite(x)), default=0.0)
             if largest > MANY_TURNS:
-                _warn(f"{what}: a position limit of {largest:g} rad looks like degrees; write {math.radians(largest):.6g}")
+                _warn(
+                    f"{what}: a position limit of {largest:g} rad looks like degrees; write {math.radians(largest):.6g}"
+                )
         reach = float(np.abs([joint.placement[:3, 3], joint.link_placement[:3, 3]]).max())
         if reach > LONG:
             _warn(f"{what}: it stands {reach:g} m from its parent, which looks like millimetres; lengths are in metres")

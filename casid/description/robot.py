@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,13 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import RobotError
-from casid.inertia import standard_names, to_standard
+from casid.inertia import Parameters, standard_names, to_standard
 
 if TYPE_CHECKING:
     from casid.description.document import Origin
 
 Array = NDArray[np.float64]
 JointType = Literal["revolute", "prismatic"]
+
+#: Symbols of all joint terms a file may give (`casid.dynamics.JOINT_TERMS`).
+TERM_SYMBOLS = frozenset(
+    {"fv", "fc", "fo", "fvm", "fcm", "fom", "Ia", "Iam", "fcp", "fcn", "fq", "f3", "fl", "ks", "kss", "ksc", "kg"}
+)
 
 #: Standard gravity in the base frame [m/s^2].
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
@@ -226,7 +232,7 @@ class Limits:
         return cls(-free, free, free, free, free, free)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Robot:
     """A tree of moving joints and their links, on a fixed base.
 
@@ -293,9 +299,7 @@ class Robot:
             if not -1 <= joint.parent < k:
                 raise RobotError(f"robot '{self.name}': joint '{joint.name}' must come after its parent")
             followed = None if joint.mimic is None else joint.mimic.joint
-            if followed is not None and not (
-                0 <= followed < len(self.joints) and self.joints[followed].mimic is None
-            ):
+            if followed is not None and not (0 <= followed < len(self.joints) and self.joints[followed].mimic is None):
                 raise RobotError(
                     f"robot '{self.name}': joint '{joint.name}' follows joint number {followed}, which is not a joint "
                     "with a coordinate of its own"
@@ -367,3 +371,60 @@ class Robot:
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the standard parameters: ``Lxx1 ... m<n>``."""
         return standard_names(len(self.joints))
+
+    @property
+    def parameters(self) -> Parameters:
+        """Nominal parameters with their names: standard ones and those of joint terms; RobotError as above."""
+        links = tuple(link.name for link in self.links)
+        terms = {f"{symbol}{k + 1}": v for k, joint in enumerate(self.joints) for symbol, v in joint.terms.items()}
+        return Parameters.of_links(self.standard_parameters(), links, terms)
+
+    def with_parameters(self, parameters: Parameters | ArrayLike) -> Robot:
+        """The same robot with other nominal bodies and joint terms: identified ones, say.
+
+        Parameters
+        ----------
+        parameters
+            `Parameters`, whose terms (friction, rotor inertia, ...) replace those of the joints; or standard
+            parameters, shape (10 links,), which leave them.
+
+        Raises
+        ------
+        RobotError
+            If they are of another number of links, or a link without mass has a first moment.
+        DatasetError
+            If a value is not finite.
+        """
+        given = parameters if isinstance(parameters, Parameters) else Parameters.of_links(parameters)
+        if given.n != len(self.joints):
+            raise RobotError(f"robot '{self.name}' has {len(self.joints)} links, the parameters are of {given.n}")
+        by_joint: dict[int, dict[str, float]] = {}
+        for name, value in given.terms.items():
+            symbol, number = _split(name, given.n)
+            by_joint.setdefault(number, {})[symbol] = value
+        joints = []
+        for k, (joint, link) in enumerate(zip(self.joints, given.links.values(), strict=True)):
+            if link.mass == 0.0 and link.standard[6:9].any():
+                raise RobotError(
+                    f"robot '{self.name}', link '{joint.link.name}': a first moment without mass has no centre of mass"
+                )
+            inertial = Inertial(link.mass, link.com, link.inertia_com)
+            terms = by_joint.get(k, {}) if isinstance(parameters, Parameters) else joint.terms
+            joints.append(replace(joint, link=replace(joint.link, inertial=inertial), terms=terms))
+        return replace(self, joints=tuple(joints))
+
+    def __repr__(self) -> str:
+        kinds = "".join(joint.type[0].upper() for joint in self.joints)
+        masses = [link.inertial.mass for link in self.links if link.inertial is not None]
+        count = len(self.joints)
+        known = f"{sum(masses):.4g} kg" if len(masses) == count else f"{len(masses)} of {count} bodies known"
+        follow = f", {count - self.n} of them follow others" if self.coupled else ""
+        return f"Robot({self.name}: {count} joints {kinds}{follow}, {known})"
+
+
+def _split(name: str, joints: int) -> tuple[str, int]:
+    """Symbol and index of the joint of a term's parameter: ``fv7``; -1 where it belongs to none."""
+    ways = [(name[:i], int(name[i:]) - 1) for i in range(1, len(name)) if re.fullmatch("[1-9][0-9]*", name[i:])]
+    ways = [(symbol, k) for symbol, k in ways if k < joints]
+    known = [way for way in ways if way[0] in TERM_SYMBOLS]
+    return (known or ways or [(name, -1)])[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,10 @@ import numpy as np
 from casid.description.capsules import read_capsule
 from casid.description.document import Description
 from casid.description.raw import JointLimits, RawJoint
-from casid.description.robot import Link, LinkBounds
+from casid.description.robot import TERM_SYMBOLS, LinkBounds
 from casid.description.tables import Table
 from casid.errors import RobotError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pragma: no cover
-    import tomli as tomllib
+from casid.files import decode, parse_toml
 
 if TYPE_CHECKING:
     from casid.description.formats.contract import Format
@@ -34,22 +29,14 @@ FEATURES = frozenset(
         "effort", "order", "fixed joints",
     }
 )  # fmt: skip
-#: Symbols of all joint terms a file may give (`casid.dynamics.JOINT_TERMS`).
-ALL_TERMS = frozenset(
-    {"fv", "fc", "fo", "fvm", "fcm", "fom", "Ia", "Iam", "fcp", "fcn", "fq", "f3", "fl", "ks", "kss", "ksc", "kg"}
-)
 _LIMITS = ("velocity", "acceleration", "jerk", "effort")
+_RANGE = ("lower", "upper")
 
 
-def lost(description: Description, form: Format, order: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """What of a description a format cannot hold, as the tables of a sidecar; empty where it holds everything.
-
-    Parameters
-    ----------
-    order
-        The joints' order in the written file, where the format imposes one.
-    """
+def lost(description: Description, form: Format) -> dict[str, Any]:
+    """What of a description a format cannot hold, as the tables of a sidecar; empty where it holds everything."""
     found: dict[str, Any] = {}
+    order, renamed = form.order(description), form.renamed(description)
 
     def lacks(feature: str) -> bool:
         return feature not in form.holds
@@ -66,6 +53,13 @@ def lost(description: Description, form: Format, order: tuple[str, ...] | None =
     if lacks("source") and description.source:
         found["source"] = dict(description.source)
     joints = {joint.name: table for joint in description.joints if (table := _joint(joint, form))}
+    for joint in description.joints:
+        if joint.type != "fixed" and joint.link.name in renamed:
+            body = renamed[joint.link.name]
+            while body in renamed:
+                body = renamed[body]
+            if joint.link.name != f"{body}/{joint.name}":
+                joints.setdefault(joint.name, {})["link"] = joint.link.name
     if joints:
         found["joint"] = joints
     if lacks("bounds"):
@@ -85,11 +79,10 @@ def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
         unnamed = "fixed joints" not in form.holds and joint.name != fixed_name(joint.link.name)
         return {"link": joint.link.name} if unnamed else {}
     found: dict[str, Any] = {}
-    limits = {
-        key: getattr(joint.limits, key)
-        for key in _LIMITS
-        if key not in form.holds and math.isfinite(getattr(joint.limits, key))
-    }
+    keys = [key for key in _LIMITS if key not in form.holds]
+    if not form.holds_range(joint.limits):
+        keys = ["lower", "upper", *keys]
+    limits = {key: getattr(joint.limits, key) for key in keys if math.isfinite(getattr(joint.limits, key))}
     if limits:
         found["limits"] = limits
     terms = {symbol: value for symbol, value in joint.terms.items() if symbol not in form.terms and value}
@@ -143,10 +136,7 @@ def restore(description: Description, content: bytes, where: str) -> Description
     RobotError
         For a sidecar that is malformed, or names joints or links that the robot does not have.
     """
-    try:
-        data = tomllib.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise RobotError(f"{where}: not valid TOML: {error}") from error
+    data = parse_toml(decode(content, where, "sidecar file", RobotError), where, RobotError)
     keys = ("schema", "gravity", "total_mass", "transmission", "order", "source", "bounds", "capsule", "joint")
     table = Table(data, where, keys)
     if data.get("schema") != 1:
@@ -186,12 +176,12 @@ def restore(description: Description, content: bytes, where: str) -> Description
 
 def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]:
     link = table.text("link") if "link" in table else None
-    index = [k for k, joint in enumerate(joints) if joint.name == name or (link and joint.link.name == link)]
+    index = [k for k, j in enumerate(joints) if j.name == name or (j.type == "fixed" and link == j.link.name)]
     if not index:
         table.fail("the robot has no such joint")
     old = joints[index[0]]
-    limits = table.table("limits", _LIMITS)
-    terms = table.table("terms", ALL_TERMS)
+    limits = table.table("limits", (*_RANGE, *_LIMITS))
+    terms = table.table("terms", TERM_SYMBOLS)
     values = {} if limits is None else {key: limits.number(key) for key in limits.data}
     new = replace(
         old,
@@ -199,4 +189,7 @@ def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]
         limits=JointLimits(**{**old.limits.__dict__, **values}),
         terms={**old.terms, **({} if terms is None else {symbol: terms.number(symbol) for symbol in terms.data})},
     )
+    if link is not None and link != old.link.name:
+        new = replace(new, link=replace(new.link, name=link))
+        joints = [replace(joint, parent=link) if joint.parent == old.link.name else joint for joint in joints]
     return [new if k == index[0] else joint for k, joint in enumerate(joints)]

@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 
 from casid.description.raw import MOVING_TYPES, MimicRule, RawFrame, RawJoint
-from casid.description.words import listed, near
 from casid.errors import RobotError
+from casid.files import listed, near
 
 
 def check_types(joints: Sequence[RawJoint], where: str) -> None:
@@ -61,7 +61,9 @@ def follow(joints: Sequence[RawJoint], where: str) -> dict[str, MimicRule]:
             continue
         while True:
             if not (math.isfinite(rule.multiplier) and math.isfinite(rule.offset)):
-                raise RobotError(f"{where}: joint '{joint.name}': the multiplier and offset of its mimic must be finite")
+                raise RobotError(
+                    f"{where}: joint '{joint.name}': the multiplier and offset of its mimic must be finite"
+                )
             leader = known.get(rule.joint)
             if leader is None or leader.type == "fixed":
                 state = "does not exist" if leader is None else "is fixed"

@@ -3,14 +3,11 @@
 from casid.dynamics.base_parameters import BaseParameters, base_parameters, linear_form, regroup
 from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms
 from casid.dynamics.model import Model
-from casid.dynamics.parametrised import BaseParameterModel, GivenParameters
 from casid.dynamics.reduced import reduced
 
 __all__ = [
     "JOINT_TERMS",
-    "BaseParameterModel",
     "BaseParameters",
-    "GivenParameters",
     "JointSignals",
     "JointTerm",
     "Model",

@@ -1,7 +1,7 @@
 """Base parameters: the linear combinations of standard parameters that the torques depend on.
 
 The columns of the regressor are scanned from left to right; a column that depends on those before it is regrouped
-into them (Gautier 1991; Sousa 2014, Sec. 2.6). With ``Y = Y_b K``, where ``Y_b`` holds the independent columns,
+into them (Gautier 1991; Sousa 2014, Sec. 2.5.1). With ``Y = Y_b K``, where ``Y_b`` holds the independent columns,
 ``beta = K pi`` are the base parameters and ``tau = Y_b beta``. ``K`` is the reduced row echelon form of the regressor's
 row space, hence unique, whatever the samples it was computed from.
 """
@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.description import Robot
 from casid.errors import DatasetError, RobotError
-
-if TYPE_CHECKING:
-    from casid.dynamics.model import Model
 
 Array = NDArray[np.float64]
 
@@ -29,7 +28,26 @@ RANK_TOLERANCE = 1e-8
 TIDY_DECIMALS = 10
 
 
-@dataclass(frozen=True, eq=False)
+class HasRegressor(Protocol):
+    """What base parameters are found from: a robot, names of its parameters, its regressor; e.g. `casid.Model`."""
+
+    @property
+    def robot(self) -> Robot:
+        """The machine."""
+        ...
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the N parameters."""
+        ...
+
+    @property
+    def regressor(self) -> ca.Function:
+        """``(q, dq, ddq) -> Y`` (n x N)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class BaseParameters:
     """Base parameters of a model.
 
@@ -83,8 +101,13 @@ class BaseParameters:
             raise RobotError(f"'{name}' leads no base parameter; leading parameters: {', '.join(self.names)}")
         return self.names.index(name)
 
+    def __repr__(self) -> str:
+        first = "; ".join(self.expressions[:2])
+        more = f"; ... ({self.rank - 2} more)" if self.rank > 2 else ""
+        return f"BaseParameters({self.rank} of {len(self.parameter_names)} parameters: {first}{more})"
 
-def base_parameters(model: Model, samples: int | None = None) -> BaseParameters:
+
+def base_parameters(model: HasRegressor, samples: int | None = None) -> BaseParameters:
     """Base parameters of a model's regressor, from its values at random states (fixed seed: deterministic).
 
     Parameters
@@ -97,9 +120,9 @@ def base_parameters(model: Model, samples: int | None = None) -> BaseParameters:
     return regroup(stacked_regressor(model, samples), model.parameter_names)
 
 
-def stacked_regressor(model: Model, samples: int | None = None) -> Array:
+def stacked_regressor(model: HasRegressor, samples: int | None = None) -> Array:
     """Regressor of a model at random states, stacked: shape (n samples, N); see `base_parameters`."""
-    n, names = model.n, model.parameter_names
+    n, names = model.robot.n, model.parameter_names
     count = samples or max(30, 6 * len(names) // n)
     rng = np.random.default_rng(20140401)
     prismatic = np.array([joint.type == "prismatic" for joint in model.robot.joints])

@@ -12,7 +12,7 @@ from casid.errors import RobotError
 
 def inverse_mass_matrix(model: Model) -> ca.Function:
     """``(q, pi) -> Minv`` (n x n): inverse of the mass matrix, through its sparse factorisation along the tree."""
-    s = model._symbols()
+    s = model.symbols()
     inverse = solve_mass_matrix(s.mass_matrix(), model.robot, ca.SX.eye(model.n))
     return s.function("inverse_mass_matrix", ["q", "pi"], {"Minv": inverse})
 
@@ -23,7 +23,7 @@ def inverse_dynamics_derivatives(model: Model) -> ca.Function:
     With respect to position, velocity and acceleration; the last is the mass matrix. The derivative of Coulomb friction
     is taken as zero.
     """
-    s = model._symbols()
+    s = model.symbols()
     rows = _gradients(s.torque(), ca.vertcat(s.q, s.dq, s.ddq))
     n = model.n
     outputs = {"dtau_dq": rows[:, :n], "dtau_ddq": rows[:, n : 2 * n], "dtau_dddq": rows[:, 2 * n :]}
@@ -36,7 +36,7 @@ def forward_dynamics_derivatives(model: Model) -> ca.Function:
     ``dddq_dq = -M^-1 dtau_dq`` and ``dddq_ddq = -M^-1 dtau_ddq`` at ``ddq = forward_dynamics(q, dq, tau)``;
     ``dddq_dtau = M^-1`` (Carpentier and Mansard 2018, Sec. IV).
     """
-    s = model._symbols()
+    s = model.symbols()
     n, M = model.n, s.mass_matrix()
     torque = s.torque()
     still = s.torque(ddq=ca.SX(n, 1))
@@ -82,12 +82,11 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
             "export 'jacobian' and 'inverse_mass_matrix' instead"
         )
     located = kinematics or model
-    located._check_frame(frame)
-    s = model._symbols()
+    located.check_frame(frame)
+    s = model.symbols()
     n, M = model.n, s.mass_matrix()
     # Moved frames may come with offsets of q, which are added to all expressions: the kinematics must not see them.
-    q = s.q if s.offsets is None else s.q - s.offsets
-    J = Kinematics(located.robot, q).jacobian(frame)
+    J = Kinematics(located.robot, s.unmoved_q).jacobian(frame)
     dJdq = ca.mtimes(ca.reshape(ca.jtimes(ca.vec(J), s.q, s.dq), 6, n), s.dq)
     solved = solve_mass_matrix(M, model.robot, ca.horzcat(J.T, s.coriolis(), s.rigid_torque(motion=False)))
     inverse = ca.mtimes(J, solved[:, :6])

@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple
 
 import casadi as ca
 
-from casid.description.words import near
 from casid.errors import RobotError
+from casid.files import near
 
 Side = Literal["joint", "motor"]
 

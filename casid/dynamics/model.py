@@ -9,23 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 
 import casadi as ca
-import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.description import Robot
 from casid.dynamics.base_parameters import BaseParameters, base_parameters
 from casid.dynamics.energy import kinetic_energy, potential_energy
-from casid.dynamics.joint_terms import JointSignals, JointTerm, joint_terms
-from casid.dynamics.kinematics import Kinematics, exact, locate
-from casid.dynamics.mass_matrix import mass_matrix, solve_mass_matrix
+from casid.dynamics.joint_terms import JointTerm
+from casid.dynamics.kinematics import Kinematics, locate
+from casid.dynamics.mass_matrix import solve_mass_matrix
 from casid.dynamics.newton_euler import newton_euler
+from casid.dynamics.parametrisation import BaseInput, Numbers, Parametrisation, StandardParameters
+from casid.dynamics.structure import Structure
+from casid.dynamics.symbols import Symbols
 from casid.errors import RobotError
-from casid.inertia import STANDARD_NAMES
+from casid.inertia import Parameters
 
 
-class Model:
+class Model(Structure):
     """CasADi functions of a robot's dynamics, for standard parameters as a symbolic input.
 
     Every property below is a ``casadi.Function`` with named inputs and outputs (SX inside): call it with numbers, embed
@@ -33,8 +36,8 @@ class Model:
 
     Parameters
     ----------
-    robot : Robot
-        The tree; n moving joints.
+    robot : Robot, str or Path
+        The tree; n moving joints. A name or path is loaded with `casid.load_robot`.
     terms : sequence of str or JointTerm
         What joints and motors add to the torque, each with one parameter a joint: ``viscous, coulomb, offset, rotor,
         motor_viscous, ...``, see `JOINT_TERMS` (``"rotor@joint6"``: at that joint only), or terms of the user's own.
@@ -60,119 +63,94 @@ class Model:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: Robot | str | Path,
         terms: Sequence[str | JointTerm] = (),
         gravity: ArrayLike | str | None = None,
         velocity_deadband: float = 0.0,
     ) -> None:
-        self.robot = robot
-        self.terms: tuple[JointTerm, ...] = joint_terms(terms, [joint.name for joint in robot.joints])
-        self.velocity_deadband = float(velocity_deadband)
-        if not self.velocity_deadband >= 0.0:
-            raise RobotError(f"velocity_deadband must be zero or positive, got {velocity_deadband!r}")
-        if isinstance(gravity, str):
-            if gravity != "input":
-                raise RobotError(f"gravity: give three numbers or 'input', not '{gravity}'")
-            self.gravity_vector: np.ndarray | None = None
-        else:
-            vector = np.array(robot.gravity if gravity is None else gravity, dtype=float)
-            if vector.shape != (3,) or not np.isfinite(vector).all():
-                raise RobotError(f"gravity: expected three finite numbers, got {gravity!r}")
-            self.gravity_vector = vector
+        super().__init__(robot, terms, gravity, velocity_deadband)
+        self._parametrisation: Parametrisation = StandardParameters()
+        self._standard = self
 
-    # ------------------------------------------------------------------ names and symbols
+    def with_parameters(self, parameters: Parameters | ArrayLike) -> Model:
+        """The same model with numbers in place of the input ``pi`` of its functions.
 
-    @property
-    def n(self) -> int:
-        """Number of joints."""
-        return self.robot.n
+        Its regressors stay those of the standard parameters. `casid.dynamics.reduced` finds an equivalent model with
+        fewer operations.
 
-    @cached_property
-    def _layout(self) -> tuple[tuple[tuple[int, ...], ...], dict[tuple[int, int], int], tuple[str, ...]]:
-        """Columns of each link's ten, column of each (term, joint), names."""
-        links: list[tuple[int, ...]] = []
-        terms: dict[tuple[int, int], int] = {}
-        names: list[str] = []
-        for k, joint in enumerate(self.robot.joints):
-            links.append(tuple(range(len(names), len(names) + len(STANDARD_NAMES))))
-            names += [f"{symbol}{k + 1}" for symbol in STANDARD_NAMES]
-            for i, term in enumerate(self.terms):
-                if term.joints is None or joint.name in term.joints:
-                    terms[i, k] = len(names)
-                    names.append(f"{term.symbol}{k + 1}")
-        return tuple(links), terms, tuple(names)
+        Parameters
+        ----------
+        parameters
+            As for `parameters`.
 
-    @property
-    def parameter_names(self) -> tuple[str, ...]:
-        """Names of the parameters ``pi``: ``Lxx1 ... m1, fv1 ..., Lxx2 ...``."""
-        return self._layout[2]
+        Raises
+        ------
+        DatasetError
+            If parameters are missing, too many, or not finite.
+        """
+        return self.parametrised(Numbers(self.parameters(parameters)))
 
-    @property
-    def stride(self) -> int:
-        """Number of parameters of one link and its joint; RobotError where joints have different terms."""
-        if len(self.parameter_names) % self.n or any(term.joints is not None for term in self.terms):
-            raise RobotError("the joints have different terms: there is no common stride; use link_columns")
-        return len(self.parameter_names) // self.n
+    def with_base_parameters(self) -> Model:
+        """The same model with base parameters ``beta`` (rank) as input of its functions instead of ``pi``.
 
-    @property
-    def link_columns(self) -> tuple[tuple[int, ...], ...]:
-        """Where the ten parameters of each link stand in ``pi``."""
-        return self._layout[0]
+        Only for what torques determine: wrenches inside the links and the potential energy's zero are not.
+        """
+        return self.parametrised(BaseInput(self.base))
 
-    @property
-    def term_columns(self) -> dict[int, tuple[JointTerm, int]]:
-        """Where the parameters of the terms stand in ``pi``: column -> (term, joint's index)."""
-        return {column: (self.terms[i], k) for (i, k), column in self._layout[1].items()}
+    def parametrised(self, parametrisation: Parametrisation) -> Model:
+        """The same model with something else in place of the input ``pi`` of its functions."""
+        gravity = "input" if self.gravity_vector is None else self.gravity_vector
+        model = Model(self.robot, self.terms, gravity, self.velocity_deadband)
+        model._parametrisation, model._standard = parametrisation, self._standard
+        return model
 
-    def parameters(self, inertial: ArrayLike, terms: ArrayLike | None = None) -> np.ndarray:
-        """Full vector ``pi`` from the links' standard parameters (10 n,) and the terms' in their order (default 0)."""
-        pi = np.zeros(len(self.parameter_names))
-        pi[np.ravel(self.link_columns)] = np.asarray(inertial, dtype=float)
-        if terms is not None:
-            pi[sorted(self.term_columns)] = np.asarray(terms, dtype=float)
-        return pi
+    def symbols(self) -> Symbols:
+        """Fresh symbols for one function of this model."""
+        return Symbols(self, self._parametrisation)
 
-    def _symbols(self) -> Symbols:
-        """Fresh symbols for one function; subclasses fix or replace the parameters here."""
-        return Symbols(self)
+    def _standard_symbols(self) -> Symbols:
+        """Fresh symbols with the input ``pi``, whatever stands for it elsewhere."""
+        return Symbols(self, self._standard._parametrisation)
 
     # ------------------------------------------------------------------ dynamics
 
     @cached_property
     def inverse_dynamics(self) -> ca.Function:
         """``(q, dq, ddq, pi) -> tau`` (n): recursive Newton-Euler (Gaz et al. 2019, eq. 1)."""
-        s = self._symbols()
+        s = self.symbols()
         return s.function("inverse_dynamics", ["q", "dq", "ddq", "pi"], {"tau": s.torque()})
 
     @cached_property
     def regressor(self) -> ca.Function:
         """``(q, dq, ddq) -> Y`` (n x N), with ``tau = Y pi`` (Gaz et al. 2019, eq. 5)."""
-        s = self._symbols()
+        if self._standard is not self:
+            return self._standard.regressor
+        s = self.symbols()
         return s.function("regressor", ["q", "dq", "ddq"], {"Y": ca.jacobian(s.torque(), s.pi)})
 
     @cached_property
     def base_regressor(self) -> ca.Function:
         """``(q, dq, ddq) -> Y`` (n x rank), with ``tau = Y beta`` for the base parameters ``beta = K pi``."""
-        s = self._symbols()
+        s = self._standard_symbols()
         Y = ca.jacobian(s.torque(), s.pi)[:, list(self.base.independent)]
         return s.function("base_regressor", ["q", "dq", "ddq"], {"Y": Y})
 
     @cached_property
     def mass_matrix(self) -> ca.Function:
         """``(q, pi) -> M`` (n x n): symmetric joint-space mass matrix, rotor inertia included where modelled."""
-        s = self._symbols()
+        s = self.symbols()
         return s.function("mass_matrix", ["q", "pi"], {"M": s.mass_matrix()})
 
     @cached_property
     def gravity(self) -> ca.Function:
         """``(q, pi) -> g`` (n): gravity torques."""
-        s = self._symbols()
+        s = self.symbols()
         return s.function("gravity", ["q", "pi"], {"g": s.rigid_torque(motion=False)})
 
     @cached_property
     def coriolis(self) -> ca.Function:
         """``(q, dq, pi) -> c`` (n): Coriolis and centrifugal torques."""
-        s = self._symbols()
+        s = self.symbols()
         return s.function("coriolis", ["q", "dq", "pi"], {"c": s.coriolis()})
 
     @cached_property
@@ -181,7 +159,7 @@ class Model:
 
         ``C = (dM/dt + B - B') / 2`` with ``B = d(M v)/dq`` at the constant vector v = dq.
         """
-        s = self._symbols()
+        s = self.symbols()
         M = s.mass_matrix()
         v = ca.SX.sym("v", self.n)
         B = ca.substitute(ca.jacobian(ca.mtimes(M, v), s.q), v, s.dq)
@@ -191,13 +169,13 @@ class Model:
     @cached_property
     def friction(self) -> ca.Function:
         """``(dq, pi) -> tau`` (n): what the terms add at constant velocity; ``q`` is a last input if they need it."""
-        s = self._symbols()
+        s = self.symbols()
         return s.function("friction", ["dq", "pi"], {"tau": s.term_torque(ca.SX(self.n, 1))})
 
     @cached_property
     def forward_dynamics(self) -> ca.Function:
         """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)``."""
-        s = self._symbols()
+        s = self.symbols()
         right = s.tau - s.torque(ddq=ca.SX(self.n, 1))
         if any(term.side == "motor" and term.group == "rotor" for term in self.terms):
             ddq = ca.solve(s.mass_matrix(), right)  # the transmission may couple joints that the tree does not
@@ -211,7 +189,7 @@ class Model:
 
         ``vech`` stacks the rows of the lower triangle: M11, M21, M22, M31, ... (numpy's ``tril_indices``).
         """
-        s = self._symbols()
+        s = self._standard_symbols()
         M = s.mass_matrix()
         stack = [M[i, j] for i in range(self.n) for j in range(i + 1)]
         Y = ca.jacobian(ca.vertcat(*stack, s.rigid_torque(motion=False)), s.pi)
@@ -224,7 +202,7 @@ class Model:
         Rows: force [N], then moment [N.m], about the origin and in the axes of the moved joint frame (which is the link
         frame in modified DH and URDF).
         """
-        s = self._symbols()
+        s = self.symbols()
         _, wrenches = newton_euler(self.robot, s.q, s.dq, s.ddq, s.links, s.gravity)
         stacked = ca.horzcat(*(ca.vertcat(w.force, w.moment) for w in wrenches))
         return s.function("joint_wrenches", ["q", "dq", "ddq", "pi"], {"w": stacked})
@@ -232,7 +210,7 @@ class Model:
     @cached_property
     def kinetic_energy(self) -> ca.Function:
         """``(q, dq, pi) -> T`` [J], rotor inertia included where modelled."""
-        s = self._symbols()
+        s = self.symbols()
         energy = kinetic_energy(self.robot, s.q, s.dq, s.links)
         energy += ca.dot(s.dq, ca.mtimes(s.rotor_inertia(), s.dq)) / 2
         return s.function("kinetic_energy", ["q", "dq", "pi"], {"T": energy})
@@ -240,7 +218,7 @@ class Model:
     @cached_property
     def potential_energy(self) -> ca.Function:
         """``(q, pi) -> U`` [J], zero with all mass at the base origin."""
-        s = self._symbols()
+        s = self.symbols()
         return s.function("potential_energy", ["q", "pi"], {"U": potential_energy(self.robot, s.q, s.links, s.gravity)})
 
     # ------------------------------------------------------------------ kinematics
@@ -248,7 +226,7 @@ class Model:
     @cached_property
     def forward_kinematics(self) -> ca.Function:
         """``(q) -> T_<link>, ...``: placement (4x4) of every link frame in the base frame, one output a link."""
-        s = self._symbols()
+        s = self.symbols()
         kinematics = Kinematics(self.robot, s.q)
         outputs = {f"T_{_identifier(link.name)}": kinematics.placement(link.name) for link in self.robot.links}
         return s.function("forward_kinematics", ["q"], outputs)
@@ -256,21 +234,21 @@ class Model:
     @cached_property
     def jacobian(self) -> ca.Function:
         """``(q) -> J_<link>, ...``: geometric Jacobian (6 x n) of every link frame, see `frame_jacobian`."""
-        s = self._symbols()
+        s = self.symbols()
         kinematics = Kinematics(self.robot, s.q)
         outputs = {f"J_{_identifier(link.name)}": kinematics.jacobian(link.name) for link in self.robot.links}
         return s.function("jacobian", ["q"], outputs)
 
     def frame_placement(self, frame: str) -> ca.Function:
         """``(q) -> T`` (4x4): placement of a link or named frame in the base frame."""
-        self._check_frame(frame)
-        s = self._symbols()
+        self.check_frame(frame)
+        s = self.symbols()
         return s.function("frame_placement", ["q"], {"T": Kinematics(self.robot, s.q).placement(frame)})
 
     def frame_jacobian(self, frame: str) -> ca.Function:
         """``(q) -> J`` (6 x n): linear velocity of the frame's origin, then angular velocity, in base axes."""
-        self._check_frame(frame)
-        s = self._symbols()
+        self.check_frame(frame)
+        s = self.symbols()
         return s.function("frame_jacobian", ["q"], {"J": Kinematics(self.robot, s.q).jacobian(frame)})
 
     # ------------------------------------------------------------------ derivatives and base parameters
@@ -308,113 +286,17 @@ class Model:
     @cached_property
     def base(self) -> BaseParameters:
         """Base parameters of this model: rank, selection, K and printed groupings."""
-        return base_parameters(self)
+        return base_parameters(self) if self._standard is self else self._standard.base
 
     # ------------------------------------------------------------------ help
 
-    def _check_frame(self, frame: str) -> None:
+    def check_frame(self, frame: str) -> None:
+        """RobotError, with the known names, for a frame that the robot does not have."""
         try:
             locate(self.robot, frame)
         except KeyError:
             known = [link.name for link in self.robot.links] + [item.name for item in self.robot.frames]
             raise RobotError(f"robot '{self.robot.name}' has no frame '{frame}'; known: {', '.join(known)}") from None
-
-
-class Symbols:
-    """Fresh symbols of one function and the expressions it is made of."""
-
-    #: Names of the inputs that stand for the parameters ``pi``.
-    parameter_inputs: tuple[str, ...] = ("pi",)
-    #: Added to the joint positions in the finished expressions.
-    offsets: ca.DM | None = None
-    #: Robot with the nominal bodies of `nominal_torque`, where it is not the model's.
-    nominal: Robot | None = None
-
-    def __init__(self, model: Model) -> None:
-        n = model.n
-        self.model = model
-        self.q, self.dq, self.ddq, self.tau = (ca.SX.sym(name, n) for name in ("q", "dq", "ddq", "tau"))
-        self.use_parameters(ca.SX.sym("pi", len(model.parameter_names)))
-        self.symbolic_gravity = model.gravity_vector is None
-        vector = model.gravity_vector
-        self.gravity = ca.SX.sym("gravity", 3) if vector is None else ca.SX(ca.DM(vector))
-        self.signal = ca.SX.sym("signal", n)
-
-    def use_parameters(self, pi: ca.SX) -> None:
-        """Let ``pi`` be the parameters: symbols, numbers or expressions."""
-        self.pi = pi
-        self.links = [pi[list(columns)] for columns in self.model.link_columns]
-
-    def function(self, name: str, inputs: list[str], outputs: dict[str, ca.SX]) -> ca.Function:
-        """A Function with named inputs and outputs, common subexpressions shared."""
-        inputs = [name for item in inputs for name in ((item,) if item != "pi" else self.parameter_inputs)]
-        symbols = [getattr(self, item) for item in inputs]
-        expressions = [ca.densify(value) for value in outputs.values()]
-        if self.offsets is not None:
-            expressions = ca.substitute(expressions, [self.q], [self.q + self.offsets])
-        for extra in ("q", "gravity", "signal"):
-            symbol = getattr(self, extra)
-            if extra in inputs or not symbol.is_valid_input():
-                continue
-            if any(ca.depends_on(e, symbol) for e in expressions):
-                inputs, symbols = [*inputs, extra], [*symbols, symbol]
-        return ca.Function(name, symbols, expressions, inputs, list(outputs), {"cse": True})
-
-    def rigid_torque(self, motion: bool = True) -> ca.SX:
-        """Torque of the links; of gravity alone without motion."""
-        still = ca.SX(self.model.n, 1)
-        dq, ddq = (self.dq, self.ddq) if motion else (still, still)
-        return newton_euler(self.model.robot, self.q, dq, ddq, self.links, self.gravity)[0]
-
-    def coriolis(self) -> ca.SX:
-        """Torque of the links' velocities alone."""
-        still = ca.SX(self.model.n, 1)
-        return newton_euler(self.model.robot, self.q, self.dq, still, self.links, ca.SX(3, 1))[0]
-
-    def torque(self, ddq: ca.SX | None = None) -> ca.SX:
-        """Torque of the links and of the joint terms."""
-        ddq = self.ddq if ddq is None else ddq
-        rigid = newton_euler(self.model.robot, self.q, self.dq, ddq, self.links, self.gravity)[0]
-        return rigid + self.term_torque(ddq)
-
-    def term_torque(self, ddq: ca.SX) -> ca.SX:
-        """Torque of joint-side and motor-side terms (Sousa 2014, eq. 4.9)."""
-        n, model = self.model.n, self.model
-        T = ca.SX.eye(n) if model.robot.transmission is None else ca.SX(exact(model.robot.transmission))
-        load = self.nominal_torque(ddq) if any(term.name == "load_friction" for term in model.terms) else ca.SX(n, 1)
-        sides = {"joint": (self.q, self.dq, ddq, load), "motor": tuple(T.T @ v for v in (self.q, self.dq, ddq, load))}
-        torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
-        for column, (term, k) in model.term_columns.items():
-            q, dq, acceleration, loads = (v[k] for v in sides[term.side])
-            sign = ca.sign(dq)
-            if model.velocity_deadband:
-                sign = sign * (ca.fabs(dq) >= model.velocity_deadband)
-            signals = JointSignals(k, q, dq, acceleration, sign, loads, self.signal[k])
-            torque[term.side][k] += self.pi[column] * term.column(signals)
-        return torque["joint"] + ca.mtimes(T, torque["motor"])
-
-    def nominal_torque(self, ddq: ca.SX) -> ca.SX:
-        """Torque of the links with the robot's nominal parameters."""
-        robot = self.nominal or self.model.robot
-        nominal = ca.vertsplit(ca.SX(ca.DM(robot.standard_parameters())), 10)
-        return newton_euler(robot, self.q, self.dq, ddq, nominal, self.gravity)[0]
-
-    def rotor_inertia(self) -> ca.SX:
-        """What the terms add to the mass matrix (n x n)."""
-        if not any(term.group == "rotor" for term in self.model.terms):
-            return ca.SX(self.model.n, self.model.n)
-        given = self.model.robot.transmission
-        T = ca.SX.eye(self.model.n) if given is None else ca.SX(exact(given))
-        M = ca.SX(self.model.n, self.model.n)
-        for column, (term, k) in self.model.term_columns.items():
-            if term.group == "rotor":
-                direction = T[:, k] if term.side == "motor" else ca.SX.eye(self.model.n)[:, k]
-                M += self.pi[column] * ca.mtimes(direction, direction.T)
-        return M
-
-    def mass_matrix(self) -> ca.SX:
-        """Mass matrix of the links and the rotors."""
-        return mass_matrix(self.model.robot, self.q, self.links) + self.rotor_inertia()
 
 
 def _identifier(name: str) -> str:

@@ -27,8 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Joint, Robot
 from casid.dynamics.base_parameters import regroup, stacked_regressor
 from casid.dynamics.model import Model
-from casid.dynamics.parametrised import GivenParameters
-from casid.inertia import express_in
+from casid.dynamics.parametrisation import Numbers
+from casid.inertia import Parameters, express_in
 
 Array = NDArray[np.float64]
 LinkColumns = tuple[tuple[int, ...], ...]
@@ -40,7 +40,7 @@ _LAST_PRISMATIC = (0, 1, 2, 3, 4, 5)
 _LARGEST = 50.0
 
 
-def reduced(model: Model, parameters: ArrayLike) -> GivenParameters:
+def reduced(model: Model, parameters: Parameters | ArrayLike) -> Model:
     """An equivalent model with given parameters and as few operations as the steps above find.
 
     Parameters
@@ -48,15 +48,15 @@ def reduced(model: Model, parameters: ArrayLike) -> GivenParameters:
     model
         The model; its joint terms and gravity are kept.
     parameters
-        Its parameters ``pi``, shape (N,).
+        As for `Model.parameters`.
 
     Returns
     -------
-    GivenParameters
+    Model
         Functions without the input ``pi``. What depends on the links themselves (kinematics, wrenches, energies) refers
         to moved frames: take it from the original model.
     """
-    robot, values = _joint_frames(model, np.array(parameters, dtype=float))
+    robot, values = _joint_frames(model, model.parameters(parameters))
     best = _Regrouping(_with(model, robot), values, model)
     for k, joint in enumerate(robot.joints):
         along = float(robot.joints[k].placement[:3, 3] @ robot.joints[k].placement[:3, 2])
@@ -69,11 +69,11 @@ def reduced(model: Model, parameters: ArrayLike) -> GivenParameters:
     if not _terms_depend_on_position(model):
         best.turn_last_links()
     best.put_back_masses()
-    return GivenParameters(best.model, best.values, best.offsets, model.robot)
+    return best.model.parametrised(Numbers(best.values, best.offsets, model.robot))
 
 
 def _terms_depend_on_position(model: Model) -> bool:
-    symbols = model._symbols()
+    symbols = model.symbols()
     return bool(ca.depends_on(symbols.term_torque(symbols.ddq), symbols.q))
 
 
@@ -189,9 +189,8 @@ class _Regrouping:
         return self.inverse @ self.moments
 
     def _cost(self, moments: Array) -> int:
-        return GivenParameters(
-            self.model, self.inverse @ moments, self.offsets, self.original.robot
-        ).inverse_dynamics.n_instructions()
+        numbers = Numbers(self.inverse @ moments, self.offsets, self.original.robot)
+        return self.model.parametrised(numbers).inverse_dynamics.n_instructions()
 
     def turn_last_links(self) -> None:
         """Turn the frames of links without children about their axes: ``ly = 0``, where that saves operations."""

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import check_identifier
 from casid.description import Robot
-from casid.dynamics import BaseParameterModel, GivenParameters, Model, reduced
+from casid.dynamics import Model, reduced
 from casid.errors import ExportError
 from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions, check_functions
-from casid.export.directory import ExportedDirectory, check_target, export_c
+from casid.export.directory import ExportedDirectory, export_c
 from casid.export.parameters import (
     checked_parameters,
     default_frame,
@@ -23,6 +23,7 @@ from casid.export.parameters import (
     warn_if_infeasible,
     with_payload,
 )
+from casid.files import check_target
 
 RuntimeParameters = Literal["none", "standard", "base"]
 
@@ -167,9 +168,9 @@ def _models(model: Model, values: NDArray[np.float64], runtime_parameters: str, 
     if runtime_parameters == "standard":
         return Parametrised(model, model, frame)
     if runtime_parameters == "base":
-        based = BaseParameterModel(model)
+        based = model.with_base_parameters()
         return Parametrised(based, based, frame)
-    return Parametrised(reduced(model, values), GivenParameters(model, values), frame)
+    return Parametrised(reduced(model, values), model.with_parameters(values), frame)
 
 
 def _notes(

@@ -1,18 +1,22 @@
-"""Interval arithmetic on arrays of boxes: what values a user's expression can take over a set of bodies.
+"""Interval arithmetic on arrays of boxes: what values an expression can take over a set of points.
 
-A centre of mass enters an expression as first moment over mass. That quotient is recognised and takes the range of
-the centre of mass itself, which stays finite where the mass goes to zero.
+Rigorous in floating point: every bound is rounded outward, an operation without a rule of its own gives everything,
+and whether an operation can fail to have a value (NaN) is kept beside its range. A quotient of two entries whose range
+is known better than from its parts, a centre of mass as first moment over mass, is recognised and takes that range.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from casid.expressions.interval_binary import BINARY
+from casid.expressions.interval_unary import UNARY
+from casid.expressions.ranges import Range, everything
 from casid.expressions.walk import walk
 
 Array = NDArray[np.float64]
@@ -20,135 +24,100 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Ranges, one a box, shapes (K,) or scalar.
+    """Range of an expression over boxes, one a box.
 
-    ``entry`` names an untouched input, ``raw`` and ``links`` what it depends on.
-
-    ``links`` are those whose centre of mass enters, ``raw`` the inputs that enter otherwise.
+    Attributes
+    ----------
+    low, high : ndarray, shape (K,) or ()
+        No value lies outside, infinite ones and rounding errors included.
+    undefined : ndarray of bool, shape (K,) or ()
+        Whether the expression can be NaN at a point of the box.
+    entries : frozenset of int
+        Entries of x that it depends on other than through a known quotient.
+    quotients : frozenset of (int, int)
+        Known quotients that it depends on: numerator and denominator.
     """
 
     low: Array
     high: Array
+    undefined: NDArray[np.bool_]
+    entries: frozenset[int] = frozenset()
+    quotients: frozenset[tuple[int, int]] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class _Value:
+    range: Range
     entry: int | None = None
-    raw: frozenset[int] = frozenset()
-    links: frozenset[int] = frozenset()
+    entries: frozenset[int] = frozenset()
+    quotients: frozenset[tuple[int, int]] = frozenset()
 
 
-def enclose(function: ca.Function, low: Array, high: Array, com: dict[int, Array]) -> list[Interval]:
-    """Ranges of a function of the unknowns x over boxes.
+def enclose(
+    function: ca.Function,
+    low: ArrayLike,
+    high: ArrayLike,
+    quotients: Mapping[tuple[int, int], Array] | None = None,
+) -> list[Interval]:
+    """Ranges of a function's outputs over boxes.
 
     Parameters
     ----------
     function
-        Of one dense vector x.
+        Of one dense vector x of N entries (`casid.expressions.walk.as_function`).
     low, high
-        Bounds of x, shape (N,).
-    com
-        Link -> boxes of its centre of mass, shape (K, 3, 2) or (3, 2).
+        Bounds of x, shape (N,), or (N, K) for K boxes at once; infinite where there are none.
+    quotients
+        ``(i, j)`` -> range of ``x[i] / x[j]``, shape (..., 2), for quotients whose range is known.
+
+    Returns
+    -------
+    list of Interval
+        One an output entry.
     """
-    links = len(low) // 10
+    lows, highs, known = np.asarray(low, dtype=float), np.asarray(high, dtype=float), quotients or {}
 
-    def constant(value: float) -> Interval:
-        return Interval(np.array(value), np.array(value))
+    def constant(value: float) -> _Value:
+        return _Value(Range(np.array(value), np.array(value), np.array(np.isnan(value))))
 
-    def entry(index: int) -> Interval:
-        return Interval(np.array(low[index]), np.array(high[index]), index, frozenset({index}))
-
-    def apply(code: int, operands: list[Interval]) -> Interval:
-        if code == ca.OP_DIV and operands[0].entry is not None and operands[1].entry is not None:
-            link, place = divmod(operands[0].entry, 10)
-            if link < links and 6 <= place <= 8 and operands[1].entry == 10 * link + 9 and link in com:
-                box = com[link][..., place - 6, :]
-                return Interval(box[..., 0], box[..., 1], None, frozenset(), frozenset({link}))
-        with np.errstate(all="ignore"):
-            bounds = _apply(code, operands)
-        bottom, top = (
-            np.asarray(np.where(np.isnan(b), fill, b)) for b, fill in zip(bounds, (-np.inf, np.inf), strict=True)
+    def entry(index: int) -> _Value:
+        return _Value(
+            Range(lows[index], highs[index], np.zeros(np.shape(lows[index]), dtype=bool)), index, frozenset({index})
         )
-        raw = frozenset().union(*(o.raw for o in operands))
-        return Interval(bottom, top, None, raw, frozenset().union(*(o.links for o in operands)))
 
-    return walk(function, constant, entry, apply)
+    def apply(code: int, operands: list[_Value]) -> _Value:
+        if code == ca.OP_ASSIGN:
+            return replace(operands[0])
+        if code == ca.OP_DIV and operands[0].entry is not None and operands[1].entry is not None:
+            pair = operands[0].entry, operands[1].entry
+            if pair in known:
+                bounds = np.asarray(known[pair], dtype=float)
+                quotient = Range(bounds[..., 0], bounds[..., 1], np.zeros(bounds.shape[:-1], dtype=bool))
+                return _Value(quotient, quotients=frozenset({pair}))
+        entries = frozenset().union(*(o.entries for o in operands))
+        return _Value(
+            _apply(code, [o.range for o in operands]),
+            None,
+            entries,
+            frozenset().union(*(o.quotients for o in operands)),
+        )
 
-
-def _apply(code: int, operands: list[Interval]) -> tuple[Any, Any]:
-    a = operands[0]
-    if len(operands) == 1:
-        return _unary(code, a.low, a.high)
-    return _binary(code, a, operands[1])
-
-
-def _unary(code: int, low: Array, high: Array) -> tuple[Any, Any]:
-    if code in (ca.OP_ASSIGN,):
-        return low, high
-    if code == ca.OP_NEG:
-        return -high, -low
-    if code == ca.OP_TWICE:
-        return 2 * low, 2 * high
-    if code == ca.OP_SQ:
-        ends = np.maximum(low**2, high**2)
-        return np.where((low <= 0) & (high >= 0), 0.0, np.minimum(low**2, high**2)), ends
-    if code == ca.OP_SQRT:
-        return np.sqrt(np.maximum(low, 0.0)), np.sqrt(np.maximum(high, 0.0))
-    if code == ca.OP_FABS:
-        ends = np.maximum(np.abs(low), np.abs(high))
-        return np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high))), ends
-    if code == ca.OP_INV:
-        return _quotient(np.array(1.0), np.array(1.0), low, high)
-    if code == ca.OP_NOT:
-        return 1.0 - np.minimum(high != 0, 1.0), 1.0 - ((low > 0) | (high < 0))
-    if code in (ca.OP_EXP, ca.OP_LOG, ca.OP_TANH, ca.OP_ATAN):
-        f = {ca.OP_EXP: np.exp, ca.OP_LOG: np.log, ca.OP_TANH: np.tanh, ca.OP_ATAN: np.arctan}[code]
-        return f(low), f(high)
-    if code in (ca.OP_SIN, ca.OP_COS):
-        shift = 0.0 if code == ca.OP_SIN else np.pi / 2
-        a, b = low + shift, high + shift
-        ends = np.stack([np.sin(a), np.sin(b)])
-        top = np.floor((b - np.pi / 2) / (2 * np.pi)) >= np.ceil((a - np.pi / 2) / (2 * np.pi))
-        bottom = np.floor((b + np.pi / 2) / (2 * np.pi)) >= np.ceil((a + np.pi / 2) / (2 * np.pi))
-        return np.where(bottom, -1.0, ends.min(axis=0)), np.where(top, 1.0, ends.max(axis=0))
-    return np.full(low.shape, -np.inf), np.full(low.shape, np.inf)
+    return [
+        Interval(v.range.low, v.range.high, v.range.undefined, v.entries, v.quotients)
+        for v in walk(function, constant, entry, apply)
+    ]
 
 
-def _binary(code: int, a: Interval, b: Interval) -> tuple[Any, Any]:
-    if code == ca.OP_ADD:
-        return a.low + b.low, a.high + b.high
-    if code == ca.OP_SUB:
-        return a.low - b.high, a.high - b.low
-    if code == ca.OP_MUL:
-        return _product(a.low, a.high, b.low, b.high)
-    if code == ca.OP_DIV:
-        return _quotient(a.low, a.high, b.low, b.high)
-    if code == ca.OP_FMIN:
-        return np.minimum(a.low, b.low), np.minimum(a.high, b.high)
-    if code == ca.OP_FMAX:
-        return np.maximum(a.low, b.low), np.maximum(a.high, b.high)
-    if code == ca.OP_LT:
-        return (a.high < b.low) * 1.0, (a.low < b.high) * 1.0
-    if code == ca.OP_LE:
-        return (a.high <= b.low) * 1.0, (a.low <= b.high) * 1.0
-    if code == ca.OP_IF_ELSE_ZERO:
-        never, always = a.high == 0, (a.low > 0) | (a.high < 0)
-        low = np.where(always, b.low, np.minimum(b.low, 0.0))
-        high = np.where(always, b.high, np.maximum(b.high, 0.0))
-        return np.where(never, 0.0, low), np.where(never, 0.0, high)
-    if code in (ca.OP_POW, ca.OP_CONSTPOW) and b.low.shape == () and b.low == b.high:
-        exponent = float(b.low)
-        if exponent == int(exponent) and exponent > 0:
-            ends = np.stack(np.broadcast_arrays(a.low**exponent, a.high**exponent))
-            inside = (int(exponent) % 2 == 0) & (a.low <= 0) & (a.high >= 0)
-            return np.where(inside, 0.0, ends.min(axis=0)), ends.max(axis=0)
-    shape = np.broadcast_shapes(a.low.shape, b.low.shape)
-    return np.full(shape, -np.inf), np.full(shape, np.inf)
-
-
-def _product(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
-    ends = np.stack(np.broadcast_arrays(a * c, a * d, b * c, b * d))
-    ends = np.where(np.isnan(ends), 0.0, ends)  # 0 times infinity: a bound of 0 times anything is 0
-    return ends.min(axis=0), ends.max(axis=0)
-
-
-def _quotient(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
-    through = (c <= 0) & (d >= 0)
-    low, high = _product(a, b, np.where(through, 1.0, 1.0 / d), np.where(through, 1.0, 1.0 / c))
-    return np.where(through, -np.inf, low), np.where(through, np.inf, high)
+def _apply(code: int, operands: list[Range]) -> Range:
+    with np.errstate(all="ignore"):
+        if len(operands) == 1 and code in UNARY:
+            found = UNARY[code](operands[0])
+        elif len(operands) == 2 and code in BINARY:
+            found = BINARY[code](operands[0], operands[1])
+        else:
+            return everything(*operands)
+    # a bound that could not be computed (infinity less infinity) bounds nothing
+    low = np.asarray(np.where(np.isnan(found.low), -np.inf, found.low))
+    high = np.asarray(np.where(np.isnan(found.high), np.inf, found.high))
+    low, high, undefined = np.broadcast_arrays(low, high, found.undefined)
+    return Range(low, high, undefined)

@@ -1,8 +1,8 @@
-"""Expression graphs of the user's constraints, walked instruction by instruction with any arithmetic."""
+"""Expression graphs, walked instruction by instruction with any arithmetic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import casadi as ca
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 #: Comparisons: what decides an if-else.
 COMPARISONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE})
-#: Operations whose derivative jumps: a constraint that holds one is not a polynomial, whatever a few samples say.
+#: Operations whose derivative jumps.
 KINKED = frozenset(
     {
         *COMPARISONS,
@@ -26,9 +26,15 @@ KINKED = frozenset(
         ca.OP_FLOOR,
         ca.OP_CEIL,
         ca.OP_FMOD,
+        ca.OP_REMAINDER,
         ca.OP_COPYSIGN,
     }
 )
+
+
+def as_function(expression: ca.SX, x: ca.SX) -> ca.Function:
+    """The entries of an expression, column by column, as a function of one dense vector that `walk` can read."""
+    return ca.Function("expression", [x], [ca.densify(ca.vec(expression))])
 
 
 def operations(function: ca.Function) -> frozenset[int]:
@@ -47,11 +53,12 @@ def walk(
     Parameters
     ----------
     function
-        One input, one dense output vector.
+        One input, one dense output vector (`as_function`).
     constant, entry
         Value of a constant, and of an entry of the input vector.
     apply
-        Value of an operation (`casadi.OP_ADD`, ...) on its one or two operands.
+        Value of an operation (`casadi.OP_ADD`, ...) on its operands: one or two, any number where the code is
+        `casadi.OP_CALL`, a call of another function.
 
     Returns
     -------
@@ -70,12 +77,19 @@ def walk(
         elif code == ca.OP_OUTPUT:
             outputs[int(results[1])] = work[operands[0]]
         else:
-            work[results[0]] = apply(code, [work[i] for i in operands])
+            value = apply(code, [work[i] for i in operands if i in work])
+            for result in results:
+                work[result] = value
     return [outputs[i] for i in range(len(outputs))]
 
 
-def rebuild(code: int, operands: list[Any]) -> ca.SX:
+def rebuild(code: int, operands: Sequence[Any]) -> ca.SX:
     """The operation itself, on SX operands."""
     if len(operands) == 1:
         return ca.SX.unary(code, operands[0])
     return ca.SX.binary(code, operands[0], operands[1])
+
+
+def fold(code: int, operands: Sequence[float]) -> float:
+    """The operation on numbers, as CasADi computes it."""
+    return float(ca.DM(rebuild(code, [ca.SX(value) for value in operands])))

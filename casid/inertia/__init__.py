@@ -2,6 +2,7 @@
 
 from casid.inertia.consistency import Consistency, consistency, spatial_inertia
 from casid.inertia.conventions import from_khalil, from_pinocchio, to_khalil, to_pinocchio
+from casid.inertia.parameter_vector import HasParameterNames, LinkParameters, Parameters, link_slice
 from casid.inertia.parameters import (
     STANDARD_NAMES,
     TENSOR_INDEX,
@@ -20,12 +21,16 @@ __all__ = [
     "STANDARD_NAMES",
     "TENSOR_INDEX",
     "Consistency",
+    "HasParameterNames",
+    "LinkParameters",
+    "Parameters",
     "consistency",
     "express_in",
     "from_khalil",
     "from_pinocchio",
     "from_pseudo_inertia",
     "from_standard",
+    "link_slice",
     "pseudo_inertia",
     "skew",
     "spatial_inertia",

@@ -19,7 +19,7 @@ FEWEST_SAMPLES = 10
 _JOINT_ARRAYS = ("q", "dq", "ddq", "tau", "tau_raw")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Samples of a motion, one row a sample, one column a joint.
 
@@ -99,6 +99,12 @@ class Dataset:
     def __len__(self) -> int:
         """Number of samples."""
         return len(self.t)
+
+    def __repr__(self) -> str:
+        rate = f" at {1.0 / self.period:.4g} Hz" if self.period else ""
+        held = ", ".join(name for name in (*_JOINT_ARRAYS, "mask") if getattr(self, name) is not None)
+        seconds = self.t[-1] - self.t[0]
+        return f"Dataset({self.name}: {len(self)} samples of {self.n} joints, {seconds:.4g} s{rate}; {held})"
 
     @property
     def n(self) -> int:

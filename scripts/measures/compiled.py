@@ -17,7 +17,7 @@ import numpy as np
 import casid
 from casid.codegen import evaluate_batch, find_compiler, operation_count
 from casid.description import Robot
-from casid.dynamics import BaseParameterModel, Model, reduced
+from casid.dynamics import Model, reduced
 from casid.errors import InertiaWarning
 from casid.export import FUNCTIONS, PUBLISHED, LoadedLibrary, export_robot, load
 from measures.controller import build_controller
@@ -67,7 +67,7 @@ def operations() -> tuple[str, bool]:
             model = Model(robot, terms)
             numbers = reduced(model, np.random.default_rng(1).uniform(0.1, 1.0, len(model.parameter_names)))
             folded = operation_count(numbers.inverse_dynamics)
-            based = operation_count(BaseParameterModel(model).inverse_dynamics)
+            based = operation_count(model.with_base_parameters().inverse_dynamics)
             standard = operation_count(model.inverse_dynamics)
             text = f"base parameters as numbers {folded.multiplications}/{folded.additions}"
             text += f", as argument {based.multiplications}/{based.additions}"

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from casid.description.document import Description
 from casid.description.placement import ANGLE_TOLERANCE
+from casid.description.raw import JointLimits
 from casid.description.robot import Inertial
 
 
@@ -88,3 +89,15 @@ class Format(ABC):
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """The description as the format would have it, and in words what had to change (frames moved, ...)."""
         return description, ()
+
+    def holds_range(self, limits: JointLimits) -> bool:
+        """Whether the format can express a joint's position limits."""
+        return True
+
+    def order(self, description: Description) -> tuple[str, ...] | None:
+        """Joints in the order in which a written file has them, where the format imposes one."""
+        return None
+
+    def renamed(self, description: Description) -> Mapping[str, str]:
+        """Links that the format merges into another one: name -> name of the other."""
+        return {}

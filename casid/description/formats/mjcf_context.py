@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from casid.description.content import read_content
 from casid.description.formats.numbers import rotation_of_quaternion, snapped
 from casid.description.formats.xml import Element, Elements, XmlFile
 from casid.description.placement import Array, rotation_about, rotation_x, rotation_y, rotation_z, transform, unit_axis
+from casid.errors import RobotError
+from casid.files import read_bytes
 
 _ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 
@@ -142,7 +143,7 @@ def _expanded(element: Element, where: str, folder: Path | None, depth: int) -> 
         name = child.get("file", "")
         if folder is None or not name:
             Elements(where).fail(f'<include file="{name}"> cannot be followed: read the robot from its file')
-        included = XmlFile(read_content(folder / name), name)
+        included = XmlFile(read_bytes(folder / name, "included file", RobotError), name)
         root, _ = with_includes(included, folder, depth + 1)
         result.extend(list(root))
     return result, found

@@ -173,9 +173,7 @@ class _Reader:
                 else transform(translation=-reference * axis)
             )
             placement = placement @ back
-        terms = {
-            symbol: self._first(element, key, what) for key, symbol in (("damping", "fv"), ("frictionloss", "fc"))
-        }
+        terms = {symbol: self._first(element, key, what) for key, symbol in (("damping", "fv"), ("frictionloss", "fc"))}
         terms["Ia"] = context.number(element, "armature", what, 0.0)
         stiffness = self._first(element, "stiffness", what)
         if stiffness:

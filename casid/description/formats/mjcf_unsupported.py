@@ -49,7 +49,7 @@ def unsupported(root: Element, context: Context) -> tuple[str, ...]:
     if refused:
         context.fail(
             f"has {'; '.join(refused)}: casid does not model {'this' if len(refused) == 1 else 'these'}; remove "
-            f"{'it' if len(refused) == 1 else 'them'} from the file (or set active=\"false\" where that is possible)"
+            f'{"it" if len(refused) == 1 else "them"} from the file (or set active="false" where that is possible)'
         )
     for option in root.findall("option"):
         for key in ("density", "viscosity", "wind"):
@@ -96,6 +96,6 @@ def joint_couplings(root: Element, context: Context, references: Mapping[str, fl
                     context.fail(f"{what}: there is no hinge or slide joint '{joint}'")
             if follower in rules:
                 context.fail(f"{what}: joint '{follower}' already follows joint '{rules[follower].joint}'")
-            a0, a1 = (context.numbers(element, "polycoef", None, what, (0.0, 1.0)) + [0.0, 0.0])[:2]
+            a0, a1 = [*context.numbers(element, "polycoef", None, what, (0.0, 1.0)), 0.0, 0.0][:2]
             rules[follower] = MimicRule(leader, a1, a0 + references[follower] - a1 * references[leader])
     return rules

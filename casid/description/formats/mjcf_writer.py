@@ -10,7 +10,7 @@ import numpy as np
 from casid.description.document import Description
 from casid.description.formats.contract import Changes
 from casid.description.formats.numbers import number, numbers, quaternion_of
-from casid.description.formats.xml import Element, Elements, XmlFile, tag, with_attributes
+from casid.description.formats.xml import Element, Elements, XmlFile, tag
 from casid.description.placement import Array
 from casid.description.raw import JointLimits, RawJoint
 from casid.description.robot import STANDARD_GRAVITY, Inertial
@@ -45,17 +45,11 @@ def mergeable(description: Description) -> dict[str, str]:
         if len(next_joints) != 1 or next_joints[0].type == "fixed":
             continue
         after = next_joints[0]
-        straight = (joint.link_placement, after.placement, after.link_placement)
-        if all(np.array_equal(T[:3, :3], np.eye(3)) for T in straight):
-            # read back, both joints stand in the last body: their link frames must be where it is at rest
-            if np.array_equal((joint.link_placement @ after.rest)[:3, 3], -_anchor(joint, after)):
-                found[link.name] = after.link.name
+        # read back, both joints stand in the last body: the link frames must be where it is at rest
+        at_rest = np.array_equal(after.rest, np.eye(4))
+        if at_rest and all(np.array_equal(T[:3, :3], np.eye(3)) for T in (joint.link_placement, after.placement)):
+            found[link.name] = after.link.name
     return found
-
-
-def _anchor(joint: RawJoint, after: RawJoint) -> Array:
-    """Anchor of a merged joint in the body it is merged into."""
-    return np.asarray(-(joint.link_placement @ after.rest)[:3, 3])
 
 
 def written(description: Description) -> str:
@@ -190,9 +184,9 @@ def edited(content: bytes, changes: Changes, where: str) -> bytes:
         # zeros are written out: a class of defaults may say otherwise
         values: dict[str, str | None] = {key: number(terms.get(symbol, 0.0)) for key, symbol in _TERMS}
         values = {key: value for key, value in values.items() if value != "0" or key != "stiffness"}
-        edits[joint] = with_attributes(file.start_tag(joint), values)
+        edits[joint] = file.retagged(joint, values)
     if changes.inertials:
         for compiler in file.root.findall("compiler"):
             if compiler.get("inertiafromgeom") == "true":
-                edits[compiler] = with_attributes(file.start_tag(compiler), {"inertiafromgeom": "auto"})
+                edits[compiler] = file.retagged(compiler, {"inertiafromgeom": "auto"})
     return file.edited(edits, inside)

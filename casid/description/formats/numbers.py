@@ -115,4 +115,3 @@ def snapped(rotation: Array, tolerance: float = ANGLE_TOLERANCE) -> Array:
         return np.asarray(near + 0.0)
     angles = rpy_of(rotation)
     return rotation_rpy(angles, tolerance)
-

@@ -8,8 +8,8 @@ import numpy as np
 
 from casid.description.formats.numbers import snapped
 from casid.description.placement import Array
-from casid.description.words import listed, near
 from casid.errors import RobotError
+from casid.files import listed, near
 
 
 class Poses:

@@ -1,9 +1,9 @@
 """SDFormat, the files of Gazebo and Drake: one model of rigid links.
 
-Read: versions 1.4 to 1.12; ``pose`` with ``relative_to`` (or the older ``frame``), ``inertial``, ``joint`` with ``axis``
-(``expressed_in``, ``use_parent_model_frame``, ``limit``, ``dynamics``, ``mimic``), ``frame``. Kept when a file is
-edited, otherwise not looked at: visuals, collisions, sensors, plug-ins. Refused by name: included and nested models,
-several models in one file. Reference: http://sdformat.org/spec.
+Read: versions 1.4 to 1.12; ``pose`` with ``relative_to`` (or the older ``frame``), ``inertial``, ``joint`` with
+``axis`` (``expressed_in``, ``use_parent_model_frame``, ``limit``, ``dynamics``, ``mimic``), ``frame``. Kept when a
+file is edited, otherwise not looked at: visuals, collisions, sensors, plug-ins. Refused by name: included and nested
+models, several models in one file. Reference: http://sdformat.org/spec.
 """
 
 from __future__ import annotations
@@ -371,4 +371,3 @@ def _joint_lines(joint: RawJoint, base: str) -> list[str]:
             ]
         lines.append("      </axis>")
     return [*lines, "    </joint>"]
-

@@ -44,7 +44,7 @@ A file says what the machine is, in SI units, and where every number comes from:
     end = [0.0, 0.0, 0.2]
     radius = 0.06                         # m
 
-    [base]                                # instead of base = "...": the base's own body, of no influence on the dynamics
+    [base]                                # instead of base = "...", with the base's body (no influence on the dynamics)
     name = "base"
     mass = 3.0
     com = [0.0, 0.0, 0.05]
@@ -60,7 +60,6 @@ revolute one ``theta``.
 from __future__ import annotations
 
 import re
-import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,23 +69,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.description.capsules import read_capsule
-from casid.description.content import read_content
 from casid.description.document import Description
 from casid.description.formats.contract import Changes, Format, Reading
 from casid.description.formats.toml_writer import edited, written
 from casid.description.notices import angle_notes, degrees_slip
 from casid.description.placement import ANGLE_TOLERANCE, Array, modified_dh, standard_dh, unit_axis, xyz_rpy
 from casid.description.raw import JointLimits, Lock, MimicRule, RawFrame, RawJoint
-from casid.description.robot import Inertial, Link, LinkBounds, Robot
-from casid.description.sidecar import ALL_TERMS, FEATURES
+from casid.description.robot import TERM_SYMBOLS, Inertial, Link, LinkBounds, Robot
+from casid.description.sidecar import FEATURES
 from casid.description.tables import Table
 from casid.errors import RobotError, RobotWarning
+from casid.files import decode, read_bytes, shown
+from casid.files import parse_toml as toml_values
 from casid.inertia import from_standard, tensor
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pragma: no cover
-    import tomli as tomllib
 
 #: Convention -> key of the Denavit-Hartenberg row of a joint.
 _ROW = {"modified-dh": "mdh", "standard-dh": "dh", "placement": None}
@@ -101,18 +96,12 @@ class Toml(Format):
     name = "TOML"
     suffixes = (".toml",)
     holds = FEATURES
-    terms = ALL_TERMS
+    terms = TERM_SYMBOLS
 
     def read(self, content: bytes, reading: Reading) -> Description:
         """See `Format.read`."""
-        where = reading.where
-        try:
-            data = tomllib.loads(content.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise RobotError(f"{where}: not a text file in UTF-8: {error}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise RobotError(f"{where}: not valid TOML: {error}") from error
-        return _description(data, where, reading.angle_tolerance, content)
+        data = toml_values(decode(content, reading.where, "robot file", RobotError), reading.where, RobotError)
+        return _description(data, reading.where, reading.angle_tolerance, content)
 
     def write(self, description: Description) -> bytes:
         """See `Format.write`."""
@@ -154,7 +143,9 @@ def read_toml(
         For each link whose nominal mass and inertia no real body can have.
     """
     path = Path(path)
-    description = Toml().read(read_content(path), Reading(path.name, path.parent, angle_tolerance))
+    description = Toml().read(
+        read_bytes(path, "robot file", RobotError), Reading(path.name, path.parent, angle_tolerance)
+    )
     return description.robot(lock=lock, gravity=gravity)
 
 
@@ -179,7 +170,7 @@ def _description(data: dict[str, Any], where: str, angle_tolerance: float, conte
     file = Table(data, where, keys)
     file.require("schema", "name", "convention")
     if data["schema"] != 1:
-        file.fail(f"key 'schema': this version of casid reads schema 1, got {data['schema']!r}")
+        file.fail(f"key 'schema': this version of casid reads schema 1, got {shown(data['schema'])}")
     base = _base(file)
     reader = _Reader(where, file.choice("convention", _ROW), angle_tolerance)
     joints: list[RawJoint] = []
@@ -222,7 +213,7 @@ def _source(file: Table) -> Mapping[str, str]:
     value = file.data["source"]
     source = Table(value, f"{file.where}: source", value) if isinstance(value, dict) else None
     if source is None:
-        file.fail(f"key 'source': expected a table ([source]), got {value!r}")
+        file.fail(f"key 'source': expected a table ([source]), got {shown(value)}")
     if "licence" not in source and "license" in source:
         source.fail("missing key 'licence'; it is spelt 'license' here")
     if "license" in source and "licence" not in source:
@@ -230,7 +221,7 @@ def _source(file: Table) -> Mapping[str, str]:
     texts = {key: source.text(key) for key in source.data}
     if "licence" in texts and not _SPDX.fullmatch(texts["licence"]):
         source.fail(
-            f"key 'licence': '{texts['licence']}' is not an SPDX expression such as 'BSD-3-Clause' "
+            f"key 'licence': {shown(texts['licence'])} is not an SPDX expression such as 'BSD-3-Clause' "
             "(identifiers: https://spdx.org/licenses)"
         )
     return texts
@@ -248,7 +239,7 @@ class _Reader:
 
     def joint(self, data: Mapping[str, Any], number: int, before: str) -> RawJoint:
         name = data.get("name")
-        where = f"{self.where}: joint {number}" + (f" '{name}'" if isinstance(name, str) else "")
+        where = f"{self.where}: joint {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
         placed = ("xyz", "rpy", "rpy_deg")
         apart = ("link_xyz", "link_rpy", "link_rpy_deg")
         fixed = data.get("type") == "fixed"
@@ -282,7 +273,7 @@ class _Reader:
 
     def frame(self, data: Mapping[str, Any], number: int, last: str) -> RawFrame:
         name = data.get("name")
-        where = f"{self.where}: frame {number}" + (f" '{name}'" if isinstance(name, str) else "")
+        where = f"{self.where}: frame {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
         table = Table(data, where, ("name", "link", "xyz", "rpy", "rpy_deg"))
         return RawFrame(table.text("name"), table.text("link", last), self._xyz_rpy(table))
 
@@ -360,7 +351,7 @@ def _mimic(joint: Table, fixed: bool) -> MimicRule | None:
 
 
 def _terms(joint: Table, fixed: bool) -> dict[str, float]:
-    table = joint.table("terms", ALL_TERMS)
+    table = joint.table("terms", TERM_SYMBOLS)
     if table is None:
         return {}
     if fixed:

@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description.content import read_content
 from casid.description.document import Description
 from casid.description.formats.contract import Changes, Format, Reading
 from casid.description.formats.numbers import INFINITE, number, numbers, rpy_of
-from casid.description.formats.xml import Element, Elements, XmlFile, tag, with_attributes
+from casid.description.formats.xml import Element, Elements, XmlFile, tag
 from casid.description.frames import frames_as_links, links_at_joints
 from casid.description.notices import angle_notes
 from casid.description.placement import ANGLE_TOLERANCE, Array, rotation_rpy, unit_axis, xyz_rpy
@@ -28,6 +27,7 @@ from casid.description.raw import JointLimits, Lock, MimicRule, RawJoint
 from casid.description.robot import STANDARD_GRAVITY, Inertial, Link, Robot
 from casid.description.tree import base_link
 from casid.errors import RobotError
+from casid.files import read_bytes
 from casid.inertia import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -94,7 +94,7 @@ class Urdf(Format):
             found = joint.find("dynamics")
             values = _dynamics(terms)
             if found is not None:
-                edits[found] = with_attributes(file.start_tag(found), {"damping": None, "friction": None, **values})
+                edits[found] = file.retagged(found, {"damping": None, "friction": None, **values})
             elif values:
                 inside[joint] = ("\n" + file.indent(joint) + "  " + tag("dynamics", values)).encode()
         return file.edited(edits, inside)
@@ -139,7 +139,9 @@ def read_urdf(
         For each link whose mass and inertia no real body can have.
     """
     path = Path(path)
-    description = Urdf().read(read_content(path), Reading(path.name, path.parent, angle_tolerance))
+    description = Urdf().read(
+        read_bytes(path, "robot file", RobotError), Reading(path.name, path.parent, angle_tolerance)
+    )
     return description.robot(lock=lock, gravity=gravity)
 
 
@@ -231,17 +233,13 @@ class _Reader(Elements):
         leader = found.get("joint")
         if not leader:
             self.fail(f'{what}: <mimic> names no joint; write <mimic joint="..."/>')
-        return MimicRule(
-            leader, self.number(found, "multiplier", what, 1.0), self.number(found, "offset", what, 0.0)
-        )
+        return MimicRule(leader, self.number(found, "multiplier", what, 1.0), self.number(found, "offset", what, 0.0))
 
     def _terms(self, element: Element, what: str) -> dict[str, float]:
         found = element.find("dynamics")
         if found is None:
             return {}
-        terms = {
-            symbol: self.number(found, key, what, 0.0) for symbol, key in (("fv", "damping"), ("fc", "friction"))
-        }
+        terms = {symbol: self.number(found, key, what, 0.0) for symbol, key in (("fv", "damping"), ("fc", "friction"))}
         return {symbol: value for symbol, value in terms.items() if value}
 
     def _axis(self, element: Element, what: str) -> Array:
@@ -319,4 +317,3 @@ def _limit_line(limits: JointLimits, kind: str) -> list[str]:
     keys = ("effort", "velocity") if kind == "continuous" else ("lower", "upper", "effort", "velocity")
     values = {key: float(np.clip(getattr(given, key), -INFINITE, INFINITE)) for key in keys}
     return ["    " + tag("limit", {key: number(value) for key, value in values.items()})]
-

@@ -13,6 +13,8 @@ from xml.sax.saxutils import quoteattr
 from casid.errors import RobotError
 
 Element = ElementTree.Element
+#: Most elements inside one another.
+_DEPTH = 500
 _ATTRIBUTE = re.compile(rb"""([^\s=<>"'/]+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
@@ -44,6 +46,8 @@ class XmlFile:
             else:
                 roots.append(element)
             stack.append(element)
+            if len(stack) > _DEPTH:
+                raise RobotError(f"{where}: has elements nested more than {_DEPTH} deep")
             starts.append(parser.CurrentByteIndex)
 
         def end(tag: str) -> None:
@@ -90,6 +94,11 @@ class XmlFile:
         """The start tag as it stands in the file."""
         begin, tag_end, _ = self._spans[element]
         return self.content[begin:tag_end]
+
+    def retagged(self, element: Element, values: Mapping[str, str | None]) -> bytes:
+        """The element with some attributes set (``None``: removed), its content as it was."""
+        _, tag_end, end = self._spans[element]
+        return with_attributes(self.start_tag(element), values) + self.content[tag_end:end]
 
     def indent(self, element: Element) -> str:
         """White space before an element on its line; none where something else stands before it."""

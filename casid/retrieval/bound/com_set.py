@@ -84,7 +84,7 @@ class ComSet:
         free = np.full(self.size, np.inf)
         for function in self.alternatives:
             possible = np.ones(len(cells), dtype=bool)
-            for interval in enclose(function, -free, free, {self.link: cells}):
+            for interval in enclose(function, -free, free, com_quotients(self.link, cells)):
                 possible &= np.broadcast_to(interval.high >= 0, possible.shape)
             keep |= possible
         return cells[keep]
@@ -102,13 +102,19 @@ class ComSet:
 def depends_on_com_only(function: ca.Function, size: int, links: int) -> int | None:
     """The one link whose centre of mass is all that a function of x depends on; else None."""
     free = np.full(size, np.inf)
-    boxes = {k: np.tile([-np.inf, np.inf], (3, 1)) for k in range(links)}
+    anywhere = np.tile([-np.inf, np.inf], (3, 1))
+    quotients = {pair: box for k in range(links) for pair, box in com_quotients(k, anywhere).items()}
     found: frozenset[int] = frozenset()
-    for interval in enclose(function, -free, free, boxes):
-        if interval.raw:
+    for interval in enclose(function, -free, free, quotients):
+        if interval.entries:
             return None
-        found = found | interval.links
+        found = found | {mass // 10 for _, mass in interval.quotients}
     return next(iter(found)) if len(found) == 1 else None
+
+
+def com_quotients(link: int, com: Array) -> dict[tuple[int, int], Array]:
+    """Boxes of a link's centre of mass, shape (..., 3, 2), as ranges of first moment over mass."""
+    return {(10 * link + 6 + axis, 10 * link + 9): com[..., axis, :] for axis in range(3)}
 
 
 def _split(cells: Array) -> Array:

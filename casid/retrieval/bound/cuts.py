@@ -15,10 +15,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.expressions import affine_rows, choose, conditions, is_affine
 from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
 from casid.retrieval.bound.quadrics import Quadric, find_quadric
 from casid.retrieval.bound.region import LinkRegion, link_regions
-from casid.retrieval.branching.branches import choose, conditions
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.rows import Row
@@ -68,9 +68,9 @@ class Relaxation:
         for index, constraint in enumerate(self.problem.constraints):
             if constraint.weight is not None or constraint.quantity in ("mass", "com", "total_mass"):
                 continue
-            curved = ca.which_depends(constraint.expression, x, 2, True)
+            forms = affine_rows(constraint.expression, x)
             for entry in range(constraint.size):
-                if not curved[entry]:
+                if forms[entry] is not None:
                     continue
                 form = find_quadric(constraint.expression[entry], x, links)
                 if form is not None and not self._positive_mass(form.link):
@@ -93,7 +93,7 @@ class Relaxation:
         x = self.problem.variables.x
         for constraint in self.problem.constraints:
             if constraint.weight is not None and not constraint.quantity:
-                if any(ca.which_depends(constraint.expression, x, 2, True)):
+                if not is_affine(constraint.expression, x):
                     labels.append(constraint.label)
         return tuple(dict.fromkeys(labels))
 

@@ -14,9 +14,7 @@ over the range
   of the centre of mass, ``(v'l)^2/m <= (alpha + beta) v'l - alpha beta m``, with ``alpha <= v'c <= beta``. For
   products of two coordinates also McCormick's envelopes.
 
-That an expression has this form is found by comparing Hessians at random points: for expressions built of smooth
-operations, an identity there is one everywhere but for a set of measure zero. Expressions with if-else, absolute
-values, minima or maxima are not taken.
+That an expression has this form is read off its structure (`casid.expressions.quadratic_form`), never off samples.
 """
 
 from __future__ import annotations
@@ -27,10 +25,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions.walk import KINKED, operations
+from casid.expressions import quadratic_form
 
 Array = NDArray[np.float64]
-_SAMPLES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,39 +169,14 @@ class Quadric:
 
 def find_quadric(expression: ca.SX, x: ca.SX, links: int) -> Quadric | None:
     """The form of a scalar expression, if it has one; else None."""
-    function = ca.Function("g", [x], [expression])
-    if operations(function) & KINKED:
-        return None
-    used = _used(expression, x)
-    touched = {int(k) // 10 for k in used}
+    used = [k for k, depends in enumerate(ca.which_depends(expression, x, 1, False)) if depends]
+    touched = {k // 10 for k in used}
     if len(touched) != 1 or max(used) >= 10 * links:
         return None
     link = touched.pop()
-    own, mass = x[10 * link : 10 * link + 10], x[10 * link + 9]
-    rng = np.random.default_rng(5)
-    points = rng.uniform(-1.0, 1.0, (_SAMPLES, x.numel()))
-    points[:, 9::10] = rng.uniform(0.5, 2.0, points[:, 9::10].shape)
-    for power in (2, 1, 0):
-        form = mass**power * expression
-        probe = ca.Function("probe", [x], [form, ca.hessian(form, own)[0]])
-        values, hessians = [], []
-        for point in points:
-            value, hessian = probe(point)
-            values.append(float(value))
-            hessians.append(np.array(ca.densify(hessian)))
-        H = hessians[0]
-        scale = np.abs(H).max()
-        if not np.isfinite(hessians).all() or scale == 0 or any(np.abs(h - H).max() > 1e-9 * scale for h in hessians):
-            continue
-        at = points[:, 10 * link : 10 * link + 10]
-        if np.abs(np.einsum("ki,ij,kj->k", at, H, at) / 2 - values).max() > 1e-9 * scale:
-            continue
-        if np.abs(H[:6, :9]).max() > 1e-12 * scale:
-            continue
-        H = np.where(np.abs(H) > 1e-13 * scale, H, 0.0)
-        return Quadric(link, power, H[:6, 9], H[6:9, 9], float(H[9, 9] / 2), H[6:9, 6:9] / 2)
-    return None
-
-
-def _used(expression: ca.SX, x: ca.SX) -> list[int]:
-    return [k for k, depends in enumerate(ca.which_depends(expression, x, 1, False)) if depends]
+    own = range(10 * link, 10 * link + 10)
+    form = quadratic_form(expression, x, own, own[9])
+    if form is None or np.abs(form.matrix[:6, :9]).max() > 0:
+        return None
+    H = 2 * form.matrix
+    return Quadric(link, form.power, H[:6, 9], H[6:9, 9], float(H[9, 9] / 2), H[6:9, 6:9] / 2)

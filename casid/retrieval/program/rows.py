@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.expressions import affine_rows
 from casid.inertia import TENSOR_INDEX
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Problem
@@ -98,19 +99,17 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
         elif constraint.quantity == "inertia_com":
             curved += _inertia_rows(problem, constraint, index)
         else:
-            jacobian = ca.jacobian(constraint.expression, x)
-            at_zero = ca.Function("affine", [x], [jacobian, constraint.expression])
+            forms = affine_rows(constraint.expression, x)
             for i in range(constraint.size):
                 if not (np.isfinite(constraint.lower[i]) or np.isfinite(constraint.upper[i])):
                     continue
                 row = Row(index, i, constraint.weight, bound_text(constraint, i, "both"))
-                if ca.depends_on(jacobian[i, :], x):
+                form = forms[i]
+                if form is None:
                     curved.append((constraint.expression[i], constraint.lower[i], constraint.upper[i], row))
                 else:
-                    slope, offset = at_zero(ca.DM.zeros(size))
-                    shift = float(offset[i])
-                    form = np.array(ca.densify(slope[i, :])).reshape(-1)
-                    linear.append((form, constraint.lower[i] - shift, constraint.upper[i] - shift, row))
+                    low, high = constraint.lower[i] - form.offset, constraint.upper[i] - form.offset
+                    linear.append((form.coefficients, low, high, row))
     standard = 10 * len(problem.variables)
     for k, (name, (low, high)) in enumerate(problem.variables.extras.items()):
         if np.isfinite(low) or np.isfinite(high):

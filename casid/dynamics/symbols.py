@@ -1,0 +1,119 @@
+"""Fresh symbols of one function of a model, and the expressions it is made of."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from casid.dynamics.joint_terms import JointSignals
+from casid.dynamics.kinematics import exact
+from casid.dynamics.mass_matrix import mass_matrix
+from casid.dynamics.newton_euler import newton_euler
+from casid.dynamics.parametrisation import Parametrisation
+from casid.dynamics.structure import Structure
+from casid.inertia import STANDARD_NAMES
+
+
+class Symbols:
+    """Fresh symbols of one function and the expressions it is made of.
+
+    Attributes
+    ----------
+    q, dq, ddq, tau, signal : SX, shape (n, 1)
+        Motion, torque, measured torque.
+    pi : SX, shape (N, 1)
+        The parameters: symbols, numbers or expressions.
+    links : list of SX, shape (10, 1)
+        The ten of each link.
+    gravity : SX, shape (3, 1)
+    """
+
+    def __init__(self, structure: Structure, parametrisation: Parametrisation) -> None:
+        n = structure.n
+        self.structure, self._parametrisation = structure, parametrisation
+        self.q, self.dq, self.ddq, self.tau = (ca.SX.sym(name, n) for name in ("q", "dq", "ddq", "tau"))
+        self._parameter_inputs, self.pi = parametrisation.symbols(structure)
+        self.links = [self.pi[list(columns)] for columns in structure.link_columns]
+        given = structure.gravity_vector
+        self.gravity = ca.SX.sym("gravity", 3) if given is None else ca.SX(ca.DM(given))
+        self.signal = ca.SX.sym("signal", n)
+
+    @property
+    def unmoved_q(self) -> ca.SX:
+        """Joint positions that the offsets of moved frames do not change when the function is finished."""
+        offsets = self._parametrisation.offsets
+        return self.q if offsets is None else self.q - ca.DM(offsets)
+
+    def function(self, name: str, inputs: list[str], outputs: dict[str, ca.SX]) -> ca.Function:
+        """A Function with named inputs and outputs, common subexpressions shared."""
+        given: dict[str, ca.SX] = {}
+        for item in inputs:
+            given.update(self._parameter_inputs if item == "pi" else {item: getattr(self, item)})
+        expressions = [ca.densify(value) for value in outputs.values()]
+        offsets = self._parametrisation.offsets
+        if offsets is not None:
+            expressions = ca.substitute(expressions, [self.q], [self.q + ca.DM(offsets)])
+        for extra in ("q", "gravity", "signal"):
+            symbol = getattr(self, extra)
+            if extra in given or not symbol.is_valid_input():
+                continue
+            if any(ca.depends_on(e, symbol) for e in expressions):
+                given[extra] = symbol
+        return ca.Function(name, list(given.values()), expressions, list(given), list(outputs), {"cse": True})
+
+    def rigid_torque(self, motion: bool = True) -> ca.SX:
+        """Torque of the links; of gravity alone without motion."""
+        still = ca.SX(self.structure.n, 1)
+        dq, ddq = (self.dq, self.ddq) if motion else (still, still)
+        return newton_euler(self.structure.robot, self.q, dq, ddq, self.links, self.gravity)[0]
+
+    def coriolis(self) -> ca.SX:
+        """Torque of the links' velocities alone."""
+        still = ca.SX(self.structure.n, 1)
+        return newton_euler(self.structure.robot, self.q, self.dq, still, self.links, ca.SX(3, 1))[0]
+
+    def torque(self, ddq: ca.SX | None = None) -> ca.SX:
+        """Torque of the links and of the joint terms."""
+        ddq = self.ddq if ddq is None else ddq
+        rigid = newton_euler(self.structure.robot, self.q, self.dq, ddq, self.links, self.gravity)[0]
+        return rigid + self.term_torque(ddq)
+
+    def term_torque(self, ddq: ca.SX) -> ca.SX:
+        """Torque of joint-side and motor-side terms (Sousa 2014, eq. 4.9)."""
+        n, structure = self.structure.n, self.structure
+        T = ca.SX.eye(n) if structure.robot.transmission is None else ca.SX(exact(structure.robot.transmission))
+        load = (
+            self.nominal_torque(ddq) if any(term.name == "load_friction" for term in structure.terms) else ca.SX(n, 1)
+        )
+        sides = {"joint": (self.q, self.dq, ddq, load), "motor": tuple(T.T @ v for v in (self.q, self.dq, ddq, load))}
+        torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
+        for column, (term, k) in structure.term_columns.items():
+            q, dq, acceleration, loads = (v[k] for v in sides[term.side])
+            sign = ca.sign(dq)
+            if structure.velocity_deadband:
+                sign = sign * (ca.fabs(dq) >= structure.velocity_deadband)
+            signals = JointSignals(k, q, dq, acceleration, sign, loads, self.signal[k])
+            torque[term.side][k] += self.pi[column] * term.column(signals)
+        return torque["joint"] + ca.mtimes(T, torque["motor"])
+
+    def nominal_torque(self, ddq: ca.SX) -> ca.SX:
+        """Torque of the links with the robot's nominal parameters."""
+        robot = self._parametrisation.nominal or self.structure.robot
+        nominal = ca.vertsplit(ca.SX(ca.DM(robot.standard_parameters())), len(STANDARD_NAMES))
+        return newton_euler(robot, self.q, self.dq, ddq, nominal, self.gravity)[0]
+
+    def rotor_inertia(self) -> ca.SX:
+        """What the terms add to the mass matrix (n x n)."""
+        if not any(term.group == "rotor" for term in self.structure.terms):
+            return ca.SX(self.structure.n, self.structure.n)
+        given = self.structure.robot.transmission
+        T = ca.SX.eye(self.structure.n) if given is None else ca.SX(exact(given))
+        M = ca.SX(self.structure.n, self.structure.n)
+        for column, (term, k) in self.structure.term_columns.items():
+            if term.group == "rotor":
+                direction = T[:, k] if term.side == "motor" else ca.SX.eye(self.structure.n)[:, k]
+                M += self.pi[column] * ca.mtimes(direction, direction.T)
+        return M
+
+    def mass_matrix(self) -> ca.SX:
+        """Mass matrix of the links and the rotors."""
+        return mass_matrix(self.structure.robot, self.q, self.links) + self.rotor_inertia()
