@@ -12,7 +12,7 @@ import numpy as np
 from casid.description.capsules import read_capsule
 from casid.description.document import Description
 from casid.description.raw import JointLimits, RawJoint
-from casid.description.robot import TERM_SYMBOLS, LinkBounds
+from casid.description.robot import TERM_SYMBOLS, Link, LinkBounds
 from casid.description.tables import Table
 from casid.errors import RobotError
 from casid.files import decode, parse_toml
@@ -26,7 +26,7 @@ SUFFIX = ".casid.toml"
 FEATURES = frozenset(
     {
         "gravity", "total mass", "source", "bounds", "transmission", "capsules", "velocity", "acceleration", "jerk",
-        "effort", "order", "fixed joints",
+        "effort", "order", "fixed joints", "base",
     }
 )  # fmt: skip
 _LIMITS = ("velocity", "acceleration", "jerk", "effort")
@@ -36,7 +36,7 @@ _RANGE = ("lower", "upper")
 def lost(description: Description, form: Format) -> dict[str, Any]:
     """What of a description a format cannot hold, as the tables of a sidecar; empty where it holds everything."""
     found: dict[str, Any] = {}
-    order, renamed = form.order(description), form.renamed(description)
+    order, merged, renamed = form.order(description), form.renamed(description), form.joint_names(description)
 
     def lacks(feature: str) -> bool:
         return feature not in form.holds
@@ -54,12 +54,19 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
         found["source"] = dict(description.source)
     joints = {joint.name: table for joint in description.joints if (table := _joint(joint, form))}
     for joint in description.joints:
-        if joint.type != "fixed" and joint.link.name in renamed:
-            body = renamed[joint.link.name]
-            while body in renamed:
-                body = renamed[body]
+        if joint.type != "fixed" and joint.link.name in merged:
+            body = merged[joint.link.name]
+            while body in merged:
+                body = merged[body]
             if joint.link.name != f"{body}/{joint.name}":
                 joints.setdefault(joint.name, {})["link"] = joint.link.name
+    joints = {renamed.get(name, name): table for name, table in joints.items()}
+    for name, written in renamed.items():
+        joints[written] = {"name": name, **joints.get(written, {})}
+    mount = world_mount(description)
+    if lacks("base") and mount is not None:
+        found["base"] = {"name": description.base.name, "joint": mount.name}
+        joints.pop(mount.name, None)
     if joints:
         found["joint"] = joints
     if lacks("bounds"):
@@ -74,14 +81,23 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
     return found
 
 
+def world_mount(description: Description) -> RawJoint | None:
+    """The fixed joint that puts the only link on a base called ``world`` just where the world is, if that is all."""
+    on_base = [joint for joint in description.joints if joint.parent == description.base.name]
+    if description.base.name != "world" or description.base.inertial is not None or len(on_base) != 1:
+        return None
+    at_rest = on_base[0].type == "fixed" and np.array_equal(on_base[0].rest, np.eye(4))
+    framed = any(frame.link == description.base.name for frame in description.frames)
+    return on_base[0] if at_rest and not framed else None
+
+
 def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
     if joint.type == "fixed":
         unnamed = "fixed joints" not in form.holds and joint.name != fixed_name(joint.link.name)
         return {"link": joint.link.name} if unnamed else {}
     found: dict[str, Any] = {}
     keys = [key for key in _LIMITS if key not in form.holds]
-    if not form.holds_range(joint.limits):
-        keys = ["lower", "upper", *keys]
+    keys = list(dict.fromkeys([*form.lacks(joint.limits), *keys]))
     limits = {key: getattr(joint.limits, key) for key in keys if math.isfinite(getattr(joint.limits, key))}
     if limits:
         found["limits"] = limits
@@ -123,6 +139,9 @@ def words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     terms = sorted({key for table in joints.values() for key in table.get("terms", {})})
     lines += [f"limits of joints: {', '.join(limits)}"] if limits else []
     lines += [f"terms of joints: {', '.join(terms)}"] if terms else []
+    lines += ["the link below the base"] if "base" in tables else []
+    renamed = [table["name"] for table in joints.values() if "name" in table]
+    lines += [f"names of joints: {', '.join(renamed)}"] if renamed else []
     named = [name for name, table in joints.items() if "link" in table]
     lines += [f"names of fixed joints: {', '.join(named)}"] if named else []
     return tuple(lines)
@@ -137,13 +156,17 @@ def restore(description: Description, content: bytes, where: str) -> Description
         For a sidecar that is malformed, or names joints or links that the robot does not have.
     """
     data = parse_toml(decode(content, where, "sidecar file", RobotError), where, RobotError)
-    keys = ("schema", "gravity", "total_mass", "transmission", "order", "source", "bounds", "capsule", "joint")
+    keys = ("schema", "gravity", "total_mass", "transmission", "order", "source", "bounds", "capsule", "joint", "base")
     table = Table(data, where, keys)
     if data.get("schema") != 1:
         table.fail(f"key 'schema': this version of casid reads schema 1, got {data.get('schema')!r}")
-    joints = list(description.joints)
+    joints, base = list(description.joints), description.base
+    mount = table.table("base", ("name", "joint"))
+    if mount is not None:
+        joints.insert(0, RawJoint(mount.text("joint"), "fixed", mount.text("name"), base))
+        base = Link(mount.text("name"))
     for name, entry in data.get("joint", {}).items():
-        joints = _restored(joints, name, Table(entry, f"{where}: joint '{name}'", ("link", "limits", "terms")))
+        joints = _restored(joints, name, Table(entry, f"{where}: joint '{name}'", ("name", "link", "limits", "terms")))
     for name, entry in data.get("bounds", {}).items():
         bounds = Table(entry, f"{where}: bounds of '{name}'", ("mass", "com", "inertia_com"))
         index = [k for k, joint in enumerate(joints) if joint.link.name == name]
@@ -165,6 +188,7 @@ def restore(description: Description, content: bytes, where: str) -> Description
     moving = sum(1 for joint in joints if joint.type != "fixed" and joint.mimic is None)
     return replace(
         description,
+        base=base,
         joints=tuple(joints),
         gravity=table.array("gravity", (3,)) if "gravity" in data else description.gravity,
         total_mass=table.interval("total_mass", description.total_mass),
@@ -180,6 +204,7 @@ def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]
     if not index:
         table.fail("the robot has no such joint")
     old = joints[index[0]]
+    name = table.text("name", name)
     limits = table.table("limits", (*_RANGE, *_LIMITS))
     terms = table.table("terms", TERM_SYMBOLS)
     values = {} if limits is None else {key: limits.number(key) for key in limits.data}
@@ -189,6 +214,13 @@ def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]
         limits=JointLimits(**{**old.limits.__dict__, **values}),
         terms={**old.terms, **({} if terms is None else {symbol: terms.number(symbol) for symbol in terms.data})},
     )
+    if name != old.name:
+        joints = [
+            replace(joint, mimic=replace(joint.mimic, joint=name))
+            if joint.mimic is not None and joint.mimic.joint == old.name
+            else joint
+            for joint in joints
+        ]
     if link is not None and link != old.link.name:
         new = replace(new, link=replace(new.link, name=link))
         joints = [replace(joint, parent=link) if joint.parent == old.link.name else joint for joint in joints]

@@ -90,7 +90,19 @@ def as_file(
     if description.format == form.name and description.content:
         return form.edit(description.content, changes, description.where), lost(changed, form), ()
     prepared, notes = form.prepared(changed)
-    return form.write(prepared), lost(prepared, form), notes
+    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), notes
+
+
+def _renamed(description: Description, names: Mapping[str, str]) -> Description:
+    """The description with other names of joints."""
+    if not names:
+        return description
+    joints = []
+    for joint in description.joints:
+        rule = joint.mimic
+        rule = None if rule is None else replace(rule, joint=names.get(rule.joint, rule.joint))
+        joints.append(replace(joint, name=names.get(joint.name, joint.name), mimic=rule))
+    return replace(description, joints=tuple(joints))
 
 
 def sidecar_text(name: str, tables: Mapping[str, Any]) -> str:
@@ -99,7 +111,7 @@ def sidecar_text(name: str, tables: Mapping[str, Any]) -> str:
     blocks = [
         [f"# What {name} cannot hold; casid reads it together with that file.", *assignments({"schema": 1, **head})]
     ]
-    for key in ("source", "bounds", "joint"):
+    for key in ("source", "base", "bounds", "joint"):
         inner: Mapping[str, Any] = tables.get(key, {})
         if inner:
             blocks.append([f"[{key}]", *assignments(inner)])

@@ -90,9 +90,13 @@ class Format(ABC):
         """The description as the format would have it, and in words what had to change (frames moved, ...)."""
         return description, ()
 
-    def holds_range(self, limits: JointLimits) -> bool:
-        """Whether the format can express a joint's position limits."""
-        return True
+    def lacks(self, limits: JointLimits) -> tuple[str, ...]:
+        """Which of a joint's limits the format cannot express although it knows such limits."""
+        return ()
+
+    def joint_names(self, description: Description) -> Mapping[str, str]:
+        """Joints that must have another name in a written file: name -> written name."""
+        return {}
 
     def order(self, description: Description) -> tuple[str, ...] | None:
         """Joints in the order in which a written file has them, where the format imposes one."""

@@ -34,9 +34,10 @@ class Mjcf(Format):
         """See `Format.recognises`."""
         return b"<mujoco" in content
 
-    def holds_range(self, limits: JointLimits) -> bool:
-        """MJCF wants both ends of a range, the lower below the upper."""
-        return range_is_written(limits)
+    def lacks(self, limits: JointLimits) -> tuple[str, ...]:
+        """MJCF wants both ends of a range, the lower below the upper, and no effort of zero."""
+        keys = () if range_is_written(limits) else ("lower", "upper")
+        return keys if limits.effort > 0 else (*keys, "effort")
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """A base with a body cannot be called ``world``."""

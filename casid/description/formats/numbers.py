@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description.placement import ANGLE_TOLERANCE, Array, rotation_rpy
+from casid.description.placement import ANGLE_TOLERANCE, Array, cos_sin, rotation_rpy
 
 #: Angles are written with this many decimals [rad]: far below any tolerance, far above rounding errors.
 ANGLE_DECIMALS = 14
@@ -41,21 +41,22 @@ def rpy_of(rotation: Array) -> tuple[float, float, float]:
 
 
 def _extract(rotation: Array) -> tuple[float, float, float]:
+    """Angles on the grid; yaw with no more digits than it has near pitch = +-pi/2, the others to match it."""
     R = np.asarray(rotation, dtype=float)
     cosine = math.hypot(R[0, 0], R[1, 0])
-    pitch = math.atan2(-R[2, 0], cosine)
-    if cosine < 1e-10:
-        roll, yaw = 0.0, math.atan2(-R[0, 1], R[1, 1])
-    else:
-        roll, yaw = math.atan2(R[2, 1], R[2, 2]), math.atan2(R[1, 0], R[0, 0])
-    return (_grid(roll), _grid(pitch), _grid(yaw))
+    digits = math.floor(ANGLE_DECIMALS + math.log10(cosine)) if cosine > 10.0**-ANGLE_DECIMALS else -1
+    yaw = 0.0 if digits < 0 else _grid(math.atan2(R[1, 0], R[0, 0]), min(digits, ANGLE_DECIMALS))
+    c, s = cos_sin(yaw, 0.0)
+    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return (_grid(roll), _grid(pitch), yaw)
 
 
-def _grid(angle: float) -> float:
-    rounded = round(angle, ANGLE_DECIMALS) + 0.0
+def _grid(angle: float, decimals: int = ANGLE_DECIMALS) -> float:
+    rounded = round(angle, decimals) + 0.0
     quarter = round(rounded / (math.pi / 2))
     exact = quarter * (math.pi / 2)
-    return exact if abs(rounded - exact) <= 10.0**-ANGLE_DECIMALS else rounded
+    return exact if abs(rounded - exact) <= 10.0**-decimals else rounded
 
 
 def canonical(rotation: Array) -> Array:
@@ -108,10 +109,9 @@ def rotation_of_quaternion(q: ArrayLike, tolerance: float = ANGLE_TOLERANCE) -> 
 
 
 def snapped(rotation: Array, tolerance: float = ANGLE_TOLERANCE) -> Array:
-    """Entries within ``tolerance`` of 0, +1 or -1 made exact, and the rest canonical, so that formats agree."""
+    """A rotation whose ``rpy`` angles near multiples of pi/2 [rad] are made exact, canonical, so that formats agree."""
     near = np.round(rotation)
-    exact = np.where(np.abs(rotation - near) <= tolerance, near, rotation) + 0.0
-    if np.array_equal(exact, near):
+    if np.abs(rotation - near).max() <= tolerance:
         return np.asarray(near + 0.0)
     angles = rpy_of(rotation)
     return rotation_rpy(angles, tolerance)

@@ -52,6 +52,19 @@ class Sdf(Format):
         """A base with a body cannot be called ``world``."""
         return base_beside_world(description)
 
+    def joint_names(self, description: Description) -> dict[str, str]:
+        """Links, joints and frames share one set of names."""
+        taken = {link.name for link in description.links} | {frame.name for frame in description.frames}
+        names: dict[str, str] = {}
+        for joint in description.joints:
+            name = joint.name
+            while name in taken:
+                name = f"{name}_joint" if name == joint.name else f"{name}_"
+            taken.add(name)
+            if name != joint.name:
+                names[joint.name] = name
+        return names
+
     def write(self, description: Description) -> bytes:
         """See `Format.write`."""
         base = description.base
@@ -126,7 +139,8 @@ class _Reader(Elements):
             self._place(element, name, "")
         elements = model.findall("joint")
         for element in elements:
-            self._place(element, self.name(element), self._end(element, "child", bodies))
+            name = self.name(element)  # older files may call a joint like a link
+            self._place(element, self._frame_of(name, bodies), self._end(element, "child", bodies))
         for element in model.findall("frame"):
             self._place(element, self.name(element), element.get("attached_to", ""))
         joints, base = self._joints(elements, bodies, version)
@@ -236,19 +250,24 @@ class _Reader(Elements):
         parent, child = self._end(element, "parent", bodies), self._end(element, "child", bodies)
         axis = element.find("axis")
         moves = kind != "fixed"
-        placement = self.poses.relative("" if parent == _WORLD else parent, name)
+        frame = self._frame_of(name, bodies)
+        placement = self.poses.relative("" if parent == _WORLD else parent, frame)
         return RawJoint(
             name=name,
             type="revolute" if kind == "continuous" else kind,
             parent=parent,
             link=bodies[child],
             placement=placement,
-            axis=self._axis(axis, what, name, version) if moves else np.array([0.0, 0.0, 1.0]),
-            link_placement=self.poses.relative(name, child),
+            axis=self._axis(axis, what, frame, version) if moves else np.array([0.0, 0.0, 1.0]),
+            link_placement=self.poses.relative(frame, child),
             limits=self._limits(axis, kind, what),
             mimic=self._mimic(element, axis, what) if moves else None,
             terms=self._terms(axis, what) if moves else {},
         )
+
+    @staticmethod
+    def _frame_of(joint: str, bodies: Mapping[str, Link]) -> str:
+        return f"joint {joint}" if joint in bodies else joint
 
     def _axis(self, axis: Element | None, what: str, joint: str, version: tuple[int, ...]) -> Array:
         xyz = None if axis is None else axis.find("xyz")

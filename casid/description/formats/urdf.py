@@ -38,7 +38,7 @@ class Urdf(Format):
 
     name = "URDF"
     suffixes = (".urdf",)
-    holds = frozenset({"velocity", "effort", "fixed joints", "order"})
+    holds = frozenset({"velocity", "effort", "fixed joints", "order", "base"})
     terms = frozenset({"fv", "fc"})
 
     def read(self, content: bytes, reading: Reading) -> Description:

@@ -29,7 +29,7 @@ class XmlFile:
     """
 
     def __init__(self, content: bytes, where: str) -> None:
-        self.content = content
+        self.content = content = content.lstrip()  # some tools write an empty line before the declaration
         self.where = where
         self._spans: dict[Element, tuple[int, int, int]] = {}  # start, end of the start tag, end
         self.parents: dict[Element, Element] = {}
