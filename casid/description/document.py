@@ -90,7 +90,7 @@ class Description:
             frames=self.frames,
             gravity=stated if gravity is None else gravity,
             total_mass=self.total_mass,
-            source=self.source,
+            source=self.source or ({"description": f"{self.format} file {self.where}"} if self.format else {}),
             lock=lock,
         )
         capsules = tuple(

@@ -48,7 +48,9 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
     if lacks("transmission") and description.transmission is not None:
         found["transmission"] = description.transmission.tolist()
     names = tuple(joint.name for joint in description.joints)
-    if lacks("order") and order is not None and order != names:
+    mount = world_mount(description) if lacks("base") else None
+    moved = order is not None and order != names and lacks("order")
+    if moved or (mount is not None and names[0] != mount.name):
         found["order"] = list(names)
     if lacks("source") and description.source:
         found["source"] = dict(description.source)
@@ -63,8 +65,7 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
     joints = {renamed.get(name, name): table for name, table in joints.items()}
     for name, written in renamed.items():
         joints[written] = {"name": name, **joints.get(written, {})}
-    mount = world_mount(description)
-    if lacks("base") and mount is not None:
+    if mount is not None:
         found["base"] = {"name": description.base.name, "joint": mount.name}
         joints.pop(mount.name, None)
     if joints:

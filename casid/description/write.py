@@ -18,7 +18,7 @@ from casid.description.placement import ANGLE_TOLERANCE, Array
 from casid.description.raw import JointLimits, MimicRule, RawCapsule, RawFrame, RawJoint
 from casid.description.robot import Inertial, Link, Robot
 from casid.description.sidecar import SUFFIX, lost, words
-from casid.description.tree import check_types
+from casid.description.tree import check_types, follow
 from casid.errors import ExportError
 from casid.files import write_files
 from casid.inertia import consistency, from_standard
@@ -86,6 +86,7 @@ def as_file(
     """Content of a file, the tables of its sidecar, and notes; see `write_description`."""
     changes = changes or Changes()
     check_types(description.joints, description.where)
+    follow(description.joints, description.where)
     changed = with_changes(description, changes)
     if description.format == form.name and description.content:
         return form.edit(description.content, changes, description.where), lost(changed, form), ()
@@ -175,7 +176,7 @@ def _split(total: Inertial, body: MovingBody, merged: list[str]) -> dict[str, In
     """Bodies of a moving link and of what is fixed to it, from their sum; only those that change."""
     before = body.total()
     new = total.standard_parameters()
-    if before is not None and np.array_equal(new, before):
+    if before is not None and np.abs(new - before).max() <= 1e-15 * np.abs(before).max():
         return {}
     rest = new - body.of_parts()
     if not body.parts or _bodily(rest) or not _bodily(new):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from casid.description import Joint, Robot
+from casid.dynamics.coordinates import joint_positions, on_coordinates
 from casid.dynamics.kinematics import exact, joint_offset, joint_rotation
 from casid.dynamics.newton_euler import Wrench, joint_to_parent, link_to_joint
 from casid.inertia import TENSOR_INDEX
@@ -23,8 +24,9 @@ class Composite(NamedTuple):
 def mass_matrix(robot: Robot, q: ca.SX, parameters: list[ca.SX]) -> ca.SX:
     """Symmetric joint-space mass matrix M(q), n x n (Featherstone 2008, Sec. 6.2), linear in the parameters."""
     composites = [_composite(p) for p in parameters]
-    M = ca.SX(robot.n, robot.n)
-    for k in reversed(range(robot.n)):
+    q, count = joint_positions(robot, q), len(robot.joints)
+    M = ca.SX(count, count)
+    for k in reversed(range(count)):
         joint = robot.joints[k]
         # The wrench a unit acceleration of joint k asks of all that it carries, in the link frame ...
         at_joint = link_to_joint(joint, _unit_acceleration_wrench(joint, composites[k]))
@@ -39,7 +41,7 @@ def mass_matrix(robot: Robot, q: ca.SX, parameters: list[ca.SX]) -> ca.SX:
             j = child.parent
         if joint.parent >= 0:
             composites[joint.parent] = _add(composites[joint.parent], _in_parent(joint, composites[k], q[k]))
-    return M
+    return on_coordinates(robot, on_coordinates(robot, M).T) if robot.coupled else M
 
 
 def solve_mass_matrix(M: ca.SX, robot: Robot, right: ca.SX) -> ca.SX:
@@ -47,6 +49,8 @@ def solve_mass_matrix(M: ca.SX, robot: Robot, right: ca.SX) -> ca.SX:
 
     Without square roots and without fill-in: entries between different branches stay structurally zero.
     """
+    if robot.coupled:  # joints that follow others couple branches that the tree does not
+        return ca.solve(ca.densify(M), right)
     n = robot.n
     ancestors = [_ancestors(robot, k) for k in range(n)]
     L = ca.SX.eye(n)

@@ -87,12 +87,13 @@ class Symbols:
         sides = {"joint": (self.q, self.dq, ddq, load), "motor": tuple(T.T @ v for v in (self.q, self.dq, ddq, load))}
         torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
         for column, (term, k) in structure.term_columns.items():
-            q, dq, acceleration, loads = (v[k] for v in sides[term.side])
+            i = structure.coordinate_of[k]
+            q, dq, acceleration, loads = (v[i] for v in sides[term.side])
             sign = ca.sign(dq)
             if structure.velocity_deadband:
                 sign = sign * (ca.fabs(dq) >= structure.velocity_deadband)
-            signals = JointSignals(k, q, dq, acceleration, sign, loads, self.signal[k])
-            torque[term.side][k] += self.pi[column] * term.column(signals)
+            signals = JointSignals(k, q, dq, acceleration, sign, loads, self.signal[i])
+            torque[term.side][i] += self.pi[column] * term.column(signals)
         return torque["joint"] + ca.mtimes(T, torque["motor"])
 
     def nominal_torque(self, ddq: ca.SX) -> ca.SX:
@@ -110,7 +111,8 @@ class Symbols:
         M = ca.SX(self.structure.n, self.structure.n)
         for column, (term, k) in self.structure.term_columns.items():
             if term.group == "rotor":
-                direction = T[:, k] if term.side == "motor" else ca.SX.eye(self.structure.n)[:, k]
+                i = self.structure.coordinate_of[k]
+                direction = T[:, i] if term.side == "motor" else ca.SX.eye(self.structure.n)[:, i]
                 M += self.pi[column] * ca.mtimes(direction, direction.T)
         return M
 

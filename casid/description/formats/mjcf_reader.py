@@ -91,7 +91,6 @@ class _Reader:
             joints,
             frames=tuple(frame for frame in self.frames if frame.name not in names),
             gravity=np.array(gravity),
-            source={"description": f"MJCF file {self.where}"},
             notes=tuple(self.notes),
             format="" if included else "MJCF",
             content=b"" if included else content,

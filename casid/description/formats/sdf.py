@@ -158,7 +158,6 @@ class _Reader(Elements):
             tuple(joints),
             frames=tuple(frames),
             gravity=None if gravity is None else np.array(self.text_numbers(gravity, 3, "world", (0, 0, 0))),
-            source={"description": f"SDF file {self.where}"},
             notes=tuple(self.notes),
             format=Sdf.name,
             content=file.content,

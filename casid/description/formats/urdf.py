@@ -167,7 +167,6 @@ class _Reader(Elements):
             self.where,
             links.get(base, Link(base)),
             joints,
-            source={"description": f"URDF file {self.where}"},
             notes=tuple(self.notes),
             format=Urdf.name,
             content=content,

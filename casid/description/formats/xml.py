@@ -53,7 +53,8 @@ class XmlFile:
         def end(tag: str) -> None:
             element, begin, here = stack.pop(), starts.pop(), parser.CurrentByteIndex
             tag_end = self._tag_end(begin)
-            self._spans[element] = (begin, tag_end, tag_end if here <= begin else self._tag_end(here))
+            empty = content[begin:tag_end].endswith(b"/>")
+            self._spans[element] = (begin, tag_end, tag_end if empty else self._tag_end(here))
 
         def text(data: str) -> None:
             if stack and not len(stack[-1]):
