@@ -78,11 +78,11 @@ def factor_mass_matrix(M: ca.SX, robot: Robot, dense: bool = False) -> MassFacto
     """The sparse factorisation ``M = L' D L`` that follows the tree (Featherstone 2008, Sec. 6.5).
 
     Without square roots and without fill-in: entries between different branches stay structurally zero. ``dense``: for
-    matrices that couple joints which the tree does not, as rotors behind a transmission do.
+    matrices that couple joints which the tree does not, as rotors behind a transmission do (or joints that follow
+    others, which are seen here).
     """
-    if robot.coupled:  # joints that follow others couple branches that the tree does not
-        return ca.solve(ca.densify(M), right)
     n = robot.n
+    dense = dense or robot.coupled  # joints that follow others couple branches that the tree does not
     paths = [list(reversed(range(k))) if dense else _ancestors(robot, k) for k in range(n)]
     L = ca.SX.eye(n)
     H = ca.SX(M)
