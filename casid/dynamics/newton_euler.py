@@ -19,6 +19,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from casid.description import Joint, Robot
+from casid.dynamics.coordinates import joint_positions, joint_rates, on_coordinates
 from casid.dynamics.kinematics import exact, joint_offset, joint_rotation
 
 
@@ -71,7 +72,15 @@ def next_motion(joint: Joint, parent: LinkMotion, q: ca.SX, dq: ca.SX, ddq: ca.S
 
 
 def inertial_wrench(parameters: ca.SX, motion: LinkMotion) -> Wrench:
-    """Force and moment about the link-frame origin that a link's motion asks for; linear in its ten parameters."""
+    """Force and moment about the link-frame origin that a link's motion asks for; linear in its parameters.
+
+    They are ten, or thirteen: with the antisymmetric part S(a) of an inertia that is not symmetric, which no body has
+    but an unstructured estimate may (Sutanto et al. 2020, Sec. 3.1), ``n`` gains ``a x dw + w x (a x w)``.
+    """
+    if parameters.numel() == 13:
+        symmetric, a = inertial_wrench(parameters[:10], motion), parameters[10:]
+        added = ca.cross(a, motion.dw) + ca.cross(motion.w, ca.cross(a, motion.w))
+        return Wrench(symmetric.force, symmetric.moment + added)
     if parameters.is_constant():
         return _wrench_of_second_moments(parameters, motion)
     Lxx, Lxy, Lxz, Lyy, Lyz, Lzz = (parameters[i] for i in range(6))
@@ -116,7 +125,7 @@ def newton_euler(
     q, dq, ddq
         Joint positions, velocities and accelerations, each (n).
     parameters
-        Ten standard parameters of each link.
+        Ten standard parameters of each link (or thirteen, see `inertial_wrench`).
     gravity
         Acceleration of gravity in the base frame (3) [m/s^2].
 
@@ -128,6 +137,7 @@ def newton_euler(
         What the parent link exerts on each link through its joint, about the origin and in the axes of the moved joint
         frame.
     """
+    q, dq, ddq = joint_positions(robot, q), joint_rates(robot, dq), joint_rates(robot, ddq)
     zero = ca.SX(3, 1)
     base = link_motion(zero, zero, ca.sparsify(-gravity))
     motions: list[LinkMotion] = []
@@ -136,9 +146,10 @@ def newton_euler(
         motions.append(next_motion(joint, parent, q[k], dq[k], ddq[k]))
 
     forces = [inertial_wrench(p, motion) for p, motion in zip(parameters, motions, strict=True)]
-    tau: list[ca.SX] = [ca.SX(0)] * robot.n
-    wrenches: list[Wrench] = [Wrench(zero, zero)] * robot.n
-    for k in reversed(range(robot.n)):
+    count = len(robot.joints)
+    tau: list[ca.SX] = [ca.SX(0)] * count
+    wrenches: list[Wrench] = [Wrench(zero, zero)] * count
+    for k in reversed(range(count)):
         joint = robot.joints[k]
         wrenches[k] = at_joint = link_to_joint(joint, forces[k])
         tau[k] = ca.dot(exact(joint.axis), at_joint.moment if joint.type == "revolute" else at_joint.force)
@@ -146,7 +157,7 @@ def newton_euler(
             above = forces[joint.parent]
             added = joint_to_parent(joint, at_joint, q[k])
             forces[joint.parent] = Wrench(above.force + added.force, above.moment + added.moment)
-    return ca.vertcat(*tau), wrenches
+    return on_coordinates(robot, ca.vertcat(*tau)), wrenches
 
 
 def link_to_joint(joint: Joint, wrench: Wrench) -> Wrench:
