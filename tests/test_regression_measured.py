@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic import recording
+from oracles.synthetic import recording
 
 import casid
 from casid.dynamics import Model
