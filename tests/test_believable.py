@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles.synthetic import recording
 from scipy.optimize import NonlinearConstraint, minimize
+from synthetic import recording
 
 import casid
 from casid.description import LinkBounds

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles.synthetic import recording
+from synthetic import recording
 from typer.testing import CliRunner
 
 import casid

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles.synthetic import motion
 from scipy.signal import butter, filtfilt
+from synthetic import motion
 
 import casid
 from casid.codegen import evaluate_batch

@@ -5,7 +5,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-from oracles.synthetic import motion, recording
+from synthetic import motion, recording
 
 import casid
 from casid.codegen import evaluate_batch

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles.synthetic import motion, recording
 from scipy.io import savemat
+from synthetic import motion, recording
 
 import casid
 from casid.dynamics import Model

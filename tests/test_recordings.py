@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracles.synthetic import motion
 from scipy.io import savemat
+from synthetic import motion
 
 from casid import load_robot
 from casid.errors import DatasetError

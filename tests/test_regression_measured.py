@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles.synthetic import recording
+from synthetic import recording
 
 import casid
 from casid.dynamics import Model
