@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import casid
-from casid.cli import code, excitation, problems, recordings, robots
+from casid.cli import code, excitation, problems, recordings, robots, simulation
 from casid.cli.shared import Group
 
 __all__ = ["app", "main"]
@@ -48,6 +48,7 @@ for _command in (  # in the order of the help
     recordings.validate,
     recordings.check,
     excitation.excite,
+    simulation.simulate,
     code.export,
     code.cache,
 ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,6 +17,38 @@ from casid.errors import DatasetError
 from casid.simulation.friction import FrictionTreatment, SmoothCoulomb
 
 Array = NDArray[np.float64]
+
+
+def with_terms(model: Model, parameters: ArrayLike, coefficients: Mapping[str, ArrayLike]) -> Array:
+    """Parameters of a model with other values of its joint terms.
+
+    Parameters
+    ----------
+    parameters
+        Shape (N,).
+    coefficients
+        Name of a term (``viscous``) -> a value for all joints, or one a joint; as the model names its terms, so that
+        ``viscous@joint2`` may stand for a single joint.
+
+    Raises
+    ------
+    DatasetError
+        If there are as many values neither as joints nor one, or a term is not the model's.
+    """
+    pi, used = np.array(parameters, dtype=float), set()
+    for name, value in coefficients.items():
+        term_name, _, joint = name.partition("@")
+        given = np.asarray(value, dtype=float)
+        if given.shape not in ((), (1,), (model.n,)) or not np.isfinite(given).all():
+            raise DatasetError(f"joint term '{name}': expected one finite number or {model.n}, got {value!r}")
+        for column, (term, k) in model.term_columns.items():
+            if term.name == term_name and joint in ("", model.robot.joints[k].name):
+                pi[column] = np.broadcast_to(given, (model.n,))[k]
+                used.add(name)
+    if len(used) < len(coefficients):
+        missing = next(name for name in coefficients if name not in used)
+        raise DatasetError(f"the model has no joint term '{missing}'; it has {', '.join(t.name for t in model.terms)}")
+    return pi
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +108,8 @@ class Plant:
         coefficients
             A value for all joints, or one a joint, for each joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
         """
-        names = list(coefficients)
-        model = Model(robot, names, gravity)
-        pi = model.parameters(robot.standard_parameters())
-        for column, (term, k) in model.term_columns.items():
-            pi[column] = np.broadcast_to(np.asarray(coefficients[term.name], dtype=float), (robot.n,))[k]
+        model = Model(robot, list(coefficients), gravity)
+        pi = with_terms(model, model.parameters(robot.standard_parameters()), coefficients)
         return cls(model, pi, friction or SmoothCoulomb())
 
     @property
