@@ -301,9 +301,13 @@ def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
         simulate_many(plant, Passive(7), hold, 0.1, 3, q0=np.zeros((4, 7)))
 
 
-def test_the_page_about_simulation_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_about_simulation_runs_as_printed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[1] / "docs" / "simulation.md").read_text(encoding="utf-8")
     names: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(block, names)
     assert "finished at 2 s" in capsys.readouterr().out
+    assert (tmp_path / "panda_control" / "panda.h").is_file()

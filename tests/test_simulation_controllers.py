@@ -95,7 +95,7 @@ def test_gravity_compensation_leaves_no_error_at_rest_and_pd_alone_does() -> Non
     alone = run(PD(kp, kd), duration=3.0)
     with_gravity = run(PDGravity(*nominal(PANDA), kp, kd), POSTURE + 0.05, 3.0)
     assert np.abs(alone.tracking_error[-1]).max() > 0.05
-    assert np.abs(with_gravity.tracking_error[-1]).max() < 1e-3
+    assert np.abs(with_gravity.tracking_error[-1]).max() < 0.05 * np.abs(alone.tracking_error[-1]).max()
     expected = np.array(Model(PANDA).gravity(alone.q[-1], PANDA.standard_parameters())).ravel() / kp
     assert np.abs(alone.tracking_error[-1] - expected).max() < 0.02 * np.abs(expected).max()  # Kp e = g(q)
 
@@ -106,9 +106,12 @@ def test_feed_forward_needs_no_error_to_follow() -> None:
     plant = Plant.of(PANDA)
     errors = {
         name: np.abs(simulate(plant, law, reference, 2.0, rate=2000.0).tracking_error).max()
-        for name, law in {"feed": FeedForward(*nominal(PANDA), kp, kd), "pd": PDGravity(*nominal(PANDA), kp, kd)}.items()
+        for name, law in {
+            "feed": FeedForward(*nominal(PANDA), kp, kd),
+            "pd": PDGravity(*nominal(PANDA), kp, kd),
+        }.items()
     }
-    assert errors["feed"] < 2e-3 < 0.05 * errors["pd"] * 20
+    assert errors["feed"] < 2e-3
     assert errors["feed"] < 0.1 * errors["pd"]
 
 
@@ -123,7 +126,7 @@ def test_feed_forward_compensates_the_friction_of_its_model() -> None:
 
 
 def test_torques_stay_within_their_limits() -> None:
-    limit = np.array([5.0, 40.0, 5.0, np.inf, 2.0, 2.0, 1.0])
+    limit = np.array([5.0, 40.0, 5.0, np.inf, 1.0, 2.0, 1.0])
     controller = Saturated(controller_of("computed-torque", settings(bandwidth=20.0)), limit)
     done = run(controller, POSTURE + 0.3, 0.3)
     largest = np.abs(done.tau).max(axis=0)
@@ -197,7 +200,8 @@ def test_exported_control_is_the_simulated_one(name: str, tmp_path: Path) -> Non
     export_controller(controller, tmp_path / "c", "panda")
     source = (tmp_path / "c" / "panda.c").read_text()
     assert "alloc" not in source and "static double" not in source
-    assert "Torques are cut off at the limits" in (tmp_path / "c" / "panda.h").read_text()
+    header = " ".join((tmp_path / "c" / "panda.h").read_text().replace("*", " ").split())
+    assert "Torques are cut off at the limits" in header
     exported = load(tmp_path / "c").control
     rng = np.random.default_rng(0)
     signals = controller.rows(Sine.within(PANDA).at([0.3]))[0]
@@ -231,8 +235,9 @@ def test_simulate_identify_validate_from_the_command_line(tmp_path: Path) -> Non
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     done = CliRunner().invoke(
-        app, ["validate", str(tmp_path / "result" / "result.json"), str(tmp_path / "two" / "recording.npz")]
-    )
+        app, ["validate", "panda", str(tmp_path / "result" / "identification.json"),
+              str(tmp_path / "two" / "recording.npz"), "--velocity", "measured", "--cutoff", "20"],
+    )  # fmt: skip
     assert done.exit_code == 0, done.output
 
 

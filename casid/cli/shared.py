@@ -67,6 +67,17 @@ def assignments(text: str) -> dict[str, float]:
     return found
 
 
+def three(text: str, what: str) -> list[float]:
+    """Three numbers separated by commas."""
+    try:
+        found = [float(item) for item in text.split(",")]
+    except ValueError:
+        found = []
+    if len(found) != 3:
+        raise typer.BadParameter(f"{what}: expected three numbers separated by commas, got '{text}'")
+    return found
+
+
 def console() -> Console:
     """Standard output, as wide as the terminal, or wide enough for every table."""
     from rich.console import Console

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli.shared import RobotArgument, assignments, console, names, say_written
+from casid.cli.shared import RobotArgument, assignments, console, names, say_written, three
 
 
 def simulate(
@@ -23,20 +23,16 @@ def simulate(
         Path | None, typer.Option(help="Motion to follow (TOML of `casid excite`); default: sines.")
     ] = None,
     duration: Annotated[float | None, typer.Option(help="Seconds; default: the motion's, at most 10 of sines.")] = None,
-    amplitude: Annotated[
-        float, typer.Option(help="Of the sines, from the lowest to the highest point [rad or m].")
-    ] = 0.5,
-    frequency: Annotated[
-        float, typer.Option(help="Of the first joint's sine [Hz]; the last has twice as much.")
-    ] = 0.25,
+    amplitude: Annotated[float, typer.Option(help="Of the sines, lowest to highest point [rad or m].")] = 0.5,
+    frequency: Annotated[float, typer.Option(help="Of the first joint's sine [Hz]; of the last: twice.")] = 0.25,
     parameters: Annotated[
         Path | None,
-        typer.Option(help="Parameters of the robot that moves (.json, .csv, .npy); default: its description."),
+        typer.Option(help="Parameters of the robot (.json, .csv, .npy); default: its description."),
     ] = None,
     terms: Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms whose values --parameters gives.")] = "",
     friction: Annotated[
         str,
-        typer.Option(metavar="TERM=VALUE,...", help="Joint terms, one value for all joints: viscous=0.5,coulomb=0.3."),
+        typer.Option(metavar="TERM=VALUE,...", help="Joint terms, one value for all joints."),
     ] = "",
     exact: Annotated[bool, typer.Option("--exact", help="Exact dry friction with sticking (dormand-prince).")] = False,
     smooth: Annotated[float, typer.Option(help="Speed at which smooth dry friction is reached [rad/s].")] = 1e-2,
@@ -46,9 +42,7 @@ def simulate(
     bandwidth: Annotated[float, typer.Option(help="Of the controller's error [rad/s].")] = 10.0,
     kp: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Proportional gains instead.")] = None,
     kd: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Derivative gains instead.")] = None,
-    frame: Annotated[
-        str | None, typer.Option(help="Frame of the operational space; default: flange or last link.")
-    ] = None,
+    frame: Annotated[str | None, typer.Option(help="Frame of the operational space; default: the flange.")] = None,
     rate: Annotated[float, typer.Option(help="Samples of the controller a second [Hz].")] = 1000.0,
     delay: Annotated[float, typer.Option(help="From a sample to its torque [s].")] = 0.0,
     limits: Annotated[bool, typer.Option(help="Cut torques off at the robot's limits.")] = True,
@@ -58,7 +52,7 @@ def simulate(
     step: Annotated[float | None, typer.Option(help="Step [s] or tolerance of the integrator.")] = None,
     noise: Annotated[
         str,
-        typer.Option(metavar="POSITION,VELOCITY,TORQUE", help="Standard deviations of the sensors [rad, rad/s, N.m]."),
+        typer.Option(metavar="Q,DQ,TAU", help="Standard deviations of the sensors [rad, rad/s, N.m]."),
     ] = "0,0,0",
     seed: Annotated[int, typer.Option(min=0, help="Of the sensors' errors.")] = 0,
     gravity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="In the base frame [m/s^2].")] = None,
@@ -92,7 +86,7 @@ def simulate(
     folder = None if out is None else prepare_directory(out)
     loaded = load_robot(robot)
     coefficients = assignments(friction)
-    model = Model(loaded, [*names(terms), *coefficients], None if gravity is None else numbers(gravity, "gravity"))
+    model = Model(loaded, [*names(terms), *coefficients], None if gravity is None else three(gravity, "gravity"))
     pi = loaded.standard_parameters() if parameters is None else read_parameters(parameters, model)
     pi = with_terms(model, model.parameters(pi), coefficients)
     plant = Plant(model, pi, ExactCoulomb() if exact else SmoothCoulomb(smooth))
@@ -107,7 +101,7 @@ def simulate(
         None if kd is None else numbers(kd, "kd"),
     )  # fmt: skip
     law = controller_of(controller, settings)
-    sigmas = numbers(noise, "noise")
+    position, velocity, torque = three(noise, "noise")
     done = run(
         plant,
         Saturated(law, loaded.limits.effort) if limits else law,
@@ -116,7 +110,7 @@ def simulate(
         integrator=integrator_of(integrator, step) if integrator else DormandPrince() if exact else None,
         rate=rate,
         delay=delay,
-        sensor=Sensor(*sigmas, seed=seed),
+        sensor=Sensor(position, velocity, torque, seed),
     )
     screen = console()
     screen.print(simulation_table(done))

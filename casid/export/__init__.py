@@ -9,7 +9,22 @@ from casid.export.parameters import default_frame, numbers, read_parameters, wit
 from casid.export.robot import DEFAULT_FUNCTIONS, all_functions, default_functions, export_robot
 
 __all__ = [
-    "DEFAULT_FUNCTIONS", "FUNCTIONS", "PUBLISHED", "Exportable", "ExportedDirectory", "LoadedFunction", "LoadedLibrary",
-    "all_functions", "count_robot", "default_frame", "default_functions", "export_c", "export_controller", "export_robot", "load", "numbers",
-    "read_parameters", "with_payload",
-]  # fmt: skip
+    "DEFAULT_FUNCTIONS",
+    "FUNCTIONS",
+    "PUBLISHED",
+    "Exportable",
+    "ExportedDirectory",
+    "LoadedFunction",
+    "LoadedLibrary",
+    "all_functions",
+    "count_robot",
+    "default_frame",
+    "default_functions",
+    "export_c",
+    "export_controller",
+    "export_robot",
+    "load",
+    "numbers",
+    "read_parameters",
+    "with_payload",
+]

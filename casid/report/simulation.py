@@ -11,11 +11,11 @@ from rich.table import Table
 
 import casid
 from casid.errors import DatasetError
-from casid.files import prepare_directory, write_files
+from casid.files import json_bytes, prepare_directory, write_files
 from casid.measurement import Dataset
 from casid.report.excitation_plots import skeleton_gif
 from casid.report.simulation_plots import energy_figure, motion_figure
-from casid.report.write import json_bytes, png_bytes
+from casid.report.write import png_bytes
 from casid.simulation import Simulation
 
 

@@ -16,6 +16,21 @@ from casid.simulation.controllers.task_space import TaskSpace
 from casid.simulation.controllers.velocity_operational_space import VelocityOperationalSpace
 
 __all__ = [
-    "CONTROLLERS", "PD", "ComputedTorque", "Controller", "FeedForward", "ModelBased", "OperationalSpace", "PDGravity", "Passive",
-    "Saturated", "Settings", "Signal", "Switched", "TaskSpace", "VelocityOperationalSpace", "controller_of", "nominal",
-]  # fmt: skip
+    "CONTROLLERS",
+    "PD",
+    "ComputedTorque",
+    "Controller",
+    "FeedForward",
+    "ModelBased",
+    "OperationalSpace",
+    "PDGravity",
+    "Passive",
+    "Saturated",
+    "Settings",
+    "Signal",
+    "Switched",
+    "TaskSpace",
+    "VelocityOperationalSpace",
+    "controller_of",
+    "nominal",
+]

@@ -60,7 +60,7 @@ class Settings:
 
     @property
     def inertia(self) -> Array:
-        """Inertia that each joint moves while the others follow freely, ``1 / (M^-1)_kk``: no gain is too high for it."""
+        """What each joint moves while the others follow freely, ``1 / (M^-1)_kk``: gains for it are never too high."""
         M = np.array(self.model.with_parameters(self.parameters).mass_matrix(self.q).full())
         return np.asarray(1.0 / np.diagonal(np.linalg.pinv(M)))
 
@@ -74,6 +74,13 @@ def _pd(s: Settings) -> Controller:
     return PD(np.broadcast_to(kp, s.q.shape), np.broadcast_to(kd, s.q.shape))
 
 
+def _velocity(s: Settings) -> Controller:
+    """Both gains are rates: the velocity is tracked ten times as fast as the error closes."""
+    kp = np.asarray(s.bandwidth if s.kp is None else s.kp, dtype=float)
+    kd = np.asarray(10.0 * s.bandwidth if s.kd is None else s.kd, dtype=float)
+    return VelocityOperationalSpace(s.model, s.parameters, kp, kd, s.frame)
+
+
 #: How each controller is built, by the name that a user writes.
 CONTROLLERS: dict[str, Callable[[Settings], Controller]] = {
     "passive": lambda s: Passive(s.model.n),
@@ -82,12 +89,7 @@ CONTROLLERS: dict[str, Callable[[Settings], Controller]] = {
     "feed-forward": _joints(FeedForward),
     "computed-torque": lambda s: ComputedTorque(s.model, s.parameters, *s.gains()),
     "operational-space": lambda s: OperationalSpace(s.model, s.parameters, *s.gains(), s.frame),
-    "velocity-operational-space": lambda s: VelocityOperationalSpace(
-        s.model,
-        s.parameters,
-        *((s.bandwidth if g is None else g) for g in (s.kp, s.kd)),
-        s.frame,  # type: ignore[arg-type]
-    ),
+    "velocity-operational-space": _velocity,
 }
 
 
