@@ -219,14 +219,14 @@ def test_simulate_identify_validate_from_the_command_line(tmp_path: Path) -> Non
     a, b = 0.8 * np.random.default_rng(2).standard_normal((2, 7, 3))
     trajectory = Trajectory(Fourier(2 * np.pi / 4, 3), np.column_stack([a, b, POSTURE]))
     (tmp_path / "motion.toml").write_text(trajectory_toml(trajectory))
-    command = ["simulate", "panda", "--friction", "viscous=0.5,coulomb=0.2,offset=0", "--rate", "500"]
+    command = ["simulate", "panda", "--friction", "viscous=0.5,coulomb=0.2,offset=0", "--rate", "250"]
     for name, extra in {"one": ["--trajectory", str(tmp_path / "motion.toml")], "two": ["--duration", "2"]}.items():
         done = CliRunner().invoke(app, [*command, *extra, "--noise", "1e-5,1e-3,0.02", "--out", str(tmp_path / name)])
         assert done.exit_code == 0, done.output
     written = {path.name for path in (tmp_path / "one").iterdir()}
     assert written == {"recording.npz", "simulation.json", "motion.png", "energy.png", "animation.gif"}
     data = casid.read_dataset(tmp_path / "one" / "recording.npz")
-    assert data.n == 7 and len(data) == 2001
+    assert data.n == 7 and len(data) == 1001
     record = json.loads((tmp_path / "one" / "simulation.json").read_text())
     assert record["end"]["reason"] == "finished"
     done = CliRunner().invoke(
