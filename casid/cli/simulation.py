@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli.shared import RobotArgument, assignments, console, names, say_written, three
+from casid.cli.shared import RobotArgument, assignments, console, say_written, three
 
 
 def simulate(
@@ -29,7 +29,6 @@ def simulate(
         Path | None,
         typer.Option(help="Parameters of the robot (.json, .csv, .npy); default: its description."),
     ] = None,
-    terms: Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms whose values --parameters gives.")] = "",
     friction: Annotated[
         str,
         typer.Option(metavar="TERM=VALUE,...", help="Joint terms, one value for all joints."),
@@ -59,13 +58,11 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="Folder for the recording, pictures and an animation.")] = None,
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the book of energy."""
-    import numpy as np
-
     from casid.description import load_robot
-    from casid.dynamics import Model
     from casid.excitation import read_trajectory
-    from casid.export import default_frame, numbers, read_parameters
+    from casid.export import default_frame, numbers
     from casid.files import prepare_directory
+    from casid.inertia import read_parameters
     from casid.report import simulation_table, write_simulation
     from casid.simulation import (
         DormandPrince,
@@ -79,24 +76,25 @@ def simulate(
         SmoothCoulomb,
         controller_of,
         integrator_of,
-        with_terms,
     )
     from casid.simulation import simulate as run
 
     folder = None if out is None else prepare_directory(out)
     loaded = load_robot(robot)
-    coefficients = assignments(friction)
-    model = Model(loaded, [*names(terms), *coefficients], None if gravity is None else three(gravity, "gravity"))
-    pi = loaded.standard_parameters() if parameters is None else read_parameters(parameters, model)
-    pi = with_terms(model, model.parameters(pi), coefficients)
-    plant = Plant(model, pi, ExactCoulomb() if exact else SmoothCoulomb(smooth))
+    plant = Plant.of(
+        loaded,
+        ExactCoulomb() if exact else SmoothCoulomb(smooth),
+        None if gravity is None else three(gravity, "gravity"),
+        None if parameters is None else read_parameters(parameters),
+        **assignments(friction),
+    )
     if trajectory is None:
         reference: Follow | Sine = Sine.within(loaded, amplitude, frequency, 10.0 if duration is None else duration)
     else:
         reference = Follow(read_trajectory(trajectory))
     links, inertial = plant.links
     settings = Settings(
-        links, inertial if believed is None else np.asarray(read_parameters(believed, links)), reference.at(0.0).q[0],
+        links, inertial if believed is None else read_parameters(believed).standard, reference.at(0.0).q[0],
         bandwidth, frame or default_frame(loaded), None if kp is None else numbers(kp, "kp"),
         None if kd is None else numbers(kd, "kd"),
     )  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-import casid
 from casid.errors import DatasetError
 from casid.files import json_bytes, prepare_directory, write_files
 from casid.measurement import Dataset
@@ -17,6 +16,7 @@ from casid.report.excitation_plots import skeleton_gif
 from casid.report.simulation_plots import energy_figure, motion_figure
 from casid.report.write import png_bytes
 from casid.simulation import Simulation
+from casid.version import __version__
 
 
 def simulation_table(simulation: Simulation) -> Table:
@@ -49,7 +49,7 @@ def simulation_record(simulation: Simulation) -> dict[str, Any]:
             "kinetic": book.kinetic[-1], "potential": book.potential[-1], "work": book.work[-1],
             "dissipated": book.dissipated[-1], "relative_imbalance": book.relative_imbalance,
         },
-        "versions": {"casid": casid.__version__},
+        "versions": {"casid": __version__},
     }  # fmt: skip
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import Model, dry_friction_directions, equation_of_motion
+from casid.dynamics import JOINT_TERMS, Model, dry_friction_directions, equation_of_motion
 from casid.dynamics.mass_matrix import factor_mass_matrix
 from casid.errors import DatasetError
+from casid.inertia import Parameters
 from casid.simulation.friction import FrictionTreatment, SmoothCoulomb
 
 Array = NDArray[np.float64]
@@ -93,24 +94,30 @@ class Plant:
         robot: Robot,
         friction: FrictionTreatment | None = None,
         gravity: ArrayLike | None = None,
+        parameters: Parameters | None = None,
         **coefficients: ArrayLike,
     ) -> Plant:
-        """A robot with the link parameters of its description and joint terms by name.
+        """A robot with joint terms by name.
 
         Parameters
         ----------
         robot
-            The robot; all links with inertial values.
+            The robot.
         friction
             Default: smooth.
         gravity
             Default: the robot's.
+        parameters
+            Of the links, and of joint terms, which the plant then has; default: the links of the description, all with
+            inertial values.
         coefficients
-            A value for all joints, or one a joint, for each joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
+            A value for all joints, or one a joint, for each further joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
         """
-        model = Model(robot, list(coefficients), gravity)
-        pi = with_terms(model, model.parameters(robot.standard_parameters()), coefficients)
-        return cls(model, pi, friction or SmoothCoulomb())
+        given = Parameters.of_links(robot.standard_parameters()) if parameters is None else parameters
+        symbols = {name.rstrip("0123456789") for name in given.terms}
+        held = [term.name for term in JOINT_TERMS.values() if term.symbol in symbols]
+        model = Model(robot, [*held, *coefficients], gravity)
+        return cls(model, with_terms(model, model.parameters(given), coefficients), friction or SmoothCoulomb())
 
     @property
     def n(self) -> int:
