@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import JOINT_TERMS, Model, dry_friction_directions, equation_of_motion
+from casid.dynamics import Model, dry_friction_directions, equation_of_motion, terms_of
 from casid.dynamics.mass_matrix import factor_mass_matrix
 from casid.errors import DatasetError
 from casid.inertia import Parameters
@@ -114,8 +114,7 @@ class Plant:
             A value for all joints, or one a joint, for each further joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
         """
         given = Parameters.of_links(robot.standard_parameters()) if parameters is None else parameters
-        symbols = {name.rstrip("0123456789") for name in given.terms}
-        held = [term.name for term in JOINT_TERMS.values() if term.symbol in symbols]
+        held = terms_of(given.terms, [joint.name for joint in robot.joints])
         model = Model(robot, [*held, *coefficients], gravity)
         return cls(model, with_terms(model, model.parameters(given), coefficients), friction or SmoothCoulomb())
 
