@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from measures.motion_engines import ROWS as ENGINES
 from measures.motion_thesis import ROWS as THESIS
 
-MEASURES = [*THESIS]
+MEASURES = [*ENGINES, *THESIS]
