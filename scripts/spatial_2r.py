@@ -33,6 +33,7 @@ from measures.two_links import (
 import casid
 from casid.files import prepare_directory
 from casid.inertia import from_standard
+from casid.problems.spatial_2r import true_parameters
 from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 
 STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}
@@ -122,7 +123,7 @@ def main() -> int:
 
     problem = casid.load_problem("spatial_2r")
     robot = problem.variables.robot
-    truth = robot.standard_parameters()
+    truth = true_parameters()
     solution = casid.solve(problem)
     sets = {
         "true": truth,

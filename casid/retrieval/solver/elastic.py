@@ -20,6 +20,7 @@ from casid.retrieval.bound.certificate import Dual, Search, dual_bound
 from casid.retrieval.bound.cuts import Cut, Relaxation
 from casid.retrieval.bound.relaxation import relaxed_rows
 from casid.retrieval.conflict import Conflict
+from casid.retrieval.constraints.constraint import Side
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.cones import Cone
@@ -67,7 +68,7 @@ def find_conflict(problem: Problem, rows: Rows, relaxation: Relaxation, factor: 
     elastic = _elastic(rows)
     outcome, program = _least_relaxation(problem, elastic)
     if outcome is None:
-        return None
+        return _relaxation_conflict(problem, rows, rows.nominal, relaxation, factor) if rows.nonlinear.size else None
     x = program.parameters(outcome.point.w)
     linear, curved = program.row_multipliers(outcome.point, 1.0)
     found = _read(problem, rows, elastic, np.concatenate([linear, curved]), x)
@@ -75,7 +76,7 @@ def find_conflict(problem: Problem, rows: Rows, relaxation: Relaxation, factor: 
         return None
     proven = _excluded(problem, rows, linear, curved, x, relaxation, factor)
     if not proven and rows.nonlinear.size:
-        proven = _relaxation_is_empty(problem, rows, x, relaxation, factor)
+        proven = _relaxation_conflict(problem, rows, x, relaxation, factor) is not None
     return replace(found, proven=proven)
 
 
@@ -148,31 +149,44 @@ def _excluded(
     return found.value > _PROVEN * (found.terms + found.leftover + 1.0)
 
 
-def _relaxation_is_empty(problem: Problem, rows: Rows, x: Array, relaxation: Relaxation, factor: float) -> bool:
-    """Whether the linear rows, with cuts that hold wherever the nonlinear constraints do, exclude each other."""
+def _relaxation_conflict(
+    problem: Problem, rows: Rows, x: Array, relaxation: Relaxation, factor: float
+) -> Conflict | None:
+    """The proven conflict of the linear rows with cuts that hold wherever the nonlinear constraints do, if it is one."""
     cuts: list[Cut] = []
     for _ in range(_ROUNDS):
         sides = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
         new = [cut for cut in (*sides, *relaxation.set_cuts(x)) if cut.violated(x)]
         if not new:
-            return False
+            return None
         cuts += new
-        sizes = [max(float(np.abs(cut.form).max()), 1e-12) for cut in cuts]
-        linear = LinearRows(
-            np.vstack([rows.linear.matrix, [cut.form / size for cut, size in zip(cuts, sizes, strict=True)]]),
-            np.concatenate([rows.linear.lower, [cut.low / size for cut, size in zip(cuts, sizes, strict=True)]]),
-            np.concatenate([rows.linear.upper, np.full(len(cuts), np.inf)]),
-            (*rows.linear.rows, *(Row(-1, k, None, "cut") for k in range(len(cuts)))),
-        )
-        relaxed = Rows(linear, NonlinearRows.none(), rows.cones, rows.nominal)
-        outcome, program = _least_relaxation(problem, _elastic(relaxed))
+        relaxed = Rows(_with_cuts(problem, rows.linear, cuts), NonlinearRows.none(), rows.cones, rows.nominal)
+        elastic = _elastic(relaxed)
+        outcome, program = _least_relaxation(problem, elastic)
         if outcome is None:
-            return False
+            return None
         x = program.parameters(outcome.point.w)
         multipliers = program.row_multipliers(outcome.point, 1.0)[0]
         if _excluded(problem, relaxed, multipliers, np.zeros(0), x, relaxation, factor):
-            return True
-    return False
+            found = _read(problem, relaxed, elastic, multipliers, x)
+            return None if found is None else replace(found, proven=True)
+    return None
+
+
+def _with_cuts(problem: Problem, linear: LinearRows, cuts: list[Cut]) -> LinearRows:
+    """Linear rows and cuts, each cut under the name of the bound that it stands for."""
+    sizes = np.array([max(float(np.abs(cut.form).max()), 1e-12) for cut in cuts])
+    sources = []
+    for cut in cuts:
+        side: Side = "lower" if cut.sign > 0 else "upper"
+        text = problem.constraints[cut.constraint].bound_text(cut.entry, side)
+        sources.append(Row(cut.constraint, cut.entry, None, text, side, cut.mass_of))
+    return LinearRows(
+        np.vstack([linear.matrix, np.array([cut.form for cut in cuts]) / sizes[:, None]]),
+        np.concatenate([linear.lower, np.array([cut.low for cut in cuts]) / sizes]),
+        np.concatenate([linear.upper, np.full(len(cuts), np.inf)]),
+        (*linear.rows, *sources),
+    )
 
 
 def _elastic(rows: Rows) -> Rows:
@@ -197,4 +211,5 @@ def _elastic(rows: Rows) -> Rows:
 
 
 def _size(low: float, high: float, typical: float, least: float) -> float:
-    return max([*(abs(b) for b in (low, high) if np.isfinite(b)), typical, least])
+    """Size of a row's bounds, or what is typical of the row where they are zero."""
+    return max(min((abs(b) for b in (low, high) if np.isfinite(b) and b), default=typical), least)
