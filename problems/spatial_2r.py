@@ -35,7 +35,7 @@ from casid.retrieval import (
 
 #: Radii of link 1, link 2 and the end of its cone, and the cone's length [m].
 R1, R2, R3, CONE = 0.15, 0.08, 0.02, 0.2
-#: Mass [kg], centre of mass [m] and diagonal of the inertia about it [kg.m^2] of the simulated robot (Table VII, p_real).
+#: Mass [kg], centre of mass [m], diagonal of the inertia about it [kg.m^2] of the simulated robot (Table VII, p_real).
 TRUE_BODIES = ((8.0, (0.01, -0.75, -0.02), (0.03, 0.03, 0.01)), (3.0, (-0.1, 0.0, 0.0), (0.01, 0.04, 0.04)))
 
 
@@ -57,7 +57,7 @@ def exciting_motion(samples: int = 500, period: float = 10.0) -> tuple[NDArray[n
 
 
 def identify(robot: Robot) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Base parameters from the simulated torques of the true robot by ordinary least squares, and their forms K."""
+    """Base parameters, and their linear forms K, by ordinary least squares from simulated torques of the true robot."""
     model = Model(robot)
     q, dq, ddq = exciting_motion()
     torque = np.array(model.inverse_dynamics.map(len(q))(q.T, dq.T, ddq.T, true_parameters()))
@@ -67,7 +67,7 @@ def identify(robot: Robot) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def exact_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
-    """The supplement's g_CoM1 and g_CoM2 (if-else): both centres of mass inside their link's shape."""
+    """Both centres of mass inside their link's shape (the supplement's g_CoM1 and g_CoM2), with an if-else."""
     link1, link2 = links
     c1, c2 = link1.com, link2.com
     radius = ca.if_else(c2[0] < -CONE, R2, R2 + (R3 - R2) / CONE * (CONE + c2[0]))
@@ -78,10 +78,7 @@ def exact_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def box_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
-    """The boxes around the shapes, 1.27 and 2 times their volume.
-
-    Beside the exact shapes they say nothing new, but scale the solver.
-    """
+    """Boxes around the shapes, 1.27 and 2 times their volume: beside the exact shapes they only scale the solver."""
     link1, link2 = links
     return (
         com_box(link1, [-R1, -1.42, -R1], [R1, 0.08, R1]),

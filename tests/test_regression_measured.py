@@ -21,9 +21,9 @@ from casid.regression import (
     unexcited_reasons,
     wls,
 )
+from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
-from problems.spatial_2r import true_parameters
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def test_friction_of_one_joint():
     assert smooth.rms > fit.rms and smooth.relative_error == pytest.approx(
         100 * smooth.rms / np.sqrt(np.mean(stribeck**2))
     )
-    with pytest.raises(DatasetError, match="unknown friction model 'dahl'; known: sigmoid, stribeck, smooth"):
+    with pytest.raises(DatasetError, match="unknown friction model 'dahl'; known: linear, deadband, smooth, "):
         fit_friction(v, stribeck, "dahl")
     with pytest.raises(DatasetError, match="do not determine friction"):
         fit_friction(np.zeros(50), np.zeros(50))

@@ -42,7 +42,7 @@ class Facts:
         self.totals: list[tuple[tuple[int, ...], float, float]] = []
 
     def second_moment(self, link: int) -> float:
-        """``tr(Sigma)`` of a uniform box in the range of the centre of mass with the largest mass; infinite if unknown."""
+        """``tr(Sigma)`` of a uniform box in the range of the centre of mass, of the largest mass; else infinite."""
         heaviest = float(self.mass[link, 1])
         for links, _, upper in self.totals:
             if link in links:
