@@ -145,6 +145,7 @@ def _described(path: Path) -> Dataset:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DatasetError(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from error
     known = [*(read_dataset.__kwdefaults__ or ())]
+    options.pop("options", None)  # of the commands that take the recording
     for key in options:
         if key not in ("file", *known):
             raise DatasetError(f"{path.name}: unknown key '{key}'{_near(key, known)}; known: file, {', '.join(known)}")
