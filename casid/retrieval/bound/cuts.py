@@ -29,17 +29,13 @@ _MOST_BRANCHES = 16
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """``form'x >= low`` with ``form`` of shape (N,), and the bound of a constraint that it stands for.
-
-    ``mass_of`` is the link whose mass the bound was multiplied by, if it was.
-    """
+    """``form'x >= low`` with ``form`` of shape (N,), and the bound of a constraint that it stands for."""
 
     form: Array
     low: float
     constraint: int
     entry: int
     sign: float
-    mass_of: int | None = None
 
     def violated(self, x: Array) -> bool:
         """Whether it cuts off x."""
@@ -213,8 +209,7 @@ class Relaxation:
     def _embed(self, form: Array, link: int, low: float, side: Side) -> Cut:
         row = np.zeros(self.problem.variables.size)
         row[10 * link : 10 * link + 10] = form
-        mass_of = link if side.quadric is None or side.quadric.power == 2 else None
-        return Cut(row, low, side.constraint, side.entry, side.sign, mass_of)
+        return Cut(row, low, side.constraint, side.entry, side.sign)
 
 
 def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:

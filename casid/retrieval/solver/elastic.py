@@ -134,7 +134,7 @@ def _read(problem: Problem, elastic: Rows, multipliers: Array, x: Array, proven:
     value = np.concatenate([elastic.linear.matrix @ x, elastic.nonlinear.values(problem.variables.x, x)])
     conflicting: list[str] = []
     relaxation: dict[str, float] = {}
-    advice: list[str] = []
+    advice: dict[str, str] = {}
     for k, row in enumerate(elastic.every):
         if row.weight is None:
             continue
@@ -144,15 +144,23 @@ def _read(problem: Problem, elastic: Rows, multipliers: Array, x: Array, proven:
             conflicting.append(text)
         excess = max(lower[k] - value[k], value[k] - upper[k], 0.0)
         if excess * row.weight > _REAL:
-            amount = max(float(excess / row.unit_size(x)), relaxation.get(text, 0.0))
+            missed = _missed(problem, row, x) if row.relaxed else float(excess / row.unit_size(x))
+            amount = max(missed, relaxation.get(text, 0.0))
             relaxation[text] = amount
             unit = problem.constraints[row.constraint].entry_unit if row.constraint >= 0 else ""
             raised = row.side == "upper" or (row.side == "both" and above)
-            advice.append(f"{'raise' if raised else 'lower'} the bound of {text} by {amount:.3g}{unit and ' ' + unit}")
+            advice[text] = f"{'raise' if raised else 'lower'} the bound of {text} by {amount:.3g}{unit and ' ' + unit}"
     if not relaxation:
         return None
     ordered = sorted(conflicting, key=lambda text: text not in relaxation)
-    return Conflict(tuple(ordered), relaxation, tuple(advice), proven)
+    return Conflict(tuple(ordered), relaxation, tuple(advice.values()), proven)
+
+
+def _missed(problem: Problem, row: Row, x: Array) -> float:
+    """By how much x misses the bound that a cut stands for, in the units of the expression."""
+    constraint = problem.constraints[row.constraint]
+    value = float(problem.values(x)[constraint.label][row.entry])
+    return float(constraint.lower[row.entry] - value if row.side == "lower" else value - constraint.upper[row.entry])
 
 
 def _text(problem: Problem, row: Row, above: bool) -> str:
@@ -171,15 +179,15 @@ def _with_cuts(problem: Problem, linear: LinearRows, cuts: list[Cut]) -> LinearR
     """Linear rows and cuts, each cut under the name of the bound that it stands for."""
     if not cuts:
         return linear
-    sizes = np.array([max(float(np.abs(cut.form).max()), 1e-12) for cut in cuts])
+    scales = 1.0 / np.array([max(float(np.abs(cut.form).max()), 1e-12) for cut in cuts])
     sources = []
     for cut in cuts:
         side: Side = "lower" if cut.sign > 0 else "upper"
         text = problem.constraints[cut.constraint].bound_text(cut.entry, side)
-        sources.append(Row(cut.constraint, cut.entry, None, text, side, cut.mass_of))
+        sources.append(Row(cut.constraint, cut.entry, None, text, side, relaxed=True))
     return LinearRows(
-        np.vstack([linear.matrix, np.array([cut.form for cut in cuts]) / sizes[:, None]]),
-        np.concatenate([linear.lower, np.array([cut.low for cut in cuts]) / sizes]),
+        np.vstack([linear.matrix, np.array([cut.form for cut in cuts]) * scales[:, None]]),
+        np.concatenate([linear.lower, np.array([cut.low for cut in cuts]) * scales]),
         np.concatenate([linear.upper, np.full(len(cuts), np.inf)]),
         (*linear.rows, *sources),
     )
