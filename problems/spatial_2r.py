@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
+from casid.inertia import to_standard
 from casid.retrieval import (
     Coefficients,
     ComBox,
@@ -34,6 +35,13 @@ from casid.retrieval import (
 
 #: Radii of link 1, link 2 and the end of its cone, and the cone's length [m].
 R1, R2, R3, CONE = 0.15, 0.08, 0.02, 0.2
+#: Mass [kg], centre of mass [m], diagonal of the inertia about it [kg.m^2] of the simulated robot (Table VII, p_real).
+TRUE_BODIES = ((8.0, (0.01, -0.75, -0.02), (0.03, 0.03, 0.01)), (3.0, (-0.1, 0.0, 0.0), (0.01, 0.04, 0.04)))
+
+
+def true_parameters() -> NDArray[np.float64]:
+    """Standard parameters of the simulated robot, shape (20,): what its data are made of, and nothing else."""
+    return np.concatenate([to_standard(mass, com, np.diag(inertia)) for mass, com, inertia in TRUE_BODIES])
 
 
 def exciting_motion(samples: int = 500, period: float = 10.0) -> tuple[NDArray[np.float64], ...]:
@@ -52,7 +60,7 @@ def identify(robot: Robot) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Base parameters, and their linear forms K, by ordinary least squares from simulated torques of the true robot."""
     model = Model(robot)
     q, dq, ddq = exciting_motion()
-    torque = np.array(model.inverse_dynamics.map(len(q))(q.T, dq.T, ddq.T, robot.standard_parameters()))
+    torque = np.array(model.inverse_dynamics.map(len(q))(q.T, dq.T, ddq.T, true_parameters()))
     rows = model.base_regressor.map(len(q))(q.T, dq.T, ddq.T)
     regressor = np.array(rows).reshape(robot.n, len(q), -1).swapaxes(0, 1).reshape(robot.n * len(q), -1)
     return np.linalg.lstsq(regressor, torque.T.ravel(), rcond=None)[0], model.base.K

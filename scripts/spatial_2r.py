@@ -19,6 +19,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from casid.problems.spatial_2r import true_parameters
 from measures.two_links import (
     Motion,
     infeasible_parameters,
@@ -120,7 +121,7 @@ def main() -> int:
 
     problem = casid.load_problem("spatial_2r")
     robot = problem.variables.robot
-    truth = robot.standard_parameters()
+    truth = true_parameters()
     solution = casid.solve(problem)
     sets = {
         "true": truth,

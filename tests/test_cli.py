@@ -69,7 +69,8 @@ def test_wrong_usage_is_exit_code_2(arguments: tuple[str, ...]) -> None:
 def test_warning_about_a_robot_is_one_line_on_stderr(tmp_path: Path) -> None:
     text = (Path(__file__).parents[1] / "robots" / "spatial_2r.toml").read_text(encoding="utf-8")
     path = tmp_path / "heavy.toml"
-    path.write_text(text.replace("mass = 8", "mass = -8"), encoding="utf-8")
+    body = "mass = -8.0\ncom = [0.0, 0.0, 0.0]\ninertia_com = [0.03, 0.0, 0.0, 0.03, 0.0, 0.01]\n"
+    path.write_text(text.replace('name = "link1"\n', f'name = "link1"\n{body}'), encoding="utf-8")
     assert path.read_text(encoding="utf-8") != text
     command = [sys.executable, "-m", "casid", "base", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -82,13 +83,14 @@ def test_warning_about_a_robot_is_one_line_on_stderr(tmp_path: Path) -> None:
 MINE = """
 import numpy as np
 import casid
+from casid.problems.spatial_2r import true_parameters
 from casid.retrieval import Problem, base_parameter_error, link_variables, robot_bounds, {imports}
 
 def build():
     robot = casid.load_robot("spatial_2r")
     variables = link_variables(robot)
     base = casid.Model(robot).base
-    goal = base_parameter_error(variables, base.K, base.values(robot.standard_parameters()))
+    goal = base_parameter_error(variables, base.K, base.values(true_parameters()))
     {more}
     return Problem("mine", variables, goal, (*robot_bounds(variables), {constraints}))
 """

@@ -25,6 +25,7 @@ from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.quadrics import find_quadric
 from casid.retrieval.region import com_quotients
 from problems import cookbook
+from problems.spatial_2r import true_parameters
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +153,7 @@ def test_support_of_a_set_of_centres(base):
 def test_branches_are_read_off_the_graph():
     problem = casid.load_problem("spatial_2r")
     x = problem.variables.x
-    truth = problem.variables.robot.standard_parameters()
+    truth = true_parameters()
     shape = problem.constraints[-1]
     (condition,) = conditions(shape.expression, x)
     at = ca.Function(

@@ -15,6 +15,7 @@ import casid
 from casid.errors import ProblemError
 from casid.retrieval import Penalty, com_box, explain, spatial_inertia, total_mass
 from casid.retrieval.methods.penalty import penalty_weights
+from problems.spatial_2r import true_parameters
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 
@@ -54,7 +55,7 @@ def test_penalty_refuses_what_it_is_not():
 def test_spatial_2r_from_random_starts():
     problem = casid.load_problem("spatial_2r")
     robot, motion = problem.variables.robot, validation_motion(samples=100)
-    truth = robot.standard_parameters()
+    truth = true_parameters()
     true = torques(robot, truth, motion)
     for solution in casid.multistart(problem, starts=10, seed=3).solutions:
         x = solution.standard_parameters

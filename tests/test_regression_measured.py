@@ -21,6 +21,7 @@ from casid.regression import (
     unexcited_reasons,
     wls,
 )
+from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -202,9 +203,7 @@ def test_friction_of_one_joint():
 def test_friction_and_inertia_together_recover_the_truth():
     robot = casid.load_robot("spatial_2r")
     plain = Model(robot)
-    if any(link.inertial is None for link in robot.links):
-        pytest.skip("spatial_2r has no nominal inertial values")
-    data = recording(plain, robot.standard_parameters(), samples=500)
+    data = recording(plain, true_parameters(), samples=500)
     tau = np.array(data.tau)
     for k, (fv, fc, fs, w, vs) in enumerate([(0.5, 2.0, 1.0, 0.05, 0.3), (0.2, 1.0, 0.6, 0.04, 0.2)]):
         v = data.dq[:, k]

@@ -17,13 +17,13 @@ from casid.expressions.evaluate import NumpyFunction
 from casid.inertia.cones import ConsistencyCone
 from casid.retrieval.coefficients import Coefficients
 from casid.retrieval.constraints import (
-    DEFAULT_MARGIN,
     ConsistencyKind,
     Constraint,
     Facts,
     PhysicalConsistency,
     Setting,
     consistency_cone,
+    scaled_margin,
 )
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.pickling import pack, unpack
@@ -49,8 +49,9 @@ class Problem:
     consistency : ConsistencyCone
         Default of every link: `Full` (J >= margin 1), `Semi` (m > 0 and I > 0 only) or `Free`; or by name, ``full``,
         ``semi``, ``none``.
-    margin : float
-        Default margin of consistency.
+    margin : float or None
+        Default margin of consistency; None: 1e-6, less for links whose bounds are those of a tiny body
+        (`casid.retrieval.constraints.scaled_margin`).
     link_consistency : tuple of PhysicalConsistency
         Links with a notion or margin of their own; those found among the constraints are moved here, and replace an
         earlier one of the same link.
@@ -71,7 +72,7 @@ class Problem:
     objective: LeastSquares
     constraints: Any = ()  # tuple of Constraint; any nesting is accepted
     consistency: Any = "full"  # ConsistencyCone; its name is accepted
-    margin: float = DEFAULT_MARGIN
+    margin: float | None = None
     link_consistency: tuple[PhysicalConsistency, ...] = ()
     coefficients: Coefficients | None = None
     source: str = ""
@@ -99,9 +100,9 @@ class Problem:
         if stranger is not None:
             raise ProblemError(f"problem '{self.name}': consistency of link {stranger + 1}, but it has fewer links")
         cone = consistency_cone(self.consistency, f"problem '{self.name}'")
-        default = {k.index: PhysicalConsistency(k.index, k.name, cone, self.margin) for k in self.variables}
         object.__setattr__(self, "consistency", cone)
         object.__setattr__(self, "constraints", tuple(constraints))
+        default = {k.index: PhysicalConsistency(k.index, k.name, cone, self._margin(k.index)) for k in self.variables}
         object.__setattr__(self, "link_consistency", tuple(own.values()))
         object.__setattr__(self, "cones", tuple({**default, **own}.values()))
         if self.coefficients is not None and self.coefficients.forms.shape[1] > self.variables.size:
@@ -111,6 +112,9 @@ class Problem:
             )
         self._check_labels()
         self._check_expressions()
+
+    def _margin(self, link: int) -> float:
+        return scaled_margin(self.facts.second_moment(link)) if self.margin is None else self.margin
 
     def _check_labels(self) -> None:
         labels = [c.label for c in self.constraints]
@@ -141,7 +145,7 @@ class Problem:
         return (
             f"<Problem '{self.name}': {len(self.variables)} links of '{self.variables.robot.name}'{extras}, "
             f"{len(self.constraints)} constraints{f' ({soft} soft)' if soft else ''}, "
-            f"consistency {self.consistency.name}, margin {self.margin:g}>"
+            f"consistency {self.consistency.name}, margin {max(entry.margin for entry in self.cones):g}>"
         )
 
     # ------------------------------------------------------------------ edits

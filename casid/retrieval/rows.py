@@ -38,6 +38,8 @@ class Row:
         Which bound of the entry.
     mass_of : int or None
         The row is this link's mass times the expression less its bound.
+    relaxed : bool
+        It only stands for the bound, in other units.
     """
 
     constraint: int
@@ -46,6 +48,7 @@ class Row:
     text: str
     side: Side = "both"
     mass_of: int | None = None
+    relaxed: bool = False
 
     def unit_size(self, x: Array) -> float:
         """What a unit of the bound is in the row, at x: 1, or the mass by which it was multiplied."""

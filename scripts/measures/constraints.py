@@ -21,6 +21,7 @@ from measures.constraints_methods import METHOD_MEASURES
 from measures.measure import Measure
 from measures.two_links import infeasible_parameters, outside_shapes, torques, validation_motion, wrenches
 from problems import cookbook
+from problems.spatial_2r import true_parameters
 
 MARGIN = 1e-6
 
@@ -45,7 +46,7 @@ def two_links_violation(parameters: np.ndarray) -> float:
 def two_links() -> tuple[str, bool]:
     problem = casid.load_problem("spatial_2r")
     robot, motion = problem.variables.robot, validation_motion()
-    true = torques(robot, robot.standard_parameters(), motion)
+    true = torques(robot, true_parameters(), motion)
     study = casid.multistart(problem, starts=100, seed=0)
     errors, violations, outside, good = [], [], [], 0
     for solution in study.solutions:
@@ -64,7 +65,7 @@ def two_links() -> tuple[str, bool]:
 def two_links_forces() -> tuple[str, bool]:
     problem = casid.load_problem("spatial_2r")
     robot, motion = problem.variables.robot, validation_motion()
-    truth = robot.standard_parameters()
+    truth = true_parameters()
     bad = infeasible_parameters(problem.objective.matrix, problem.objective.target, 1e7)
     sets = {"feasible": casid.solve(problem).standard_parameters, "infeasible": bad}
     true_forces, true_torques = wrenches(robot, truth, motion), torques(robot, truth, motion)

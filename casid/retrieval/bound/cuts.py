@@ -29,10 +29,13 @@ _MOST_BRANCHES = 16
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """``form'x >= low`` with ``form`` of shape (N,)."""
+    """``form'x >= low`` with ``form`` of shape (N,), and the bound of a constraint that it stands for."""
 
     form: Array
     low: float
+    constraint: int
+    entry: int
+    sign: float
 
     def violated(self, x: Array) -> bool:
         """Whether it cuts off x."""
@@ -126,7 +129,7 @@ class Relaxation:
         if not x[link][9] > 0:
             return []
         return [
-            self._embed(form, side.quadric.link, side.quadric.offset)
+            self._embed(form, side.quadric.link, side.quadric.offset, side)
             for form in side.quadric.cuts(self.regions[side.quadric.link].com, x[link])
         ]
 
@@ -159,24 +162,34 @@ class Relaxation:
                     )
                     form = np.zeros(10)
                     form[6:9], form[9] = -direction, height if np.isfinite(height) else -1e3
-                    cuts.append(self._embed(form, com_set.link, 0.0))
+                    cuts.append(self._embed(form, com_set.link, 0.0, self._set_sides[com_set.link][0]))
         return cuts
 
     @cached_property
     def com_sets(self) -> tuple[ComSet, ...]:
         """Sets of centres of mass of the constraints that have no quadratic form."""
+        x, size = self.problem.variables.x, self.problem.variables.size
+        found = []
+        for link, sides in self._set_sides.items():
+            rows = ca.vertcat(*[self._row(side) for side in sides])
+            found.append(ComSet(link, self.regions[link].com, _alternatives(rows, x), size))
+        return tuple(found)
+
+    @cached_property
+    def _set_sides(self) -> dict[int, list[Side]]:
+        """Sides that depend on one link's centre of mass only, by link."""
         x, size, links = self.problem.variables.x, self.problem.variables.size, len(self.problem.variables)
-        rows: dict[int, list[ca.SX]] = {}
+        found: dict[int, list[Side]] = {}
         for side in self.sides:
-            constraint = self.problem.constraints[side.constraint]
-            row = side.sign * (constraint.expression[side.entry] - side.bound)
-            link = depends_on_com_only(ca.Function("g", [x], [row]), size, links)
+            link = depends_on_com_only(ca.Function("g", [x], [self._row(side)]), size, links)
             if link is not None and self._positive_mass(link) and np.isfinite(self.regions[link].com).all():
-                if side.quadric is None or not self.is_convex(side) or link in rows:
-                    rows.setdefault(link, []).append(row)
-        return tuple(
-            ComSet(link, self.regions[link].com, _alternatives(ca.vertcat(*own), x), size) for link, own in rows.items()
-        )
+                if side.quadric is None or not self.is_convex(side) or link in found:
+                    found.setdefault(link, []).append(side)
+        return found
+
+    def _row(self, side: Side) -> ca.SX:
+        """The side as ``row >= 0``."""
+        return side.sign * (self.problem.constraints[side.constraint].expression[side.entry] - side.bound)
 
     @cached_property
     def _cells(self) -> dict[int, Array]:
@@ -193,10 +206,10 @@ class Relaxation:
     def _positive_mass(self, link: int) -> bool:
         return self.problem.setting.positive_mass[link]
 
-    def _embed(self, form: Array, link: int, low: float) -> Cut:
+    def _embed(self, form: Array, link: int, low: float, side: Side) -> Cut:
         row = np.zeros(self.problem.variables.size)
         row[10 * link : 10 * link + 10] = form
-        return Cut(row, low)
+        return Cut(row, low, side.constraint, side.entry, side.sign)
 
 
 def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:

@@ -9,6 +9,7 @@ from casid.retrieval.constraints.consistency import (
     consistency_cone,
     no_consistency,
     pseudo_inertia,
+    scaled_margin,
     spatial_inertia,
     triangle_inequality,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "no_consistency",
     "pseudo_inertia",
     "robot_bounds",
+    "scaled_margin",
     "sensible_bounds",
     "soften",
     "spatial_inertia",

@@ -13,8 +13,9 @@ from casid.retrieval.variables import LinkView
 
 ConsistencyKind = Literal["full", "semi", "none"]
 
-#: Default margin of physical consistency: ``J >= margin 1`` (SI units).
-DEFAULT_MARGIN = 1e-6
+#: Default margin of physical consistency, ``J >= margin 1`` (SI units), and its largest share of the second moments
+#: ``tr(Sigma)`` that a body of the link's bounds can have: links of grams and millimetres get a smaller one.
+DEFAULT_MARGIN, MARGIN_SHARE = 1e-6, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,11 @@ class PhysicalConsistency:
     def constrains(self) -> bool:
         """Whether it asks for anything."""
         return self.cone.constrains
+
+
+def scaled_margin(second_moment: float) -> float:
+    """Default margin of a link whose ``tr(Sigma)`` about its centre is of this size [kg.m^2], infinite if not known."""
+    return float(min(DEFAULT_MARGIN, MARGIN_SHARE * second_moment))
 
 
 def consistency_cone(cone: ConsistencyCone | str, where: str) -> ConsistencyCone:

@@ -41,6 +41,16 @@ class Facts:
         self.reach: Array = np.full(n, np.inf)
         self.totals: list[tuple[tuple[int, ...], float, float]] = []
 
+    def second_moment(self, link: int) -> float:
+        """``tr(Sigma)`` of a uniform box in the range of the centre of mass, of the largest mass; else infinite."""
+        heaviest = float(self.mass[link, 1])
+        for links, _, upper in self.totals:
+            if link in links:
+                heaviest = min(heaviest, upper)
+        edges = self.com[link, :, 1] - self.com[link, :, 0]
+        known = np.isfinite(heaviest) and heaviest > 0 and np.isfinite(edges).all() and bool((edges > 0).all())
+        return float(heaviest * (edges @ edges) / 12) if known else float("inf")
+
     def mass_within(self, link: LinkView, lower: float, upper: float) -> None:
         """``lower <= m <= upper``."""
         if self._knows(link, slice(9, 10)):

@@ -103,7 +103,8 @@ class LevelSet:
     def prior(self, form: Array) -> tuple[float, float]:
         """Range of ``form'x`` by the problem's own bounds, parameter by parameter."""
         low, high = self._prior_box
-        ends = np.stack([np.where(form == 0, 0.0, form * low), np.where(form == 0, 0.0, form * high)])
+        used = form != 0
+        ends = np.stack([form[used] * low[used], form[used] * high[used]])
         return float(ends.min(axis=0).sum()), float(ends.max(axis=0).sum())
 
     def least_mass(self, link: int) -> float:

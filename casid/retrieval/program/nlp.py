@@ -239,7 +239,7 @@ class LiftedProgram:
             extra = ca.DM(count, len(soft))
             for position, i in enumerate(soft):
                 extra[i, position] = 1.0
-            lam_curved = lam_curved + (extra @ lam_g[self._extra_rows])[len(self.linear.rows) :]
+            lam_curved = lam_curved + extra[len(self.linear.rows) :, :] @ lam_g[self._extra_rows]
         first_cone = self._extra_rows.stop + region.shape[0]
         h_t = cone_t(lam_g[first_cone:]) + ca.diag(2 * (region[:, size:].T @ lam_g[self._extra_rows.stop : first_cone]))
         h_y = 2 * lam_f * scale * gram

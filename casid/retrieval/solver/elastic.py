@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from casid.retrieval.bound.certificate import Dual, Search, dual_bound
 from casid.retrieval.bound.cuts import Cut, Relaxation
-from casid.retrieval.bound.relaxation import relaxed_rows
 from casid.retrieval.conflict import Conflict
+from casid.retrieval.constraints.constraint import Side
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.cones import Cone
-from casid.retrieval.program.nlp import LiftedProgram, Outcome
+from casid.retrieval.program.nlp import LiftedProgram
 from casid.retrieval.program.starts import random_parameters
 from casid.retrieval.rows import LinearRows, NonlinearRows, Row
 
@@ -31,7 +31,9 @@ Array = NDArray[np.float64]
 #: Slacks beyond this share of their bound, and multipliers beyond this share of their weight, are real.
 _REAL = 1e-5
 #: Random starts of the elastic problem where it is not convex.
-_STARTS = 4
+_STARTS = 2
+#: Share of its nominal mass that a link keeps while the smallest relaxation is sought.
+LEAST_MASS = 0.02
 #: The dual bound proves a conflict if it exceeds this share of the size of its terms.
 _PROVEN = 1e-9
 #: Rounds of cuts of the relaxation that may prove a conflict of nonconvex constraints.
@@ -52,9 +54,13 @@ class Rows:
         """Linear rows, then the others."""
         return (*self.linear.rows, *self.nonlinear.rows)
 
+    def hard(self) -> Rows:
+        """Without the soft rows, which exclude nothing."""
+        return Rows(_hard_linear(self.linear), _hard_nonlinear(self.nonlinear), self.cones, self.nominal)
+
 
 def find_conflict(problem: Problem, rows: Rows, relaxation: Relaxation, factor: float) -> Conflict | None:
-    """Conflict among the hard constraints of a problem; ``None`` if they can be met.
+    """Conflict among the hard constraints of a problem; ``None`` if they can be met, or if it is not understood.
 
     Parameters
     ----------
@@ -64,22 +70,43 @@ def find_conflict(problem: Problem, rows: Rows, relaxation: Relaxation, factor: 
     factor
         Search region of links without bounds: the proof holds up to so many times their nominal body.
     """
+    hard = rows.hard()
+    proven = _proven_conflict(problem, hard, relaxation, factor)
+    return proven if proven is not None or not hard.nonlinear.size else _local_conflict(problem, hard)
+
+
+def _proven_conflict(problem: Problem, rows: Rows, relaxation: Relaxation, factor: float) -> Conflict | None:
+    """The conflict of linear rows and cuts that hold wherever the nonlinear constraints do; None without a proof."""
+    cuts: list[Cut] = []
+    x = rows.nominal
+    for _ in range(_ROUNDS):
+        relaxed = Rows(_with_cuts(problem, rows.linear, cuts), NonlinearRows.none(), rows.cones, rows.nominal)
+        elastic = _elastic(relaxed)
+        found = _least_relaxation(problem, elastic, [rows.nominal])
+        if found is None:
+            return None
+        x, multipliers = found
+        if _excluded(problem, relaxed.linear, multipliers[: len(relaxed.linear.rows)], rows.nominal, factor):
+            return _read(problem, elastic, multipliers, x, proven=True)
+        sides = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
+        new = [cut for cut in (*sides, *relaxation.set_cuts(x)) if cut.violated(x)]
+        if not new:
+            return None
+        cuts += new
+    return None
+
+
+def _local_conflict(problem: Problem, rows: Rows) -> Conflict | None:
+    """The smallest relaxation found from a few starts, where the constraints are not convex."""
+    rng = np.random.default_rng(0)
+    starts = [rows.nominal, *(random_parameters(problem, rng) for _ in range(_STARTS))]
     elastic = _elastic(rows)
-    outcome, program = _least_relaxation(problem, elastic)
-    if outcome is None:
-        return None
-    x = program.parameters(outcome.point.w)
-    linear, curved = program.row_multipliers(outcome.point, 1.0)
-    found = _read(problem, rows, elastic, np.concatenate([linear, curved]), x)
-    if found is None:
-        return None
-    proven = _excluded(problem, rows, linear, curved, x, relaxation, factor)
-    if not proven and rows.nonlinear.size:
-        proven = _relaxation_is_empty(problem, rows, x, relaxation, factor)
-    return replace(found, proven=proven)
+    found = _least_relaxation(problem, elastic, starts)
+    return None if found is None else _read(problem, elastic, found[1], found[0], proven=False)
 
 
-def _least_relaxation(problem: Problem, elastic: Rows) -> tuple[Outcome | None, LiftedProgram]:
+def _least_relaxation(problem: Problem, elastic: Rows, starts: list[Array]) -> tuple[Array, Array] | None:
+    """Point of least relaxation, and the multipliers of the linear and nonlinear rows there."""
     size = len(elastic.nominal)
     program = LiftedProgram(
         problem.variables.x,
@@ -91,43 +118,49 @@ def _least_relaxation(problem: Problem, elastic: Rows) -> tuple[Outcome | None, 
         tuple(range(len(problem.cones))),
         1e8,
     )
-    solver = program.solver({"tol": 1e-9, "max_iter": 500})
-    starts = [elastic.nominal]
-    if elastic.nonlinear.size:  # several valleys: the smallest relaxation found from a few starts
-        rng = np.random.default_rng(0)
-        starts += [random_parameters(problem, rng) for _ in range(_STARTS)]
+    solver = program.solver({"tol": 1e-9, "max_iter": 500 if len(starts) == 1 else 150})
     outcomes = [program.solve(solver, program.start(start), 1.0, 1e-9) for start in starts]
-    found = [o for o in outcomes if o.success and np.isfinite(o.point.w).all()]
-    return min(found, key=lambda o: program.objective_value(o.point.w), default=None), program
+    good = [outcome for outcome in outcomes if outcome.good]
+    if not good:
+        return None
+    best = min(good, key=lambda outcome: program.objective_value(outcome.point.w))
+    return program.parameters(best.point.w), np.concatenate(program.row_multipliers(best.point, 1.0))
 
 
-def _read(problem: Problem, rows: Rows, elastic: Rows, multipliers: Array, x: Array) -> Conflict | None:
+def _read(problem: Problem, elastic: Rows, multipliers: Array, x: Array, proven: bool) -> Conflict | None:
     """Rows with a slack, and rows with a multiplier, in words."""
-    lower = np.concatenate([rows.linear.lower, rows.nonlinear.lower])
-    upper = np.concatenate([rows.linear.upper, rows.nonlinear.upper])
-    value = np.concatenate([rows.linear.matrix @ x, rows.nonlinear.values(problem.variables.x, x)])
+    lower = np.concatenate([elastic.linear.lower, elastic.nonlinear.lower])
+    upper = np.concatenate([elastic.linear.upper, elastic.nonlinear.upper])
+    value = np.concatenate([elastic.linear.matrix @ x, elastic.nonlinear.values(problem.variables.x, x)])
     conflicting: list[str] = []
     relaxation: dict[str, float] = {}
-    advice: list[str] = []
-    for k, (row, soft) in enumerate(zip(rows.every, elastic.every, strict=True)):
-        if row.weight is not None:
+    advice: dict[str, str] = {}
+    for k, row in enumerate(elastic.every):
+        if row.weight is None:
             continue
-        assert soft.weight is not None
         above = multipliers[k] > 0 or value[k] > upper[k]
         text = _text(problem, row, above)
-        if abs(multipliers[k]) > _REAL * soft.weight:
+        if abs(multipliers[k]) > _REAL * row.weight and text not in conflicting:
             conflicting.append(text)
         excess = max(lower[k] - value[k], value[k] - upper[k], 0.0)
-        if excess * soft.weight > _REAL:
-            amount = float(excess / row.unit_size(x))
-            unit = problem.constraints[row.constraint].entry_unit if row.constraint >= 0 else ""
+        if excess * row.weight > _REAL:
+            missed = _missed(problem, row, x) if row.relaxed else float(excess / row.unit_size(x))
+            amount = max(missed, relaxation.get(text, 0.0))
             relaxation[text] = amount
+            unit = problem.constraints[row.constraint].entry_unit if row.constraint >= 0 else ""
             raised = row.side == "upper" or (row.side == "both" and above)
-            advice.append(f"{'raise' if raised else 'lower'} the bound of {text} by {amount:.3g}{unit and ' ' + unit}")
+            advice[text] = f"{'raise' if raised else 'lower'} the bound of {text} by {amount:.3g}{unit and ' ' + unit}"
     if not relaxation:
         return None
     ordered = sorted(conflicting, key=lambda text: text not in relaxation)
-    return Conflict(tuple(ordered), relaxation, tuple(advice), proven=False)
+    return Conflict(tuple(ordered), relaxation, tuple(advice.values()), proven)
+
+
+def _missed(problem: Problem, row: Row, x: Array) -> float:
+    """By how much x misses the bound that a cut stands for, in the units of the expression."""
+    constraint = problem.constraints[row.constraint]
+    value = float(problem.values(x)[constraint.label][row.entry])
+    return float(constraint.lower[row.entry] - value if row.side == "lower" else value - constraint.upper[row.entry])
 
 
 def _text(problem: Problem, row: Row, above: bool) -> str:
@@ -136,50 +169,37 @@ def _text(problem: Problem, row: Row, above: bool) -> str:
     return str(problem.constraints[row.constraint].bound_text(row.entry, "upper" if above else "lower"))
 
 
-def _excluded(
-    problem: Problem, rows: Rows, linear: Array, curved: Array, x: Array, relaxation: Relaxation, factor: float
-) -> bool:
-    """Whether the multipliers prove that no point meets the hard rows."""
-    hard = np.array([row.weight is None for row in rows.linear.rows], dtype=bool)
-    dual = Dual.of(rows.linear, np.where(hard, linear, 0.0))
-    if rows.nonlinear.size:
-        dual = dual.and_relaxed(relaxed_rows(relaxation, rows.nonlinear, curved, x))
-    found = dual_bound(problem, np.zeros(len(x)), dual, Search(rows.nominal, factor))
+def _excluded(problem: Problem, linear: LinearRows, multipliers: Array, nominal: Array, factor: float) -> bool:
+    """Whether the multipliers prove that no point meets the rows."""
+    found = dual_bound(problem, np.zeros(len(nominal)), Dual.of(linear, multipliers), Search(nominal, factor))
     return found.value > _PROVEN * (found.terms + found.leftover + 1.0)
 
 
-def _relaxation_is_empty(problem: Problem, rows: Rows, x: Array, relaxation: Relaxation, factor: float) -> bool:
-    """Whether the linear rows, with cuts that hold wherever the nonlinear constraints do, exclude each other."""
-    cuts: list[Cut] = []
-    for _ in range(_ROUNDS):
-        sides = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
-        new = [cut for cut in (*sides, *relaxation.set_cuts(x)) if cut.violated(x)]
-        if not new:
-            return False
-        cuts += new
-        sizes = [max(float(np.abs(cut.form).max()), 1e-12) for cut in cuts]
-        linear = LinearRows(
-            np.vstack([rows.linear.matrix, [cut.form / size for cut, size in zip(cuts, sizes, strict=True)]]),
-            np.concatenate([rows.linear.lower, [cut.low / size for cut, size in zip(cuts, sizes, strict=True)]]),
-            np.concatenate([rows.linear.upper, np.full(len(cuts), np.inf)]),
-            (*rows.linear.rows, *(Row(-1, k, None, "cut") for k in range(len(cuts)))),
-        )
-        relaxed = Rows(linear, NonlinearRows.none(), rows.cones, rows.nominal)
-        outcome, program = _least_relaxation(problem, _elastic(relaxed))
-        if outcome is None:
-            return False
-        x = program.parameters(outcome.point.w)
-        multipliers = program.row_multipliers(outcome.point, 1.0)[0]
-        if _excluded(problem, relaxed, multipliers, np.zeros(0), x, relaxation, factor):
-            return True
-    return False
+def _with_cuts(problem: Problem, linear: LinearRows, cuts: list[Cut]) -> LinearRows:
+    """Linear rows and cuts, each cut under the name of the bound that it stands for."""
+    if not cuts:
+        return linear
+    scales = 1.0 / np.array([max(float(np.abs(cut.form).max()), 1e-12) for cut in cuts])
+    sources = []
+    for cut in cuts:
+        side: Side = "lower" if cut.sign > 0 else "upper"
+        text = problem.constraints[cut.constraint].bound_text(cut.entry, side)
+        sources.append(Row(cut.constraint, cut.entry, None, text, side, relaxed=True))
+    return LinearRows(
+        np.vstack([linear.matrix, np.array([cut.form for cut in cuts]) * scales[:, None]]),
+        np.concatenate([linear.lower, np.array([cut.low for cut in cuts]) * scales]),
+        np.concatenate([linear.upper, np.full(len(cuts), np.inf)]),
+        (*linear.rows, *sources),
+    )
 
 
 def _elastic(rows: Rows) -> Rows:
-    """Every row with a slack whose price is one over the size of its bound."""
-    x0 = rows.nominal
-    linear, curved = rows.linear, rows.nonlinear
-    sizes = [float(np.abs(form) @ np.abs(x0)) for form in linear.matrix]
+    """Every row with a slack whose price is one over the size of its bound.
+
+    A row that is m times its bound costs nothing where the mass vanishes: the masses keep a share of the nominal ones.
+    """
+    x0, linear, curved = rows.nominal, rows.linear, rows.nonlinear
+    sizes = np.abs(linear.matrix) @ np.abs(x0)
     priced = [
         replace(row, weight=1.0 / _size(low, high, size, 1e-6))
         for row, low, high, size in zip(linear.rows, linear.lower, linear.upper, sizes, strict=True)
@@ -188,13 +208,35 @@ def _elastic(rows: Rows) -> Rows:
         replace(row, weight=1.0 / _size(low, high, 0.0, 1e-3))
         for row, low, high in zip(curved.rows, curved.lower, curved.upper, strict=True)
     ]
+    places = [10 * cone.link + 9 for cone in rows.cones if cone.notion.positive_mass]
+    least = LEAST_MASS * x0[places]
+    floors = [Row(-1, k, None, "least mass") for k in range(len(places))]
     return Rows(
-        LinearRows(linear.matrix, linear.lower, linear.upper, tuple(priced)),
+        LinearRows(
+            np.vstack([linear.matrix, np.eye(len(x0))[places]]),
+            np.concatenate([linear.lower, least]),
+            np.concatenate([linear.upper, np.full(len(places), np.inf)]),
+            (*priced, *floors),
+        ),
         NonlinearRows(curved.expression, curved.lower, curved.upper, tuple(bent)),
         rows.cones,
         x0,
     )
 
 
+def _hard_linear(linear: LinearRows) -> LinearRows:
+    keep = [k for k, row in enumerate(linear.rows) if row.weight is None]
+    return LinearRows(linear.matrix[keep], linear.lower[keep], linear.upper[keep], tuple(linear.rows[k] for k in keep))
+
+
+def _hard_nonlinear(curved: NonlinearRows) -> NonlinearRows:
+    keep = [k for k, row in enumerate(curved.rows) if row.weight is None]
+    if not keep:
+        return NonlinearRows.none()
+    rows = tuple(curved.rows[k] for k in keep)
+    return NonlinearRows(curved.expression[keep], curved.lower[keep], curved.upper[keep], rows)
+
+
 def _size(low: float, high: float, typical: float, least: float) -> float:
-    return max([*(abs(b) for b in (low, high) if np.isfinite(b)), typical, least])
+    """Size of a row's bounds, or what is typical of the row where they are zero."""
+    return max(min((abs(b) for b in (low, high) if np.isfinite(b) and b), default=typical), least)
