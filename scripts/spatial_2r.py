@@ -17,9 +17,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 
-from casid.problems.spatial_2r import true_parameters
 from measures.two_links import (
     Motion,
     infeasible_parameters,
@@ -33,6 +32,7 @@ import casid
 from casid.files import prepare_directory
 from casid.inertia import from_standard, link_slice
 from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
+from problems.spatial_2r import true_parameters
 
 STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}
 

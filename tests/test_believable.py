@@ -26,6 +26,7 @@ from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
+from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
 AS_IT_IS = Processing(
@@ -108,7 +109,7 @@ def test_a_small_problem_agrees_with_another_solver():
     """Two links, the mass of both measured: SLSQP in Cholesky coordinates finds the same choice."""
     robot = blind(casid.load_robot("spatial_2r"))
     model = Model(robot, ())
-    given = casid.load_robot("spatial_2r").standard_parameters()
+    given = true_parameters()
     data = recording(model, given, samples=200, noise=0.02)
     made = RegressionProblem(wls(compress(model, data)), constraints=default_bounds(robot, [20.0, 20.0]))
     best = made.solve()

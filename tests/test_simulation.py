@@ -38,6 +38,7 @@ from casid.simulation import (
     simulate,
     simulate_many,
 )
+from problems.spatial_2r import true_parameters
 
 GRAVITY = 9.80665
 
@@ -214,7 +215,7 @@ def test_unstable_gains_end_with_time_and_reason_and_keep_what_there_is() -> Non
 def test_a_plant_without_a_positive_definite_mass_matrix_is_named(integrator: Integrator) -> None:
     """m0 + m1 cos(q) changes its sign on the way of a two-link arm with a negative inertia."""
     robot = casid.load_robot("spatial_2r")
-    pi = robot.standard_parameters()
+    pi = true_parameters()
     pi[10:20] *= -0.02
     plant = Plant(Model(robot), pi)
     done = simulate(plant, Passive(2), Hold(np.zeros(2)), 1.0, integrator=integrator)
@@ -225,7 +226,7 @@ def test_a_plant_without_a_positive_definite_mass_matrix_is_named(integrator: In
 
 def test_recording_of_a_run_that_ended_at_once_is_refused() -> None:
     robot = casid.load_robot("spatial_2r")
-    plant = Plant(Model(robot), -robot.standard_parameters())
+    plant = Plant(Model(robot), -true_parameters())
     done = simulate(plant, Passive(2), Hold(np.zeros(2)), 1.0)
     with pytest.raises(DatasetError, match=r"no recording.*positive definiteness"):
         done.dataset()

@@ -44,6 +44,7 @@ from casid.simulation import (
     simulate,
     with_terms,
 )
+from problems.spatial_2r import true_parameters
 
 PANDA = casid.load_robot("panda")
 POSTURE = np.array([0.0, -0.4, 0.1, -2.0, 0.1, 1.7, 0.6])
@@ -190,7 +191,7 @@ def test_unknown_names_are_refused_with_a_hint() -> None:
     with pytest.raises(RobotError, match="no frame 'hand'"):
         OperationalSpace(*nominal(PANDA), 1.0, 1.0, "hand")  # type: ignore[arg-type]
     with pytest.raises(RobotError, match="needs six"):
-        OperationalSpace(*nominal(casid.load_robot("spatial_2r")), 1.0, 1.0, "link2")  # type: ignore[arg-type]
+        OperationalSpace(Model("spatial_2r"), true_parameters(), 1.0, 1.0, "link2")  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")

@@ -189,7 +189,7 @@ class Relaxation:
 
     def _row(self, side: Side) -> ca.SX:
         """The side as ``row >= 0``."""
-        return side.sign * (self.problem.constraints[side.constraint].expression[side.entry] - side.bound)
+        return ca.SX(side.sign * (self.problem.constraints[side.constraint].expression[side.entry] - side.bound))
 
     @cached_property
     def _cells(self) -> dict[int, Array]:
