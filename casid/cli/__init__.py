@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import code, excitation, problems, recordings, robots
+from casid.cli import code, excitation, loads, problems, recordings, robots
 from casid.cli.shared import Group
 from casid.version import __version__
 
@@ -47,6 +47,8 @@ for _command in (  # in the order of the help
     recordings.identify,
     recordings.validate,
     recordings.check,
+    loads.payload,
+    loads.gains,
     excitation.excite,
     code.export,
     code.cache,

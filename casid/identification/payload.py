@@ -154,13 +154,8 @@ def payload(
     """
     if (unloaded is None) == (parameters is None):
         raise DatasetError("payload: give either recordings without the load, or the robot's parameters")
-    with_load = (loaded,) if isinstance(loaded, Dataset) else tuple(loaded)
-    without = () if unloaded is None else (unloaded,) if isinstance(unloaded, Dataset) else tuple(unloaded)
-    stack = _Stack(model, None if parameters is None else np.asarray(parameters, dtype=float), drift)
-    for data in without:
-        stack.add(data, False)
-    for data in with_load:
-        stack.add(data, True)
+    with_load, without = _recordings(loaded), _recordings(unloaded)
+    stack = load_stack(model, with_load, without, parameters, drift)
     R, r, left, freedom = stack.compressed()
     start = np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
     variance = left / max(freedom, 1.0)
@@ -174,7 +169,33 @@ def payload(
     return Payload(standard, intervals, extras, solution, *stack.errors(x), tuple(notes))
 
 
-class _Stack:
+def load_stack(
+    model: Model,
+    loaded: Dataset | Sequence[Dataset],
+    unloaded: Dataset | Sequence[Dataset] | None,
+    parameters: ArrayLike | None,
+    drift: bool,
+) -> LoadStack:
+    """R factors of recordings with and without a load; arguments as `payload`."""
+    stack = LoadStack(model, None if parameters is None else np.asarray(parameters, dtype=float), drift)
+    for data in _recordings(unloaded):
+        stack.add(data, False)
+    for data in _recordings(loaded):
+        stack.add(data, True)
+    return stack
+
+
+def combined(stack: LoadStack) -> tuple[list[Array], Array, float]:
+    """R factor of each joint, weights of the joints, and the degrees of freedom."""
+    stack.compressed()
+    return stack.factors(), stack.weights, float(stack.independent.sum()) - stack.factors()[0].shape[1]
+
+
+def _recordings(given: Dataset | Sequence[Dataset] | None) -> tuple[Dataset, ...]:
+    return () if given is None else (given,) if isinstance(given, Dataset) else tuple(given)
+
+
+class LoadStack:
     """R factors of ``[W_b, W_l, drift, tau]`` joint by joint, and from them the load's own system."""
 
     def __init__(self, model: Model, parameters: Array | None, drift: bool) -> None:
@@ -187,8 +208,8 @@ class _Stack:
         self._rows: list[list[Array]] = [[] for _ in range(model.n)]
         self._loaded: list[list[Array]] = [[] for _ in range(model.n)]
         self._samples = np.zeros(model.n)
-        self._independent = np.zeros(model.n)
-        self._moving = np.zeros(model.n, dtype=bool)
+        self.weights = np.ones(model.n)
+        self.independent = np.zeros(model.n)
 
     def add(self, data: Dataset, loaded: bool) -> None:
         """Rows of one recording."""
@@ -219,8 +240,7 @@ class _Stack:
                 self._joint(k, block[:, k], data, rows, loaded)
         counted = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
         self._samples += counted
-        self._independent += counted / (1.0 if data.full is None else data.full.correlation)
-        self._moving |= (np.abs(source.dq) > 1e-3).any(axis=0)
+        self.independent += counted / (1.0 if data.full is None else data.full.correlation)
 
     def _joint(self, k: int, block: Array, data: Dataset, rows: slice, loaded: bool) -> None:
         keep = slice(None) if data.mask is None else data.mask[rows, k]
@@ -237,12 +257,16 @@ class _Stack:
             entry = np.column_stack([base, load, drift, tau - known, tau])
             self._loaded[k].append(_triangle(entry))
 
+    def factors(self) -> list[Array]:
+        """R factor of each joint's ``[W_b, W_l, drift, tau]``."""
+        return [_triangle(np.vstack(rows)) for rows in self._rows]
+
     def compressed(self) -> tuple[Array, Array, float, float]:
         """R, r of the load and the drifts, the sum of squares that is left, and the degrees of freedom.
 
         Joints are weighted by 1/RMS of their residual.
         """
-        factors = [_triangle(np.vstack(rows)) for rows in self._rows]
+        factors = self.factors()
         x = self._least_squares(factors, np.ones(len(factors)))
         sizes = np.array([np.linalg.norm(f[:, :-1] @ x - f[:, -1]) for f in factors])
         rms = sizes / np.sqrt(np.maximum(self._samples, 1))
@@ -257,7 +281,7 @@ class _Stack:
         left = float(np.sum(R[width - 1 :, width - 1] ** 2))
         if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= DETERMINED * np.linalg.norm(stack[:, self.base + 9]):
             raise DatasetError("payload: the load has no effect on these torques; move it against gravity")
-        return own, target, left, float(self._independent.sum()) - width + 1
+        return own, target, left, float(self.independent.sum()) - width + 1
 
     def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
         stack = np.vstack([w * f for w, f in zip(weights, factors, strict=True)])

@@ -13,6 +13,7 @@ from casid.report.identification import (
 )
 from casid.report.intervals import intervals_figure, intervals_table, what_if_table, write_intervals
 from casid.report.links_plot import links_figure
+from casid.report.loads import flange_of, gains_tables, payload_record, payload_tables
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import base_table, links_table, robots_table
@@ -25,12 +26,16 @@ __all__ = [
     "excitation_record",
     "excitation_tables",
     "fit_figure",
+    "flange_of",
+    "gains_tables",
     "html_report",
     "identification_tables",
     "intervals_figure",
     "intervals_table",
     "links_figure",
     "links_table",
+    "payload_record",
+    "payload_tables",
     "robots_table",
     "solution_figures",
     "solution_record",
