@@ -85,8 +85,8 @@ def gains(
     low, high = found.intervals["m"]
     if low <= 0:
         raise DatasetError(
-            f"gains: the recordings do not tell the load from none: {found.mass:.3g} kg, at least {low:.3g}; record more "
-            "motion against gravity, or a heavier load"
+            f"gains: the recordings do not tell the load from none: {found.mass:.3g} kg, at least {low:.3g}; record "
+            "more motion against gravity, or a heavier load"
         )
     joints, sd = _each(model, loaded, unloaded, mass, drift)
     return Gains(mass / found.mass, (mass / high, mass / low), joints, sd, mass, found)

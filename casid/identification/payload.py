@@ -28,8 +28,9 @@ from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.believable import believable
+from casid.identification.load_intervals import DETERMINED, chi_square, load_intervals
 from casid.identification.plausible import PlausibleBodies
-from casid.inertia import STANDARD_NAMES, express_in, from_standard, to_standard
+from casid.inertia import express_in, from_standard, to_standard
 from casid.measurement import Dataset
 from casid.regression.observation import filtered_blocks, motion
 from casid.retrieval.constraints import gyration_bound, mass_bounds
@@ -47,8 +48,6 @@ LARGEST_RADIUS, LARGEST_MASS = 1.0, 1000.0
 EDGE = 0.1
 #: Smallest margin of a load's physical consistency [SI].
 MARGIN = 1e-9
-#: A column whose rest after those before it is shorter than this share is not determined.
-DETERMINED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +158,9 @@ def payload(
     R, r, left, freedom = stack.compressed()
     start = np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
     variance = left / max(freedom, 1.0)
-    tolerance = variance * _quantile(int(np.linalg.matrix_rank(R)), confidence)
+    tolerance = variance * chi_square(int(np.linalg.matrix_rank(R)), confidence)
     standard, extras, solution = _consistent(R, r, left, stack.names, tolerance)
-    intervals = _intervals(R, start, tolerance)
+    intervals = load_intervals(R, start, tolerance)
     notes = [*_similar(without, with_load), *_too_heavy(model.robot, standard, with_load)]
     if solution.objective - left > tolerance + float(np.sum((R @ start - r) ** 2)):
         notes.append("no real body explains the difference: the robot, its friction or the recordings differ otherwise")
@@ -333,59 +332,6 @@ def _consistent(
     extras = dict.fromkeys(names, 0.0)
     extras.update(choice.extras)
     return choice.standard_parameters.copy(), extras, solution
-
-
-def _intervals(R: Array, x: Array, tolerance: float) -> dict[str, tuple[float, float]]:
-    """Intervals of the ellipsoid ``||R (z - x)||^2 <= tolerance``."""
-    lengths = np.linalg.norm(R, axis=0)
-    scale = np.where(lengths > 0, lengths, 1.0)
-    _, s, Vt = np.linalg.svd(R / scale, full_matrices=True)
-    values = np.zeros(R.shape[1])
-    values[: len(s)] = s
-    sure = values > DETERMINED * values[0]
-    inverse = (Vt[sure].T / values[sure]) / scale[:, None]
-    free = (Vt[~sure].T) / scale[:, None]
-    found = {}
-    names = dict(zip(STANDARD_NAMES, range(10), strict=True))
-    for name, k in names.items():
-        if name in ("lx", "ly", "lz"):
-            continue
-        unit = np.eye(R.shape[1])[k]
-        half = _half(unit, inverse, free, tolerance, scale)
-        found[name] = (float(x[k] - half), float(x[k] + half))
-    mass = np.eye(R.shape[1])[9]
-    for axis, k in zip("xyz", (6, 7, 8), strict=True):
-        found[f"c{axis}"] = _ratio(np.eye(R.shape[1])[k], mass, x, inverse, free, tolerance, scale)
-    return found
-
-
-def _half(c: Array, inverse: Array, free: Array, tolerance: float, scale: Array) -> float:
-    if free.size and np.abs(c @ (free * scale[:, None])).max() > 1e-5:
-        return float("inf")
-    return float(np.sqrt(tolerance) * np.linalg.norm(c @ inverse))
-
-
-def _ratio(
-    a: Array, b: Array, x: Array, inverse: Array, free: Array, tolerance: float, scale: Array
-) -> tuple[float, float]:
-    """Fieller's interval of ``a'z / b'z``: all t with ``((a - t b)'x)^2 <= tolerance |(a - t b)'B|^2``."""
-    if not np.isfinite(_half(a, inverse, free, tolerance, scale) + _half(b, inverse, free, tolerance, scale)):
-        return -np.inf, np.inf
-    va, vb = a @ inverse, b @ inverse
-    A = float(b @ x) ** 2 - tolerance * float(vb @ vb)
-    B = -2.0 * (float(a @ x) * float(b @ x) - tolerance * float(va @ vb))
-    C = float(a @ x) ** 2 - tolerance * float(va @ va)
-    root = B**2 - 4 * A * C
-    if A <= 0 or root < 0:
-        return -np.inf, np.inf
-    ends = sorted(((-B - np.sqrt(root)) / (2 * A), (-B + np.sqrt(root)) / (2 * A)))
-    return float(ends[0]), float(ends[1])
-
-
-def _quantile(rank: int, confidence: float) -> float:
-    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
-
-    return float(chdtri(max(rank, 1), 1.0 - confidence))
 
 
 def _similar(without: Sequence[Dataset], with_load: Sequence[Dataset]) -> list[str]:

@@ -51,8 +51,8 @@ def identification_tables(result: Identification) -> list[Table]:
         (f"unconstrained ({fit.method})", f"{fit.relative_error:.3f} % of the torque"),
         (
             "physically consistent",
-            f"{feasible.relative_error:.3f} % ({_raw_error(result):.3f} % of the unfiltered torque), weighted residual x "
-            f"{feasible.residual_ratio:.4f}",
+            f"{feasible.relative_error:.3f} % ({_raw_error(result):.3f} % of the unfiltered torque), weighted "
+            f"residual x {feasible.residual_ratio:.4f}",
         ),
         (
             "certificate",
