@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 #: Relative standard deviation from which a joint's own factor is not used.
 VAGUE = 0.1
+#: Torque over residual, root mean squares, below which a joint's own factor is not used.
+CLEAR = 15.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,5 +116,7 @@ def _each(
     variance = float(np.sum((A @ x - b) ** 2)) / max(share, 1.0)
     spread = np.linalg.norm((Vt[sure].T / s[sure]) / scale[:, None], axis=1) * np.sqrt(variance)
     values, sd = x[-model.n :], spread[-model.n :]
+    sizes = np.array([np.linalg.norm(factor[:, -1]) for factor in factors]) / np.sqrt(np.maximum(stack.samples, 1))
     told = (lengths[-model.n :] > 0) & (sd < VAGUE * np.abs(values))
+    told &= sizes * weights > CLEAR  # noise on the torque itself draws a factor towards zero
     return np.where(told, values, np.nan), np.where(told, sd, np.nan)

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
-from casid.errors import DatasetError
+from casid.errors import CasidError, DatasetError
 from casid.identification.believable import believable
 from casid.identification.load_intervals import DETERMINED, chi_square, load_intervals
 from casid.identification.plausible import PlausibleBodies
@@ -206,7 +206,7 @@ class LoadStack:
         self.names = [*self.drift]
         self._rows: list[list[Array]] = [[] for _ in range(model.n)]
         self._loaded: list[list[Array]] = [[] for _ in range(model.n)]
-        self._samples = np.zeros(model.n)
+        self.samples = np.zeros(model.n)
         self.weights = np.ones(model.n)
         self.independent = np.zeros(model.n)
 
@@ -238,7 +238,7 @@ class LoadStack:
             for k in range(n):
                 self._joint(k, block[:, k], data, rows, loaded)
         counted = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
-        self._samples += counted
+        self.samples += counted
         self.independent += counted / (1.0 if data.full is None else data.full.correlation)
 
     def _joint(self, k: int, block: Array, data: Dataset, rows: slice, loaded: bool) -> None:
@@ -268,7 +268,7 @@ class LoadStack:
         factors = self.factors()
         x = self._least_squares(factors, np.ones(len(factors)))
         sizes = np.array([np.linalg.norm(f[:, :-1] @ x - f[:, -1]) for f in factors])
-        rms = sizes / np.sqrt(np.maximum(self._samples, 1))
+        rms = sizes / np.sqrt(np.maximum(self.samples, 1))
         self.weights = np.where(rms > 0, 1.0 / np.where(rms > 0, rms, 1.0), 0.0)
         stack = np.vstack([w * f for w, f in zip(self.weights, factors, strict=True)])
         R: Array = np.asarray(np.linalg.qr(stack, mode="r"))
@@ -328,8 +328,12 @@ def _consistent(
     com = solution.standard_parameters[6:9] / mass
     cube = to_standard(mass, com, mass * EDGE**2 / 6 * np.eye(3))
     bodies = PlausibleBodies(cube, ("description",))
-    choice = believable(problem, solution, bodies, tolerance=max(tolerance, 1e-12 * left, 1e-300))
     extras = dict.fromkeys(names, 0.0)
+    try:
+        choice = believable(problem, solution, bodies, tolerance=max(tolerance, 1e-12 * left, 1e-300))
+    except CasidError:  # nothing to choose from: the load is as good as none
+        extras.update(solution.extras)
+        return solution.standard_parameters[:10].copy(), extras, solution
     extras.update(choice.extras)
     return choice.standard_parameters.copy(), extras, solution
 
