@@ -298,6 +298,7 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
         "<h2>Friction and drive train</h2>",
         _html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
         _image(pictures["friction"]),
+        *_candidates(result),
         "<h2>Base parameters</h2>",
         _image(pictures["base_parameters"]),
         _html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
@@ -310,6 +311,25 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{title}</title><style>{_STYLE}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
+
+
+def _candidates(result: Identification) -> list[str]:
+    """Friction laws that were tried, joint by joint, by their held-out error."""
+    if not result.candidates:
+        return []
+    rows = [
+        [
+            c.joint,
+            c.law + (" (chosen)" if c.chosen else ""),
+            ", ".join(f"{name} {value:.3g}" for name, value in c.shape.items()),
+            f"{c.held_out:.4f}",
+            f"{c.training:.4f}",
+            str(c.parameters),
+        ]
+        for c in result.candidates
+    ]
+    header = ["joint", "law", "shape (rad/s, rad)", "held out [N·m]", "training [N·m]", "parameters"]
+    return ["<h2>Friction laws tried</h2>", _html_table(header, rows, text=(1, 2))]
 
 
 def _verdict_lines(result: Identification) -> list[str]:
