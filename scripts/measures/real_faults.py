@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -42,8 +43,9 @@ def _cases() -> dict[str, Case]:
 
 
 def _columns(data: Dataset, change) -> Dataset:  # type: ignore[no-untyped-def]
-    arrays = {name: getattr(data, name) for name in ("q", "dq", "ddq", "tau")}
-    return replace(data, **{name: None if value is None else change(value) for name, value in arrays.items()})
+    arrays: dict[str, Any] = {name: getattr(data, name) for name in ("q", "dq", "ddq", "tau")}
+    changed: dict[str, Any] = {name: None if value is None else change(value) for name, value in arrays.items()}
+    return replace(data, **changed)
 
 
 def faults(robot: Robot, data: Dataset) -> Iterator[tuple[str, tuple[str, ...], Robot, Dataset]]:
@@ -76,7 +78,7 @@ def faults(robot: Robot, data: Dataset) -> Iterator[tuple[str, tuple[str, ...], 
     yield "dead channel", ("channel", "dead"), robot, replace(data, tau=dead)
     half = (np.arange(len(data)) < len(data) // 2)[:, None]
     at = len(data) // 2
-    still = {
+    still: dict[str, Any] = {
         "q": np.where(half, data.q, data.q[at]),
         "tau": np.where(half, data.tau, data.tau[at] + 0.01 * rng.normal(size=data.tau.shape)),
         "dq": None if data.dq is None else np.where(half, data.dq, 0.0),
@@ -103,7 +105,9 @@ def verdicts() -> Result:
             found += named
             if not named:
                 missed.append(f"{name} {fault}")
-    text = f"{found} of {total} named; false alarms: {', '.join(alarms) or 'none'}; missed: {', '.join(missed) or 'none'}"
+    text = (
+        f"{found} of {total} named; false alarms: {', '.join(alarms) or 'none'}; missed: {', '.join(missed) or 'none'}"
+    )
     return text, found == total and not alarms
 
 

@@ -86,7 +86,7 @@ def _motion(robot: Robot, seed: int) -> tuple[np.ndarray, ...]:
     design = study.designer(replace(blind(robot), limits=limits)).run(1, seed, max_seconds=15.0, robot=robot.name)
     t = np.arange(0.0, 20.0, 0.01)
     motion = design.trajectory.motion(t)
-    return t, np.asarray(motion.q), np.asarray(motion.dq), np.asarray(motion.ddq)
+    return t, *(np.asarray(a).T for a in motion)
 
 
 def _simulated(robot: Robot, seed: int) -> tuple[Dataset, Dataset]:
@@ -102,7 +102,9 @@ def _simulated(robot: Robot, seed: int) -> tuple[Dataset, Dataset]:
         load = np.array(torque(q.T, dq.T, ddq.T, np.tile(rigid[:, None], len(t)))).T
         size = np.sqrt((load**2).mean(axis=0))
         if terms is None:
-            terms = np.column_stack([VISCOUS * size, COULOMB * size, rng.uniform(-OFFSET, OFFSET, robot.n) * size]).ravel()
+            terms = np.column_stack(
+                [VISCOUS * size, COULOMB * size, rng.uniform(-OFFSET, OFFSET, robot.n) * size]
+            ).ravel()
         x = model.parameters(robot.standard_parameters(), terms)
         tau = np.array(torque(q.T, dq.T, ddq.T, np.tile(x[:, None], len(t)))).T
         made.append(Dataset(t, q, tau + NOISE * size * rng.normal(size=tau.shape), dq, ddq, name=robot.name))
@@ -123,6 +125,7 @@ def known_truth() -> Result:
         build = default_bounds(unknown, np.abs(training.tau).max(axis=0))
         line = []
         for known in (False, True):
+
             def constraints(v, known=known, total=total, build=build):  # type: ignore[no-untyped-def]
                 return (*build(v), total_mass(v, 0.999 * total, 1.001 * total)) if known else build(v)
 
@@ -211,7 +214,8 @@ def payload_simulated(runs: int = 200) -> Result:
         rng = np.random.default_rng(7)
         held, masses, centres, count = 0, [], [], 0
         for _ in range(runs):
-            com, mass = rng.uniform(-0.03, 0.03, 3) + [0, 0, 0.16], rng.uniform(1.0, 3.0)
+            com = rng.uniform(-0.03, 0.03, 3) + np.array([0.0, 0.0, 0.16])
+            mass = rng.uniform(1.0, 3.0)
             load = to_standard(mass, com, 0.01 * np.eye(3))
             x = truth.copy()
             x[np.asarray(model.link_columns[-1])] += express_in(load, np.eye(3), np.zeros(3))
@@ -232,8 +236,8 @@ def payload_simulated(runs: int = 200) -> Result:
         median = 100 * float(np.median(masses)), 1e3 * float(np.median(centres))
         worst = 100 * max(masses), 1e3 * max(centres)
         texts.append(
-            f"{'15 poses' if static else 'motion'}: mass {median[0]:.2f} % (worst {worst[0]:.2f}), centre {median[1]:.2f} mm "
-            f"(worst {worst[1]:.2f}), intervals hold {100 * held / count:.1f} %"
+            f"{'15 poses' if static else 'motion'}: mass {median[0]:.2f} % (worst {worst[0]:.2f}), "
+            f"centre {median[1]:.2f} mm (worst {worst[1]:.2f}), intervals hold {100 * held / count:.1f} %"
         )
         met = met and median[0] <= 1.0 and median[1] <= 1.0 and held / count >= 0.95
     return "; ".join(texts), met
@@ -273,7 +277,7 @@ IDENTIFICATION_ROWS = (
         "believable links against known truth, five arms", "medians 30, 50 %; total mass known 20, 40 %; prediction",
         "716, 89 %", known_truth,
     ),
-    Measure("Kinova, two sensor recordings, each from the other", "feasible <= WLS; parameters <= 10 x", "1e5 N m", kinova),
+    Measure("Kinova, each recording from the other", "feasible <= WLS; parameters <= 10 x", "1e5 N m", kinova),
     Measure("UR10e load pair", "2.47 +-0.05 kg; halves within 2 % of 2.805", "by hand", payload_pair),
     Measure(
         "payload simulated, Franka-like, 200 runs", "mass 1 %, centre 1 mm (medians), intervals >= 95 %", "-",
