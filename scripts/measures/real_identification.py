@@ -42,8 +42,8 @@ def panda() -> Result:
     thinnest = min(float(link.principal_moments[0]) for link in fit.link_parameters)
     bound = [b.text for b in fit.active if "mass" in b.text]
     text = (
-        f"residual + {100 * growth:.3f} %, smallest principal moment {thinnest:.1e}, masses at a bound: {bound or 'none'}, "
-        f"gaps {fit.solution.gap:.0e} and {fit.believable.gap:.0e}"
+        f"residual + {100 * growth:.3f} %, smallest principal moment {thinnest:.1e}, masses at a bound: "
+        f"{bound or 'none'}, gaps {fit.solution.gap:.0e} and {fit.believable.gap:.0e}"
     )
     certified = fit.solution.gap <= 1e-6 and fit.believable.gap <= 1e-6
     return text, growth <= 0.00501 and thinnest >= 1e-4 and not bound and certified
