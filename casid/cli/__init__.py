@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import code, convert, excitation, loads, problems, recordings, robots
+from casid.cli import code, convert, excitation, loads, problems, recordings, robots, simulation
 from casid.cli.shared import Group
 from casid.version import __version__
 
@@ -51,6 +51,7 @@ for _command in (  # in the order of the help
     loads.payload,
     loads.gains,
     excitation.excite,
+    simulation.simulate,
     code.export,
     code.cache,
 ):
