@@ -52,9 +52,7 @@ def test_the_dynamics_stay_where_a_consistent_set_has_them(tmp_path: Path, chang
     assert len(result.unphysical) == len(change)
     assert result.repair is not None and result.repair.verdict == "virtually feasible"
     (tmp_path / result.repaired_name).write_bytes(result.repaired)
-    np.testing.assert_allclose(
-        base_values(tmp_path / result.repaired_name), base_values(path), rtol=1e-10, atol=1e-13
-    )
+    np.testing.assert_allclose(base_values(tmp_path / result.repaired_name), base_values(path), rtol=1e-10, atol=1e-13)
     again = check_file(tmp_path / result.repaired_name)
     assert not again.unphysical
     assert b"<!-- kept -->" in result.repaired
