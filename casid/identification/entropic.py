@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 
 #: Newton steps; relative residual of the equations that counts as reached.
 STEPS, REACHED = 200, 1e-12
-#: Weight of the divergence at which the softened equations stop; bodies up to this many times as large as their
-#: references are covered by the bound of the distance.
+#: Weight of the divergence at which the softened equations stop; bodies together up to this many times as large as
+#: those found are covered by the bound of the distance.
 LEAST, LARGE = 1e-17, 10.0
 #: Smallest eigenvalue of a body's pseudo-inertia, relative to its reference, that is worth going to.
 _SMALLEST = 1e-12
@@ -141,9 +141,9 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
     """Consistent bodies whose ``A x`` is nearest to b, and of those the ones of least divergence.
 
     Minimises ``|A x - b|^2 / (2 eps) + divergence`` for a falling eps. At the optimum ``A'l = eps (R^-1 - J^-1)`` with
-    ``l = b - A x``, so that for all bodies x' with ``tr R^-1 J' <= LARGE 4 n`` together
+    ``l = b - A x``, so that for all bodies x' that are together at most `LARGE` times as large (``tr R^-1 J'``)
 
-        |A x' - b|^2 / 2  >=  l'b - l'l / 2 - l'A x'  >=  l'b - l'l / 2 - eps LARGE 4 n,
+        |A x' - b|^2 / 2  >=  l'b - l'l / 2 - l'A x'  >=  l'b - l'l / 2 - eps LARGE tr R^-1 J,
 
     from which follows a bound of the distance that needs no trust in the optimiser.
 
@@ -162,17 +162,20 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
     keep = s > 1e-14
     rows, right = s[keep, None] * Vt[keep], U[:, keep].T @ b / size
     lost = float(np.linalg.norm(b / size - U[:, keep] @ right))
-    z, epsilon, room, bound = _start(count), 1.0, LARGE * 4 * count, 0.0
+    z, epsilon = _start(count), 1.0
+    duals: list[tuple[float, float]] = []
     while True:
         z = _soft(rows, right, z, epsilon)
         left = right - rows @ z.ravel()
         # l'A x' = <adjoint, J'> <= (largest eigenvalue) tr R^-1 J': in exact arithmetic at most eps
         adjoint = np.einsum("ki,iab->kab", (rows.T @ left).reshape(count, 10), _BASIS)
         excess = max(float(np.linalg.eigvalsh(adjoint).max()), 0.0)
-        bound = max(bound, float(left @ right - left @ left / 2 - excess * room))
+        duals.append((float(left @ right - left @ left / 2), excess))
+        room = LARGE * max(float((_start(count) * z).sum()), 4.0 * count)
         if epsilon <= LEAST or left @ left <= 1e-24 * (right @ right) or epsilon * room <= 1e-6 * (left @ left):
             break
         epsilon *= 0.1
+    bound = max(value - excess * room for value, excess in duals)
     result = np.array([M @ zk for M, zk in zip(maps, z, strict=True)])
     return result, size * float(np.sqrt(2 * max(bound, 0.0) + lost**2))
 
