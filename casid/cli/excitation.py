@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from casid.cli import options as o
@@ -72,7 +71,11 @@ def excite(
     screen = console()
     if not (collision and machine.capsules):
         typer.echo("note: no collision check: " + ("switched off" if not collision else "no capsules known"), err=True)
-    if not (torque and np.isfinite(machine.limits.effort).any() and all(link.inertial for link in machine.links)):
+    if not (
+        torque
+        and any(limit < float("inf") for limit in machine.limits.effort)
+        and all(link.inertial for link in machine.links)
+    ):
         reason = "switched off" if not torque else "the robot's file gives no effort limits, or no bodies"
         typer.echo(f"note: no torque limits: {reason}", err=True)
     for table in excitation_tables(designer, design):
