@@ -16,6 +16,7 @@ the nearest that one has, with a certified distance (eq. 3.56-3.57 in base param
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from casid.description import Description, Inertial, Robot
 from casid.description.merged import moving_bodies
 from casid.dynamics import Model
+from casid.errors import InertiaWarning
 from casid.identification.entropic import nearest_bodies, nearest_right_side
 from casid.identification.plausible import plausible_bodies
 from casid.identification.reference import reference_bodies
@@ -165,7 +167,7 @@ def repair(description: Description) -> Repair:
     if not description.moving:
         A, names = np.zeros((0, 10 * len(bodies))), tuple[str, ...]()
     else:
-        robot = description.robot()
+        robot = _assembled(description)
         A, names = (np.zeros((0, 10 * len(bodies))), ()) if not wrong else _base_map(description, robot, bodies)
     beta = A @ tens.ravel()
     if not wrong:
@@ -180,9 +182,16 @@ def repair(description: Description) -> Repair:
     return _nearest(bodies, references, A, beta, names)
 
 
+def _assembled(description: Description) -> Robot:
+    """The robot, without warnings of what the repair tells in full."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertiaWarning)
+        return description.robot()
+
+
 def _plausible(description: Description, bodies: Sequence[Body], references: Array, A: Array, beta: Array) -> Array:
     """Plausible bodies in place of the unphysical moving ones; their masses suit the base parameters best."""
-    robot = description.robot()
+    robot = _assembled(description)
     plausible = plausible_bodies(robot, nominal=False).parameters.reshape(-1, 10)
     order = {link.name: k for k, link in enumerate(robot.links)}
     result: Array = references.copy()

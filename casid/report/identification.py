@@ -126,12 +126,17 @@ def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Tabl
     return [table]
 
 
+#: Widest table whose title is kept on its line.
+_WIDEST = 140
+
+
 def check_table(what: str, result: FileCheck) -> Table:
     """One row a link: margins of physical consistency, what is wrong, and how much the repair changes."""
     title = f"{what}: {len(result.unphysical)} of {len(result.links)} links unphysical"
     if result.unphysical and result.repair is not None:
         title += f"\n{result.verdict}"
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.min_width = min(max(map(len, title.splitlines())), _WIDEST)  # a title wraps at its table's width
     table.add_column("link", style="bold")
     margins = ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]")
     for column in (*margins, "repair moves inertia", "mass by [kg]", "centre by [mm]"):
