@@ -64,7 +64,7 @@ class SlotineLi(Adaptation):
 
 @dataclass(frozen=True)
 class NaturalAdaptation(Adaptation):
-    """The metric of bodies as gain: ``dJ/dt = -gain J L J`` with ``tr(L J(p)) = y'p`` (Lee, Kwon and Park 2018, eq. 22).
+    """The metric of bodies as gain: ``dJ/dt = -gain J L J`` with ``tr(L J(p)) = y'p`` (Lee, Kwon and Park 2018).
 
     ``D = (log det J^/J + tr(J^^-1 J) - 4) / gain``, which is infinite at the boundary of the physical set: estimates
     that begin as bodies remain bodies.
@@ -189,16 +189,18 @@ def simulate_adaptive(
     states = np.vstack([x0, path])
     bad = np.flatnonzero(~np.isfinite(states).all(axis=1))
     if len(bad):
-        raise DatasetError(f"the adaptive loop is not finite from {bad[0] * step:.4g} s on; take smaller gains or steps")
+        raise DatasetError(
+            f"the adaptive loop is not finite from {bad[0] * step:.4g} s on; take smaller gains or steps"
+        )
     estimates = states[:, 2 * n : 12 * n].reshape(-1, n, 10)
     q, dq = states[:, :n], states[:, n : 2 * n]
     at = reference.at(np.arange(count + 1) * step)
     s = dq - (at.dq - slope * (q - at.q))
     energy = _kinetic(model, own)(q.T, s.T).full().ravel()
     distance = sum(adaptation.distance(own[10 * k : 10 * k + 10], estimates[:, k]) for k in range(n))
-    return AdaptiveRun(
-        np.arange(count + 1) * step, q, dq, q - at.q, estimates, energy + np.asarray(distance), states[:, -1]
-    )
+    lyapunov: Array = np.array(energy + distance, dtype=float)
+    t = np.arange(count + 1) * step
+    return AdaptiveRun(t, q, dq, q - at.q, estimates, lyapunov, states[:, -1])
 
 
 def _kinetic(model: Model, truth: Array) -> ca.Function:
@@ -242,7 +244,8 @@ def _pseudo_inertia(p: ca.SX) -> ca.SX:
 def _parameters(J: ca.SX) -> ca.SX:
     trace = J[0, 0] + J[1, 1] + J[2, 2]
     return ca.vertcat(
-        trace - J[0, 0], -J[0, 1], -J[0, 2], trace - J[1, 1], -J[1, 2], trace - J[2, 2], J[0, 3], J[1, 3], J[2, 3], J[3, 3]
+        trace - J[0, 0], -J[0, 1], -J[0, 2], trace - J[1, 1], -J[1, 2], trace - J[2, 2],
+        J[0, 3], J[1, 3], J[2, 3], J[3, 3],
     )  # fmt: skip
 
 
