@@ -199,7 +199,7 @@ def simulate_adaptive(
     energy = _kinetic(model, own)(q.T, s.T).full().ravel()
     distance = sum(adaptation.distance(own[10 * k : 10 * k + 10], estimates[:, k]) for k in range(n))
     lyapunov: Array = np.array(energy + distance, dtype=float)
-    t = np.arange(count + 1) * step
+    t: Array = np.arange(count + 1, dtype=np.float64) * step
     return AdaptiveRun(t, q, dq, q - at.q, estimates, lyapunov, states[:, -1])
 
 
