@@ -46,9 +46,12 @@ def _scores(model: Model, train_on: Dataset, test_on: Dataset, friction: bool) -
     def score(tau: np.ndarray) -> float:
         return float((((tau - test_on.tau) ** 2).mean(axis=0) / variance).mean())
 
+    assert test_on.dq is not None and test_on.ddq is not None
+    velocity, acceleration = test_on.dq, test_on.ddq
+
     def torques(pi: np.ndarray) -> np.ndarray:
         return np.asarray(
-            evaluate_batch(model.inverse_dynamics, test_on.q, test_on.dq, test_on.ddq, pi)
+            evaluate_batch(model.inverse_dynamics, test_on.q, velocity, acceleration, pi)
         )[..., 0]  # fmt: skip
 
     scores: dict[str, float] = {}

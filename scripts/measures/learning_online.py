@@ -37,22 +37,22 @@ def streaming() -> tuple[str, bool]:
         fit = wls(compress(model, data))
         online = Online.from_fit(fit, plausible(model))
         least, worst = np.inf, 0.0
-        arrays = _filtered(model, data)
+        q, dq, ddq, tau = _arrays(data)
         for k in range(0, len(data), 20):
             part = slice(k, k + 20)
-            online.update(*(a[part] for a in arrays), data.t[part])
+            online.update(q[part], dq[part], ddq[part], tau[part], data.t[part])
             estimate = online.estimate()
             links = estimate.parameters.values[np.ravel(model.link_columns)].reshape(-1, 10)
             least = min(least, float(np.linalg.eigvalsh(pseudo_inertia(links)).min()))
             worst = max(worst, estimate.suboptimality / max(estimate.entropic.objective, 1e-300))
-        plain = wls(compress(model, Dataset(data.t, arrays[0], arrays[3], arrays[1], arrays[2])), weights=fit.weights)
+        plain = wls(compress(model, Dataset(data.t, q, tau, dq, ddq)), weights=fit.weights)
         error = float(np.abs(estimate.beta - plain.beta).max() / np.abs(plain.beta).max())
         ok &= error <= 1e-9 and least > 0
         texts.append(f"{name}: {error:.1e} from batch, smallest eigenvalue ever {least:.1e}, gap ever {worst:.1e}")
     return "; ".join(texts), ok
 
 
-def _filtered(model: Model, data: Dataset) -> tuple[np.ndarray, ...]:
+def _arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     assert data.dq is not None and data.ddq is not None
     return data.q, data.dq, data.ddq, data.tau
 
@@ -70,19 +70,20 @@ def load_picked_up() -> tuple[str, bool]:
     """The same motion without and with a load, spliced at ten instants."""
     free, loaded = _ur("ur-20_02_19_14harm50sec", (194, 4966)), _ur("ur-20_02_19_14harm50secLoad", (307, 5071))
     model = Model(casid.load_robot("ur10e"), (*FRICTION, "rotor"), GRAVITY)
-    fit = wls(compress(model, Dataset(free.t, *(_filtered(model, free)[i] for i in (0, 3, 1, 2)))))
+    q, dq, ddq, tau = _arrays(free)
+    fit = wls(compress(model, Dataset(free.t, q, tau, dq, ddq)))
     pi = np.linalg.lstsq(model.base.K, fit.beta, rcond=None)[0]
     count = min(len(free), len(loaded))
     delays, times, physical, false = [], [], True, 0
     for at in np.linspace(0.3, 0.7, 10) * count:
         splice = int(at)
-        before, after = (_filtered(model, d) for d in (free, loaded))
-        arrays = [np.vstack([a[:splice], b[splice:count]]) for a, b in zip(before, after, strict=True)]
+        before, after = _arrays(free), _arrays(loaded)
+        q, dq, ddq, tau = (np.vstack([a[:splice], b[splice:count]]) for a, b in zip(before, after, strict=True))
         t = np.arange(count) * 0.01
         online = OnlineLoad(model, pi, fit.weights, to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
         masses = []
         for k in range(count):
-            online.update(*(a[k] for a in arrays), t[k])
+            online.update(q[k], dq[k], ddq[k], tau[k], t[k])
             if k >= splice:
                 estimate = online.estimate()
                 physical &= bool(np.linalg.eigvalsh(pseudo_inertia(estimate.parameters))[0] > 0)
