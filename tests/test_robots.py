@@ -22,7 +22,7 @@ SHIPPED = {
     "wam7": 7,
 }  # fmt: skip
 #: Links without nominal values, and why they have none stands in the file.
-WITHOUT = {"three_link": 3, "stanford": 6, "puma560": 6, "tx40": 1}
+WITHOUT = {"spatial_2r": 2, "three_link": 3, "stanford": 6, "puma560": 6, "tx40": 1}
 DATA = Path(os.environ.get("CASID_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
