@@ -29,7 +29,14 @@ ROOMS = (
     "__main__",
 )  # fmt: skip
 #: The same inside a room: sub-folders and files, in order.
-SLOPES = {"excitation": ("motions", "information", "limits", "optimisation", "study")}
+SLOPES = {
+    "excitation": ("motions", "information", "limits", "optimisation", "study"),
+    "retrieval": (
+        "variables", "quadrics", "constraints", "objectives", "builders", "coefficients", "pickling", "region",
+        "problem", "load", "gap", "conflict", "solution", "branches", "rows", "bound", "program", "solver", "methods",
+        "study", "insight",
+    ),
+}  # fmt: skip
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
@@ -72,50 +79,20 @@ def test_inside_a_room_data_flows_one_way_too(room: str) -> None:
             assert inner <= set(slope[: slope.index(own) + 1]), path
 
 
-#: Inside a room of many files likewise: a file or sub-folder imports only from those before it.
-SLOPES = {
-    "retrieval": (
-        "variables", "quadrics", "constraints", "objectives", "builders", "coefficients", "pickling", "region",
-        "problem", "load", "gap", "conflict", "solution", "branches", "rows", "bound", "program", "solver", "methods",
-        "study", "insight", "__init__",
-    ),
-}  # fmt: skip
-
-
-def modules_of(path: Path) -> set[str]:
-    """Modules of casid that a file imports, functions and type-checking blocks included."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    found = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-    return {module for module in found if module.startswith("casid.")}
-
-
-@pytest.mark.claim("rings inside a room, hidden by late imports")
-@pytest.mark.parametrize("room", SLOPES)
-def test_inside_a_room_everything_flows_one_way(room: str) -> None:
-    order, folder = SLOPES[room], PACKAGE / room
-    for path in folder.rglob("*.py"):
-        own = path.relative_to(folder).with_suffix("").parts[0]
-        assert own in order, f"'{own}' has no place in the slope of {room}"
-        used = {(module.split(".") + ["__init__"])[2] for module in modules_of(path) if module.split(".")[1] == room}
-        late = {name for name in used if order.index(name) > order.index(own)}
-        assert not late, f"{path.relative_to(PACKAGE)} imports {sorted(late)}, which come after it"
-
-
 @pytest.mark.claim("circles among files")
 @pytest.mark.parametrize("room", SLOPES)
 def test_no_circles_among_the_files_of_a_room(room: str) -> None:
-    folder = PACKAGE / room
-    graph = {}
-    for path in folder.rglob("*.py"):
-        name = ".".join(("casid", *path.relative_to(PACKAGE).with_suffix("").parts))
-        graph[name.removesuffix(".__init__")] = modules_of(path)
+    files = {}
+    for path in (PACKAGE / room).rglob("*.py"):
+        files[".".join(("casid", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")] = path
+    graph = {name: {m.rpartition(".")[0] for m in imported_modules(path)} & set(files) for name, path in files.items()}
     done: set[str] = set()
 
-    def follow(name: str, path: tuple[str, ...]) -> None:
-        assert name not in path, " -> ".join((*path, name))
+    def follow(name: str, way: tuple[str, ...]) -> None:
+        assert name not in way, " -> ".join((*way, name))
         if name not in done:
-            for module in graph.get(name, ()):
-                follow(module, (*path, name))
+            for module in graph[name]:
+                follow(module, (*way, name))
             done.add(name)
 
     for name in graph:
