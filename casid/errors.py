@@ -1,8 +1,33 @@
 """Exceptions and warnings of casid: one tree, so that ``except CasidError`` catches all of them."""
 
+#: Longest message of an error; names and values of a file may be of any length.
+_LONGEST = 2000
+
 
 class CasidError(Exception):
-    """Base of every error that casid raises on purpose."""
+    """Base of every error that casid raises on purpose.
+
+    Attributes
+    ----------
+    message : str
+        One line without control characters, cut in the middle where it is very long.
+    detail : str
+        Further lines, where there are any: the traceback of a user's own file, the words of a compiler.
+    """
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        self.message = _one_line(message)
+        self.detail = detail
+        super().__init__(self.message)
+
+
+def _one_line(message: str) -> str:
+    if len(message) > _LONGEST:
+        message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 4 :]}"
+    words = " ".join(message.split())
+    if words.isprintable():
+        return words
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in words)
 
 
 class RobotError(CasidError):

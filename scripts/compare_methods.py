@@ -33,7 +33,8 @@ from methods.study import Size, as_records, run_sizes
 from methods.wam import simulate
 from methods.yoshida_khalil import three_link_verdicts
 
-from casid.report.write import json_bytes, png_bytes, prepare_directory, write_files
+from casid.files import json_bytes, prepare_directory, write_files
+from casid.report.write import png_bytes
 
 
 def main() -> int:

@@ -31,8 +31,8 @@ from measures.two_links import (
 )
 
 import casid
+from casid.files import prepare_directory
 from casid.inertia import from_standard
-from casid.report import prepare_directory
 from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 
 STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}

@@ -271,5 +271,5 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(RobotError, match=r"cannot read robot file .*No such file"):
         read_toml(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(RobotError, match=r"bytes.toml: not a text file in UTF-8"):
+    with pytest.raises(RobotError, match=r"bytes.toml.*not text in UTF-8"):
         read_toml(tmp_path / "bytes.toml")

@@ -16,11 +16,12 @@ from rich.console import Console
 from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError
+from casid.files import csv_bytes, json_bytes, prepare_directory, write_files
 from casid.report.fit_plot import fit_figure
 from casid.report.links_plot import link_placements, links_figure, middle_posture
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import base_table, links_table, robots_table
-from casid.report.write import csv_bytes, json_bytes, png_bytes, prepare_directory, write_files
+from casid.report.write import png_bytes
 from casid.retrieval import LinkParameters
 
 

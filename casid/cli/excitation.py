@@ -45,7 +45,8 @@ def excite(
     """Design a motion (or static poses) that makes identification good. Ctrl-C keeps the best so far."""
     from casid.description import load_robot
     from casid.excitation import Study, evaluate_trajectory, read_trajectory
-    from casid.report import excitation_tables, prepare_directory, write_excitation
+    from casid.files import prepare_directory
+    from casid.report import excitation_tables, write_excitation
 
     folder = None if out is None else prepare_directory(out)
     machine = load_robot(robot)

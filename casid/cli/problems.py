@@ -24,7 +24,8 @@ def solve(
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder."""
     from casid import retrieval
-    from casid.report import prepare_directory, solution_tables, write_solution
+    from casid.files import prepare_directory
+    from casid.report import solution_tables, write_solution
 
     folder = None if out is None else prepare_directory(out)
     loaded = retrieval.load_problem(problem)
@@ -53,7 +54,8 @@ def intervals(
 ) -> None:
     """Find how far the data and the constraints pin each parameter down."""
     from casid import retrieval
-    from casid.report import intervals_table, prepare_directory, what_if_table, write_intervals
+    from casid.files import prepare_directory
+    from casid.report import intervals_table, what_if_table, write_intervals
 
     folder = None if out is None else prepare_directory(out)
     found = retrieval.parameter_intervals(retrieval.load_problem(problem), tolerance=tolerance)

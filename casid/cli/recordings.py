@@ -51,9 +51,10 @@ def identify(
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
     from casid.description import load_robot
+    from casid.files import prepare_directory
     from casid.identification import identify as run
     from casid.measurement import read_dataset
-    from casid.report import identification_tables, prepare_directory, write_identification
+    from casid.report import identification_tables, write_identification
     from casid.retrieval import Prior, load_constraints, sensible_bounds
 
     folder = None if out is None else prepare_directory(out)
@@ -96,9 +97,10 @@ def validate(
 ) -> None:
     """Predict the torques of another recording by Newton-Euler and compare."""
     from casid.description import load_robot
+    from casid.files import prepare_directory
     from casid.identification import load_model, predict
     from casid.measurement import check_against, read_dataset
-    from casid.report import prepare_directory, validation_tables, write_validation
+    from casid.report import validation_tables, write_validation
 
     folder = None if out is None else prepare_directory(out)
     loaded = load_robot(robot)
@@ -125,9 +127,9 @@ def check(
     out: Annotated[Path | None, typer.Option(help="Folder for the repaired file.")] = None,
 ) -> None:
     """Say which links are unphysical, by how much, and write the nearest repaired file. Exit code 1 if any is."""
+    from casid.files import prepare_directory, write_files
     from casid.identification import check_file
-    from casid.report import check_table, prepare_directory
-    from casid.report.write import write_files
+    from casid.report import check_table
 
     folder = None if out is None else prepare_directory(out)
     with warnings.catch_warnings():

@@ -16,8 +16,8 @@ from casid.description.placement import Array
 from casid.description.raw import MOVING_TYPES, Lock, RawFrame, RawJoint, lock_joints
 from casid.description.robot import STANDARD_GRAVITY, Frame, Inertial, Joint, Limits, Link, LinkBounds, Robot
 from casid.description.tree import base_link, check_types, check_unique, parents_first
-from casid.description.words import listed, near
 from casid.errors import InertiaWarning, RobotError
+from casid.files import listed, near
 from casid.inertia import consistency, express_in, from_standard
 
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from casid.description.robot import Capsule, Robot
 from casid.description.tables import Table
-from casid.description.words import listed, near
 from casid.errors import RobotError
+from casid.files import listed, near
 
 
 def read_capsule(data: Mapping[str, Any], number: int, where: str, robot: Robot) -> Capsule:

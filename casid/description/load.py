@@ -14,8 +14,8 @@ from casid.description.raw import Lock
 from casid.description.robot import STANDARD_GRAVITY, Robot
 from casid.description.toml import parse_toml, read_toml
 from casid.description.urdf import read_urdf
-from casid.description.words import listed, near
 from casid.errors import RobotError
+from casid.files import listed, near
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):

@@ -9,8 +9,8 @@ import numpy as np
 
 from casid.description.placement import Array, rotation_about, transform
 from casid.description.robot import JointType, Link
-from casid.description.words import listed, near
 from casid.errors import RobotError
+from casid.files import listed, near
 
 #: Joints to turn into fixed ones: names (at position 0), or positions [rad or m] by name.
 Lock = Sequence[str] | Mapping[str, float]

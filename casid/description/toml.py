@@ -51,7 +51,6 @@ revolute one ``theta``.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -67,12 +66,9 @@ from casid.description.raw import JointLimits, Lock, RawFrame, RawJoint
 from casid.description.robot import STANDARD_GRAVITY, Inertial, Link, LinkBounds, Robot
 from casid.description.tables import Table
 from casid.errors import RobotError
+from casid.files import parse_toml as toml_values
+from casid.files import read_text, shown
 from casid.inertia import from_standard, tensor
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pragma: no cover
-    import tomli as tomllib
 
 #: Convention -> key of the Denavit-Hartenberg row of a joint.
 _ROW = {"modified-dh": "mdh", "standard-dh": "dh", "placement": None}
@@ -112,12 +108,7 @@ def read_toml(
         For each link whose nominal mass and inertia no real body can have.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RobotError(f"cannot read robot file '{path}': {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise RobotError(f"{path.name}: not a text file in UTF-8: {error}") from error
+    text = read_text(path, "robot file", RobotError)
     return parse_toml(text, path.name, lock=lock, gravity=gravity, angle_tolerance=angle_tolerance)
 
 
@@ -130,10 +121,7 @@ def parse_toml(
     angle_tolerance: float = ANGLE_TOLERANCE,
 ) -> Robot:
     """Like `read_toml`, from text; ``where`` stands for the file in messages."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise RobotError(f"{where}: not valid TOML: {error}") from error
+    data = toml_values(text, where, RobotError)
     keys = (
         "schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission",
         "capsule",
@@ -141,7 +129,7 @@ def parse_toml(
     file = Table(data, where, keys)
     file.require("schema", "name", "convention", "source", "joint")
     if data["schema"] != 1:
-        file.fail(f"key 'schema': this version of casid reads schema 1, got {data['schema']!r}")
+        file.fail(f"key 'schema': this version of casid reads schema 1, got {shown(data['schema'])}")
     source, base = _source(file), file.text("base", "base")
     reader = _Reader(where, file.choice("convention", _ROW), angle_tolerance)
     joints: list[RawJoint] = []
@@ -180,13 +168,13 @@ def _source(file: Table) -> Mapping[str, str]:
     value = file.data["source"]
     source = Table(value, f"{file.where}: source", value) if isinstance(value, dict) else None
     if source is None:
-        file.fail(f"key 'source': expected a table ([source]), got {value!r}")
+        file.fail(f"key 'source': expected a table ([source]), got {shown(value)}")
     if "licence" not in source and "license" in source:
         source.fail("missing key 'licence'; it is spelt 'license' here")
     texts = {key: source.text(key) for key in ("licence", *source.data)}
     if not _SPDX.fullmatch(texts["licence"]):
         source.fail(
-            f"key 'licence': '{texts['licence']}' is not an SPDX expression such as 'BSD-3-Clause' "
+            f"key 'licence': {shown(texts['licence'])} is not an SPDX expression such as 'BSD-3-Clause' "
             "(identifiers: https://spdx.org/licenses)"
         )
     if len(texts) < 2:
@@ -205,7 +193,7 @@ class _Reader:
 
     def joint(self, data: Mapping[str, Any], number: int, before: str) -> RawJoint:
         name = data.get("name")
-        where = f"{self.where}: joint {number}" + (f" '{name}'" if isinstance(name, str) else "")
+        where = f"{self.where}: joint {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
         placed = ("xyz", "rpy", "rpy_deg")
         fixed = data.get("type") == "fixed"
         wrong_row = next((row for row in ("mdh", "dh") if row in data and row != self.row), None)
@@ -236,7 +224,7 @@ class _Reader:
 
     def frame(self, data: Mapping[str, Any], number: int, last: str) -> RawFrame:
         name = data.get("name")
-        where = f"{self.where}: frame {number}" + (f" '{name}'" if isinstance(name, str) else "")
+        where = f"{self.where}: frame {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
         table = Table(data, where, ("name", "link", "xyz", "rpy", "rpy_deg"))
         return RawFrame(table.text("name"), table.text("link", last), self._xyz_rpy(table))
 

@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Sequence
 
 from casid.description.raw import MOVING_TYPES, RawFrame, RawJoint
-from casid.description.words import listed, near
 from casid.errors import RobotError
+from casid.files import listed, near
 
 
 def check_types(joints: Sequence[RawJoint], where: str) -> None:

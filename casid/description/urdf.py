@@ -21,6 +21,7 @@ from casid.description.placement import ANGLE_TOLERANCE, Array, rotation_rpy, un
 from casid.description.raw import JointLimits, Lock, RawJoint
 from casid.description.robot import STANDARD_GRAVITY, Inertial, Link, Robot
 from casid.errors import RobotError
+from casid.files import read_xml
 from casid.inertia import tensor
 
 _Element = ElementTree.Element
@@ -67,24 +68,10 @@ def read_urdf(
     return _Reader(path.name, angle_tolerance).robot(_root(path), path.stem, lock, gravity)
 
 
-class _NoDoctype(ElementTree.TreeBuilder):
-    """Refuses document type definitions: a URDF needs none, and entities can blow up a parser."""
-
-    def doctype(self, name: str, pubid: str | None, system: str | None) -> NoReturn:
-        raise RobotError("has a document type definition (<!DOCTYPE ...>), which casid does not read; remove it")
-
-
 def _root(path: Path) -> _Element:
-    try:
-        root = ElementTree.fromstring(path.read_bytes(), ElementTree.XMLParser(target=_NoDoctype()))
-    except RobotError as error:
-        raise RobotError(f"{path.name}: {error}") from None
-    except OSError as error:
-        raise RobotError(f"cannot read robot file '{path}': {error.strerror}") from error
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise RobotError(f"{path.name}: not well-formed XML: {error}") from error
+    root = read_xml(path, "robot file", RobotError)
     if root.tag != "robot":
-        raise RobotError(f"{path.name}: not a URDF: its root element is <{root.tag}>, expected <robot>")
+        raise RobotError(f"{path.name}: not a URDF: its root element is <{str(root.tag)[:60]}>, expected <robot>")
     for element in root.iter():
         if isinstance(element.tag, str) and element.tag.startswith("{") and "xacro" in element.tag:
             tag = element.tag.rsplit("}", 1)[1]

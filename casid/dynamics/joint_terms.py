@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple
 
 import casadi as ca
 
-from casid.description.words import near
 from casid.errors import RobotError
+from casid.files import near
 
 Side = Literal["joint", "motor"]
 
@@ -36,7 +36,7 @@ class JointSignals(NamedTuple):
     sign
         Sign of the velocity, 0 inside the model's velocity dead band.
     load
-        Torque that the links, with their nominal parameters, ask of the joint [N.m].
+        Torque that the links, with their nominal parameters, ask of the joint [N.m]; zero unless the term is `loaded`.
     signal
         The measured torque, or current times nominal gain [N.m].
     """
@@ -74,6 +74,10 @@ class JointTerm:
         Whether physics forbids a negative value (Sousa 2014, Sec. 2.6.2).
     joints : tuple of str, optional
         Names of the joints that have it; all by default.
+    loaded : bool
+        Whether the column uses the load.
+    nominal : tuple of float, optional
+        Standard parameters of the links whose torque is the load, shape (10 n,); default: the robot's nominal ones.
     """
 
     name: str
@@ -85,6 +89,8 @@ class JointTerm:
     side: Side = "joint"
     nonnegative: bool = False
     joints: tuple[str, ...] | None = None
+    loaded: bool = False
+    nominal: tuple[float, ...] | None = None
 
     def on(self, *joints: str) -> JointTerm:
         """The same term at the named joints only."""
@@ -184,6 +190,7 @@ _ALL = (
         "Coulomb friction that grows with the load: fl |tau_nominal| sign(dq)",
         lambda s: ca.fabs(s.load) * s.sign,
         nonnegative=True,
+        loaded=True,
     ),
     JointTerm("spring", "ks", "elastic", "N.m/rad", "torsional spring: ks q", lambda s: s.q),
     JointTerm(

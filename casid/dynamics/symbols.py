@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import casadi as ca
+import numpy as np
 
 from casid.dynamics.joint_terms import JointSignals
 from casid.dynamics.kinematics import exact
@@ -81,24 +84,28 @@ class Symbols:
         """Torque of joint-side and motor-side terms (Sousa 2014, eq. 4.9)."""
         n, structure = self.structure.n, self.structure
         T = ca.SX.eye(n) if structure.robot.transmission is None else ca.SX(exact(structure.robot.transmission))
-        load = (
-            self.nominal_torque(ddq) if any(term.name == "load_friction" for term in structure.terms) else ca.SX(n, 1)
-        )
-        sides = {"joint": (self.q, self.dq, ddq, load), "motor": tuple(T.T @ v for v in (self.q, self.dq, ddq, load))}
+        motor = {"joint": ca.SX.eye(n), "motor": T.T}
+        sides = {side: tuple(M @ v for v in (self.q, self.dq, ddq)) for side, M in motor.items()}
+        loads = {
+            nominal: self.nominal_torque(ddq, nominal)
+            for nominal in dict.fromkeys(term.nominal for term in structure.terms if term.loaded)
+        }
         torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
         for column, (term, k) in structure.term_columns.items():
-            q, dq, acceleration, loads = (v[k] for v in sides[term.side])
+            q, dq, acceleration = (v[k] for v in sides[term.side])
+            load = (motor[term.side] @ loads[term.nominal])[k] if term.loaded else ca.SX(0)
             sign = ca.sign(dq)
             if structure.velocity_deadband:
                 sign = sign * (ca.fabs(dq) >= structure.velocity_deadband)
-            signals = JointSignals(k, q, dq, acceleration, sign, loads, self.signal[k])
+            signals = JointSignals(k, q, dq, acceleration, sign, load, self.signal[k])
             torque[term.side][k] += self.pi[column] * term.column(signals)
         return torque["joint"] + ca.mtimes(T, torque["motor"])
 
-    def nominal_torque(self, ddq: ca.SX) -> ca.SX:
-        """Torque of the links with the robot's nominal parameters."""
+    def nominal_torque(self, ddq: ca.SX, parameters: Sequence[float] | None = None) -> ca.SX:
+        """Torque of the links with the robot's nominal parameters, or with these, shape (10 n,)."""
         robot = self._parametrisation.nominal or self.structure.robot
-        nominal = ca.vertsplit(ca.SX(ca.DM(robot.standard_parameters())), len(STANDARD_NAMES))
+        given = robot.standard_parameters() if parameters is None else np.asarray(parameters, dtype=float)
+        nominal = ca.vertsplit(ca.SX(ca.DM(given)), len(STANDARD_NAMES))
         return newton_euler(robot, self.q, self.dq, ddq, nominal, self.gravity)[0]
 
     def rotor_inertia(self) -> ca.SX:

@@ -16,6 +16,7 @@ from casid.description import Capsule, Robot, capsule_on
 from casid.description.placement import xyz_rpy
 from casid.errors import RobotError
 from casid.excitation.basis import Array
+from casid.files import read_xml
 
 
 def fit_capsule(points: ArrayLike) -> tuple[Array, Array, float]:
@@ -109,12 +110,7 @@ def fit_capsules(urdf: str | Path, robot: Robot, packages: Sequence[str | Path] 
         If a mesh cannot be found or read, or the package trimesh is missing.
     """
     path = Path(urdf)
-    try:
-        root = ElementTree.fromstring(path.read_bytes())
-    except OSError as error:
-        raise RobotError(f"cannot read '{path}': {error.strerror}") from error
-    except ElementTree.ParseError as error:
-        raise RobotError(f"{path.name}: not well-formed XML: {error}") from error
+    root = read_xml(path, "robot file", RobotError)
     known = {joint.link.name for joint in robot.joints} | {frame.name for frame in robot.frames}
     capsules = []
     for link in root.findall("link"):

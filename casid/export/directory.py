@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from numpy.typing import ArrayLike
 from casid.codegen import CFunction, batch_source, check_identifier, scalar_source
 from casid.errors import ExportError
 from casid.export import texts
+from casid.files import check_target, write_directory
 
 #: Random states that the self-test compares at.
 _TEST_SAMPLES = 4
@@ -111,36 +110,8 @@ def export_c(
     if batched:
         contents[f"{prefix}_batch.h"] = texts.batch_header(prefix, built)
         contents[f"{prefix}_batch.c"] = f'#include "{prefix}_batch.h"\n\n' + batch_source(built, f"{prefix}_batch")
-    _write(target, contents, overwrite)
+    write_directory(target, contents, overwrite=overwrite)
     return ExportedDirectory(target, tuple(contents), tuple(built))
-
-
-def check_target(target: Path, overwrite: bool) -> None:
-    """ExportError if the folder may not be written to."""
-    if target.exists() and not target.is_dir():
-        raise ExportError(f"'{target}' is a file; choose another folder for the C code")
-    if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise ExportError(f"folder '{target}' exists and is not empty; choose another, or ask to overwrite it")
-
-
-def _write(target: Path, contents: Mapping[str, str], overwrite: bool) -> None:
-    """All files beside their place first; then the folder, or each file where it exists, is renamed."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            for name, text in contents.items():
-                (staging / name).write_text(text, encoding="utf-8", newline="\n")
-            staging.chmod(0o755)
-            if target.is_dir():
-                for name in contents:
-                    (staging / name).replace(target / name)
-            else:
-                staging.replace(target)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-    except OSError as error:
-        raise ExportError(f"folder '{target}' cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 def _cases(function: CFunction, samples: Mapping[str, ArrayLike]) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:

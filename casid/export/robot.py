@@ -15,7 +15,7 @@ from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.errors import ExportError
 from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions, check_functions
-from casid.export.directory import ExportedDirectory, check_target, export_c
+from casid.export.directory import ExportedDirectory, export_c
 from casid.export.parameters import (
     checked_parameters,
     default_frame,
@@ -23,6 +23,7 @@ from casid.export.parameters import (
     warn_if_infeasible,
     with_payload,
 )
+from casid.files import check_target
 
 RuntimeParameters = Literal["none", "standard", "base"]
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from casid.description import load_robot
 from casid.errors import DatasetError, RobotError
+from casid.files import read_xml
 from casid.identification.feasibility import nearest_consistent
 from casid.inertia import STANDARD_NAMES, Consistency, consistency, from_standard, tensor, tensor_entries, to_standard
 
@@ -132,11 +133,7 @@ def _read_values(path: Path) -> dict[str, float]:
 
 def _check_urdf(path: Path, margin: float) -> FileCheck:
     """Every ``inertial`` element by itself; the repair touches nothing else of the file."""
-    try:
-        parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
-        root = ElementTree.fromstring(path.read_bytes(), parser)
-    except (OSError, ElementTree.ParseError) as error:
-        raise RobotError(f"cannot read URDF '{path}': {getattr(error, 'strerror', None) or error}") from error
+    root = read_xml(path, "URDF", RobotError, comments=True)
     names, tens, elements, massless = [], [], [], []
     for link in root.iter("link"):
         inertial = link.find("inertial")

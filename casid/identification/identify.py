@@ -12,12 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import evaluate_blocks
 from casid.description import Robot
 from casid.dynamics import JointTerm, Model
 from casid.errors import DatasetError, RobotError
 from casid.identification.regression import Bounds, FeasibleFit, feasible_regression
-from casid.measurement import Dataset, Processing, check_against
+from casid.measurement import Dataset, Processing, check_against, prepare
 from casid.regression import (
     FRICTION_MODELS,
     Fit,
@@ -26,6 +25,7 @@ from casid.regression import (
     friction_terms,
     irls,
     ols,
+    torques,
     unexcited_reasons,
     wls,
 )
@@ -177,7 +177,7 @@ def identify(
     robot: Robot,
     recordings: Dataset | Sequence[Dataset],
     *,
-    processing: Processing | None = None,
+    processing: Processing | bool | None = None,
     terms: Sequence[str | JointTerm] = LINEAR_FRICTION,
     friction: Literal["linear", "sigmoid", "stribeck", "smooth"] = "linear",
     velocity_deadband: float = 0.0,
@@ -197,8 +197,8 @@ def identify(
     recordings
         Raw recordings (see `casid.measurement.read_dataset`).
     processing
-        Filters and differences; default `Processing()`. Recordings that already have ddq are used as they are with
-        ``Processing(rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0, every=1)``.
+        Filters and differences. Default: recordings that have dq and ddq already are taken as they are, others are
+        processed with `Processing()`. ``False``: all as they are; ``True``: all processed.
     terms
         Joint terms. With nonlinear ``friction``, viscous, coulomb and offset are left out of them.
     friction
@@ -213,8 +213,7 @@ def identify(
     raw = (recordings,) if isinstance(recordings, Dataset) else tuple(recordings)
     if not raw:
         raise DatasetError("no recording to identify from")
-    settings = processing or Processing()
-    datasets = tuple(settings.apply(check_against(data, robot)) for data in raw)
+    datasets = tuple(prepare(check_against(data, robot), processing) for data in raw)
     shapes = None
     if friction == "linear":
         model = Model(robot, terms, gravity, velocity_deadband)
@@ -266,11 +265,7 @@ def predict(model: Model, parameters: ArrayLike, dataset: Dataset) -> Prediction
         raise DatasetError(f"expected {len(model.parameter_names)} parameters, got shape {pi.shape}")
     if dataset.n != model.n or dataset.dq is None or dataset.ddq is None:
         raise DatasetError(f"{dataset.name}: a processed recording of {model.n} joints is needed")
-    arrays = [dataset.q, dataset.dq, dataset.ddq, pi]
-    if "signal" in model.inverse_dynamics.name_in():
-        arrays.append(dataset.tau)
-    torques = [block[:, :, 0] for _, block in evaluate_blocks(model.inverse_dynamics, *arrays)]
-    return Prediction(dataset, np.concatenate(torques))
+    return Prediction(dataset, torques(model, pi, dataset))
 
 
 def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:

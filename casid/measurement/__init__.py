@@ -1,8 +1,20 @@
 """Recordings: frozen, checked data sets, their readers, filtering, differentiation, and what was done to them."""
 
 from casid.measurement.checks import check_against
+from casid.measurement.cutoff import choose_cutoff
 from casid.measurement.dataset import Dataset
-from casid.measurement.processing import Processing
+from casid.measurement.full_rate import FullRate
+from casid.measurement.low_pass import LowPass
+from casid.measurement.processing import Processing, prepare
 from casid.measurement.readers import read_dataset
 
-__all__ = ["Dataset", "Processing", "check_against", "read_dataset"]
+__all__ = [
+    "Dataset",
+    "FullRate",
+    "LowPass",
+    "Processing",
+    "check_against",
+    "choose_cutoff",
+    "prepare",
+    "read_dataset",
+]

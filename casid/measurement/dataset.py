@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError
+from casid.measurement.full_rate import FullRate
 
 Array = NDArray[np.float64]
 
@@ -37,6 +38,8 @@ class Dataset:
         The torques before filtering, at the same samples.
     mask : ndarray of bool, shape (N, n), optional
         Which torques count; all by default. A sample may count for some joints only.
+    full : FullRate, optional
+        What the columns of the regressor are filtered from, alike with the torques (see `Processing`).
     name : str
         For messages and figures.
     steps : tuple of str
@@ -52,6 +55,7 @@ class Dataset:
     ddq: Array | None = None
     tau_raw: Array | None = None
     mask: NDArray[np.bool_] | None = None
+    full: FullRate | None = None
     name: str = "recording"
     steps: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
@@ -122,7 +126,8 @@ class Dataset:
         index = which if isinstance(which, slice) else np.asarray(which)
         arrays = {k: getattr(self, k) for k in ("t", *_JOINT_ARRAYS, "mask")}
         cut: dict[str, Any] = {k: None if value is None else value[index] for k, value in arrays.items()}
-        return replace(self, **cut, steps=(*self.steps, step))
+        full = None if self.full is None else self.full.rows(index)
+        return replace(self, **cut, full=full, steps=(*self.steps, step))
 
     def between(self, start: float, end: float = np.inf) -> Dataset:
         """Samples with ``start <= t < end`` [s]."""

@@ -1,7 +1,8 @@
 """From raw samples to position, velocity, acceleration and torque on common samples.
 
-The order is: unwrap, uniform time grid, zero-phase Butterworth filter, differentiation, trim, decimate, mask. Each step
-leaves a sentence in the result.
+The order is: uniform time grid, delay, zero-phase Butterworth filter, differentiation, trim, decimate, mask. Each step
+leaves a sentence in the result. The motion at the full rate goes along (`FullRate`), so that the columns of the
+regressor can pass the torques' filter too.
 """
 
 from __future__ import annotations
@@ -13,12 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import DatasetError
+from casid.measurement.cutoff import choose_cutoff
 from casid.measurement.dataset import Array, Dataset
+from casid.measurement.full_rate import FullRate
+from casid.measurement.low_pass import LowPass
 
 #: Share by which a time step may differ from the median one in a recording that counts as regular.
 IRREGULAR = 0.05
 #: A gap of more than this many periods is a clock jump.
 CLOCK_JUMP = 20.0
+#: A uniform grid may have so many times the samples of the recording.
+MOST_GROWTH = 20.0
+#: Samples kept for each period of the cut-off frequency, where the number is chosen.
+SAMPLES_PER_PERIOD = 20.0
 
 
 @dataclass(frozen=True)
@@ -27,8 +35,9 @@ class Processing:
 
     Attributes
     ----------
-    cutoff : float or None
-        Cut-off of the low-pass filter of q and, where measured, dq [Hz]; ``None``: no filter.
+    cutoff : float, None or "auto"
+        Cut-off of the low-pass filter of q and, where measured, dq [Hz]; ``None``: no filter; ``"auto"``: chosen from
+        the spectra of the positions (`choose_cutoff`).
     torque_cutoff : float, None or "same"
         Cut-off for the torques [Hz].
     order : int
@@ -47,15 +56,21 @@ class Processing:
     trim : float
         Seconds dropped at both ends: filters ring there. Before filtering, the signal is extended by its odd reflection
         over as long.
-    every : int
-        Keep every so many samples.
+    every : int or "auto"
+        Keep every so many samples; ``"auto"``: 20 samples a period of the torques' cut-off, all without a filter.
     between : tuple of float, optional
         Keep samples with start <= t < end [s], after all else.
     slowest : float
         Drop a joint's torques while it is slower [rad/s]; 0 keeps all.
+    filter_columns : bool
+        Whether the columns of the regressor go through the torques' filter, at the full rate and before samples are
+        taken (Gautier's parallel filtering): without it friction's jumps meet torques that cannot jump, and Coulomb
+        friction comes out too low.
+    delay : float
+        Time by which the torques lag behind the positions [s]; taken out by interpolation, to a fraction of a sample.
     """
 
-    cutoff: float | None = 5.0
+    cutoff: float | Literal["auto"] | None = "auto"
     torque_cutoff: float | Literal["same"] | None = "same"
     order: int = 4
     rate: float | Literal["auto"] | None = "auto"
@@ -64,16 +79,20 @@ class Processing:
     filter_position: bool = True
     acceleration_cutoff: float | None = None
     trim: float = 0.5
-    every: int = 10
+    every: int | Literal["auto"] = "auto"
     between: tuple[float, float] | None = None
     slowest: float = 0.0
+    filter_columns: bool = True
+    delay: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("velocity", "acceleration"):
             if getattr(self, name) not in ("differentiate", "measured"):
                 raise DatasetError(f"{name} must be 'differentiate' or 'measured', got {getattr(self, name)!r}")
-        if self.every < 1 or self.trim < 0 or self.order < 1:
+        if self.trim < 0 or self.order < 1 or (self.every != "auto" and self.every < 1):
             raise DatasetError(f"every and order must be at least 1 and trim not negative, got {self}")
+        if not np.isfinite(self.delay):
+            raise DatasetError(f"delay must be a finite number of seconds, got {self.delay!r}")
         for name in ("cutoff", "torque_cutoff", "acceleration_cutoff", "rate"):
             value = getattr(self, name)
             if isinstance(value, (int, float)) and not value > 0:
@@ -91,10 +110,30 @@ class Processing:
         if not data.period > 0:
             raise DatasetError(f"{data.name}: time does not advance; give the sampling rate")
         frequency = 1.0 / data.period
+        data = _advanced(data, self.delay)
+        settings = self if self.cutoff != "auto" else replace(self, cutoff=choose_cutoff(data.q, frequency))
+        return settings._filtered(data, frequency, chosen=self.cutoff == "auto")
+
+    def _filtered(self, data: Dataset, frequency: float, chosen: bool) -> Dataset:
+        assert self.cutoff != "auto"
         torque_cutoff = self.cutoff if self.torque_cutoff == "same" else self.torque_cutoff
 
+        def filter_at(cutoff: float | None) -> LowPass | None:
+            if cutoff is None:
+                return None
+            try:
+                made = LowPass(cutoff, self.order, frequency, round(self.trim * frequency))
+            except DatasetError as error:
+                raise DatasetError(f"{data.name}: {error}") from None
+            if len(data) <= made.fewest:
+                raise DatasetError(
+                    f"{data.name}: {len(data)} samples are too few for the filter, which needs more than {made.fewest}"
+                )
+            return made
+
         def smooth(values: Array, cutoff: float | None) -> Array:
-            return _filter(values, cutoff, self.order, frequency, self.trim, data.name)
+            low_pass = filter_at(cutoff)
+            return values if low_pass is None else low_pass(values)
 
         q_filtered = smooth(data.q, self.cutoff)
         if self.velocity == "measured":
@@ -109,14 +148,17 @@ class Processing:
             ddq = smooth(data.ddq, self.cutoff)
         else:
             ddq = smooth(np.gradient(dq, data.t, axis=0), self.acceleration_cutoff)
+        q = q_filtered if self.filter_position else data.q
+        low_pass = filter_at(torque_cutoff) if self.filter_columns else None
         data = replace(
             data,
-            q=q_filtered if self.filter_position else data.q,
+            q=q,
             dq=dq,
             ddq=ddq,
             tau=smooth(data.tau, torque_cutoff),
             tau_raw=data.tau,
-            steps=(*data.steps, *self._sentences(torque_cutoff)),
+            full=None if low_pass is None else FullRate(q, dq, ddq, data.tau, low_pass, np.arange(len(data))),
+            steps=(*data.steps, *self._sentences(self.cutoff, torque_cutoff, chosen)),
         )
         if self.trim:
             span = data.t[-1] - data.t[0]
@@ -128,13 +170,20 @@ class Processing:
             count = round(self.trim * frequency)
             inside = slice(count, len(data) - count) if _regular(data.t) else (data.t >= first) & (data.t <= last)
             data = data.rows(inside, f"trimmed {self.trim:g} s from both ends")
-        if self.every > 1:
-            data = data.rows(slice(None, None, self.every), f"kept every {self.every}th sample")
+        every = self._every(frequency, torque_cutoff)
+        if every > 1:
+            data = data.rows(slice(None, None, every), f"kept every {every}th sample")
         if self.between is not None:
             data = data.between(*self.between)
         return data.moving(self.slowest) if self.slowest else data
 
-    def _sentences(self, torque_cutoff: float | None) -> list[str]:
+    def _every(self, frequency: float, torque_cutoff: float | None) -> int:
+        """Samples from one that is kept to the next."""
+        if self.every != "auto":
+            return self.every
+        return 1 if torque_cutoff is None else max(1, int(frequency / (SAMPLES_PER_PERIOD * torque_cutoff)))
+
+    def _sentences(self, cutoff: float | None, torque_cutoff: float | None, chosen: bool) -> list[str]:
         kind = f"Butterworth order {self.order}, zero phase"
         motion = [
             name
@@ -146,14 +195,59 @@ class Processing:
             if used
         ]
         return [
-            f"{' and '.join(motion)}: " + (f"{kind}, {self.cutoff:g} Hz" if self.cutoff else "not filtered"),
-            "torque: " + (f"{kind}, {torque_cutoff:g} Hz" if torque_cutoff else "not filtered"),
+            f"{' and '.join(motion)}: "
+            + (f"{kind}, {cutoff:g} Hz" if cutoff else "not filtered")
+            + (" (chosen from the spectra)" if chosen else ""),
+            "torque: "
+            + (f"{kind}, {torque_cutoff:g} Hz" if torque_cutoff else "not filtered")
+            + (", and the columns of the regressor with it" if torque_cutoff and self.filter_columns else ""),
             "velocity: "
             + ("as measured" if self.velocity == "measured" else "central differences of the filtered position"),
             "acceleration: "
             + ("as measured" if self.acceleration == "measured" else "central differences of the velocity")
             + (f", filtered again at {self.acceleration_cutoff:g} Hz" if self.acceleration_cutoff else ""),
         ]
+
+
+def prepare(recording: Dataset, processing: Processing | bool | None = None) -> Dataset:
+    """A recording made ready for regression.
+
+    Parameters
+    ----------
+    recording
+    processing
+        Settings; ``True``: the defaults; ``False``: the recording is taken as it is, every sample of it; ``None``: as
+        it is where it has velocities and accelerations already, otherwise the defaults.
+
+    Raises
+    ------
+    DatasetError
+        If it shall be taken as it is and has no velocities or accelerations; and as `Processing.apply`.
+    """
+    complete = recording.dq is not None and recording.ddq is not None
+    if isinstance(processing, Processing):
+        return processing.apply(recording)
+    if processing is False and not complete:
+        raise DatasetError(
+            f"{recording.name}: taken as it is, a recording needs velocities and accelerations (dq, ddq); let it be "
+            "processed, or give them"
+        )
+    if processing is True or not complete:
+        return Processing().apply(recording)
+    return replace(recording, steps=(*recording.steps, "taken as it is: velocities and accelerations were given"))
+
+
+def _advanced(data: Dataset, delay: float) -> Dataset:
+    """The recording with its torques taken from ``delay`` later, where they belong; the ends repeat."""
+    if not delay:
+        return data
+    from scipy.interpolate import CubicSpline  # slow to import, and only needed here
+
+    if abs(delay) >= (data.t[-1] - data.t[0]) / 2:
+        raise DatasetError(f"{data.name}: a delay of {delay:g} s is as long as the recording")
+    moments = np.clip(data.t + delay, data.t[0], data.t[-1])
+    tau = CubicSpline(data.t, data.tau, axis=0)(moments)
+    return replace(data, tau=tau, steps=(*data.steps, f"torques taken {1e3 * delay:.4g} ms later"))
 
 
 def _regular(t: Array) -> bool:
@@ -186,6 +280,14 @@ def _uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
         return data
     frequency = _nominal_rate(data.period) if rate == "auto" else float(rate)
     count = int(np.floor((data.t[-1] - data.t[0]) * frequency + 1e-9)) + 1
+    if count > MOST_GROWTH * len(data):
+        steps = np.diff(data.t)
+        worst = int(np.argmax(steps))
+        raise DatasetError(
+            f"{data.name}: a uniform grid at {frequency:g} Hz would have {count} samples, the recording has "
+            f"{len(data)}; its longest gap is {steps[worst]:.4g} s, after sample {worst}: cut it there or give another "
+            "rate"
+        )
     grid = data.t[0] + np.arange(count) / frequency
     arrays: dict[str, Any] = {
         name: None
@@ -213,20 +315,3 @@ def _nominal_rate(period: float) -> float:
         if abs(rounded - rate) <= 0.02 * rate:
             return rounded
     return rate
-
-
-def _filter(values: Array, cutoff: float | None, order: int, frequency: float, trim: float, name: str) -> Array:
-    if cutoff is None:
-        return values
-    if cutoff >= frequency / 2:
-        raise DatasetError(f"{name}: cut-off {cutoff:g} Hz must lie below half the sampling rate, {frequency / 2:g} Hz")
-    from scipy.signal import butter, filtfilt  # slow to import, and only needed here
-
-    b, a = butter(order, cutoff / (frequency / 2))
-    shortest = 3 * max(len(a), len(b))
-    if len(values) <= shortest:
-        raise DatasetError(
-            f"{name}: {len(values)} samples are too few for the filter, which needs more than {shortest}"
-        )
-    padding = min(max(shortest, round(trim * frequency)), len(values) - 1)
-    return np.asarray(filtfilt(b, a, values, axis=0, padlen=padding))

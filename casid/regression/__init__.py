@@ -22,6 +22,7 @@ from casid.regression.friction import (
     fit_jointly,
     friction_terms,
 )
+from casid.regression.observation import torques
 from casid.regression.reverse_engineering import reverse_engineer
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "predicted_torques",
     "residual_torques",
     "reverse_engineer",
+    "torques",
     "unexcited_reasons",
     "wls",
 ]

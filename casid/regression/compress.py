@@ -5,30 +5,31 @@ tau_raw_j]`` (Sousa 2014, eq. 3.45-3.52, joint by joint). For any weights w_j of
 
     sum_j w_j^2 ||tau_j - W_bj beta||^2 = sum_j w_j^2 ||R_j [-beta; 1]||^2,
 
-so that weighted estimates, errors per joint and constrained regression never look at the samples again.
+so that weighted estimates, errors per joint and constrained regression never look at the samples again. The factors of
+consecutive segments of the motion are kept: leaving some out is fitting to the rest, which makes cross-validation free
+of charge, and their spread tells how far the residuals of neighbouring samples depend on each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lapack
 
-from casid.codegen import evaluate_blocks
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
+from casid.regression.factors import Segment, SegmentedFactors, counted, joined
+from casid.regression.observation import observation_blocks, pattern
 
 Array = NDArray[np.float64]
 
-#: Samples stacked before a factor is updated.
-CHUNK = 2048
+#: Segments of equal length that each recording is cut into.
+SEGMENTS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,10 @@ class CompressedData:
         Names of the recordings.
     steps, notes : tuple of str
         What was done to them, and what deserves a look.
+    segments : tuple of Segment
+        The same of consecutive parts of the motion.
+    correlation : ndarray, shape (n,)
+        Samples of each joint over those that count as independent: the torques' filter makes neighbours alike.
     """
 
     model: Model
@@ -54,6 +59,12 @@ class CompressedData:
     datasets: tuple[str, ...]
     steps: tuple[str, ...]
     notes: tuple[str, ...]
+    segments: tuple[Segment, ...] = ()
+    correlation: Array = field(default_factory=lambda: np.ones(0))
+
+    def __post_init__(self) -> None:
+        if not len(self.correlation):
+            object.__setattr__(self, "correlation", np.ones(len(self.factors)))
 
     @property
     def base(self) -> BaseParameters:
@@ -64,6 +75,26 @@ class CompressedData:
     def n(self) -> int:
         """Number of joints."""
         return len(self.factors)
+
+    @property
+    def independent_samples(self) -> Array:
+        """Samples of each joint that count as independent, shape (n,)."""
+        return np.asarray(self.counts / self.correlation)
+
+    def only(self, segments: Sequence[int]) -> CompressedData:
+        """The data of these segments alone (indices into `segments`): what to fit to, or to test on.
+
+        Raises
+        ------
+        DatasetError
+            If they hold no sample.
+        """
+        chosen = [self.segments[i] for i in segments]
+        counts = counted([s.counts for s in chosen], self.n)
+        if not counts.any():
+            raise DatasetError(f"segments {list(segments)} hold no torque sample")
+        factors = tuple(joined([s.factors[k] for s in chosen]) for k in range(self.n))
+        return replace(self, factors=factors, counts=counts, segments=tuple(chosen))
 
     def stacked(self, weights: ArrayLike | None = None) -> tuple[Array, Array, float]:
         """``(R, rho, rest)`` with ``sum_j w_j^2 ||tau_j - W_bj beta||^2 = ||rho - R beta||^2 + rest``.
@@ -126,90 +157,36 @@ def compress(
     if isinstance(datasets, Dataset):
         datasets = (datasets,)
     n, rank = model.n, model.base.rank
-    used = [np.flatnonzero(_pattern(model)[k]) for k in range(n)]
-    factors = [_Factor(len(columns) + 2) for columns in used]
-    counts = np.zeros(n, dtype=np.int64)
+    acts = pattern(model.base_regressor)
+    used = [np.flatnonzero(acts[k]) for k in range(n)]
+    places = [np.append(columns, [rank, rank + 1]) for columns in used]
+    factors = SegmentedFactors(places, rank + 2)
+    correlated = np.zeros(n)
     names: list[str] = []
     steps: list[str] = []
     notes: list[str] = []
     for data, scale in zip(datasets, repeat(None) if sample_weights is None else sample_weights):  # noqa: B905
-        arrays = inputs(model, data)
         raw = data.tau if data.tau_raw is None else data.tau_raw
-        for first, block in evaluate_blocks(model.base_regressor, *arrays):
-            rows = slice(first, first + len(block))
-            for k, columns in enumerate(used):
-                keep = slice(None) if data.mask is None else data.mask[rows, k]
-                share = None if scale is None else scale[rows, k][keep]
-                counts[k] += factors[k].add(
-                    block[:, k][keep], columns, data.tau[rows, k][keep], raw[rows, k][keep], share
-                )
+        factors.begin(len(data), SEGMENTS)
+        for first, block in observation_blocks(model, data):
+            for rows, inside in factors.segments_of(first, len(block)):
+                for k, columns in enumerate(used):
+                    keep = slice(None) if data.mask is None else data.mask[rows, k]
+                    share = None if scale is None else scale[rows, k][keep]
+                    stack = (block[inside, k][keep], columns, data.tau[rows, k][keep], raw[rows, k][keep])
+                    factors.add(k, *stack, share)
+        kept = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
+        correlated += kept * (1.0 if data.full is None else data.full.correlation)
         names.append(data.name)
         steps += [f"{data.name}: {step}" for step in data.steps]
         notes += data.notes
+    segments = factors.finish()
+    counts = counted([s.counts for s in segments], n)
     if not names or not counts.any():
         raise DatasetError("no torque sample is left to identify from; check trim, masks and the list of recordings")
     if counts.sum() <= rank:
         raise DatasetError(f"{int(counts.sum())} torque samples are too few for {rank} base parameters; record more")
-    full = []
-    for factor, columns in zip(factors, used, strict=True):
-        R = np.zeros((rank + 2, rank + 2))
-        places = np.append(columns, [rank, rank + 1])
-        R[: len(places), places] = factor.triangle()
-        full.append(np.asarray(R))
-    return CompressedData(model, tuple(full), counts, tuple(names), tuple(steps), tuple(dict.fromkeys(notes)))
-
-
-class _Factor:
-    """R factor of rows that arrive in blocks."""
-
-    def __init__(self, columns: int) -> None:
-        self._work = np.zeros((columns + CHUNK, columns), order="F")
-        self._columns = columns
-        self._filled = columns  # the first rows hold the factor so far
-
-    def add(self, block: Array, columns: NDArray[np.intp], tau: Array, raw: Array, factor: Array | None) -> int:
-        count = len(block)
-        if self._filled + count > len(self._work):
-            self._reduce()
-        rows = slice(self._filled, self._filled + count)
-        self._work[rows, :-2] = block[:, columns]
-        self._work[rows, -2] = tau
-        self._work[rows, -1] = raw
-        if factor is not None:
-            self._work[rows] *= factor[:, None]
-        self._filled += count
-        return count
-
-    def _reduce(self) -> None:
-        used = self._work[: self._filled]
-        used[:, :] = lapack.dgeqrf(used, lwork=64 * self._columns)[0]
-        lower = np.tril_indices(self._columns, -1)
-        used[: self._columns][lower] = 0.0
-        self._filled = self._columns
-
-    def triangle(self) -> Array:
-        self._reduce()
-        return np.array(self._work[: self._columns])
-
-
-def _pattern(model: Model) -> NDArray[np.bool_]:
-    """Which base parameters act on which joint, shape (n, rank)."""
-    Y = ca.Function(
-        "Y", model.base_regressor.sx_in(), [ca.sparsify(model.base_regressor(*model.base_regressor.sx_in()))]
-    )
-    return np.array(ca.DM(Y.sparsity_out(0), 1.0).full() != 0.0)
-
-
-def inputs(model: Model, data: Dataset) -> list[Array]:
-    """Arrays of a processed recording for the model's base regressor."""
-    if data.n != model.n:
-        raise DatasetError(f"{data.name} has {data.n} joints, the model has {model.n}")
-    if data.dq is None or data.ddq is None:
-        raise DatasetError(f"{data.name} has no velocities or accelerations; process it first (Processing().apply)")
-    extra = {"signal": data.tau}
-    arrays = [data.q, data.dq, data.ddq]
-    for name in model.base_regressor.name_in()[3:]:
-        if name not in extra:
-            raise DatasetError(f"the model's regressor has an input '{name}', which recordings do not have")
-        arrays.append(extra[name])
-    return arrays
+    whole = tuple(joined([s.factors[k] for s in segments]) for k in range(n))
+    correlation = np.where(counts > 0, correlated / np.maximum(counts, 1), 1.0)
+    unique = tuple(dict.fromkeys(notes))
+    return CompressedData(model, whole, counts, tuple(names), tuple(steps), unique, segments, correlation)

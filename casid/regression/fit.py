@@ -10,11 +10,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import evaluate_blocks
 from casid.dynamics.base_parameters import BaseParameters, linear_form, regroup
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression.compress import CompressedData, compress, inputs
+from casid.regression.compress import CompressedData, compress
+from casid.regression.observation import observation_blocks
+from casid.regression.statistics import covariance_of
 
 Array = NDArray[np.float64]
 
@@ -38,7 +39,8 @@ class Fit:
     excited : BaseParameters
         What the data determine, as combinations of the model's base parameters.
     covariance : ndarray, shape (excited.rank, excited.rank)
-        Of the excited base parameters (Sousa 2014, eq. 4.27 with the weighted system).
+        Of the excited base parameters (Sousa 2014, eq. 4.27 with the weighted system), with the correlation of
+        neighbouring residuals allowed for (`casid.regression.statistics`).
     condition_number : float
         Of the weighted observation matrix of the excited base parameters.
     method : str
@@ -179,7 +181,7 @@ def predicted_torques(data: CompressedData, beta: ArrayLike, dataset: Dataset) -
     """``Y_b beta`` at the samples of a processed recording, shape (N, n) [N.m]."""
     beta = np.asarray(beta, dtype=float)
     out = np.empty(dataset.q.shape)
-    for first, block in evaluate_blocks(data.model.base_regressor, *inputs(data.model, dataset)):
+    for first, block in observation_blocks(data.model, dataset):
         out[first : first + len(block)] = block @ beta
     return out
 
@@ -263,14 +265,13 @@ def _mask(data: Dataset) -> NDArray[np.bool_]:
 
 
 def _least_squares(data: CompressedData, weights: Array, columns: list[int]) -> tuple[Array, Array, float]:
-    R, rho, rest = data.stacked(weights)
+    R, rho, _ = data.stacked(weights)
     lengths = np.linalg.norm(R[:, columns], axis=0)
     U, s, Vt = np.linalg.svd(R[:, columns] / lengths, full_matrices=False)
     beta = Vt.T @ (U.T @ rho / s) / lengths
-    residual = float(np.sum((rho - R[:, columns] @ beta) ** 2)) + rest
-    freedom = int(data.counts[np.asarray(weights) > 0].sum()) - len(columns)
-    inverse = (Vt.T / s) / lengths[:, None]
-    covariance = residual / max(freedom, 1) * inverse @ inverse.T
+    full = np.zeros(data.base.rank)
+    full[columns] = beta
+    covariance = covariance_of(data, np.asarray(weights, dtype=float), columns, full, (Vt.T / s) / lengths[:, None])
     singular = np.linalg.svd(R[:, columns], compute_uv=False)
     return beta, covariance, float(singular[0] / singular[-1])
 

@@ -16,7 +16,6 @@ from casid.report.links_plot import links_figure
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import base_table, links_table, robots_table
-from casid.report.write import prepare_directory
 
 __all__ = [
     "Coefficients",
@@ -32,7 +31,6 @@ __all__ = [
     "intervals_table",
     "links_figure",
     "links_table",
-    "prepare_directory",
     "robots_table",
     "solution_figures",
     "solution_record",

@@ -23,9 +23,10 @@ from casid.excitation import (
     trajectory_toml,
     weak_parameters,
 )
+from casid.files import json_bytes, prepare_directory, write_files
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
 from casid.report.tables import _table, summary_table
-from casid.report.write import json_bytes, png_bytes, prepare_directory, write_files
+from casid.report.write import png_bytes
 
 
 def excitation_tables(designer: Designer, design: Design) -> list[Table]:

@@ -13,10 +13,11 @@ from rich import box
 from rich.table import Table
 
 import casid
+from casid.files import csv_bytes, json_bytes, write_files
 from casid.identification import FileCheck, Identification, Prediction
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
 from casid.report.tables import links_table, summary_table
-from casid.report.write import csv_bytes, json_bytes, png_bytes, write_files
+from casid.report.write import png_bytes
 
 _STYLE = """
 :root { color-scheme: light; }

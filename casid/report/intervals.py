@@ -12,8 +12,9 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from casid.files import csv_bytes, write_files
 from casid.report.style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
-from casid.report.write import csv_bytes, png_bytes, write_files
+from casid.report.write import png_bytes
 
 if TYPE_CHECKING:
     from casid.retrieval import Intervals, ParameterInterval, WhatIf

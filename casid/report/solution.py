@@ -9,13 +9,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from casid.files import csv_bytes, json_bytes, write_files
 from casid.inertia import STANDARD_NAMES, tensor_entries
 from casid.report.coefficients import coefficients
 from casid.report.fit_plot import fit_figure
 from casid.report.links_plot import links_figure
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import links_table, summary_table
-from casid.report.write import csv_bytes, json_bytes, png_bytes, write_files
+from casid.report.write import png_bytes
 from casid.retrieval import LinkParameters, MultiStart, Solution, SolveOptions
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")

@@ -188,7 +188,7 @@ import json, resource, sys, time
 began = time.perf_counter(), time.process_time()
 import casid
 data = casid.read_dataset(sys.argv[1])
-settings = casid.Processing(rate=1000.0)
+settings = casid.Processing(rate=1000.0, cutoff=5.0, every=10, filter_columns=False)
 result = casid.identify(casid.load_robot("panda"), data, processing=settings, gravity=(0, 0, -9.81))
 wall, core = time.perf_counter() - began[0], time.process_time() - began[1]
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

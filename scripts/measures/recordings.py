@@ -1,4 +1,7 @@
-"""The recordings of the data folder as the reference protocol reads them, and the robots they come from."""
+"""The recordings of the data folder as the reference protocol reads them, and the robots they come from.
+
+The protocol filters torques and positions but not the columns of the regressor, hence ``filter_columns=False``.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,14 @@ def panda_raw() -> Dataset:
 
 
 def panda(**changes: object) -> Dataset:
-    settings: dict[str, object] = {"rate": 1000.0, "cutoff": 5.0, "trim": 0.5, "every": 10, **changes}
+    settings: dict[str, object] = {
+        "rate": 1000.0,
+        "cutoff": 5.0,
+        "trim": 0.5,
+        "every": 10,
+        "filter_columns": False,
+        **changes,
+    }
     return Processing(**settings).apply(panda_raw())  # type: ignore[arg-type]
 
 
@@ -40,7 +50,7 @@ def panda_model() -> Model:
 def ur10e() -> tuple[Model, list[Dataset]]:
     settings = Processing(
         cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", filter_position=False,
-        acceleration_cutoff=7.5, trim=0.0, every=1,
+        acceleration_cutoff=7.5, trim=0.0, every=1, filter_columns=False,
     )  # fmt: skip
     path = data_folder() / "ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.npz"
     data = read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=(634, 3510))
@@ -54,7 +64,7 @@ def tx40_data() -> Dataset:
         data_folder() / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
         transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0],
     )  # fmt: skip
-    return Processing(cutoff=50.0, trim=0.02, every=20, between=(0.0, 7.4)).apply(data)
+    return Processing(cutoff=50.0, trim=0.02, every=20, between=(0.0, 7.4), filter_columns=False).apply(data)
 
 
 def tx40() -> tuple[Model, list[Dataset]]:
@@ -66,7 +76,9 @@ def rokae() -> tuple[Model, list[Dataset]]:
     rows = [[float(row[key]) for key in keys] for row in _table("rokae_xmate/kinematics_mdh.csv")]
     robot = _chain("rokae_xmate", [(modified_dh(*row), (0.0, 0.0, 1.0)) for row in rows])
     data = read_dataset(data_folder() / "rokae_xmate" / "excitation.npz", rate=1000.0)
-    return Model(robot, (*FRICTION, "rotor"), GRAVITY), [Processing().apply(data)]
+    return Model(robot, (*FRICTION, "rotor"), GRAVITY), [
+        Processing(cutoff=5.0, every=10, filter_columns=False).apply(data)
+    ]
 
 
 def kinova() -> tuple[Model, list[Dataset]]:
@@ -77,7 +89,7 @@ def kinova() -> tuple[Model, list[Dataset]]:
             rpy = [float(row[f"{k}_rad"]) for k in ("roll", "pitch", "yaw")]
             axis = (float(row["axis_x"]), float(row["axis_y"]), float(row["axis_z"]))
             placements.append((xyz_rpy(xyz, rpy, 1e-5), axis))  # 1.5708 and 3.1416 stand for pi/2 and pi
-    settings = Processing(cutoff=5.0, trim=0.15, every=5)
+    settings = Processing(cutoff=5.0, trim=0.15, every=5, filter_columns=False)
     data = []
     for name in ("opti_traj_testing1", "RunTrajectory1", "RecordTrajectory_quadratic"):
         path = data_folder() / "kinova_gen3" / f"{name}.npz"
@@ -89,7 +101,7 @@ def kinova() -> tuple[Model, list[Dataset]]:
 def wam() -> tuple[Model, list[Dataset]]:
     data = read_dataset(data_folder() / "wam7" / "two_joint_recording.npz")
     data = replace(data, t=data.t - data.t[0])
-    processed = Processing(rate=250.0, cutoff=5.0, trim=0.3, every=1).apply(data).only([1, 3])
+    processed = Processing(rate=250.0, cutoff=5.0, trim=0.3, every=1, filter_columns=False).apply(data).only([1, 3])
     return Model(casid.load_robot("wam7"), (*FRICTION, "rotor"), GRAVITY), [processed]
 
 

@@ -1,0 +1,75 @@
+"""The cut-off of a low-pass filter, chosen from the spectra of the positions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Width over which spectra are smoothed: a factor of the frequency.
+SMOOTHING = 1.35
+#: A valley lies below this share of the peak; it ends where the spectrum has risen by this factor from its lowest.
+DEPTH, RISE = 1e-3, 4.0
+#: Noise that may pass, over the energy of the motion.
+NOISE = 3e-5
+#: Least cut-off over the frequency below which 99 % of the velocity's energy lies.
+BREADTH = 4.0
+#: A joint that moves less than this share of the most active one has no say.
+LEAST_MOTION = 0.02
+#: Bounds of the choice: periods that a recording must hold, and share of the Nyquist frequency.
+FEWEST_PERIODS, HIGHEST_SHARE = 10.0, 0.8
+
+
+def choose_cutoff(q: Array, rate: float) -> float:
+    """Cut-off between the motion and the noise [Hz].
+
+    Twice differentiated, a position's spectrum falls behind the last harmonic of the motion and rises again, as f^4,
+    where noise begins. Of each joint's spectrum, smoothed over half an octave, the deepest point before the rise is
+    found; the cut-off lies above it, where what passes has gathered a small share of the motion's energy: friction's
+    jumps are wide in frequency and worth keeping. The median over the joints is taken, since all signals must go
+    through one filter. A recording without noise gets the highest cut-off that its rate allows.
+
+    Parameters
+    ----------
+    q
+        Positions on a uniform grid, shape (N, n).
+    rate
+        Sampling rate [Hz].
+    """
+    from scipy.signal import welch
+
+    count = len(q)
+    lowest, highest = FEWEST_PERIODS * rate / count, HIGHEST_SHARE * rate / 2
+    reach = np.ptp(q, axis=0)
+    moving = (reach > 1e-6) & (reach >= LEAST_MOTION * reach.max(initial=0.0))
+    if not moving.any() or count < 64:
+        return highest
+    length = int(min(count - 1, max(256, count // 4)))
+    # differences first: they take the drift away whose leakage would drown everything else
+    velocity = np.diff(q[:, moving], axis=0) * rate
+    f, power = welch(velocity, fs=rate, nperseg=length, axis=0, window="blackmanharris")
+    f, power = f[1:], power[1:]
+    grid = np.geomspace(max(float(f[0]), lowest), highest, 400)
+    median = float(np.median([_of_one(f, column, grid) for column in power.T]))
+    return float(f"{min(max(median, lowest), highest):.2g}")
+
+
+def _of_one(f: Array, power: Array, grid: Array) -> float:
+    """The choice for one joint, from the spectrum of its velocity."""
+    acceleration = power * f**2
+    energy = np.cumsum(power)
+    slow = float(f[np.argmax(energy >= 0.5 * energy[-1])])  # the motion sits where the velocity's energy does
+    inside = (f[None] >= grid[:, None] / SMOOTHING) & (f[None] <= grid[:, None] * SMOOTHING)
+    smooth = (inside @ acceleration) / np.maximum(inside.sum(axis=1), 1)
+    peak = int(np.argmax(np.where(grid <= 4 * slow, smooth, 0.0)))
+    floor = np.minimum.accumulate(smooth[peak:])
+    risen = np.flatnonzero((smooth[peak:] >= RISE * floor) & (floor <= DEPTH * smooth[peak]))
+    end = peak + (int(risen[0]) if len(risen) else len(floor) - 1)
+    valley = float(grid[peak + int(np.argmin(smooth[peak : end + 1]))])
+    motion = float(acceleration[f <= valley].sum())
+    passed = np.cumsum(np.where(f > valley, acceleration, 0.0))
+    above = np.flatnonzero(passed >= NOISE * motion)
+    slower = np.where(f <= valley, energy, energy[f <= valley].max())
+    least = BREADTH * float(f[np.argmax(slower >= 0.99 * slower[-1])])
+    return max(least, valley, float(f[above[0] - 1])) if len(above) else float(grid[-1])
