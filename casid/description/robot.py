@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -262,8 +262,8 @@ class Robot:
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "source": dict(self.source)}
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, source=MappingProxyType(state["source"]))  # type: ignore[arg-type]
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, source=MappingProxyType(state["source"]))
 
     @property
     def n(self) -> int:

@@ -1,4 +1,4 @@
-"""Claims that must not be false: proofs under attack, readers under fuzz, defects that must not come back, structure."""
+"""Claims that must not be false: proofs attacked, readers fuzzed, defects that must not come back, structure."""
 
 from __future__ import annotations
 

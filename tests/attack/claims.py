@@ -64,9 +64,7 @@ def methods_of(seed: int) -> list[str]:
     return ["direct", *([METHODS[1 + seed // 3 % (len(METHODS) - 1)]] if seed % 3 == 1 else [])]
 
 
-def attack_one(
-    seed: int, kind: str | None = None, methods: Sequence[str] | None = None, effort: float = 1.0
-) -> Tally:
+def attack_one(seed: int, kind: str | None = None, methods: Sequence[str] | None = None, effort: float = 1.0) -> Tally:
     """Every claim about the problem of one seed."""
     began, tally = time.process_time(), Tally(problems=1)
     attack = make(seed, kind)

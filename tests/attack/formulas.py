@@ -69,9 +69,7 @@ def ball(rng: np.random.Generator, scene: Scene) -> Formula:
 def cone(rng: np.random.Generator, scene: Scene) -> Formula:
     k, _, s = _pick(rng, scene)
     h, t = rng.normal(), rng.uniform(0.2, 2.0)
-    return lambda f, q: (
-        (h + t * q.links[k].c[2] / s) ** 2 - (q.links[k].c[0] / s) ** 2 - (q.links[k].c[1] / s) ** 2
-    )
+    return lambda f, q: (h + t * q.links[k].c[2] / s) ** 2 - (q.links[k].c[0] / s) ** 2 - (q.links[k].c[1] / s) ** 2
 
 
 def inertia(rng: np.random.Generator, scene: Scene) -> Formula:

@@ -27,7 +27,9 @@ def feasible_points(attack: Attack, rng: np.random.Generator, effort: float = 1.
         evolved = evolve(attack, rng, int(20 * effort))
         if evolved is not None:
             found.append(evolved)
-    found.append(walk(attack, min(found, key=lambda x: attack.totals(x[:, None])[0]), attack.totals, rng, int(40 * effort)))
+    found.append(
+        walk(attack, min(found, key=lambda x: attack.totals(x[:, None])[0]), attack.totals, rng, int(40 * effort))
+    )
     points = np.array(found).T
     return points[:, attack.violations(points) <= EXACT]
 
@@ -83,8 +85,11 @@ def slsqp(attack: Attack, start: np.ndarray, iterations: int) -> np.ndarray:
         start / scale,
         jac=lambda y: derivative(total)(y)[0],
         constraints=[
-            {"type": "ineq", "fun": lambda y: np.nan_to_num(room(y[:, None] * scale[:, None])[:, 0]),
-             "jac": derivative(room)}
+            {
+                "type": "ineq",
+                "fun": lambda y: np.nan_to_num(room(y[:, None] * scale[:, None])[:, 0]),
+                "jac": derivative(room),
+            }
         ],  # fmt: skip
         method="SLSQP",
         options={"maxiter": iterations, "ftol": 1e-12},
@@ -141,4 +146,3 @@ def evolve(attack: Attack, rng: np.random.Generator, generations: int) -> np.nda
     )  # fmt: skip
     x = np.asarray(result.x)
     return x if attack.violations(x[:, None])[0] <= EXACT else None
-

@@ -28,6 +28,7 @@ from tests.attack.quantities import (
     spatial_inertias,
 )
 
+_ENTRIES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 KINDS = ("convex", "smooth", "piecewise", "mixed", "soft", "semi", "extras", "thin", "units", "many", "free")
 
 
@@ -140,9 +141,7 @@ def make(seed: int, kind: str | None = None) -> Attack:
               for c, m, s in zip(cones, mass, length, strict=True)]  # fmt: skip
     bodies = [-b if c == "none" and rng.random() < 0.4 else b for c, b in zip(cones, bodies, strict=True)]
     truth = np.concatenate([*bodies, rng.uniform(0.0, 1.5, len(names))])
-    robot = Robot(
-        f"attack{seed}", tuple(Joint(f"j{k + 1}", "revolute", k - 1, Link(f"link{k + 1}")) for k in range(n))
-    )
+    robot = Robot(f"attack{seed}", tuple(Joint(f"j{k + 1}", "revolute", k - 1, Link(f"link{k + 1}")) for k in range(n)))
     variables = link_variables(robot, {name: tuple(limit) for name, limit in zip(names, limits, strict=True)})
     scene = Scene(mass, length, in_numpy(truth, n))
     scale = np.concatenate([*(_scales(m, s) for m, s in zip(mass, length, strict=True)), np.ones(len(names))])
@@ -186,6 +185,10 @@ def _objective(rng, truth, scale, n, mass, length, names) -> LeastSquares:
     return LeastSquares.compressed(matrix, target)
 
 
+def _entry(k: int, i: int, j: int) -> Formula:
+    return lambda f, q: q.links[k].I[i][j]
+
+
 def _room(rng: np.random.Generator) -> float:
     return float(rng.choice([0.0, 1e-3, 0.1, 0.5, 3.0]))
 
@@ -214,8 +217,9 @@ def _physical_bounds(rng, kind, variables, scene, truth):
             size = m * s * s
             low, high = six - size * (0.01 + rng.random(6)), six + size * (0.01 + rng.random(6))
             constraints.append(inertia_bounds(link, low, high))
-            for p, (i, j) in enumerate((i, j) for i in range(3) for j in range(i, 3)):
-                bounds.append(Bound(f"inertia {k}{i}{j}", lambda f, q, k=k, i=i, j=j: q.links[k].I[i][j], low[p], high[p]))
+            for p, (i, j) in enumerate(_ENTRIES):
+                formula = _entry(k, i, j)
+                bounds.append(Bound(f"inertia {k}{i}{j}", formula, low[p], high[p]))
             convex = False
         if kind != "free" and rng.random() < 0.4:
             radius = np.sqrt(float(body.L[0][0] + body.L[1][1] + body.L[2][2]) / 2 / float(body.m)) * (1 + _room(rng))
