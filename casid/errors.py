@@ -66,3 +66,7 @@ class CasidWarning(UserWarning):
 
 class InertiaWarning(CasidWarning):
     """A link whose given mass and inertia no real body can have."""
+
+
+class BoundWarning(CasidWarning):
+    """A lower bound that exceeded the value of a feasible point: it proves nothing and is given up. Report it."""
