@@ -44,7 +44,7 @@ def found(*claims: str) -> tuple[int, str]:
 
 def bounds() -> tuple[str, bool]:
     tally = attacked()
-    count, first = found("bound above a feasible value", "bound above own value")
+    count, first = found("bound above a feasible value", "bound above own value", "part of a proof")
     text = f"{count} of {tally['bounds']} bounds of {tally['problems']} problems ({tally['points']} feasible points, "
     text += f"{tally['seconds']:.0f} s of processor, {tally['wall']:.0f} s){first}"
     return text, count == 0 and tally["problems"] >= PROBLEMS

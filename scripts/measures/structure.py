@@ -17,11 +17,12 @@ ROOMS = (
 )  # fmt: skip
 #: Inside retrieval: files and folders, those of one group are equals.
 RETRIEVAL = (
-    ("load", "objectives", "variables", "conflict", "gap", "pickling", "quadrics", "coefficients"),
+    ("variables", "objectives", "coefficients", "conflict", "gap", "quadrics"),
     ("constraints",),
+    ("region", "pickling"),
     ("problem",),
-    ("solution",),
-    ("rows", "region", "branches", "recheck"),
+    ("load", "solution"),
+    ("rows", "branches"),
     ("bound",),
     ("program",),
     ("solver",),
@@ -51,7 +52,7 @@ def imported(module: str) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} - {"casid.__version__"}
     resolved = set()
     for name in found:
         while name and name not in known:
@@ -79,7 +80,7 @@ def circles() -> list[list[str]]:
             elif other in stack:
                 lowest[module] = min(lowest[module], index[other])
         if lowest[module] == index[module]:
-            group = []
+            group: list[str] = []
             while not group or group[-1] != module:
                 group.append(stack.pop())
             if len(group) > 1:

@@ -35,7 +35,7 @@ def feasible_points(attack: Attack, rng: np.random.Generator, effort: float = 1.
 
 
 def walk(attack: Attack, start: np.ndarray, goal: Goal, rng: np.random.Generator, rounds: int) -> np.ndarray:
-    """The best of many random steps from a feasible point: in all directions and sizes, along the descent, and jumps."""
+    """The best of many random steps from a feasible point: of all sizes, in all directions, along the descent."""
     x, best = start.copy(), float(goal(start[:, None])[0])
     objective, n, step = attack.problem.objective, 64, 0.3
     for _ in range(rounds):
@@ -90,7 +90,7 @@ def slsqp(attack: Attack, start: np.ndarray, iterations: int) -> np.ndarray:
                 "fun": lambda y: np.nan_to_num(room(y[:, None] * scale[:, None])[:, 0]),
                 "jac": derivative(room),
             }
-        ],  # fmt: skip
+        ],
         method="SLSQP",
         options={"maxiter": iterations, "ftol": 1e-12},
     )
