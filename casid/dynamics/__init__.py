@@ -1,7 +1,8 @@
 """The graphs: kinematics, Newton-Euler, mass matrix, energies, joint terms, base parameters, and `Model`."""
 
 from casid.dynamics.base_parameters import BaseParameters, base_parameters, linear_form, regroup
-from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms
+from casid.dynamics.equation_of_motion import dry_friction_directions, dry_friction_places, equation_of_motion
+from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms, terms_of
 from casid.dynamics.model import Model
 from casid.dynamics.reduced import reduced
 
@@ -12,8 +13,12 @@ __all__ = [
     "JointTerm",
     "Model",
     "base_parameters",
+    "dry_friction_directions",
+    "dry_friction_places",
+    "equation_of_motion",
     "joint_terms",
     "linear_form",
     "reduced",
     "regroup",
+    "terms_of",
 ]

@@ -42,31 +42,58 @@ def mass_matrix(robot: Robot, q: ca.SX, parameters: list[ca.SX]) -> ca.SX:
     return M
 
 
-def solve_mass_matrix(M: ca.SX, robot: Robot, right: ca.SX) -> ca.SX:
-    """``M^-1 right`` by the sparse factorisation ``M = L' D L`` that follows the tree (Featherstone 2008, Sec. 6.5).
+class MassFactor(NamedTuple):
+    """``M = L' D L`` (Featherstone 2008, Sec. 6.5): L unit lower triangular; M is positive definite iff all D > 0.
 
-    Without square roots and without fill-in: entries between different branches stay structurally zero.
+    Attributes
+    ----------
+    L : SX, shape (n, n)
+    D : tuple of SX
+        The n pivots.
+    paths : list of list of int
+        Columns of each row of L that may be nonzero.
+    """
+
+    L: ca.SX
+    D: tuple[ca.SX, ...]
+    paths: list[list[int]]
+
+    def solve(self, right: ca.SX) -> ca.SX:
+        """``M^-1 right``."""
+        x = ca.SX(right)
+        for k in reversed(range(len(self.D))):
+            for i in self.paths[k]:
+                x[i, :] = x[i, :] - self.L[k, i] * x[k, :]
+        for k in range(len(self.D)):
+            x[k, :] = x[k, :] / self.D[k]
+        for k in range(len(self.D)):
+            for i in self.paths[k]:
+                x[k, :] = x[k, :] - self.L[k, i] * x[i, :]
+        return x
+
+
+def factor_mass_matrix(M: ca.SX, robot: Robot, dense: bool = False) -> MassFactor:
+    """The sparse factorisation ``M = L' D L`` that follows the tree (Featherstone 2008, Sec. 6.5).
+
+    Without square roots and without fill-in: entries between different branches stay structurally zero. ``dense``: for
+    matrices that couple joints which the tree does not, as rotors behind a transmission do.
     """
     n = robot.n
-    ancestors = [_ancestors(robot, k) for k in range(n)]
+    paths = [list(reversed(range(k))) if dense else _ancestors(robot, k) for k in range(n)]
     L = ca.SX.eye(n)
     H = ca.SX(M)
     for k in reversed(range(n)):
-        for i in ancestors[k]:
+        for place, i in enumerate(paths[k]):
             factor = H[k, i] / H[k, k]
-            for j in [i, *ancestors[i]]:
+            for j in paths[k][place:]:
                 H[i, j] = H[i, j] - factor * H[k, j]
             L[k, i] = factor
-    x = ca.SX(right)
-    for k in reversed(range(n)):
-        for i in ancestors[k]:
-            x[i, :] = x[i, :] - L[k, i] * x[k, :]
-    for k in range(n):
-        x[k, :] = x[k, :] / H[k, k]
-    for k in range(n):
-        for i in ancestors[k]:
-            x[k, :] = x[k, :] - L[k, i] * x[i, :]
-    return x
+    return MassFactor(L, tuple(H[k, k] for k in range(n)), paths)
+
+
+def solve_mass_matrix(M: ca.SX, robot: Robot, right: ca.SX) -> ca.SX:
+    """``M^-1 right`` by `factor_mass_matrix`."""
+    return factor_mass_matrix(M, robot).solve(right)
 
 
 def _ancestors(robot: Robot, k: int) -> list[int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
 
-from casid.dynamics.joint_terms import JointSignals
+from casid.dynamics.joint_terms import JointSignals, Side
 from casid.dynamics.kinematics import exact
 from casid.dynamics.mass_matrix import mass_matrix
 from casid.dynamics.newton_euler import newton_euler
@@ -28,7 +28,11 @@ class Symbols:
     links : list of SX, shape (10, 1)
         The ten of each link.
     gravity : SX, shape (3, 1)
+    signs : SX
+        Signs of the velocities at which dry friction acts, in functions that take them: see `equation_of_motion`.
     """
+
+    signs: ca.SX
 
     def __init__(self, structure: Structure, parametrisation: Parametrisation) -> None:
         n = structure.n
@@ -82,24 +86,36 @@ class Symbols:
 
     def term_torque(self, ddq: ca.SX) -> ca.SX:
         """Torque of joint-side and motor-side terms (Sousa 2014, eq. 4.9)."""
-        n, structure = self.structure.n, self.structure
-        T = ca.SX.eye(n) if structure.robot.transmission is None else ca.SX(exact(structure.robot.transmission))
-        motor = {"joint": ca.SX.eye(n), "motor": T.T}
+        n, deadband, T = self.structure.n, self.structure.velocity_deadband, self.transmission
+        torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
+        velocities: dict[Side, ca.SX] = {"joint": self.dq, "motor": T.T @ self.dq}
+        signs = {side: ca.sign(dq) * (ca.fabs(dq) >= deadband if deadband else 1) for side, dq in velocities.items()}
+        for (side, k), value in self.side_torques(ddq, signs).items():
+            torque[side][k] += value
+        return torque["joint"] + ca.mtimes(T, torque["motor"])
+
+    @property
+    def transmission(self) -> ca.SX:
+        """``T`` with ``tau = T tau_m`` (n x n)."""
+        given = self.structure.robot.transmission
+        return ca.SX.eye(self.structure.n) if given is None else ca.SX(exact(given))
+
+    def side_torques(self, ddq: ca.SX, signs: Mapping[Side, ca.SX]) -> dict[tuple[Side, int], ca.SX]:
+        """Torque of the terms at each joint and each motor, for given signs (n) of their velocities."""
+        structure, T = self.structure, self.transmission
+        motor = {"joint": ca.SX.eye(structure.n), "motor": T.T}
         sides = {side: tuple(M @ v for v in (self.q, self.dq, ddq)) for side, M in motor.items()}
         loads = {
             nominal: self.nominal_torque(ddq, nominal)
             for nominal in dict.fromkeys(term.nominal for term in structure.terms if term.loaded)
         }
-        torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
+        torques: dict[tuple[Side, int], ca.SX] = {}
         for column, (term, k) in structure.term_columns.items():
             q, dq, acceleration = (v[k] for v in sides[term.side])
             load = (motor[term.side] @ loads[term.nominal])[k] if term.loaded else ca.SX(0)
-            sign = ca.sign(dq)
-            if structure.velocity_deadband:
-                sign = sign * (ca.fabs(dq) >= structure.velocity_deadband)
-            signals = JointSignals(k, q, dq, acceleration, sign, load, self.signal[k])
-            torque[term.side][k] += self.pi[column] * term.column(signals)
-        return torque["joint"] + ca.mtimes(T, torque["motor"])
+            signals = JointSignals(k, q, dq, acceleration, signs[term.side][k], load, self.signal[k])
+            torques[term.side, k] = torques.get((term.side, k), ca.SX(0)) + self.pi[column] * term.column(signals)
+        return torques
 
     def nominal_torque(self, ddq: ca.SX, parameters: Sequence[float] | None = None) -> ca.SX:
         """Torque of the links with the robot's nominal parameters, or with these, shape (10 n,)."""
@@ -112,8 +128,7 @@ class Symbols:
         """What the terms add to the mass matrix (n x n)."""
         if not any(term.group == "rotor" for term in self.structure.terms):
             return ca.SX(self.structure.n, self.structure.n)
-        given = self.structure.robot.transmission
-        T = ca.SX.eye(self.structure.n) if given is None else ca.SX(exact(given))
+        T = self.transmission
         M = ca.SX(self.structure.n, self.structure.n)
         for column, (term, k) in self.structure.term_columns.items():
             if term.group == "rotor":

@@ -1,0 +1,157 @@
+"""Parametrisations of a motion that are linear in their coefficients: q_j(t) = B(t) x_j, the same B for every joint."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import ProblemError
+
+Array = NDArray[np.float64]
+
+
+class LimitSamples(NamedTuple):
+    """A part of a motion at which joint limits are asked for.
+
+    Attributes
+    ----------
+    instants : ndarray
+        [s]
+    tightening : float
+        Factor on the limits at these instants that makes them hold in between; 1: unknown.
+    rate : float
+        Bound of ``max|p'| / max|p|`` over all motions p about their mean [1/s]; infinite: unknown.
+    """
+
+    instants: Array
+    tightening: float
+    rate: float
+
+
+class Basis(ABC):
+    """Basis functions of time shared by all joints.
+
+    A motion is a matrix of coefficients X (n x size): ``q(t) = X B_0(t)', dq(t) = X B_1(t)', ...`` with the analytic
+    derivatives ``B_d`` of the basis.
+    """
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of coefficients of one joint."""
+
+    @property
+    @abstractmethod
+    def span(self) -> tuple[float, float]:
+        """First and last instant of the motion [s]."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """Names of the coefficients of one joint."""
+
+    @abstractmethod
+    def matrix(self, t: ArrayLike, order: int = 0) -> Array:
+        """Return the basis' ``order``-th time derivative at the instants ``t``, shape (len(t), size)."""
+
+    @abstractmethod
+    def derivative_bound(self, coefficients: Array, order: int) -> Array:
+        """Return a rigorous bound of ``max_t |d^order q_j / dt^order|`` for every joint, shape (n, size) -> (n,)."""
+
+    @abstractmethod
+    def constant(self, value: float) -> Array:
+        """Coefficients of a joint that stands still at ``value``, shape (size,)."""
+
+    @abstractmethod
+    def record(self) -> dict[str, Any]:
+        """Settings of the basis as plain values; `casid.excitation.read_trajectory` makes the basis from them."""
+
+    @property
+    def static(self) -> bool:
+        """Is this a sequence of poses to hold one by one: no velocity, no time between them?"""
+        return False
+
+    @property
+    def duration(self) -> float:
+        """Length of the motion [s]."""
+        return self.span[1] - self.span[0]
+
+    @property
+    def periodic(self) -> bool:
+        """Does the motion end in the state it begins in?"""
+        return False
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Instants inside the span at which a derivative of order 4 or less may jump [s]."""
+        return ()
+
+    def samples(self, count: int) -> Array:
+        """``count`` uniform instants of the part that carries the information, shape (count,) [s].
+
+        The last instant of a periodic motion is left out: it is the first one again.
+        """
+        start, end = self.span
+        return start + (end - start) * np.arange(count) / (count if self.periodic else max(1, count - 1))
+
+    def grid(self, count: int) -> Array:
+        """About ``count`` uniform instants of the whole span, ramps included, both ends among them [s]."""
+        return np.linspace(*self.span, count)
+
+    def limit_samples(self, density: int) -> tuple[LimitSamples, ...]:
+        """Where joint limits are asked for, part by part; ``density`` samples of the part with the information."""
+        instants = self.samples(density)
+        return (LimitSamples(instants, self.tightening(len(instants)), self.fastest_rate()),)
+
+    def extremes(self, coefficients: Array, order: int, tolerance: float = 1e-7) -> tuple[float, float]:
+        """Rigorous bounds of a joint's smallest and largest ``order``-th derivative over the whole motion.
+
+        On an interval of length h, ``|p(t)| <= max of its ends + h^2 / 8 max|p''|``; with the rigorous bound of p''
+        from the coefficients (`derivative_bound`), intervals that could hold the extreme value are halved until the
+        bound is within ``tolerance`` (of the quantity's bound) of a value that is attained.
+
+        Parameters
+        ----------
+        coefficients
+            Of one joint, shape (size,).
+        """
+        x = np.asarray(coefficients, dtype=float)
+        return -self._maximum(-x, order, tolerance), self._maximum(x, order, tolerance)
+
+    def _maximum(self, x: Array, order: int, tolerance: float) -> float:
+        edges = np.unique(np.concatenate([self.span, self.breaks, np.linspace(*self.span, 65)]))
+        curvature = float(self.derivative_bound(x[None], order + 2)[0])
+        allowed = tolerance * max(1e-12, float(self.derivative_bound(x[None], order)[0]))
+        nudge = 1e-12 * self.duration  # a derivative that jumps at an edge is taken from inside the interval
+        left, right = edges[:-1], edges[1:]
+        found = -np.inf
+        while True:
+            ends = np.array([self.matrix(left + nudge, order) @ x, self.matrix(right - nudge, order) @ x])
+            found = max(found, float(ends.max()))
+            bound = ends.max(axis=0) + curvature * (right - left) ** 2 / 8
+            open_ = bound > found + allowed
+            if not open_.any():
+                return max(found + allowed, float(bound.max()))
+            middle = 0.5 * (left[open_] + right[open_])
+            left, right = np.concatenate([left[open_], middle]), np.concatenate([middle, right[open_]])
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Coefficients of a random motion of arbitrary size about 0 of one joint, shape (size,)."""
+        return rng.standard_normal(self.size)
+
+    def fastest_rate(self) -> float:
+        """Bound of ``max|p'| / max|p|`` over all motions p about their mean [1/s]; infinite: unknown."""
+        return float("inf")
+
+    def tightening(self, count: int) -> float:
+        """Factor on bounds at ``count`` uniform samples that makes them hold in between; 1: unknown."""
+        return 1.0
+
+
+def check_order(order: int, highest: int) -> None:
+    """Raise a ProblemError for a derivative that the basis does not have."""
+    if not 0 <= order <= highest:
+        raise ProblemError(f"derivative of order {order} asked for; orders 0 to {highest} are defined")

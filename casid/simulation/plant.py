@@ -1,0 +1,171 @@
+"""The machine that a simulation moves: a model, its parameters, a treatment of dry friction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.dynamics import Model, dry_friction_directions, equation_of_motion
+from casid.dynamics.mass_matrix import factor_mass_matrix
+from casid.errors import DatasetError
+from casid.simulation.friction import FrictionTreatment, SmoothCoulomb
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Plant:
+    """A robot that moves by ``M(q) ddq + c(q, dq) + g(q) + terms = tau`` (Sousa 2014, eq. 5.1).
+
+    The state is ``x = [q, dq, work, dissipated]`` (2 n + 2): positions, velocities, and what the book of energy needs,
+    integrated with the motion: ``work = int tau'dq dt`` and ``dissipated = int h'dq dt`` with the torque h of the joint
+    terms (rotor inertia is kinetic energy). ``kinetic + potential + dissipated - work`` is constant.
+
+    Parameters
+    ----------
+    model : Model
+        The robot with its joint terms: friction, rotors, springs.
+    parameters : Parameters or array_like, shape (N,)
+        Its parameters ``pi``, as for `Model.parameters`; kept as an array. Any standard parameters with the right base
+        parameters do: torques and motion are the same for all of them.
+    friction : FrictionTreatment
+        What happens at zero velocity.
+
+    Raises
+    ------
+    DatasetError
+        If the number of parameters is not the model's or one of them is not finite.
+    RobotError
+        If a joint term cannot be integrated.
+    """
+
+    model: Model
+    parameters: Array
+    friction: FrictionTreatment = field(default_factory=SmoothCoulomb)
+
+    def __post_init__(self) -> None:
+        values = self.model.parameters(self.parameters)
+        values.setflags(write=False)
+        object.__setattr__(self, "parameters", values)
+        equation_of_motion(self.model)
+
+    @classmethod
+    def of(
+        cls,
+        robot: Robot,
+        friction: FrictionTreatment | None = None,
+        gravity: ArrayLike | None = None,
+        **coefficients: ArrayLike,
+    ) -> Plant:
+        """A robot with the link parameters of its description and joint terms by name.
+
+        Parameters
+        ----------
+        robot
+            The robot; all links with inertial values.
+        friction
+            Default: smooth.
+        gravity
+            Default: the robot's.
+        coefficients
+            A value for all joints, or one a joint, for each joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
+        """
+        names = list(coefficients)
+        model = Model(robot, names, gravity)
+        pi = model.parameters(robot.standard_parameters())
+        for column, (term, k) in model.term_columns.items():
+            pi[column] = np.broadcast_to(np.asarray(coefficients[term.name], dtype=float), (robot.n,))[k]
+        return cls(model, pi, friction or SmoothCoulomb())
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.model.n
+
+    @property
+    def size(self) -> int:
+        """Length of the state."""
+        return 2 * self.n + 2
+
+    @cached_property
+    def directions(self) -> Array:
+        """``D`` (n x m): dry friction acts at the velocities ``D' dq``; without those where its parameters are 0."""
+        return dry_friction_directions(self.given)
+
+    @cached_property
+    def given(self) -> Model:
+        """The model's functions with the plant's parameters."""
+        return self.model.with_parameters(self.parameters)
+
+    @cached_property
+    def rate(self) -> ca.Function:
+        """``(x, u) -> dx, pivots``: rate of the state under the torque u, and the n pivots of M (all > 0 iff M > 0).
+
+        With exact friction ``(x, u, signs, P)``: signs of the sliding velocities (m; 0 where they stick) and the
+        projector P (n x n) on the motions that sticking leaves: ``(P M P + 1 - P) ddq = P (u - rigid - terms - D f)``.
+        """
+        return self._rate(self.given, False)
+
+    @cached_property
+    def parametric_rate(self) -> ca.Function:
+        """``(x, u, pi) -> dx, pivots``: `rate` with the parameters as an input."""
+        return self._rate(self.model, True)
+
+    def _rate(self, model: Model, parametric: bool) -> ca.Function:
+        n, D = self.n, ca.SX(ca.DM(dry_friction_directions(model)))
+        equation = equation_of_motion(model)
+        x, u = ca.SX.sym("x", self.size), ca.SX.sym("u", n)
+        q, dq = x[:n], x[n : 2 * n]
+        pi = [ca.SX.sym("pi", len(model.parameter_names))] if parametric else []
+        smooth = self.friction.signs(D.T @ dq)
+        modal = smooth is None
+        signs = ca.SX.sym("signs", D.shape[1]) if smooth is None else smooth
+        M, rigid, terms, dry = equation(q, dq, signs, *pi)
+        loss = terms + D @ dry
+        right = u - rigid - loss
+        inputs, names = [x, u, *pi], ["x", "u", *(["pi"] if parametric else [])]
+        if modal:
+            P = ca.SX.sym("P", n, n)
+            M, right = P @ M @ P + ca.SX.eye(n) - P, P @ right
+            inputs, names = [x, u, *pi, signs, P], [*names, "signs", "P"]
+        coupled = any(term.side == "motor" and term.group == "rotor" for term in model.terms)
+        factor = factor_mass_matrix(M, model.robot, dense=modal or coupled)
+        rate = ca.vertcat(dq, factor.solve(right), ca.dot(u, dq), ca.dot(loss, dq))
+        outputs = [ca.densify(rate), ca.densify(ca.vertcat(*factor.D))]
+        return ca.Function("rate", inputs, outputs, names, ["dx", "pivots"], {"cse": True})
+
+    def friction_rate(self, q: ArrayLike) -> tuple[float, int]:
+        """Rate at which smooth dry friction brings the quickest direction to rest [1/s], and the direction's number."""
+        D, slope = self.directions, self.friction.slope
+        if not D.shape[1] or not slope:
+            return 0.0, 0
+        equation, still, q = equation_of_motion(self.given), np.zeros(self.n), np.asarray(q, dtype=float)
+        M = np.array(equation(q, still, np.zeros(D.shape[1]))[0].full())
+        limits = [np.array(equation(q, still, np.full(D.shape[1], s))[3].full()).ravel() for s in (-1.0, 1.0)]
+        mobility = np.einsum("ie,ij,je->e", D, np.linalg.pinv(M), D)
+        rates = slope * (limits[1] - limits[0]) / 2 * mobility
+        return float(rates.max()), int(rates.argmax())
+
+    @property
+    def links(self) -> tuple[Model, Array]:
+        """Model and parameters of the links alone, without joint terms."""
+        without = Model(self.model.robot, (), self.model.gravity_vector)
+        return without, np.asarray(self.parameters[np.ravel(self.model.link_columns)])
+
+    def start(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
+        """State at rest (or with velocities ``dq``) at ``q``, the books empty."""
+        x = np.zeros(self.size)
+        for offset, given, what in (
+            (0, q, "positions"),
+            (self.n, np.zeros(self.n) if dq is None else dq, "velocities"),
+        ):
+            value = np.asarray(given, dtype=float)
+            if value.shape != (self.n,) or not np.isfinite(value).all():
+                raise DatasetError(f"initial {what}: expected {self.n} finite numbers, got {given!r}")
+            x[offset : offset + self.n] = value
+        return x
