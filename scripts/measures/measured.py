@@ -11,6 +11,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from oracles.peer_clarabel import clarabel_regression
 
 import casid
 from casid.dynamics import Model
@@ -21,7 +22,6 @@ from casid.retrieval import Constraint, LinkVariables, com_box, gyration_bound, 
 from casid.retrieval.constraints import ConsistencyKind
 from measures import published, recordings
 from measures.measure import Measure, NotMeasured, data_folder, need
-from measures.peer_clarabel import clarabel_regression
 
 Result = tuple[str, bool]
 DRIVE_TERMS = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
