@@ -26,7 +26,7 @@ def identify(
         ),
     ] = None,
     friction: Annotated[
-        str | None, typer.Option(help="linear (default), smooth, stribeck or sigmoid (fitted jointly).")
+        str | None, typer.Option(help="linear (default), auto (chosen by cross-validation), or a law such as stribeck.")
     ] = None,
     cutoff: o.Cutoff = None,
     cutoff_torque: o.CutoffTorque = None,
