@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from measures.structure import ROOMS
 
 import casid
 
@@ -22,12 +23,6 @@ else:
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "casid"
-#: Data flows one way: a room imports only from rooms before it.
-ROOMS = (
-    "version", "errors", "files", "expressions", "inertia", "description", "dynamics", "codegen", "measurement",
-    "regression", "retrieval", "identification", "excitation", "simulation", "learning", "export", "report", "cli",
-    "__main__",
-)  # fmt: skip
 #: The same inside a room: sub-folders and files, in order.
 SLOPES = {
     "excitation": ("motions", "information", "limits", "optimisation", "study"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -55,7 +55,7 @@ def export(
         out,
         chosen,
         parameters=given,
-        runtime_parameters=runtime_parameters,  # type: ignore[arg-type]  # checked by export_robot
+        runtime_parameters=cast("Any", runtime_parameters),  # checked by export_robot
         terms=chosen_terms,
         payload=None if payload is None else numbers(payload, "payload"),
         frame=frame,

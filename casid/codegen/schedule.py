@@ -33,8 +33,8 @@ def schedule(graph: Graph, function: ca.Function) -> Graph:
     candidates = [graph]
     for order in orders:
         keys = {place: order(where) for place, where in places.items()}
-        results = sorted(graph.outputs, key=lambda result, keys=keys: keys[result[:2]])  # type: ignore[misc]
-        candidates.append(_in_order(graph, results))
+        ranked = sorted((keys[output, position], k) for k, (output, position, _) in enumerate(graph.outputs))
+        candidates.append(_in_order(graph, [graph.outputs[k] for _, k in ranked]))
     return min(candidates, key=_spills)
 
 

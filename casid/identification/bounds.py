@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.measurement import Dataset
 from casid.regression import Fit
-from casid.retrieval.constraints import Constraint, MassBounds, gyration_bound, mass_bounds, robot_bounds
+from casid.retrieval.constraints import Constraint, gyration_bound, mass_bounds, robot_bounds
 from casid.retrieval.load import ConstraintBuilder
 from casid.retrieval.variables import LinkVariables
 
@@ -63,20 +63,14 @@ def default_bounds(robot: Robot, torques: ArrayLike | None = None) -> Constraint
     radius = TIMES_REACH * reach(robot)
 
     def build(variables: LinkVariables) -> tuple[Constraint, ...]:
-        constraints: list[Constraint] = []
-        bounded = set()
-        for constraint in robot_bounds(variables):
-            if isinstance(constraint, MassBounds):
-                if not np.isfinite(constraint.upper).all():
-                    continue
-                bounded.add(constraint.links[0].index)
-            constraints.append(constraint)
+        constraints = {constraint.label: constraint for constraint in robot_bounds(variables)}
         for view, link in zip(variables.links, robot.links, strict=True):
-            if view.index not in bounded:
+            own: list[Constraint] = [gyration_bound(view, radius)]
+            if not np.isfinite(view.bounds.mass[1]):  # in place of a lower bound alone, which has the same label
                 nominal = 0.0 if link.inertial is None else TIMES_NOMINAL * link.inertial.mass
-                constraints.append(mass_bounds(view, max(float(view.bounds.mass[0]), 0.0), max(most, nominal)))
-            constraints.append(gyration_bound(view, radius))
-        return tuple(constraints)
+                own.append(mass_bounds(view, max(float(view.bounds.mass[0]), 0.0), max(most, nominal)))
+            constraints.update((constraint.label, constraint) for constraint in own)
+        return tuple(constraints.values())
 
     return build
 

@@ -51,8 +51,9 @@ def excitation_tables(designer: Designer, design: Design) -> list[Table]:
     if design.interrupted:
         rows.append(("interrupted", "the best motion so far; it keeps all limits"))
     weak = _table("Weakest parameters")
-    for name, justify in (("parameter", "left"), ("standard deviation", "right"), ("why", "left")):
-        weak.add_column(name, justify=justify)  # type: ignore[arg-type]
+    weak.add_column("parameter")
+    weak.add_column("standard deviation", justify="right")
+    weak.add_column("why")
     for parameter in weak_parameters(design.observation, design.information, count=5):
         weak.add_row(parameter.name, f"{parameter.deviation:.3g}", parameter.reason)
     return [summary_table(f"Excitation of {design.trajectory.robot or 'the robot'}", rows), weak]

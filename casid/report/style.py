@@ -26,10 +26,10 @@ def new_figure(width: float, height: float, layout: Literal["constrained"] | Non
     return figure
 
 
-def tidy(axes: Axes, grid: str = "both") -> None:
+def tidy(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
     """Thin grid behind the data, no box, muted ticks."""
     axes.set_axisbelow(True)
-    axes.grid(True, axis=grid, color=FAINT, linewidth=0.6)  # type: ignore[arg-type]
+    axes.grid(True, axis=grid, color=FAINT, linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):

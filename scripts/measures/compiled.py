@@ -9,7 +9,9 @@ import subprocess
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -158,10 +160,12 @@ def _states(function: ca.Function, values: dict[str, np.ndarray], count: int) ->
     ]
 
 
-def _against_graph(label: str, f: object, graph: ca.Function, values: dict[str, np.ndarray]) -> tuple[str, float]:
+def _against_graph(
+    label: str, f: Callable[..., Any], graph: ca.Function, values: dict[str, np.ndarray]
+) -> tuple[str, float]:
     worst = 0.0
     for state in _states(graph, values, 10):
-        ours = f(*state)  # type: ignore[operator]
+        ours = f(*state)
         for value, expected in zip(ours if isinstance(ours, tuple) else (ours,), graph.call(state), strict=True):
             worst = max(worst, relative_error(value, expected.full()))
     return label, worst

@@ -19,6 +19,7 @@ from casid.identification import Feasibility, RegressionProblem, feasibility_tes
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, fit_jointly, ols, wls
 from casid.retrieval import Constraint, LinkVariables, com_box, gyration_bound, mass_bounds, total_mass
+from casid.retrieval.constraints import ConsistencyKind
 from measures import published, recordings
 from measures.measure import Measure, NotMeasured, data_folder, need
 
@@ -131,11 +132,11 @@ def tx40_nonlinear() -> Result:
     return text, joint.fit.relative_error <= 5.68
 
 
-def three_link(column: str, kind: str) -> tuple[Feasibility, np.ndarray]:
+def three_link(column: str, kind: ConsistencyKind) -> tuple[Feasibility, np.ndarray]:
     robot = casid.load_robot("three_link")
     rows = published.table("yoshida_table_6_1_three_link")
     forms = np.array([published.linear_form(row["expression"], robot.parameter_names()) for row in rows])
-    result = nearest_feasible(robot, forms, [float(row[column]) for row in rows], consistency=kind)  # type: ignore[arg-type]
+    result = nearest_feasible(robot, forms, [float(row[column]) for row in rows], consistency=kind)
     return result, np.array([float(row["beta_prime_t2"]) for row in rows])
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def _cases() -> dict[str, Case]:
     }
 
 
-def _columns(data: Dataset, change) -> Dataset:  # type: ignore[no-untyped-def]
+def _columns(data: Dataset, change: Callable[[Any], Any]) -> Dataset:
     arrays: dict[str, Any] = {name: getattr(data, name) for name in ("q", "dq", "ddq", "tau")}
     changed: dict[str, Any] = {name: None if value is None else change(value) for name, value in arrays.items()}
     return replace(data, **changed)
@@ -60,7 +61,12 @@ def faults(robot: Robot, data: Dataset) -> Iterator[tuple[str, tuple[str, ...], 
     for i, j in ((0, 1), (1, 2), (2, 3), (n - 2, n - 1)):
         order = np.arange(n)
         order[[i, j]] = order[[j, i]]
-        yield f"swapped {i + 1}-{j + 1}", ("joint order",), robot, _columns(data, lambda a, o=order: a[:, o])
+        yield (
+            f"swapped {i + 1}-{j + 1}",
+            ("joint order",),
+            robot,
+            _columns(data, partial(np.take, indices=order, axis=1)),
+        )
     yield "torque x 0.1", ("torque scale",), robot, replace(data, tau=0.1 * data.tau)
     late = data.tau.copy()
     late[4:] = data.tau[:-4]

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +127,7 @@ def known_truth() -> Result:
         line = []
         for known in (False, True):
 
-            def constraints(v, known=known, total=total, build=build):  # type: ignore[no-untyped-def]
+            def constraints(v: Any, known: bool = known, total: float = total, build: Any = build) -> Any:
                 return (*build(v), total_mass(v, 0.999 * total, 1.001 * total)) if known else build(v)
 
             problem = RegressionProblem(fit, constraints=constraints)

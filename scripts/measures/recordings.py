@@ -9,6 +9,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +32,8 @@ def panda_raw() -> Dataset:
     return read_dataset(data_folder() / "panda" / "trajectory_1.npz")
 
 
-def panda(**changes: object) -> Dataset:
-    settings: dict[str, object] = {
+def panda(**changes: Any) -> Dataset:
+    settings: dict[str, Any] = {
         "rate": 1000.0,
         "cutoff": 5.0,
         "trim": 0.5,
@@ -40,7 +41,7 @@ def panda(**changes: object) -> Dataset:
         "filter_columns": False,
         **changes,
     }
-    return Processing(**settings).apply(panda_raw())  # type: ignore[arg-type]
+    return Processing(**settings).apply(panda_raw())
 
 
 def panda_model() -> Model:

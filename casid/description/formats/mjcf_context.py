@@ -83,7 +83,7 @@ class Context(Elements):
         if len(given) > 1:
             self.fail(f"{what}: gives both {given[0]} and {given[1]}")
         try:
-            return getattr(self, f"_{given[0]}")(element, what)  # type: ignore[no-any-return]
+            return np.asarray(getattr(self, f"_{given[0]}")(element, what))
         except ValueError as error:
             self.fail(f"{what}, {given[0]}: {error}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -355,7 +356,7 @@ class Designer:
         )
 
 
-def design(observation: Observation, basis: Basis, limits: MotionLimits, **settings: object) -> Design:
+def design(observation: Observation, basis: Basis, limits: MotionLimits, **settings: Any) -> Design:
     """Design a motion in one call: `Designer` and `Designer.run` with the settings of both.
 
     Examples
@@ -367,4 +368,4 @@ def design(observation: Observation, basis: Basis, limits: MotionLimits, **setti
     running = {"starts", "seed", "stages", "progress", "max_seconds", "joints", "robot"}
     made = {key: value for key, value in settings.items() if key not in running}
     run = {key: value for key, value in settings.items() if key in running}
-    return Designer(observation, basis, limits, **made).run(**run)  # type: ignore[arg-type]
+    return Designer(observation, basis, limits, **made).run(**run)

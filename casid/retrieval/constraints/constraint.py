@@ -243,7 +243,8 @@ class Constraint:
     def _rows(self, setting: Setting) -> Iterable[ScalarRow]:
         """Rows by the structure of each entry.
 
-        Affine: linear. Linear over a mass that is not negative, ``e = f/m``: ``f - m bound``, linear. Else as it is.
+        Affine: linear. Hard, and linear over a mass that is not negative, ``e = f/m``: ``f - m bound``, linear. Else as
+        it is.
         """
         forms = affine_rows(self.expression, setting.x)
         for entry in range(self.size):
@@ -255,7 +256,9 @@ class Constraint:
                 yield ScalarRow(expression, low, high, True, entry)
                 continue
             form = self.quadric(entry, setting)
-            if form is not None and form.power == 2 and form.linear and setting.positive_mass[form.link]:
+            # a soft one stays as it is: its weight prices the expression, not the expression times a mass
+            over_mass = form is not None and form.power == 2 and form.linear and setting.positive_mass[form.link]
+            if form is not None and over_mass and self.hard:
                 numerator = form.numerator(setting.x)
                 mass = setting.x[10 * form.link + 9]
                 if np.isfinite(low):

@@ -241,7 +241,9 @@ class LiftedProgram:
                 extra[i, position] = 1.0
             lam_curved = lam_curved + extra[len(self.linear.rows) :, :] @ lam_g[self._extra_rows]
         first_cone = self._extra_rows.stop + region.shape[0]
-        h_t = cone_t(lam_g[first_cone:]) + ca.diag(2 * (region[:, size:].T @ lam_g[self._extra_rows.stop : first_cone]))
+        h_t = cone_t(lam_g[first_cone:])
+        if region.shape[0]:
+            h_t = h_t + ca.diag(2 * (region[:, size:].T @ lam_g[self._extra_rows.stop : first_cone]))
         h_y = 2 * lam_f * scale * gram
         if self.nonlinear.size:
             h_y = h_y + basis.T @ curve_f(x, lam_curved) @ basis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import consistency, from_standard, to_standard
+from casid.inertia import consistency, from_standard, pseudo_inertia, to_standard
 from casid.retrieval.problem import Problem
 from casid.retrieval.region import LinkRegion
 
@@ -35,9 +35,7 @@ def nominal_parameters(problem: Problem) -> Array:
             if consistency(given).pseudo_inertia_margin > smallest:
                 parts.append(given)
                 continue
-        centre, edges = _box(region.com)
-        second = mass * edges**2 / 12
-        parts.append(to_standard(mass, centre, np.diag(second.sum() - second)))
+        parts.append(_box_body(mass, *_box(region.com), 2 * cone.margin))
     extras = [min(max(0.0, low), high) for low, high in problem.variables.extras.values()]
     return np.concatenate([*parts, extras])
 
@@ -72,6 +70,16 @@ def _finite_range(low: float, high: float) -> tuple[float, float]:
     if np.isfinite(low):
         return low, high if np.isfinite(high) else low + 1.0
     return (high - 1.0, high) if np.isfinite(high) else (-1.0, 1.0)
+
+
+def _box_body(mass: float, centre: Array, edges: Array, margin: float) -> Array:
+    """A uniform box; larger and heavier than asked for where its pseudo-inertia would not keep the margin."""
+    while True:
+        second = mass * edges**2 / 12
+        body = to_standard(mass, centre, np.diag(second.sum() - second))
+        if np.linalg.eigvalsh(pseudo_inertia(body))[0] > margin:
+            return body
+        edges, mass = 1.2 * edges, max(mass, 1.2 * margin) * 1.02
 
 
 def _box(com: Array) -> tuple[Array, Array]:

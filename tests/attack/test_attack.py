@@ -1,0 +1,83 @@
+"""A small part of the attack, in every run of the tests; `python -m tests.attack.run` makes it any size."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from casid.retrieval import Constraint, Problem
+from tests.attack.parts import false_parts
+from tests.attack.points import EXACT, drawn_back, feasible_points, slsqp
+from tests.attack.problems import KINDS, make
+from tests.attack.run import attack
+
+#: What the attack may find: a solver that gives up is no false claim.
+FALSE = {
+    "bound above a feasible value", "bound above own value", "optimal but violated", "feasible but violated",
+    "objective", "interval end passed", "traceback", "throw=False raises", "infeasible but feasible", "bound given up",
+    "attacker", "crash", "part of a proof",
+}  # fmt: skip
+
+
+def test_the_truth_meets_every_problem_and_every_kind_is_there():
+    for seed in range(2 * len(KINDS)):
+        made = make(seed)
+        assert made.violations(made.truth[:, None])[0] <= 1e-9 * max(1.0, float(np.abs(made.truth).max()))
+        assert made.kind == KINDS[seed % len(KINDS)]
+        assert isinstance(made.problem, Problem)
+
+
+def test_the_attackers_numbers_are_those_of_the_library_at_any_point():
+    for seed in range(len(KINDS), 2 * len(KINDS)):
+        made = make(seed)
+        rng = np.random.default_rng(seed)
+        x = made.truth + 0.1 * made.scale * rng.normal(size=len(made.truth))
+        mine, theirs = made.values(x[:, None]), made.problem.values(x)
+        for constraint in made.problem.constraints:
+            if constraint.label in mine and type(constraint) is Constraint:
+                assert theirs[constraint.label] == pytest.approx(mine[constraint.label], rel=1e-9, abs=1e-12)
+        assert made.problem.objective(x) == pytest.approx(float(made.squares(x[:, None])[0]), rel=1e-9)
+
+
+def test_the_attacker_finds_better_points_than_the_truth():
+    better = 0
+    for seed in (0, 1, 5, 12):
+        made = make(seed)
+        points = feasible_points(made, np.random.default_rng(seed))
+        totals = made.totals(points)
+        better += bool(totals.min() < 0.9 * totals[0])
+        assert (made.violations(points) <= EXACT).all()
+        at = drawn_back(made, slsqp(made, made.truth, 20), made.truth)
+        assert made.totals(at[:, None])[0] <= totals[0] * (1 + 1e-12) + 1e-20
+    assert better >= 2
+
+
+@pytest.mark.claim("regions, rows, cuts and bounds of arbitrary multipliers hold at every feasible point")
+def test_the_parts_of_proofs_hold():
+    for seed in range(330, 330 + len(KINDS)):
+        assert false_parts(make(seed), np.random.default_rng([11, seed])) == []
+
+
+@pytest.mark.claim("no bound above a feasible value, no 'optimal' that is violated, no interval end that is passed")
+def test_no_claim_is_false():
+    tally = attack(range(len(KINDS)), seconds=20.0)
+    assert not [f for f in tally.findings if f.claim in FALSE]
+    assert tally.bounds >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.claim("the same, on more problems and by all methods")
+def test_no_claim_is_false_on_more_problems():
+    command = [sys.executable, "-m", "tests.attack.run", "--first", "100", "--problems", "40", "--jobs", "1"]
+    done = subprocess.run(
+        [*command, "--seconds", "40", "--each", "15", "--json"],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    tally = json.loads(done.stdout)
+    assert not [f for f in tally["findings"] if f["claim"] in FALSE]
+    assert tally["problems"] >= 2
