@@ -122,7 +122,6 @@ def identify(
     fit = _estimate(data, method)
     if method == "IRLS":
         fit = irls(datasets, fit)
-        data = fit.data  # with the samples' weights, which all that follows keeps
     torques, speeds = largest_torques(datasets)
     build = default_bounds(robot, torques) if constraints == "default" else constraints
     choosing = believable and prior is None and consistency == "full"
