@@ -32,7 +32,8 @@ class FeasibleFit:
     parameters : ndarray
         All parameters, in the order of ``model.parameter_names``.
     objective : float
-        ``sum_j w_j^2 ||tau_j - Y_j pi||^2``, without the prior.
+        ``sum_j w_j^2 ||tau_j - Y_j pi||^2``, without the prior; after a robust fit with the weights of single samples
+        (``fit.objective`` is the same sum, the errors below are of all samples alike).
     prior_distance : float
         Squared distance from the prior, 0 without one.
     believable : Believable or None

@@ -23,7 +23,7 @@ FOLDS = 4
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Relative errors ``100 ||tau - Y pi|| / ||tau||`` [%].
+    """Relative errors ``100 ||tau - Y pi|| / ||tau||`` [%], every sample alike whatever its weight in the fit.
 
     Attributes
     ----------
@@ -117,7 +117,8 @@ def held_out(
             betas = {"unconstrained": fit.beta, "consistent": consistent(fit)}
         except CasidError:
             return None
-        for part, held in parts.items():
+        for part, weighted in parts.items():
+            held = weighted.plain
             torques[part] += held.squared_torques
             for kind, beta in betas.items():
                 squares[part, kind] += held.squared_errors(beta)

@@ -82,7 +82,7 @@ def identify(
         ``linear``; ``auto``: chosen joint by joint by cross-validation (`casid.regression.choose_friction`); or the
         name of a law, fitted jointly with the inertial parameters (`fit_jointly`).
     method
-        Of the unconstrained fit, whose weights the feasible one uses.
+        Of the unconstrained fit, whose weights, those of single samples (IRLS) included, the feasible one uses.
     consistency, margin, prior
         As in `feasible_regression`.
     constraints
@@ -141,8 +141,8 @@ def identify(
 
     feasible, complaint = consistent(fit, told=True)
     kept = None
-    if folds and method != "IRLS":
-        kept = _held_out(data, method, lambda f: consistent(f)[0].beta, folds, progress)
+    if folds:
+        kept = _held_out(fit, method, lambda f: consistent(f)[0].beta, folds, progress)
     said = None
     if verdict:
         progress("other readings", 0, 4)
@@ -175,12 +175,14 @@ def _estimate(data: CompressedData, method: str) -> Fit:
 
 
 def _held_out(
-    data: CompressedData, method: str, consistent: Callable[[Fit], Array], folds: int, progress: Progress
+    fit: Fit, method: str, consistent: Callable[[Fit], Array], folds: int, progress: Progress
 ) -> HeldOut | None:
+    """Held-out errors; a robust fit keeps the weights of its samples and joints on the parts it sees."""
+    weights = fit.weights if method == "IRLS" else None
     progress("held-out error", 0, folds)
     return held_out(
-        data,
-        lambda part: _estimate(part, method),
+        fit.data,
+        lambda part: _estimate(part, method) if weights is None else wls(part, weights),
         consistent,
         folds,
         lambda done: progress("held-out error", done, folds),

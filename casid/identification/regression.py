@@ -5,7 +5,8 @@ Sousa 2014, Sec. 3.5)::
 
     minimise  sum_j w_j^2 ||tau_j - Y_j pi||^2 + prior    subject to  J_k(pi) >= margin 1,  bounds, any expression
 
-Only the R factor of the data enters. Scalars without any bound (offsets) are eliminated exactly beforehand; those
+After a robust fit (`casid.regression.irls`) the squares are those of the weighted samples. Only the R factor of the
+data enters. Scalars without any bound (offsets) are eliminated exactly beforehand; those
 without any effect in the data (friction of a joint that is left out) are set to zero.
 """
 

@@ -33,6 +33,8 @@ class Fit:
     Attributes
     ----------
     data : CompressedData
+        What was fitted, with the samples' weights if the fit has them: `objective`, covariance and every fit that
+        starts from here see them. Errors (`relative_error`, `relative_errors`, `rms`) are of all samples alike.
     beta : ndarray, shape (rank of the model,)
         Base parameters; exactly 0 for those the data do not determine (`unexcited`), into which the others are
         regrouped.
@@ -103,19 +105,21 @@ class Fit:
 
     @property
     def objective(self) -> float:
-        """``sum_j w_j^2 ||tau_j - W_j beta||^2``."""
+        """``sum_j w_j^2 sum_i h_ij (tau_ij - W_ij beta)^2``: what was minimised; h are the samples' weights, if any."""
         return float(self.weights**2 @ self.data.squared_errors(self.beta))
 
 
 def joint_weights(data: CompressedData, beta: ArrayLike) -> Array:
     """``1 / RMS`` of each joint's residual (Gautier 1997; Sousa 2014, eq. 4.32-4.33); 0 for a joint without samples.
 
+    The residual is that of the equations as fitted: with the samples' weights, if they have any.
+
     Raises
     ------
     DatasetError
         If a joint's torques are fitted exactly, as those of a dead channel are: a weight would be infinite.
     """
-    rms = data.rms(beta)
+    rms = np.sqrt(data.squared_errors(beta) / np.maximum(data.counts, 1))
     scale = np.sqrt(data.squared_torques.max() / max(int(data.counts.max()), 1))
     exact = (rms <= 1e-12 * scale) & (data.counts > 0)
     if exact.any():
@@ -149,8 +153,9 @@ def irls(
 ) -> Fit:
     """Iteratively reweighted least squares with Huber's weights: outlying samples count less.
 
-    Each pass reads the samples again: the weight of a torque with residual e is ``min(1, tuning / |e / s_j|)`` with the
-    robust scale ``s_j = 1.4826 median |e|`` of its joint, on top of the joint's weight ``1/s_j``.
+    Each pass reads the samples again: the weight of a torque with residual e is ``h = min(1, tuning / |e / s_j|)`` with
+    the robust scale ``s_j = 1.4826 median |e|`` of its joint, on top of the joint's weight ``1/s_j`` (Huber 1981, Sec.
+    7.8). The data of the fit hold the last h: a consistent fit that starts from it minimises the same sum.
 
     Parameters
     ----------
@@ -160,7 +165,14 @@ def irls(
         First estimate.
     tolerance
         Stops when the relative change of the base parameters is below this.
+
+    Raises
+    ------
+    DatasetError
+        If ``start`` was fitted to other recordings, or there is no pass to make.
     """
+    if iterations < 1:
+        raise DatasetError(f"iterations must be at least 1, got {iterations}")
     recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     fit = start
     for _ in range(iterations):
@@ -170,10 +182,9 @@ def irls(
             e = np.concatenate([r[_mask(d)[:, k], k] for r, d in zip(residuals, recordings, strict=True)])
             scale[k] = max(1.4826 * float(np.median(np.abs(e))) if len(e) else 1.0, 1e-12)
         huber = [np.minimum(1.0, tuning * scale / np.maximum(np.abs(r), 1e-300)) for r in residuals]
-        weighted = compress(fit.data.model, recordings, [np.sqrt(h) for h in huber])
         before = fit.beta
-        robust = _solve(weighted, 1.0 / scale, "IRLS", EXCITATION_TOLERANCE)
-        fit = replace(robust, data=start.data)
+        weighted = compress(fit.data.model, recordings, huber, start.data.plain)
+        fit = _solve(weighted, 1.0 / scale, "IRLS", EXCITATION_TOLERANCE)
         if np.linalg.norm(fit.beta - before) <= tolerance * np.linalg.norm(before):
             break
     return fit
