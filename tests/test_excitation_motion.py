@@ -184,7 +184,7 @@ def test_ros2_file_is_one_line_a_field() -> None:
         ("frequency = 0.5\n", "", "missing key 'frequency'"),
         ("[[joint]]", "[[joints]]", "unknown key 'joints'"),
         ("    0.0, # a_1\n", "", "expected 5 numbers"),
-        ("    0.0, # a_1\n", "    nan,\n", "not a finite number"),
+        ("    0.0, # a_1\n", "    nan,\n", "NaN"),
     ],
 )
 def test_a_broken_file_is_refused_with_its_key(old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -222,3 +222,32 @@ def test_limits_that_cannot_be_used_name_the_joint() -> None:
         MotionLimits.of_robot(panda, limits=replace(panda.limits, velocity=still))
     with pytest.raises(ProblemError, match=r"joint 'joint4' at 0.5 is outside"):
         MotionLimits.of_robot(panda).check_pose([0, 0, 0, 0.5, 0, 1, 0], "start pose")
+
+
+@pytest.mark.claim("every character of a joint's name survives TOML and YAML")
+def test_names_of_any_characters_are_read_back(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+    names = ("\U000e0001 tag", 'a "quote" \\ back', "$x$ [/b]", "tab\tline\n\x1b[31m", "\u2028é")
+    trajectory = Trajectory(Fourier(0.5, 1), np.zeros((5, 3)), names)
+    (tmp_path / "t.toml").write_text(trajectory_toml(trajectory), encoding="utf-8")
+    assert read_trajectory(tmp_path / "t.toml").joints == names
+    assert tuple(yaml.safe_load(trajectory_ros2(trajectory, 1.0))["joint_names"]) == names
+
+
+@pytest.mark.claim("a trajectory file cannot ask for memory or time without end")
+def test_sizes_in_a_trajectory_file_have_limits(tmp_path: Path) -> None:
+    text = trajectory_toml(Trajectory(Fourier(0.5, 2), np.zeros((1, 5))))
+    path = tmp_path / "broken.toml"
+    for old, new in (
+        ("harmonics = 2", "harmonics = 1000000000"),
+        ("harmonics = 2", f"harmonics = 1{'0' * 400}"),
+        ("periods = 1", "periods = 1000000000"),
+        ("frequency = 0.5", "frequency = 1e-300"),
+        ("frequency = 0.5", "frequency = inf"),
+        ("    0.0, # a_1\n", "    1e300,\n"),
+        ("    0.0, # a_1\n", "    true,\n"),
+    ):
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        with pytest.raises(DatasetError, match=r"broken\.toml"):
+            read_trajectory(path)

@@ -135,7 +135,7 @@ def test_reader_options(tmp_path):
 def test_reader_errors_name_file_and_column(tmp_path):
     np.savez(tmp_path / "r.npz", t=np.arange(20.0), q=np.zeros((20, 2)), tau_sensor=np.zeros((20, 2)))
     with pytest.raises(
-        DatasetError, match=r"no column 'tau_senzor' \(did you mean 'tau_sensor'\?\); it has t, q, tau_sensor"
+        DatasetError, match=r"no column 'tau_senzor'; did you mean 'tau_sensor'\?; it has t, q, tau_sensor"
     ):
         read_dataset(tmp_path / "r.npz", columns={"tau": "tau_senzor"})
     with pytest.raises(DatasetError, match="columns may name t, q, dq, ddq, tau, not 'taus'"):
@@ -149,7 +149,7 @@ def test_reader_errors_name_file_and_column(tmp_path):
     with pytest.raises(DatasetError, match=r"recordings are \.npz"):
         read_dataset(tmp_path / "r.txt")
     (tmp_path / "r.toml").write_text('file = "r.npz"\nrates = 3\n')
-    with pytest.raises(DatasetError, match=r"unknown key 'rates' \(did you mean 'rate'"):
+    with pytest.raises(DatasetError, match=r"unknown key 'rates'; did you mean 'rate'"):
         read_dataset(tmp_path / "r.toml")
     (tmp_path / "r.csv").write_text("1,2,3\n4,5,6\n")
     with pytest.raises(DatasetError, match="first line must name the columns"):

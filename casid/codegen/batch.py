@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,10 +13,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen.cache import cache_directory, digest
+from casid.codegen.cache import cache_directory, digest, find_cached
 from casid.codegen.compiler import compile_shared, find_compiler, library_name
 from casid.codegen.source import CFunction, batch_source
-from casid.errors import DatasetError, ExportError
+from casid.errors import CasidWarning, DatasetError, ExportError
+from casid.files import reason
 
 Array = NDArray[np.float64]
 
@@ -26,6 +28,8 @@ BLOCK = 1024
 #: Samples that a mapped function evaluates in one call.
 _MAPPED_CHUNK = 2048
 _SYMBOL = "casid_function"
+#: Compilers and cache folders that have failed in this process: each is warned of once and not tried again.
+_UNUSABLE: set[tuple[str, ...]] = set()
 
 
 def evaluate_batch(
@@ -132,12 +136,43 @@ def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Arra
 
 
 def _library(function: ca.Function, count: int, compiled: bool | None) -> ctypes.CDLL | None:
-    """Compiled code for so many samples; None where CasADi's own evaluation is asked for or pays more."""
-    if compiled is None:
-        compiled = find_compiler() is not None and (
-            count * function.n_instructions() >= _WORTH_COMPILING or _library_path(function).is_file()
-        )
-    return ctypes.CDLL(str(compiled_library(function))) if compiled else None
+    """Compiled code for so many samples; None where CasADi's own evaluation is asked for, pays more, or has to do.
+
+    Where nothing is said of compiling, a compiler or cache that does not work is named in one warning and left alone.
+    """
+    if compiled is not None:
+        return _loaded(compiled_library(function)) if compiled else None
+    command = find_compiler()
+    if command is None:
+        return None
+    place: tuple[str, ...] = tuple(command)
+    try:
+        place = (*command, str(cache_directory()))
+        if place in _UNUSABLE:
+            return None
+        path = find_cached(_library_name(function))
+        if path is None and count * function.n_instructions() >= _WORTH_COMPILING:
+            path = compiled_library(function)
+        return None if path is None else _loaded(path)
+    except _NoCode:
+        return None
+    except ExportError as error:
+        _UNUSABLE.add(place)
+        warnings.warn(f"compiled code is not used, which is slower: {error}", CasidWarning, stacklevel=4)
+        return None
+
+
+class _NoCode(ExportError):
+    """A function that has no C code, whatever the compiler."""
+
+
+def _loaded(path: Path) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(str(path))
+        library[f"{_SYMBOL}_batch"]
+    except (OSError, AttributeError) as error:
+        raise ExportError(f"the compiled library {path} cannot be loaded: {reason(error)}") from None
+    return library
 
 
 def _compiled(
@@ -167,15 +202,18 @@ def _compiled(
 
 def compiled_library(function: ca.Function) -> Path:
     """Library with the batched C code of a function, compiled unless it is in the cache."""
-    path = _library_path(function)
-    if path.is_file():
+    path = find_cached(_library_name(function))
+    if path is not None:
         return path
-    source = batch_source([CFunction(function, _SYMBOL)], "casid")
+    try:
+        source = batch_source([CFunction(function, _SYMBOL)], "casid")
+    except ExportError as error:
+        raise _NoCode(str(error)) from error
     return compile_shared(source, "batch", _key(function))
 
 
-def _library_path(function: ca.Function) -> Path:
-    return cache_directory() / library_name("batch", _key(function))
+def _library_name(function: ca.Function) -> str:
+    return library_name("batch", _key(function))
 
 
 def _key(function: ca.Function) -> str:
@@ -183,7 +221,7 @@ def _key(function: ca.Function) -> str:
     try:
         content = function.serialize()
     except RuntimeError as error:
-        raise ExportError(f"function '{function.name()}' cannot be compiled: {error}") from error
+        raise _NoCode(f"function '{function.name()}' cannot be compiled: {error}") from error
     return digest(content, _generator())
 
 

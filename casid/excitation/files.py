@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from casid.errors import DatasetError
+from casid.errors import DatasetError, ProblemError
 from casid.excitation.basis import Basis
 from casid.excitation.fourier import Fourier
 from casid.excitation.poses import Poses
 from casid.excitation.ramps import Ramped
 from casid.excitation.spline import QuinticSpline
 from casid.excitation.trajectory import Trajectory
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pragma: no cover
-    import tomli as tomllib
+from casid.files import Table, listed, read_toml, shown
 
 #: Keys of each kind of basis in a file.
 _KINDS: dict[str, tuple[str, ...]] = {
@@ -30,6 +24,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "quintic-spline": ("duration", "points", "rest"),
     "poses": ("count",),
 }
+#: Most harmonics, points, poses or periods of a file, and its largest number.
+_MOST, _LARGEST = 10_000, 1e9
 
 
 def trajectory_toml(trajectory: Trajectory) -> str:
@@ -103,65 +99,61 @@ def read_trajectory(path: str | Path) -> Trajectory:
         Naming the file and the key.
     """
     path = Path(path)
+    table = Table(read_toml(path, "trajectory", DatasetError), path.name, ("schema", "robot", "basis", "joint"))
+    table.require("schema", "basis", "joint")
+    if table.data["schema"] != 1:
+        table.fail(f"key 'schema': this version of casid reads schema 1, got {shown(table.data['schema'])}")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DatasetError(f"cannot read trajectory file '{path}': {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DatasetError(f"{path.name}: not valid TOML: {error}") from error
-    where = path.name
-    _keys(data, ("schema", "robot", "basis", "joint"), ("schema", "basis", "joint"), where)
-    if data["schema"] != 1:
-        raise DatasetError(f"{where}: key 'schema': this version of casid reads schema 1, got {data['schema']!r}")
-    if not isinstance(data["basis"], dict):
-        raise DatasetError(f"{where}: 'basis' must be a table")
-    basis = _basis(data["basis"], f"{where}: basis")
-    joints = data["joint"]
-    if not isinstance(joints, list) or not joints or not all(isinstance(joint, dict) for joint in joints):
-        raise DatasetError(f"{where}: expected [[joint]] tables")
-    rows = []
-    for number, joint in enumerate(joints, start=1):
-        place = f"{where}: joint {number}"
-        _keys(joint, ("name", "coefficients"), ("name", "coefficients"), place)
-        row = joint["coefficients"]
-        numeric = isinstance(row, list) and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in row)
-        if not numeric or len(row) != basis.size:
-            raise DatasetError(
-                f"{place}: key 'coefficients': expected {basis.size} numbers ({', '.join(basis.labels)})"
-            )
-        rows.append([float(x) for x in row])
-    names = tuple(str(joint["name"]) for joint in joints)
-    return Trajectory(basis, np.array(rows), names, str(data.get("robot", "")))
+        basis = _basis(table)
+        names, rows = [], []
+        for number, entry in enumerate(table.tables("joint"), start=1):
+            joint = Table(entry, f"{path.name}: joint {number}", ("name", "coefficients"))
+            joint.require("name", "coefficients")
+            row = joint.numbers("coefficients")
+            if len(row) != basis.size:
+                labels = listed(basis.labels)
+                joint.fail(f"key 'coefficients': expected {basis.size} numbers ({labels}), got {len(row)}")
+            if np.abs(row).max() > _LARGEST:
+                joint.fail(f"key 'coefficients': {np.abs(row).max():.3g} is beyond any motion")
+            names.append(joint.text("name"))
+            rows.append(row)
+        if not rows:
+            table.fail("expected [[joint]] tables")
+        return Trajectory(basis, np.array(rows), tuple(names), table.text("robot") if "robot" in table else "")
+    except ProblemError as error:
+        raise DatasetError(f"{path.name}: {error}") from None
 
 
-def _basis(data: Mapping[str, Any], where: str) -> Basis:
-    kind = data.get("kind")
-    if kind not in _KINDS:
-        raise DatasetError(f"{where}: key 'kind' must be one of {', '.join(_KINDS)}, got {kind!r}")
+def _basis(file: Table) -> Basis:
+    value = file.data["basis"]
+    kind = value.get("kind") if isinstance(value, dict) else None
     optional = () if kind == "poses" else ("ramp",)
-    _keys(data, ("kind", *_KINDS[kind], *optional), ("kind", *_KINDS[kind]), where)
-    for key, value in data.items():
-        right = {"kind": str, "form": str, "rest": bool, "harmonics": int, "points": int, "count": int, "periods": int}
-        expected = right.get(key, (int, float))
-        if not isinstance(value, expected) or (isinstance(value, bool) and key != "rest"):
-            raise DatasetError(f"{where}: key '{key}': {value!r} is of the wrong type")
+    known = _KINDS.get(kind, ()) if isinstance(kind, str) else ()
+    table = file.table("basis", ("kind", *known, *optional) if known else (value if isinstance(value, dict) else ()))
+    assert table is not None
+    table.choice("kind", _KINDS)
+    table.require(*known)
     if kind == "poses":
-        return Poses(data["count"])
+        return Poses(table.integer("count", upper=_MOST))
     basis: Basis
     if kind == "fourier":
-        basis = Fourier(float(data["frequency"]), data["harmonics"], data["form"], data["periods"])
+        harmonics, periods = table.integer("harmonics", upper=_MOST), table.integer("periods", upper=_MOST)
+        basis = Fourier(_size(table, "frequency"), harmonics, _form(table), periods)
     else:
-        basis = QuinticSpline(float(data["duration"]), data["points"], data["rest"])
-    return Ramped(basis, float(data["ramp"])) if "ramp" in data else basis
+        basis = QuinticSpline(_size(table, "duration"), table.integer("points", upper=_MOST), table.flag("rest"))
+    return Ramped(basis, _size(table, "ramp")) if "ramp" in table else basis
 
 
-def _keys(data: Mapping[str, Any], known: tuple[str, ...], required: tuple[str, ...], where: str) -> None:
-    for key in data:
-        if key not in known:
-            raise DatasetError(f"{where}: unknown key '{key}'; known: {', '.join(known)}")
-    for key in required:
-        if key not in data:
-            raise DatasetError(f"{where}: missing key '{key}'")
+def _form(table: Table) -> Literal["velocity", "position"]:
+    return "velocity" if table.choice("form", ("velocity", "position")) == "velocity" else "position"
+
+
+def _size(table: Table, key: str) -> float:
+    """A positive number of seconds or rad/s that a motion can have."""
+    number = table.number(key)
+    if not 1 / _LARGEST < number < _LARGEST:
+        table.fail(f"key '{key}': expected a number from {1 / _LARGEST:g} to {_LARGEST:g}, got {number:g}")
+    return number
 
 
 def _value(value: Any) -> str:
@@ -171,6 +163,11 @@ def _value(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Double-quoted string that TOML and YAML both read."""
+    """Double-quoted string that TOML and YAML both read back as it is."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+    return '"' + "".join(c if c.isprintable() else _escape(ord(c)) for c in escaped) + '"'
+
+
+def _escape(code: int) -> str:
+    """A character by its number, with four or eight digits."""
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

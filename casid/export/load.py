@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import compile_shared
 from casid.errors import DatasetError, ExportError
+from casid.export.manifest import Manifest, Shape, read_manifest
+from casid.files import read_text, reason
+from casid.files.limits import data_limit
 
 Array = NDArray[np.float64]
 
@@ -31,11 +33,11 @@ class LoadedFunction:
         Rows and columns of each argument.
     """
 
-    def __init__(self, name: str, symbol: Any, record: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, symbol: Any, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape]) -> None:
         self.name = name
         self._call = symbol
-        self.inputs = MappingProxyType({a["name"]: (a["rows"], a["columns"]) for a in record["inputs"]})
-        self.outputs = MappingProxyType({a["name"]: (a["rows"], a["columns"]) for a in record["outputs"]})
+        self.inputs = MappingProxyType(dict(inputs))
+        self.outputs = MappingProxyType(dict(outputs))
 
     def __call__(self, *arrays: ArrayLike) -> Array | tuple[Array, ...]:
         """Evaluate one sample.
@@ -73,13 +75,16 @@ class LoadedLibrary(Mapping[str, LoadedFunction]):
         The shared library in the cache.
     """
 
-    def __init__(self, path: Path, record: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
-        library = ctypes.CDLL(str(path))
-        self._functions = {
-            name: LoadedFunction(name, library[f"{record['prefix']}_{name}"], entry)
-            for name, entry in record["functions"].items()
-        }
+        try:
+            library = ctypes.CDLL(str(path))
+            self._functions = {
+                name: LoadedFunction(name, library[f"{manifest.prefix}_{name}"], *shapes)
+                for name, shapes in manifest.functions.items()
+            }
+        except (OSError, AttributeError) as error:
+            raise ExportError(f"the library of export '{manifest.prefix}' cannot be loaded: {reason(error)}") from None
 
     def __getitem__(self, name: str) -> LoadedFunction:
         return self._functions[name]
@@ -107,14 +112,16 @@ def load(directory: str | Path) -> LoadedLibrary:
         If the folder holds no export, there is no compiler, or compiling fails.
     """
     folder = Path(directory)
-    manifests = sorted(folder.glob("*.json"))
-    for manifest in manifests:
+    trouble = ""
+    for path in sorted(folder.glob("*.json")):
         try:
-            record = json.loads(manifest.read_text(encoding="utf-8"))
-            prefix = record["prefix"]
-            header = (folder / f"{prefix}.h").read_text(encoding="utf-8")
-            source = (folder / f"{prefix}.c").read_text(encoding="utf-8")
-        except (OSError, ValueError, KeyError, TypeError):
+            manifest = read_manifest(path)
+            header = read_text(folder / f"{manifest.prefix}.h", "header", ExportError)
+            source = read_text(folder / f"{manifest.prefix}.c", "source", ExportError, data_limit())
+            manifest.check(header, source)
+        except ExportError as error:
+            trouble = trouble or f": {error}"
             continue
-        return LoadedLibrary(compile_shared(source.replace(f'#include "{prefix}.h"', header), prefix), record)
-    raise ExportError(f"folder '{folder}' holds no export of casid (C files and their .json)")
+        code = source.replace(f'#include "{manifest.prefix}.h"', header)
+        return LoadedLibrary(compile_shared(code, manifest.prefix), manifest)
+    raise ExportError(f"folder '{folder}' holds no export of casid (C files and their .json){trouble}")

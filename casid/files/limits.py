@@ -13,13 +13,13 @@ from casid.files.words import reason, shown
 
 #: Largest text file (TOML, JSON, XML, program) and largest content of a recording [bytes].
 TEXT_LIMIT = 16 * 2**20
-DATA_LIMIT = 512 * 2**20
+DATA_LIMIT = 256 * 2**20
 #: Most members of an archive, and bytes that are unpacked at a time.
 _MEMBERS, _CHUNK = 1000, 2**20
 
 
 def data_limit() -> int:
-    """Largest content of a recording [bytes]: 512 MiB, or ``CASID_MAX_BYTES`` from the environment."""
+    """Largest content of a recording [bytes]: 256 MiB, or ``CASID_MAX_BYTES`` from the environment."""
     text = os.environ.get("CASID_MAX_BYTES", "")
     if not text:
         return DATA_LIMIT

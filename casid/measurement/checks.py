@@ -18,23 +18,55 @@ STILL = 1e-3
 
 
 def check_against(dataset: Dataset, robot: Robot) -> Dataset:
-    """The recording with notes on everything that deserves a look.
+    """The recording with notes on everything that deserves a look, its columns in the order of the robot's joints.
+
+    Where the recording names its joints, those of the robot are picked by name, others (a gripper's) are left out; a
+    prefix as in ``panda_joint1`` does not matter.
 
     Raises
     ------
     DatasetError
-        If the number of joints differs, or positions are so far outside the joint limits that degrees are the likely
-        unit.
+        If the number of joints differs, none of them moves, or positions are so far outside the joint limits that
+        degrees are the likely unit.
     """
+    dataset = _in_robot_order(dataset, robot)
     if dataset.n != robot.n:
         raise DatasetError(
             f"{dataset.name} has {dataset.n} joints, robot '{robot.name}' has {robot.n} "
             f"({', '.join(joint.name for joint in robot.joints)}); choose the columns that belong to it"
         )
+    if not (np.ptp(dataset.q, axis=0) >= STILL).any():
+        raise DatasetError(
+            f"{dataset.name}: no joint moves (by {STILL:g} rad or m at least): a recording of standstill says nothing "
+            "of the dynamics; are these the measured positions?"
+        )
     _check_units(dataset, robot)
     notes = [*_dead_channels(dataset, robot), *_saturation(dataset, robot), *_velocity_scale(dataset, robot)]
     notes += _torque_sign(dataset, robot)
     return replace(dataset, notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)))
+
+
+def _in_robot_order(dataset: Dataset, robot: Robot) -> Dataset:
+    """Columns picked and ordered by the names of the joints, where both know them."""
+    order = []
+    for joint in robot.joints:
+        exact = [k for k, name in enumerate(dataset.joints) if name == joint.name]
+        near = [k for k, name in enumerate(dataset.joints) if _same_joint(name, joint.name)]
+        chosen = exact or near
+        if len(chosen) != 1:
+            return dataset
+        order += chosen
+    if len(set(order)) != robot.n or order == list(range(dataset.n)):
+        return dataset
+    left = [name for k, name in enumerate(dataset.joints) if k not in order]
+    out = f"; left out: {', '.join(left)}" if left else ""
+    return dataset.columns(order, f"joints by name in the order of robot '{robot.name}'{out}")
+
+
+def _same_joint(name: str, joint: str) -> bool:
+    """Whether two names differ by a prefix or by case only."""
+    a, b = name.lower(), joint.lower()
+    return a == b or a.endswith(f"_{b}") or b.endswith(f"_{a}")
 
 
 def _check_units(dataset: Dataset, robot: Robot) -> None:

@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 
 #: Fewest samples that a recording may have.
 FEWEST_SAMPLES = 10
+#: Larger numbers are no measurement; their squares would overflow in sums.
+LARGEST = 1e12
 #: Arrays with one column a joint.
 _JOINT_ARRAYS = ("q", "dq", "ddq", "tau", "tau_raw")
 
@@ -46,6 +48,8 @@ class Dataset:
         What was done to the recording, in order.
     notes : tuple of str
         What a reader of the result should know: clock jumps, dead channels, ...
+    joints : tuple of str
+        Names of the joints in the order of the columns, where the file has them; empty: not known.
     """
 
     t: Array
@@ -59,6 +63,7 @@ class Dataset:
     name: str = "recording"
     steps: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    joints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         t = np.array(self.t, dtype=float)
@@ -74,8 +79,14 @@ class Dataset:
                 f"{self.name}: time goes back by {t[back[0]] - t[back[0] + 1]:.6g} s after sample {back[0]} "
                 f"({len(back)} such jumps); cut the recording there or read its parts one by one"
             )
+        if np.abs(t).max() > LARGEST:
+            raise DatasetError(
+                f"{self.name}: time reaches {np.abs(t).max():.3g} s; give a time in seconds from the start"
+            )
         _freeze(self, "t", t)
         n = np.shape(self.q)[1] if np.ndim(self.q) == 2 else -1
+        if n == 0:
+            raise DatasetError(f"{self.name}: it has no joint")
         for name in _JOINT_ARRAYS:
             given = getattr(self, name)
             if given is None:
@@ -91,6 +102,13 @@ class Dataset:
                     f"{self.name}: {name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number "
                     f"({len(bad)} in all); drop these samples first"
                 )
+            huge = np.argwhere(np.abs(value) > LARGEST)
+            if len(huge):
+                sample, joint = huge[0]
+                raise DatasetError(
+                    f"{self.name}: {name} of joint {joint + 1}, sample {sample} is {value[sample, joint]:.3g}, which "
+                    f"no robot does ({len(huge)} in all); drop these samples first"
+                )
             _freeze(self, name, value)
         if self.mask is not None:
             mask = np.array(self.mask, dtype=bool)
@@ -99,6 +117,9 @@ class Dataset:
             _freeze(self, "mask", mask)
         object.__setattr__(self, "steps", tuple(self.steps))
         object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "joints", tuple(self.joints))
+        if self.joints and len(self.joints) != n:
+            raise DatasetError(f"{self.name}: {len(self.joints)} joint names for {n} joints")
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -132,6 +153,13 @@ class Dataset:
     def between(self, start: float, end: float = np.inf) -> Dataset:
         """Samples with ``start <= t < end`` [s]."""
         return self.rows((self.t >= start) & (self.t < end), f"kept {start:g} s <= t < {end:g} s")
+
+    def columns(self, which: Sequence[int], step: str) -> Dataset:
+        """The joints ``which`` (indices from 0), in that order, with a note of what was done."""
+        arrays = {k: getattr(self, k) for k in (*_JOINT_ARRAYS, "mask")}
+        cut: dict[str, Any] = {k: None if value is None else value[:, list(which)] for k, value in arrays.items()}
+        joints = tuple(self.joints[k] for k in which) if self.joints else ()
+        return replace(self, **cut, joints=joints, steps=(*self.steps, step))
 
     def only(self, joints: Sequence[int]) -> Dataset:
         """Count the torques of these joints only (indices from 0)."""

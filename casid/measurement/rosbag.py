@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from casid.errors import DatasetError
+from casid.files import listed, reason, shown
+from casid.measurement.bag_size import check_bag_size
 from casid.measurement.dataset import Array
 
 _TYPE = "sensor_msgs/msg/JointState"
+#: The topic on which robots publish their state, unless told otherwise.
+_USUAL = "/joint_states"
 
 
-def read_joint_states(path: Path, topic: str | None) -> dict[str, Array]:
-    """Arrays t, q, dq, tau of all messages of one topic; joints in alphabetical order of the first message's names.
+def read_joint_states(path: Path, topic: str | None) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Arrays t, q, dq, tau of all messages of one topic, and the names of the joints, in alphabetical order.
+
+    Parameters
+    ----------
+    path
+        File or folder.
+    topic
+        By default the only topic of joint states that has messages, else ``/joint_states`` where it is one of several.
 
     Raises
     ------
@@ -28,43 +40,63 @@ def read_joint_states(path: Path, topic: str | None) -> dict[str, Array]:
         raise DatasetError(
             f"'{path.name}': reading bags needs the package rosbags: pip install casid[rosbag]"
         ) from None
+    if not path.exists():
+        raise DatasetError(f"cannot read recording '{path}': no such file or directory")
     try:
+        check_bag_size(path)
         with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
-            topics = {c.topic for c in reader.connections if c.msgtype == _TYPE}
-            if topic is None and len(topics) != 1:
-                listed = ", ".join(sorted(topics)) or "none"
-                raise DatasetError(f"'{path.name}': name the topic of the joint states; topics of that type: {listed}")
-            chosen = topic or topics.pop()
-            if topic is not None and topic not in topics:
-                raise DatasetError(
-                    f"'{path.name}': no joint states on topic '{topic}'; there are: {', '.join(sorted(topics))}"
-                )
+            counts: dict[str, int] = {}
+            for c in reader.connections:
+                if c.msgtype == _TYPE:
+                    counts[c.topic] = counts.get(c.topic, 0) + c.msgcount
+            chosen = _topic(counts, topic, path.name)
             connections = [c for c in reader.connections if c.topic == chosen]
-            messages = [reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(connections)]
+            messages = [(stamp, reader.deserialize(raw, c.msgtype)) for c, stamp, raw in reader.messages(connections)]
+        if not messages:
+            raise DatasetError(f"'{path.name}': topic '{chosen}' has no messages")
+        return _stack(messages, path.name)
     except DatasetError:
         raise
     except Exception as error:  # rosbags raises its own tree, differing between versions
-        raise DatasetError(f"cannot read '{path}': {error}") from error
-    if not messages:
-        raise DatasetError(f"'{path.name}': topic '{chosen}' has no messages")
-    return _stack(messages, path.name)
+        raise DatasetError(f"cannot read recording '{path}': {reason(error)}") from None
 
 
-def _stack(messages: list[Any], where: str) -> dict[str, Array]:
-    names = sorted(messages[0].name)
+def _topic(counts: Mapping[str, int], wanted: str | None, where: str) -> str:
+    known = listed(sorted(counts))
+    if wanted is not None:
+        if wanted not in counts:
+            raise DatasetError(f"'{where}': no joint states on topic {shown(wanted)}; there are: {known}")
+        return wanted
+    filled = [topic for topic, count in counts.items() if count] or list(counts)
+    if len(filled) == 1:
+        return filled[0]
+    if _USUAL in filled:
+        return _USUAL
+    raise DatasetError(f"'{where}': name the topic of the joint states (topic); topics of that type: {known}")
+
+
+def _stack(messages: Sequence[tuple[int, Any]], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
+    names = sorted(messages[0][1].name)
+    if not names or len(set(names)) != len(names):
+        raise DatasetError(f"'{where}': message 0 must name each joint once, it names: {listed(names)}")
     rows: dict[str, list[list[float]]] = {"position": [], "velocity": [], "effort": []}
     stamps = []
-    for k, message in enumerate(messages):
+    for k, (logged, message) in enumerate(messages):
         if sorted(message.name) != names:
-            raise DatasetError(f"'{where}': message {k} names other joints than the first: {', '.join(message.name)}")
+            raise DatasetError(f"'{where}': message {k} names other joints than the first: {listed(message.name)}")
         order = [list(message.name).index(name) for name in names]
-        stamps.append(message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec)
+        stamp = message.header.stamp
+        stamps.append((stamp.sec * 10**9 + stamp.nanosec, logged))
         for field, values in rows.items():
             given = getattr(message, field)
+            if len(given) not in (0, len(names)):
+                raise DatasetError(f"'{where}': message {k} has {len(given)} values of {field} for {len(names)} joints")
             if len(given):
                 values.append([float(given[i]) for i in order])
-    arrays: dict[str, Array] = {"t": np.array(stamps) - stamps[0]}
+    source = 0 if any(stamp for stamp, _ in stamps) else 1  # drivers that do not stamp: the time of recording
+    first = stamps[0][source]
+    arrays: dict[str, Array] = {"t": np.array([1e-9 * float(stamp[source] - first) for stamp in stamps])}
     for field, key in (("position", "q"), ("velocity", "dq"), ("effort", "tau")):
         if len(rows[field]) == len(messages):
             arrays[key] = np.array(rows[field])
-    return arrays
+    return arrays, tuple(names)

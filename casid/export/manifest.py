@@ -1,0 +1,97 @@
+"""The JSON beside exported C code: names and shapes, and whether they are those of the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from casid.codegen import check_identifier
+from casid.errors import ExportError
+from casid.files import Table, read_json, shown
+
+#: Rows and columns of an argument.
+Shape = tuple[int, int]
+#: Most functions and arguments, and entries of an argument.
+_MOST, _LARGEST = 1000, 10**7
+
+
+class _Table(Table):
+    error = ExportError
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an exported folder says of itself.
+
+    Attributes
+    ----------
+    prefix : str
+        Beginning of all C names.
+    functions : mapping of str to (mapping, mapping)
+        Shapes of inputs and outputs by name.
+    """
+
+    prefix: str
+    functions: Mapping[str, tuple[Mapping[str, Shape], Mapping[str, Shape]]]
+
+    def check(self, header: str, source: str) -> None:
+        """Compare with the declarations of the C code: calling it with other shapes would write beside the arrays.
+
+        Raises
+        ------
+        ExportError
+            Naming the function that differs.
+        """
+        plain, code = " ".join(header.split()), " ".join(source.split())
+        for name, (inputs, outputs) in self.functions.items():
+            arguments = [f"const double {key}[{rows * columns}]" for key, (rows, columns) in inputs.items()]
+            arguments += [f"double {key}[{rows * columns}]" for key, (rows, columns) in outputs.items()]
+            declaration = f"int {self.prefix}_{name}({', '.join(arguments)})"
+            if f"{declaration};" not in plain or not re.search(re.escape(declaration) + r"\s*\{", code):
+                raise ExportError(f"function {shown(name)} has other arguments in the C code than in its .json")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Manifest from its file; `ExportError` if it is not one."""
+    content = read_json(path, "manifest", ExportError)
+    if not isinstance(content, dict):
+        raise ExportError(f"{path.name}: it is no manifest of an export")
+    table = _Table(content, path.name, ("prefix", "batched", "functions"))
+    table.require("prefix", "functions")
+    prefix = check_identifier(table.text("prefix"), "prefix")
+    value = content["functions"]
+    functions = table.table("functions", value if isinstance(value, dict) else ())
+    assert functions is not None
+    if not functions.data or len(functions.data) > _MOST:
+        table.fail(f"key 'functions': expected 1 to {_MOST} functions, got {len(functions.data)}")
+    return Manifest(prefix, {name: _shapes(functions, name) for name in functions.data})
+
+
+def _shapes(functions: _Table, name: str) -> tuple[dict[str, Shape], dict[str, Shape]]:
+    check_identifier(name, "function")
+    table = functions.table(name, ("inputs", "outputs", "operations"))
+    assert table is not None
+    table.require("inputs", "outputs")
+    inputs, outputs = (_arguments(table, side) for side in ("inputs", "outputs"))
+    if not outputs or inputs.keys() & outputs.keys():
+        table.fail("expected outputs, with other names than the inputs")
+    return inputs, outputs
+
+
+def _arguments(table: _Table, side: str) -> dict[str, Shape]:
+    found: dict[str, Shape] = {}
+    entries: list[dict[str, Any]] = table.tables(side)
+    for number, entry in enumerate(entries[:_MOST], start=1):
+        argument = _Table(entry, f"{table.where}: {side} {number}", ("name", "rows", "columns"))
+        argument.require("name", "rows", "columns")
+        name = check_identifier(argument.text("name"), "argument")
+        if name in found:
+            argument.fail(f"the name {shown(name)} is given twice")
+        shape = argument.integer("rows", upper=_LARGEST), argument.integer("columns", upper=_LARGEST)
+        if shape[0] * shape[1] > _LARGEST:
+            argument.fail(f"{shape[0]} x {shape[1]} entries are too many")
+        found[name] = shape
+    return found
