@@ -99,7 +99,7 @@ def read_trajectory(path: str | Path) -> Trajectory:
         Naming the file and the key.
     """
     path = Path(path)
-    table = Table(read_toml(path, "trajectory", DatasetError), path.name, ("schema", "robot", "basis", "joint"))
+    table = Table(read_toml(path, "trajectory file", DatasetError), path.name, ("schema", "robot", "basis", "joint"))
     table.require("schema", "basis", "joint")
     if table.data["schema"] != 1:
         table.fail(f"key 'schema': this version of casid reads schema 1, got {shown(table.data['schema'])}")
