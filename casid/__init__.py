@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from casid.version import __version__
+
 if TYPE_CHECKING:
     from casid import codegen as codegen
     from casid import excitation as excitation
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from casid.retrieval import multistart as multistart
     from casid.retrieval import problem_names as problem_names
     from casid.retrieval import solve as solve
-
-__version__ = "0.1.0"
 
 #: Public name -> the room it lives in.
 _NAMES = {

@@ -1,10 +1,8 @@
 """Constraints of every kind on the Panda's retrieval problem, one recipe each.
 
-``load_problem("cookbook", recipe="cylinder")``.
-
-Copy the lines of a recipe into a problem of your own. Shapes are invented for the example; bounds, coefficients and
-their source are those of ``panda_retrieval``. The recipes marked nonconvex are certified by branching or by a
-relaxation, see docs/constraints.md.
+``load_problem("cookbook", recipe="cylinder")`` builds one. Copy the lines of a recipe into a problem of your own.
+Shapes are invented for the example; bounds, coefficients and their source are those of ``panda_retrieval``. The recipes
+marked nonconvex are certified by branching or by a relaxation, see docs/constraints.md.
 """
 
 from __future__ import annotations

@@ -40,10 +40,7 @@ def exciting_motion(samples: int = 500, period: float = 10.0) -> tuple[NDArray[n
 
 
 def identify(robot: Robot) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Base parameters from the simulated torques of the true robot by ordinary least squares.
-
-    With their linear forms K.
-    """
+    """Base parameters, and their linear forms K, by ordinary least squares from simulated torques of the true robot."""
     model = Model(robot)
     q, dq, ddq = exciting_motion()
     torque = np.array(model.inverse_dynamics.map(len(q))(q.T, dq.T, ddq.T, robot.standard_parameters()))
@@ -53,10 +50,7 @@ def identify(robot: Robot) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def exact_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
-    """The supplement's g_CoM1 and g_CoM2 (if-else).
-
-    Both centres of mass inside their link's shape, nothing else excluded.
-    """
+    """Both centres of mass inside their link's shape (the supplement's g_CoM1 and g_CoM2), with an if-else."""
     link1, link2 = links
     c1, c2 = link1.com, link2.com
     radius = ca.if_else(c2[0] < -CONE, R2, R2 + (R3 - R2) / CONE * (CONE + c2[0]))
@@ -67,10 +61,7 @@ def exact_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def box_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
-    """The boxes around the shapes, 1.27 and 2 times their volume.
-
-    Beside the exact shapes they say nothing new, but scale the solver.
-    """
+    """Boxes around the shapes, 1.27 and 2 times their volume: beside the exact shapes they only scale the solver."""
     link1, link2 = links
     return (
         com_box(link1, [-R1, -1.42, -R1], [R1, 0.08, R1]),

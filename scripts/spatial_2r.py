@@ -1,6 +1,4 @@
-"""The spatial 2R example of Gaz et al. (2019), supplement Sec. V.
-
-Retrieval with exact shapes, validation, joint wrenches.
+"""The spatial 2R example of Gaz et al. (2019), supplement Sec. V: exact shapes, validation, joint wrenches.
 
     python scripts/spatial_2r.py --out out
 
@@ -32,7 +30,7 @@ from measures.two_links import (
 
 import casid
 from casid.files import prepare_directory
-from casid.inertia import from_standard
+from casid.inertia import from_standard, link_slice
 from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 
 STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}
@@ -85,7 +83,7 @@ def parameter_table(solution: casid.Solution, truth: np.ndarray) -> Table:
     for column in ("quantity", "unit", "true", "retrieved"):
         table.add_column(column, justify="left" if column in ("quantity", "unit") else "right")
     for k, link in enumerate(solution.link_parameters):
-        mass, com, inertia = from_standard(truth[10 * k : 10 * k + 10])
+        mass, com, inertia = from_standard(truth[link_slice(k)])
         table.add_row(f"m{k + 1}", "kg", f"{mass:.4f}", f"{link.mass:.4f}")
         for i, axis in enumerate("xyz"):
             table.add_row(f"c{k + 1}{axis}", "m", f"{com[i]:.4f}", f"{link.com[i]:.4f}")

@@ -25,6 +25,7 @@ from casid.excitation import (
 QUICK = ("--seconds", "3", "--harmonics", "3", "--duration", "10", "--samples", "60", "--no-collision", "--no-torque")
 
 
+@pytest.mark.slow
 def test_a_folder_with_everything(tmp_path: Path) -> None:
     text = run("excite", "panda", *QUICK, "--ramp", "0.5", "--rate", "50", "--out", tmp_path / "out")
     assert "condition number" in text
@@ -62,6 +63,7 @@ def test_a_given_trajectory_is_judged_by_the_same_measure(tmp_path: Path) -> Non
     assert f"{np.linalg.cond(observation.matrix(trajectory.sample(160))):.5g}" in text
 
 
+@pytest.mark.slow
 def test_poses(tmp_path: Path) -> None:
     run("excite", "spatial_2r", "--basis", "poses", "--poses", 12, "--seconds", 2, "--out", tmp_path)
     assert not (tmp_path / "joint_trajectory.yaml").exists()

@@ -39,7 +39,7 @@ from casid.excitation import (
     weak_parameters,
     workspace_box,
 )
-from casid.excitation.smoothing import smooth_signs
+from casid.excitation.information.smoothing import smooth_signs
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
 
@@ -151,6 +151,7 @@ def test_a_design_beats_its_start_and_keeps_its_limits(basis: object, arm: Robot
     assert max(check.excess for check in certify_limits(design.trajectory, limits)) <= 0
 
 
+@pytest.mark.slow
 def test_the_panda_in_a_few_seconds(panda: Robot, panda_observed: Observation) -> None:
     limits = MotionLimits.of_robot(panda)
     designer = Designer(panda_observed, Fourier(0.15 * np.pi, 5), limits)
@@ -159,6 +160,7 @@ def test_the_panda_in_a_few_seconds(panda: Robot, panda_observed: Observation) -
     assert max(check.excess for check in certify_limits(design.trajectory, limits)) <= 0
 
 
+@pytest.mark.slow
 def test_state_constraints_hold_on_a_finer_grid(panda: Robot) -> None:
     observation = Observation.of_model(casid.Model(panda))
     model = casid.Model(panda)
@@ -197,6 +199,7 @@ def test_poses_for_reverse_engineering(arm: Robot) -> None:
     assert (np.abs(design.trajectory.coefficients) <= 2).all()
 
 
+@pytest.mark.slow
 def test_several_starts_keep_the_best(arm: Robot, observed: Observation) -> None:
     designer = Designer(observed, Fourier(0.6, 3), MotionLimits.of_robot(arm), samples=60)
     seen: list[Progress] = []

@@ -30,7 +30,6 @@ from casid.export import (
     export_c,
     export_robot,
     load,
-    read_parameters,
     with_payload,
 )
 from casid.inertia import express_in, to_standard
@@ -132,6 +131,7 @@ def test_operation_counts_beat_the_published_ones() -> None:
 # ---------------------------------------------------------------------- what is written
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize(
     ("robot_name", "mode"), [("panda", "none"), ("three_link", "standard"), ("three_link", "base")]
@@ -203,6 +203,7 @@ def test_every_function_loads_back_and_equals_the_standard_model(robot_name: str
     close(p, Lambda @ J @ np.linalg.solve(M, g), 1e-9)
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_make_and_self_test_without_a_warning(panda: Robot, tmp_path: Path, compiler: str) -> None:
@@ -306,30 +307,7 @@ def test_payload_is_a_body_at_the_flange(panda: Robot) -> None:
 # ---------------------------------------------------------------------- parameters from files, bad input
 
 
-def test_parameters_from_files(panda: Robot, tmp_path: Path) -> None:
-    model, pi = Model(panda, ("viscous",)), panda.standard_parameters()
-    named = dict(zip(panda.parameter_names(), pi.tolist(), strict=True)) | {"fv3": 0.25}
-    (tmp_path / "a.json").write_text(json.dumps({"standard_parameters": named}))
-    (tmp_path / "b.csv").write_text("name,value,unit\n" + "\n".join(f"{k},{v!r},x" for k, v in named.items()))
-    np.save(tmp_path / "c.npy", pi)
-    for name in ("a.json", "b.csv", "c.npy"):
-        values = read_parameters(tmp_path / name, model).reshape(7, 11)
-        np.testing.assert_array_equal(values[:, :10].ravel(), pi)
-        assert values[2, 10] == (0.0 if name == "c.npy" else 0.25)
-
-
 def test_parameters_that_do_not_belong_to_the_robot(panda: Robot, tmp_path: Path) -> None:
-    model = Model(panda)
-    other = casid.load_robot("ur10e")
-    path = tmp_path / "ur10e.json"
-    path.write_text(json.dumps(dict.fromkeys(other.parameter_names(), 1.0)))
-    with pytest.raises(
-        DatasetError, match=r"ur10e.json: 'Lxx7' is missing: these parameters do not belong to robot 'panda'"
-    ):
-        read_parameters(path, model)
-    path.write_text("{ not json")
-    with pytest.raises(DatasetError, match="cannot be read"):
-        read_parameters(path, model)
     with pytest.raises(DatasetError, match="expected 70 parameters of robot 'panda'"):
         export_robot(panda, tmp_path / "c", parameters=np.ones(60))
     bad = panda.standard_parameters()

@@ -17,7 +17,7 @@ from scipy.io import savemat
 
 from casid.description import load_robot
 from casid.errors import CasidError, DatasetError, ExportError, RobotError
-from casid.excitation.capsule_fit import fit_capsules
+from casid.excitation import fit_capsules
 from casid.files import (
     csv_table,
     finite_number,

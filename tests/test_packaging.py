@@ -24,9 +24,12 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "casid"
 #: Data flows one way: a room imports only from rooms before it.
 ROOMS = (
-    "errors", "files", "expressions", "inertia", "description", "dynamics", "codegen", "measurement", "regression",
-    "retrieval", "identification", "excitation", "simulation", "learning", "export", "report", "cli", "__main__",
+    "version", "errors", "files", "expressions", "inertia", "description", "dynamics", "codegen", "measurement",
+    "regression", "retrieval", "identification", "excitation", "simulation", "learning", "export", "report", "cli",
+    "__main__",
 )  # fmt: skip
+#: The same inside a room: sub-folders and files, in order.
+SLOPES = {"excitation": ("motions", "information", "limits", "optimisation", "study")}
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
@@ -34,8 +37,8 @@ def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """Rooms of casid that a file imports anywhere, functions and type-checking blocks included."""
+def imported_modules(path: Path) -> list[str]:
+    """Modules of casid (and names in them) that a file imports anywhere: functions, type-checking blocks included."""
     modules = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -43,14 +46,30 @@ def imported_rooms(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             modules += [f"{node.module}.{alias.name}" for alias in node.names]
-    return {module.split(".")[1] for module in modules if module.startswith("casid.")}
+    return [module for module in modules if module.startswith("casid.")]
+
+
+def imported_rooms(path: Path) -> set[str]:
+    return {module.split(".")[1] for module in imported_modules(path)}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_room_imports_only_from_rooms_before_it(path: Path) -> None:
     assert room_of(path) in ROOMS, f"'{room_of(path)}' is not one of the rooms {ROOMS}"
     allowed = ROOMS[: ROOMS.index(room_of(path)) + 1]
-    assert imported_rooms(path) <= {*allowed, "__version__"}
+    assert imported_rooms(path) <= set(allowed)
+
+
+@pytest.mark.parametrize("room", SLOPES)
+def test_inside_a_room_data_flows_one_way_too(room: str) -> None:
+    slope = SLOPES[room]
+    parts = {path.relative_to(PACKAGE / room).with_suffix("").parts[0] for path in (PACKAGE / room).rglob("*.py")}
+    assert parts - {"__init__"} == set(slope)
+    for path in (PACKAGE / room).rglob("*.py"):
+        own = path.relative_to(PACKAGE / room).with_suffix("").parts[0]
+        if own != "__init__":
+            inner = {name.split(".")[2] for name in imported_modules(path) if name.startswith(f"casid.{room}.")}
+            assert inner <= set(slope[: slope.index(own) + 1]), path
 
 
 def test_every_room_is_listed_in_pyproject() -> None:
@@ -89,6 +108,7 @@ def expected_files() -> set[str]:
     return files | {f"casid/problems/{path.name}" for path in (ROOT / "problems").glob("*.py")}
 
 
+@pytest.mark.slow
 def test_wheel_holds_the_package_its_robots_and_its_problems(archives: Path) -> None:
     (wheel,) = archives.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
@@ -97,6 +117,7 @@ def test_wheel_holds_the_package_its_robots_and_its_problems(archives: Path) -> 
     assert wheel.name.startswith(f"casid-{casid.__version__}-py3-none-any")
 
 
+@pytest.mark.slow
 def test_sdist_holds_what_the_wheel_is_made_of(archives: Path) -> None:
     (sdist,) = archives.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-import casid
 from casid.cli import code, excitation, problems, recordings, robots
 from casid.cli.shared import Group
+from casid.version import __version__
 
 __all__ = ["app", "main"]
 
@@ -23,7 +23,7 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        typer.echo(f"casid {casid.__version__}")
+        typer.echo(f"casid {__version__}")
         raise typer.Exit
 
 

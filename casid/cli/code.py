@@ -17,7 +17,7 @@ def export(
         str | None, typer.Option(metavar="NAME,NAME,...", help="Functions to write; 'all' or see docs/export.md.")
     ] = None,
     parameters: Annotated[
-        Path | None, typer.Option(help="Parameters: .json (as `casid solve --out` writes), .csv or .npy.")
+        Path | None, typer.Option(help="Parameters: a .json or .csv that casid wrote, or .npy; with their joint terms.")
     ] = None,
     runtime_parameters: Annotated[
         str, typer.Option(metavar="none|standard|base", help="Parameters as numbers in the code, or as an argument.")
@@ -33,11 +33,16 @@ def export(
 ) -> None:
     """Write a robot's dynamics as C code for a controller."""
     from casid.description import load_robot
-    from casid.dynamics import Model
-    from casid.export import all_functions, default_functions, export_robot, numbers, read_parameters
+    from casid.dynamics import Model, terms_of
+    from casid.export import all_functions, default_functions, export_robot, numbers
+    from casid.inertia import read_parameters
     from casid.report.tables import operations_table
 
-    loaded, chosen_terms = load_robot(robot), names(terms)
+    loaded, chosen_terms = load_robot(robot), tuple(names(terms))
+    given = None
+    if parameters is not None:
+        given = read_parameters(parameters, Model(loaded, chosen_terms))
+        chosen_terms = chosen_terms or terms_of(given.terms, [joint.name for joint in loaded.joints])
     if functions is None:
         chosen = default_functions(runtime_parameters)
     else:
@@ -46,7 +51,7 @@ def export(
         loaded,
         out,
         chosen,
-        parameters=None if parameters is None else read_parameters(parameters, Model(loaded, chosen_terms)),
+        parameters=given,
         runtime_parameters=runtime_parameters,  # type: ignore[arg-type]  # checked by export_robot
         terms=chosen_terms,
         payload=None if payload is None else numbers(payload, "payload"),

@@ -3,7 +3,8 @@
 from casid.codegen.batch import evaluate_batch, evaluate_blocks
 from casid.codegen.cache import CacheEntry, cache_directory, cache_entries, clear_cache
 from casid.codegen.compiler import compile_shared, find_compiler
-from casid.codegen.operations import Operations, operation_count
+from casid.codegen.operations import Operations
+from casid.codegen.simplify import operation_count
 from casid.codegen.source import CFunction, batch_source, check_identifier, scalar_source
 
 __all__ = [

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import casadi as ca
-
-from casid.codegen.graph import Graph, graph_of
+from casid.codegen.graph import Graph
 
 _TRIGONOMETRIC = {"sin", "cos", "tan", "asin", "acos", "atan", "atan2"}
 
@@ -60,19 +58,3 @@ def count_operations(graph: Graph) -> Operations:
     negated.update(-ref for _, _, ref in graph.outputs if ref < 0 and graph.number(ref) is None)
     count["negations"] = len(negated)
     return Operations(**count)
-
-
-def operation_count(function: ca.Function, simplified: bool = True) -> Operations:
-    """Operations that one evaluation of a function costs.
-
-    Parameters
-    ----------
-    function
-        Any function that expands to scalar operations.
-    simplified
-        Count what the C code does (default), or the CasADi graph as it is.
-    """
-    from casid.codegen.simplify import simplify
-
-    graph = graph_of(function)
-    return count_operations(simplify(graph) if simplified else graph)

@@ -8,8 +8,7 @@ A file says what the machine is, in SI units, and where every number comes from:
     gravity = [0.0, 0.0, -9.80665]        # m/s^2, base frame; this is the default
     total_mass = [16.0, 20.0]             # kg, bounds on the sum of the moving links' masses
     base = "base"                         # name of the base link; this is the default
-    transmission = [[1, 0], [0, 1]]       # T, n x n: tau = T tau_m, dq_m = T' dq; default: each motor drives its own
-    joint
+    transmission = [[1, 0], [0, 1]]       # T, n x n: tau = T tau_m, dq_m = T' dq; default: one motor a joint
 
     [source]
     licence = "BSD-3-Clause"              # SPDX expression; required

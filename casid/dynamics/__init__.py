@@ -2,7 +2,7 @@
 
 from casid.dynamics.base_parameters import BaseParameters, base_parameters, linear_form, regroup
 from casid.dynamics.equation_of_motion import dry_friction_directions, dry_friction_places, equation_of_motion
-from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms
+from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms, terms_of
 from casid.dynamics.model import Model
 from casid.dynamics.reduced import reduced
 
@@ -20,4 +20,5 @@ __all__ = [
     "linear_form",
     "reduced",
     "regroup",
+    "terms_of",
 ]

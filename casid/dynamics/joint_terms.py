@@ -12,7 +12,7 @@ linear in one parameter a joint (or motor); its parameter stands behind the ten 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -271,3 +271,34 @@ def joint_terms(names: Sequence[str | JointTerm], joints: Sequence[str]) -> tupl
     if twice:
         raise RobotError(f"two joint terms have the symbol '{twice[0]}'; give each its own")
     return terms
+
+
+def terms_of(names: Iterable[str], joints: Sequence[str]) -> tuple[str, ...]:
+    """Joint terms whose parameters have these names, each at the joints that are named: ``fv2`` is ``viscous@<joint>``.
+
+    Parameters
+    ----------
+    names
+        Of parameters, e.g. `casid.Parameters.terms`.
+    joints
+        The robot's joint names.
+
+    Raises
+    ------
+    RobotError
+        For a name that is no known term's, or of a joint that the robot does not have.
+    """
+    found = []
+    for name in names:
+        matches = [t for t in _ALL if name.startswith(t.symbol) and name[len(t.symbol) :].isdecimal()]
+        if not matches:
+            raise RobotError(
+                f"parameter '{name}' belongs to no known joint term; known symbols: "
+                f"{', '.join(term.symbol for term in _ALL)}"
+            )
+        term = max(matches, key=lambda term: len(term.symbol))
+        number = name[len(term.symbol) :]
+        if number.startswith("0") or len(number) > 5 or int(number) > len(joints):
+            raise RobotError(f"parameter '{name}': the robot has {len(joints)} joints")
+        found.append(f"{term.name}@{joints[int(number) - 1]}")
+    return tuple(found)

@@ -119,7 +119,7 @@ class Structure:
             )
         bad = np.flatnonzero(~np.isfinite(pi))
         if len(bad):
-            raise DatasetError(f"parameter '{names[bad[0]]}' of robot '{self.robot.name}' is not a finite number")
+            raise DatasetError(f"robot '{self.robot.name}': parameter '{names[bad[0]]}' is not a finite number")
         return pi
 
     def named(self, pi: ArrayLike) -> Parameters:

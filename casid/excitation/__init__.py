@@ -5,11 +5,7 @@ A motion is written in a `Basis` (Fourier series, quintic spline, with ramps, or
 `Designer`.
 """
 
-from casid.excitation.basis import Basis
-from casid.excitation.capsule_fit import fit_capsule, fit_capsules
-from casid.excitation.collision import ClearanceCheck, CollisionConstraint, certify_clearance
-from casid.excitation.constraints import FunctionConstraint, StateConstraint, torque_limits, workspace_box
-from casid.excitation.criteria import (
+from casid.excitation.information.criteria import (
     CRITERIA,
     AOptimality,
     ConditionNumber,
@@ -18,20 +14,24 @@ from casid.excitation.criteria import (
     LargestDeviation,
     criterion,
 )
-from casid.excitation.design import STAGES, Designer, design
-from casid.excitation.files import read_trajectory, trajectory_csv, trajectory_ros2, trajectory_toml
-from casid.excitation.fourier import Fourier
-from casid.excitation.information import Parameter, recorded_information, weak_parameters
-from casid.excitation.limits import LimitCheck, MotionLimits, certify_limits
-from casid.excitation.nlp import Objective, Stage
-from casid.excitation.observation import Observation
-from casid.excitation.poses import Poses
-from casid.excitation.ramps import Ramped
-from casid.excitation.result import Design, Progress, Start
-from casid.excitation.segments import segment_distance
-from casid.excitation.spline import QuinticSpline
+from casid.excitation.information.observation import Observation
+from casid.excitation.information.weak import Parameter, recorded_information, weak_parameters
+from casid.excitation.limits.capsule_fit import fit_capsule, fit_capsules
+from casid.excitation.limits.collision import ClearanceCheck, CollisionConstraint, certify_clearance
+from casid.excitation.limits.constraints import FunctionConstraint, StateConstraint, torque_limits, workspace_box
+from casid.excitation.limits.motion_limits import LimitCheck, MotionLimits, certify_limits
+from casid.excitation.limits.segments import segment_distance
+from casid.excitation.motions.basis import Basis
+from casid.excitation.motions.files import read_trajectory, trajectory_csv, trajectory_ros2, trajectory_toml
+from casid.excitation.motions.fourier import Fourier
+from casid.excitation.motions.poses import Poses
+from casid.excitation.motions.ramps import Ramped
+from casid.excitation.motions.spline import QuinticSpline
+from casid.excitation.motions.trajectory import Motion, Trajectory
+from casid.excitation.optimisation.designer import STAGES, Designer, design
+from casid.excitation.optimisation.objective import Objective, Stage
+from casid.excitation.optimisation.result import Design, Progress, Start
 from casid.excitation.study import Study, evaluate_trajectory
-from casid.excitation.trajectory import Motion, Trajectory
 
 __all__ = [
     "CRITERIA", "STAGES", "AOptimality", "Basis", "ClearanceCheck", "CollisionConstraint", "ConditionNumber",

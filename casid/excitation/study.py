@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -12,19 +12,19 @@ from casid.description import Capsule, Robot
 from casid.dynamics import Model
 from casid.dynamics.kinematics import Kinematics
 from casid.errors import ProblemError
-from casid.excitation.basis import Array, Basis
-from casid.excitation.collision import CollisionConstraint
-from casid.excitation.constraints import FunctionConstraint, StateConstraint, torque_limits
-from casid.excitation.criteria import criterion
-from casid.excitation.design import Designer
-from casid.excitation.fourier import Fourier
-from casid.excitation.limits import MotionLimits
-from casid.excitation.observation import Observation
-from casid.excitation.poses import Poses
-from casid.excitation.ramps import Ramped
-from casid.excitation.result import Design
-from casid.excitation.spline import QuinticSpline
-from casid.excitation.trajectory import Trajectory
+from casid.excitation.information.criteria import criterion
+from casid.excitation.information.observation import Observation
+from casid.excitation.limits.collision import CollisionConstraint
+from casid.excitation.limits.constraints import FunctionConstraint, StateConstraint, torque_limits
+from casid.excitation.limits.motion_limits import MotionLimits
+from casid.excitation.motions.basis import Array, Basis
+from casid.excitation.motions.fourier import Fourier
+from casid.excitation.motions.poses import Poses
+from casid.excitation.motions.ramps import Ramped
+from casid.excitation.motions.spline import QuinticSpline
+from casid.excitation.motions.trajectory import Trajectory
+from casid.excitation.optimisation.designer import Designer
+from casid.excitation.optimisation.result import Design
 
 #: Joint effects that an identification usually estimates along with the links.
 TERMS = ("viscous", "coulomb", "offset")
@@ -102,18 +102,18 @@ class Study:
             raise ProblemError(f"unknown basis '{self.basis}'; known: fourier, spline, poses")
         return Ramped(motion, self.ramp) if self.ramp > 0 and self.basis == "fourier" else motion
 
-    def observation(self, robot: Robot) -> Observation:
-        """Return what is observed."""
+    def observation(self, robot: Robot, basis: Basis | None = None) -> Observation:
+        """Return what a motion in ``basis`` (default: the one the settings name) shows."""
         noise = self.noise or None
-        if self.basis == "poses":
+        if (basis or self.motion_basis()).static:
             return Observation.static(Model(robot), noise)
         if self.payload:
             return Observation.payload(Model(robot), noise=noise)
         return Observation.of_model(Model(robot, terms=self.terms), noise)
 
-    def limits(self, robot: Robot) -> MotionLimits:
-        """Joint limits of the motion."""
-        if self.basis == "poses":
+    def limits(self, robot: Robot, basis: Basis | None = None) -> MotionLimits:
+        """Joint limits of a motion in ``basis`` (default: the one the settings name)."""
+        if (basis or self.motion_basis()).static:
             return MotionLimits.of_positions(robot)
         return MotionLimits.of_robot(robot, self.share)
 
@@ -137,15 +137,16 @@ class Study:
         basis: Basis | None = None,
     ) -> Designer:
         """Return the design problem for a robot; ``basis`` in place of the one the settings name."""
-        observation = self.observation(robot)
+        chosen = basis or self.motion_basis()
+        observation = self.observation(robot, chosen)
         return Designer(
             observation,
-            basis or self.motion_basis(),
-            self.limits(robot),
+            chosen,
+            self.limits(robot, chosen),
             criterion(self.criterion, observation, self.parameters),
             self.constraints(robot, obstacles),
             prior,
-            self.poses if self.basis == "poses" else self.samples,
+            self.samples,
             rest=self.rest,
         )
 
@@ -175,7 +176,5 @@ def evaluate_trajectory(study: Study, robot: Robot, trajectory: Trajectory) -> t
     """
     if trajectory.n != robot.n:
         raise ProblemError(f"trajectory of {trajectory.n} joints for robot '{robot.name}' of {robot.n}")
-    if isinstance(trajectory.basis, Poses):
-        study = replace(study, basis="poses", poses=trajectory.basis.count)
     designer = study.designer(robot, basis=trajectory.basis)
     return designer, designer.judge(trajectory)

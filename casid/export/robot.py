@@ -17,13 +17,13 @@ from casid.errors import ExportError
 from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions, check_functions
 from casid.export.directory import ExportedDirectory, export_c
 from casid.export.parameters import (
-    checked_parameters,
     default_frame,
     locate_frame,
     warn_if_infeasible,
     with_payload,
 )
 from casid.files import check_target
+from casid.inertia import Parameters
 
 RuntimeParameters = Literal["none", "standard", "base"]
 
@@ -54,7 +54,7 @@ def export_robot(
     out: str | Path,
     functions: Sequence[str] = DEFAULT_FUNCTIONS,
     *,
-    parameters: ArrayLike | None = None,
+    parameters: Parameters | ArrayLike | None = None,
     runtime_parameters: RuntimeParameters = "none",
     terms: Sequence[str] = (),
     payload: ArrayLike | None = None,
@@ -75,8 +75,8 @@ def export_robot(
     functions
         Names, any of `casid.export.FUNCTIONS`.
     parameters
-        Values of the parameters, joint terms included where there are any; default: those of the description. With
-        run-time parameters they are only used by the self-test.
+        As for `casid.Model.parameters`; default: those of the description. With run-time parameters they are only
+        used by the self-test.
     runtime_parameters
         ``none``: numbers folded into the code, regrouped so that it needs the fewest operations; ``standard`` or
         ``base``: an argument ``pi`` or ``beta`` of every function that depends on them.
@@ -152,16 +152,16 @@ def all_functions(robot: Robot, runtime_parameters: str) -> tuple[str, ...]:
     return tuple(name for name in FUNCTIONS if name not in absent)
 
 
-def _values(model: Model, parameters: ArrayLike | None, runtime_parameters: str) -> NDArray[np.float64]:
+def _values(model: Model, parameters: Parameters | ArrayLike | None, runtime_parameters: str) -> NDArray[np.float64]:
     if runtime_parameters not in ("none", "standard", "base"):
         raise ExportError(f"runtime parameters: 'none', 'standard' or 'base', not '{runtime_parameters}'")
     if parameters is not None:
-        return checked_parameters(parameters, model)
+        return model.parameters(parameters)
     without = [link for link in model.robot.links if link.inertial is None]
     if without and runtime_parameters != "none":
         rng = np.random.default_rng(0)  # any numbers do for the self-test of functions of the parameters
         return rng.uniform(0.1, 1.0, len(model.parameter_names))
-    return checked_parameters(model.robot.standard_parameters(), model)
+    return model.parameters(model.robot.standard_parameters())
 
 
 def _models(model: Model, values: NDArray[np.float64], runtime_parameters: str, frame: str) -> Parametrised:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import casid
 from casid.codegen import CFunction
 from casid.codegen.source import WIDTH, Argument
+from casid.version import __version__
 
 #: Largest deviation that the self-test accepts, relative to the largest entry of an output.
 _TOLERANCE = 1e-12
@@ -57,7 +57,7 @@ _RULES = (
 def header(prefix: str, functions: Sequence[Described], notes: Sequence[str]) -> str:
     """The ``.h`` file."""
     guard = f"{prefix.upper()}_H"
-    text = _comment([f"Written by casid {casid.__version__}.", "", *notes, "", *_RULES])
+    text = _comment([f"Written by casid {__version__}.", "", *notes, "", *_RULES])
     text += f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
     for described in functions:
         f, count = described.function, described.function.operations
@@ -77,7 +77,7 @@ def batch_header(prefix: str, functions: Sequence[CFunction]) -> str:
     guard = f"{prefix.upper()}_BATCH_H"
     text = _comment(
         [
-            f"Written by casid {casid.__version__}: the functions of {prefix}.h for many samples; needs the vector "
+            f"Written by casid {__version__}: the functions of {prefix}.h for many samples; needs the vector "
             "extensions of GCC or Clang.",
             "",
             f"..._block: {WIDTH} samples side by side. Entry e of sample s stands at [{WIDTH} * e + s]. Entries that "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +15,17 @@ from casid.description import load_robot
 from casid.errors import DatasetError, RobotError
 from casid.files import read_xml
 from casid.identification.feasibility import nearest_consistent
-from casid.inertia import STANDARD_NAMES, Consistency, consistency, from_standard, tensor, tensor_entries, to_standard
+from casid.inertia import (
+    Consistency,
+    consistency,
+    from_standard,
+    parameter_csv,
+    read_parameters,
+    standard_names,
+    tensor,
+    tensor_entries,
+    to_standard,
+)
 
 Array = NDArray[np.float64]
 _ENTRIES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -85,7 +93,7 @@ def check_file(name_or_path: str | Path, margin: float = 1e-9) -> FileCheck:
     Parameters
     ----------
     name_or_path
-        ``.urdf``; a robot's name or ``.toml``; an ``identification.json`` or a csv with columns ``parameter,value``.
+        ``.urdf``; a robot's name or ``.toml``; a file of parameters (`casid.inertia.read_parameters`).
     margin
         Smallest principal second moment of a repaired link [kg.m^2].
 
@@ -97,38 +105,16 @@ def check_file(name_or_path: str | Path, margin: float = 1e-9) -> FileCheck:
     path = Path(name_or_path)
     if path.suffix.lower() == ".urdf":
         return _check_urdf(path, margin)
-    if path.suffix.lower() in (".json", ".csv"):
-        values = _read_values(path)
-        count = sum(1 for name in values if name.startswith("Lxx"))
-        names = [f"{name}{k + 1}" for k in range(count) for name in STANDARD_NAMES]
-        missing = [name for name in names if name not in values]
-        if missing or not count:
-            raise DatasetError(
-                f"{path.name}: no standard parameters Lxx1 ... m1{f': {missing[0]} is missing' if missing else ''}"
-            )
-        links = check_links([f"link{k + 1}" for k in range(count)], np.array([values[name] for name in names]), margin)
-        values.update(dict(zip(names, np.concatenate([link.repaired for link in links]).tolist(), strict=True)))
+    if path.suffix.lower() in (".json", ".csv", ".npy"):
+        given = read_parameters(path)
+        if not given.n:
+            raise DatasetError(f"{path.name}: no standard parameters Lxx1 ... m1")
     else:
-        robot = load_robot(name_or_path)
-        links = check_links([link.name for link in robot.links], robot.standard_parameters(), margin)
-        names = list(robot.parameter_names())
-        values = dict(zip(names, np.concatenate([link.repaired for link in links]).tolist(), strict=True))
-    rows = "".join(f"{name},{value!r}\n" for name, value in values.items())
-    return FileCheck(links, (), f"{path.stem}_repaired.csv", f"parameter,value\n{rows}".encode())
-
-
-def _read_values(path: Path) -> dict[str, float]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        if path.suffix.lower() == ".json":
-            content = json.loads(text)
-            if "standard_parameters" in content:  # solution.json
-                return dict(zip(content["parameter_names"], map(float, content["standard_parameters"]), strict=True))
-            values = content.get("parameters", content)
-            return {str(k): float(v) for k, v in values.items()}
-        return {row["parameter"]: float(row["value"]) for row in csv.DictReader(text.splitlines())}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DatasetError(f"cannot read parameters from '{path}': {error!r}") from error
+        given = load_robot(name_or_path).parameters
+    links = check_links(given.link_names, given.standard, margin)
+    repaired = np.concatenate([link.repaired for link in links])
+    changed = given.with_values(dict(zip(standard_names(given.n), repaired, strict=True)))
+    return FileCheck(links, (), f"{path.stem}_repaired.csv", parameter_csv(changed))
 
 
 def _check_urdf(path: Path, margin: float) -> FileCheck:

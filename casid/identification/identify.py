@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import JointTerm, Model, terms_of
 from casid.errors import DatasetError, RobotError
+from casid.files import read_json
 from casid.identification.regression import Bounds, FeasibleFit, feasible_regression
+from casid.inertia import parameter_record, read_parameters
 from casid.measurement import Dataset, Processing, check_against, prepare
 from casid.regression import (
     FRICTION_MODELS,
@@ -140,7 +141,7 @@ class Identification:
             "velocity_deadband": self.model.velocity_deadband,
             "friction": self.friction,
             "friction_shapes": None if self.shapes is None else self.shapes.tolist(),
-            "parameters": dict(zip(self.model.parameter_names, feasible.parameters.tolist(), strict=True)),
+            **parameter_record(self.model.named(feasible.parameters)),
             "status": solution.status,
             "certified": solution.certified,
             "gap": solution.gap,
@@ -269,20 +270,25 @@ def predict(model: Model, parameters: ArrayLike, dataset: Dataset) -> Prediction
 
 
 def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:
-    """Model and parameters of an identification's record, or of the file it was written to.
+    """Model and parameters of an identification's record, or of a file.
+
+    Parameters
+    ----------
+    record
+        What `Identification.record` gives, the ``identification.json`` with it, or any file of parameters
+        (`casid.inertia.read_parameters`): the names of its terms then tell the joint terms.
 
     Raises
     ------
     DatasetError
-        If the file is not such a record, or belongs to another robot.
+        If the file is none of these, or belongs to another robot.
     """
     if not isinstance(record, Mapping):
-        try:
-            record = json.loads(Path(record).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise DatasetError(f"cannot read identification '{record}': {reason}") from error
-    assert isinstance(record, Mapping)
+        path = Path(record)
+        content = read_json(path, "parameter file", DatasetError) if path.suffix.lower() == ".json" else None
+        if not isinstance(content, dict) or "terms" not in content:
+            return _model_of_parameters(path, robot)
+        record = content
     try:
         terms: list[str | JointTerm] = list(record["terms"])
         if record["friction"] != "linear":
@@ -302,3 +308,14 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
             f"needs {len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
         )
     return model, np.array([float(values[name]) for name in model.parameter_names])
+
+
+def _model_of_parameters(path: Path, robot: Robot) -> tuple[Model, Array]:
+    given = read_parameters(path)
+    try:
+        model = Model(robot, terms_of(given.terms, [joint.name for joint in robot.joints]))
+    except RobotError as error:
+        raise DatasetError(f"parameter file '{path}': {error}") from None
+    if given.n != robot.n:
+        raise DatasetError(f"parameter file '{path}' is of {given.n} links, robot '{robot.name}' has {robot.n}")
+    return model, model.parameters(given)

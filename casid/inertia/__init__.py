@@ -2,6 +2,7 @@
 
 from casid.inertia.consistency import Consistency, consistency, spatial_inertia
 from casid.inertia.conventions import from_khalil, from_pinocchio, to_khalil, to_pinocchio
+from casid.inertia.parameter_files import parameter_csv, parameter_record, read_parameters, write_parameters
 from casid.inertia.parameter_vector import HasParameterNames, LinkParameters, Parameters, link_slice
 from casid.inertia.parameters import (
     STANDARD_NAMES,
@@ -31,7 +32,10 @@ __all__ = [
     "from_pseudo_inertia",
     "from_standard",
     "link_slice",
+    "parameter_csv",
+    "parameter_record",
     "pseudo_inertia",
+    "read_parameters",
     "skew",
     "spatial_inertia",
     "standard_names",
@@ -40,4 +44,5 @@ __all__ = [
     "to_khalil",
     "to_pinocchio",
     "to_standard",
+    "write_parameters",
 ]

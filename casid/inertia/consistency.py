@@ -3,7 +3,7 @@
 * ``full`` consistency (the default everywhere): pseudo-inertia ``J > 0``, i.e. positive mass, positive definite inertia
   about the centre of mass, and the triangle inequality (Gaz et al. 2019, eq. 11, 16; Wensing et al. 2018).
 * ``semi`` consistency: only ``m > 0`` and ``I > 0``, i.e. the 6x6 matrix ``[[L, S(l)'], [S(l), m 1]] > 0``
-  (Yoshida and Khalil 2000; Sousa 2014, eq. 3.5).
+  (Yoshida and Khalil 2000; Sousa 2014, eq. 3.18-3.21).
 """
 
 from __future__ import annotations

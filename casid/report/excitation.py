@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-import casid
 from casid.description import Robot
 from casid.excitation import (
     CollisionConstraint,
     Design,
     Designer,
     LimitCheck,
-    Poses,
     certify_clearance,
     certify_limits,
     trajectory_csv,
@@ -27,6 +25,7 @@ from casid.files import json_bytes, prepare_directory, write_files
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
 from casid.report.tables import _table, summary_table
 from casid.report.write import png_bytes
+from casid.version import __version__
 
 
 def excitation_tables(designer: Designer, design: Design) -> list[Table]:
@@ -41,9 +40,9 @@ def excitation_tables(designer: Designer, design: Design) -> list[Table]:
         ("joint limits at every instant", _limits_text(checks)),
     ]
     for constraint in designer.constraints:
-        where = "at all poses" if isinstance(design.trajectory.basis, Poses) else "on a grid 10 times finer"
+        where = "at all poses" if design.trajectory.basis.static else "on a grid 10 times finer"
         text = f"largest violation {design.violations[constraint.name]:.2g} {where}"
-        if isinstance(constraint, CollisionConstraint) and not isinstance(design.trajectory.basis, Poses):
+        if isinstance(constraint, CollisionConstraint) and not design.trajectory.basis.static:
             least = min(certify_clearance(design.trajectory, constraint), key=lambda check: check.clearance)
             text += f"; at every instant clearance >= {1000 * least.clearance:.1f} mm ({least.pair})"
             if constraint.touching:
@@ -100,7 +99,7 @@ def excitation_record(designer: Designer, design: Design) -> dict[str, Any]:
         ],
         "interrupted": design.interrupted,
         "basis": design.trajectory.basis.record(),
-        "versions": {"casid": casid.__version__},
+        "versions": {"casid": __version__},
     }  # fmt: skip
 
 
@@ -141,6 +140,6 @@ def write_excitation(
         "deviations.png": png_bytes(deviations_figure(design.observation.names, design.deviations(), alone)),
         "animation.gif": animation_gif(robot, trajectory),
     }
-    if not isinstance(trajectory.basis, Poses):
+    if not trajectory.basis.static:
         files["joint_trajectory.yaml"] = trajectory_ros2(trajectory, rate).encode()
     return write_files(directory, files)

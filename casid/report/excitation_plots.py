@@ -13,7 +13,7 @@ from PIL import Image
 
 from casid.description import Robot
 from casid.dynamics.kinematics import Kinematics
-from casid.excitation import MotionLimits, Observation, Poses, Trajectory
+from casid.excitation import MotionLimits, Observation, Trajectory
 from casid.report.style import (
     BLUE,
     FAINT,
@@ -40,7 +40,7 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits, title: str = "Mo
     figure = new_figure(12.0, max(3.0, 1.35 * n + 0.8))
     set_title(figure, title)
     grid = figure.subplots(n, 3, sharex=True, squeeze=False)
-    poses = isinstance(trajectory.basis, Poses)
+    poses = trajectory.basis.static
     start, end = trajectory.basis.span
     t = trajectory.basis.samples(2) if poses else np.linspace(start, end, 800)
     shift = 1.0 if poses else -start
@@ -125,7 +125,7 @@ def joint_positions(robot: Robot, q: Array) -> Array:
 
 def animation_gif(robot: Robot, trajectory: Trajectory, frames: int = 72, size: float = 4.6) -> bytes:
     """Animated skeleton of the arm along the motion, with the path of its last frame, as a GIF that loops."""
-    poses = isinstance(trajectory.basis, Poses)
+    poses = trajectory.basis.static
     if poses:
         t = trajectory.basis.samples(2)
         seconds, fine = 0.3, t

@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from rich import box
 from rich.table import Table
 
-import casid
 from casid.files import csv_bytes, json_bytes, write_files
 from casid.identification import FileCheck, Identification, Prediction
+from casid.inertia import parameter_csv
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import png_bytes
+from casid.version import __version__
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -126,9 +127,7 @@ def write_identification(result: Identification, directory: Path) -> list[Path]:
     base = result.record()["base_parameters"]
     files = {
         "identification.json": json_bytes(result.record()),
-        "parameters.csv": csv_bytes(
-            ["parameter", "value"], zip(model.parameter_names, feasible.parameters.tolist(), strict=True)
-        ),
+        "parameters.csv": parameter_csv(model.named(feasible.parameters)),
         "base_parameters.csv": csv_bytes(
             ["name", "expression", "unconstrained", "sd", "feasible"],
             [
@@ -203,15 +202,14 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
     pictures = _pictures(result) if pictures is None else pictures
     body = [
         f"<h1>{escape(result.model.robot.name)}: identification</h1>",
-        f'<p class="lead">casid {escape(casid.__version__)} · {escape(", ".join(fit.data.datasets))} · '
+        f'<p class="lead">casid {escape(__version__)} · {escape(", ".join(fit.data.datasets))} · '
         f"{int(fit.data.counts.max())} samples a joint</p>",
         '<div class="cards">'
         + "".join(f'<div class="card"><b>{escape(v)}</b><span>{escape(t)}</span></div>' for v, t in cards)
         + "</div>",
         "<h2>Notes</h2>" + ("".join(f'<p class="note">{escape(note)}</p>' for note in result.notes) or "<p>None.</p>"),
         "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little "
-        "it is large "
-        "although the error in N·m is small. Compare both columns.</p>",
+        "it is large although the error in N·m is small. Compare both columns.</p>",
         _html_table(
             ["joint", "torque RMS [N·m]", "error RMS [N·m]", "error [%]", "unconstrained [%]"], _joint_rows(result)
         ),

@@ -24,10 +24,7 @@ _KNOWN, _OPEN = 2.0, 0.5
 
 
 def digits(entry: ParameterInterval) -> float:
-    """How many decimal digits the data add to the bounds, ``log10(prior width / width)``.
-
-    Without bounds, relative to the value's size.
-    """
+    """Decimal digits that the data add to the bounds, ``log10(prior width / width)``; without bounds, to its size."""
     prior = entry.prior[1] - entry.prior[0]
     size = max(abs(entry.attained_low), abs(entry.attained_high))
     reference = prior if np.isfinite(prior) else size

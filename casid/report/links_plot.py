@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia import from_standard
+from casid.inertia import from_standard, link_slice
 from casid.report.style import FAINT, INK, MUTED, link_colours, new_figure, set_title
 
 Array = NDArray[np.float64]
@@ -38,8 +38,9 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
         Joint positions, shape (n,) [rad or m]; default `middle_posture`.
     """
     parameters = np.asarray(parameters, dtype=float)
-    if parameters.shape != (10 * robot.n,):
-        raise DatasetError(f"robot '{robot.name}': expected {10 * robot.n} parameters, got shape {parameters.shape}")
+    size = len(robot.parameter_names())
+    if parameters.shape != (size,):
+        raise DatasetError(f"robot '{robot.name}': expected {size} parameters, got shape {parameters.shape}")
     q = middle_posture(robot) if posture is None else np.asarray(posture, dtype=float)
     placements = link_placements(robot, q)
     colours = link_colours(robot.n)
@@ -50,7 +51,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     figure = new_figure(10.0, height, layout=None)
     set_title(figure, title or f"{robot.name}: links as ellipsoids of uniform density")
 
-    bodies = [_ellipsoid(parameters[10 * k : 10 * k + 10], placements[k]) for k in range(robot.n)]
+    bodies = [_ellipsoid(parameters[link_slice(k)], placements[k]) for k in range(robot.n)]
     points = [np.zeros((1, 3)), np.stack([T[:3, 3] for T in placements])]
     points += [body.surface.reshape(3, -1).T for body in bodies]
     cloud = np.concatenate(points)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.files import csv_bytes, json_bytes, write_files
-from casid.inertia import STANDARD_NAMES, tensor_entries
+from casid.inertia import STANDARD_NAMES, Parameters, parameter_csv, parameter_record, tensor_entries
 from casid.report.coefficients import coefficients
 from casid.report.fit_plot import fit_figure
 from casid.report.links_plot import links_figure
@@ -44,7 +44,7 @@ def solution_tables(result: Solution | MultiStart) -> list[Table]:
 
 
 def write_solution(result: Solution | MultiStart, directory: Path) -> list[Path]:
-    """Write ``solution.json``, ``parameters.csv``, ``coefficients.csv`` and the pictures: all of them or none.
+    """Write ``solution.json``, the tables (parameters, links, coefficients) and the pictures: all of them or none.
 
     Parameters
     ----------
@@ -63,7 +63,11 @@ def write_solution(result: Solution | MultiStart, directory: Path) -> list[Path]
         If a file cannot be written or a number is not finite.
     """
     solution = _best(result)
-    contents = {"solution.json": json_bytes(solution_record(result)), "parameters.csv": _parameters(solution)}
+    contents = {
+        "solution.json": json_bytes(solution_record(result)),
+        "parameters.csv": parameter_csv(_parameters(solution)),
+        "links.csv": _links_csv(solution),
+    }
     fit = coefficients(solution)
     if fit is not None:
         deviations = np.full(len(fit.given), None) if fit.sd is None else fit.sd
@@ -79,7 +83,6 @@ def solution_record(result: Solution | MultiStart) -> dict[str, Any]:
     solution = _best(result)
     problem = solution.problem
     robot = problem.variables.robot
-    standard = solution.standard_parameters[: 10 * robot.n]
     return {
         "problem": problem.name,
         "robot": robot.name,
@@ -89,9 +92,7 @@ def solution_record(result: Solution | MultiStart) -> dict[str, Any]:
         "lower_bound": _known(solution.lower_bound),
         "gap": _known(solution.gap),
         "certified": bool(solution.certified),
-        "parameter_names": list(robot.parameter_names()),
-        "standard_parameters": standard.tolist(),
-        "extras": solution.extras,
+        **parameter_record(_parameters(solution)),
         "link_parameters": {link.name: _link(link) for link in solution.link_parameters},
         "violations": dict(solution.violations),
         "max_violation": solution.max_violation,
@@ -112,7 +113,7 @@ def solution_figures(result: Solution | MultiStart) -> dict[str, Figure]:
     figures = {
         "links": links_figure(
             problem.variables.robot,
-            solution.standard_parameters[: 10 * problem.variables.robot.n],
+            _parameters(solution).standard,
             title=f"{problem.name}: links as ellipsoids of uniform density",
         ),
         "starts": starts_figure(
@@ -138,11 +139,16 @@ def _starts(result: Solution | MultiStart) -> tuple[Solution, ...]:
     return result.solutions if isinstance(result, MultiStart) else (result,)
 
 
-def _parameters(solution: Solution) -> bytes:
-    rows = []
-    for k, link in enumerate(solution.link_parameters):
-        ten = solution.standard_parameters[10 * k : 10 * k + 10]
-        rows.append([link.name, link.mass, *link.com, *tensor_entries(link.inertia_com), *ten])
+def _parameters(solution: Solution) -> Parameters:
+    variables = solution.problem.variables
+    return Parameters(variables.names, solution.standard_parameters, tuple(link.name for link in variables))
+
+
+def _links_csv(solution: Solution) -> bytes:
+    rows = [
+        [link.name, link.mass, *link.com, *tensor_entries(link.inertia_com), *link.standard]
+        for link in _parameters(solution).links.values()
+    ]
     return csv_bytes(_COLUMNS, rows)
 
 

@@ -1,7 +1,4 @@
-"""Custom constraint sets.
-
-The spatial 2R example, Algorithm 1, nonconvex constraints, parameter intervals, resumable studies.
-"""
+"""Custom constraint sets: the spatial 2R example, Algorithm 1, nonconvex constraints, intervals, resumable studies."""
 
 from __future__ import annotations
 
@@ -156,10 +153,7 @@ _STUDY = (
 
 
 def killed_study(starts: int = 1000) -> tuple[str, bool]:
-    """Run a study in a process of its own, kill it at a random moment, resume it.
-
-    And compare with an uninterrupted one.
-    """
+    """A study run in a process of its own, killed at a random moment and resumed, beside an uninterrupted one."""
     problem = casid.load_problem("panda_retrieval")
     with tempfile.TemporaryDirectory() as folder:
         whole = run_study(problem, Path(folder) / "whole.jsonl", starts=starts, seed=4)

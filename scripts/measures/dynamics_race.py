@@ -19,7 +19,7 @@ from casid.codegen.cache import cached_file, digest
 from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.dynamics.derived import forward_dynamics_derivatives, inverse_dynamics_derivatives
-from casid.inertia import express_in, from_standard, to_standard
+from casid.inertia import express_in, from_standard, link_slice, to_standard
 from measures.measure import NotMeasured, need
 from measures.peer_pinocchio import parameter_map
 
@@ -173,7 +173,7 @@ def _write_robot(path: Path, robot: Robot, pi: np.ndarray) -> None:
         above = robot.joints[joint.parent].link_placement if joint.parent >= 0 else np.eye(4)
         placement = above @ joint.placement
         moved = joint.link_placement
-        mass, com, inertia = from_standard(express_in(pi[10 * k : 10 * k + 10], moved[:3, :3], moved[:3, 3]))
+        mass, com, inertia = from_standard(express_in(pi[link_slice(k)], moved[:3, :3], moved[:3, 3]))
         kind = ("r" if joint.type == "revolute" else "p") + _LETTERS.get(tuple(joint.axis.tolist()), "u")
         six = inertia[np.triu_indices(3)]
         numbers = [joint.axis, placement[:3, :3], placement[:3, 3], mass, com, six]

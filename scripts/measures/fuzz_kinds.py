@@ -158,7 +158,7 @@ class Urdf(Kind):
             return load_robot(self.place(self.seeds[0], Path(folder)))
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.excitation.capsule_fit import fit_capsules
+        from casid.excitation import fit_capsules
         from casid.identification import check_file
 
         numbers: list[Any] = []

@@ -44,9 +44,9 @@ class ParameterFile(Kind):
         return np.asarray(self.model.parameters(bodies))
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.export import read_parameters
+        from casid.inertia import read_parameters
 
-        return [np.asarray(read_parameters(path, self.model))]
+        return [np.asarray(read_parameters(path, self.model).values)]
 
 
 class ParameterCsv(ParameterFile):
@@ -109,10 +109,13 @@ class SolutionJson(Kind):
         return Model(load_robot("spatial_2r"))
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.export import read_parameters
         from casid.identification import check_file
+        from casid.inertia import read_parameters
 
-        return [np.asarray(read_parameters(path, self.model)), *(link.repaired for link in check_file(path).links)]
+        return [
+            np.asarray(read_parameters(path, self.model).values),
+            *(link.repaired for link in check_file(path).links),
+        ]
 
 
 class IdentificationJson(Kind):

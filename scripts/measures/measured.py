@@ -164,8 +164,7 @@ def table_4_9() -> Result:
     semi, full = (feasibility_test(model, beta, consistency=kind) for kind in ("semi", "full"))
     text = (
         f"{semi.verdict}; u' = {semi.distance**2:.6f} (proven >= {semi.proven_distance**2:.6f}) beside the thesis's "
-        f"0.0077; "
-        f"with the triangle inequality {full.distance**2:.6f}"
+        f"0.0077; with the triangle inequality {full.distance**2:.6f}"
     )
     return text, semi.verdict == "infeasible" and full.verdict == "infeasible"
 
@@ -227,8 +226,7 @@ def million() -> Result:
     text = (
         f"{total:.1f} s of one core for 1e6 samples x 7 joints; per sample {1e6 * seconds[1]:.2f} us, at a quarter "
         f"of the length {1e6 * seconds[0]:.2f} us; working memory {peaks[0]:.1f} MB at {2 * size}, {peaks[1]:.1f} "
-        f"MB at "
-        f"{20 * size} samples"
+        f"MB at {20 * size} samples"
     )
     return text, total <= 15.0 and abs(seconds[1] / seconds[0] - 1) <= 0.25 and peaks[1] <= 1.2 * peaks[0]
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from casid.identification import RegressionProblem
-from casid.inertia import PSEUDO_INERTIA_MAP
+from casid.inertia import PSEUDO_INERTIA_MAP, link_slice
 from casid.regression import Fit
 from casid.retrieval.load import ConstraintBuilder
 from measures.measure import need
@@ -33,7 +33,7 @@ def clarabel_regression(fit: Fit, constraints: ConstraintBuilder, margin: float 
         for j in range(4):
             for i in range(j + 1):
                 form = np.zeros(size)
-                form[10 * k : 10 * k + 10] = -(1.0 if i == j else np.sqrt(2.0)) * PSEUDO_INERTIA_MAP[4 * i + j]
+                form[link_slice(k)] = -(1.0 if i == j else np.sqrt(2.0)) * PSEUDO_INERTIA_MAP[4 * i + j]
                 rows.append(form)
                 offsets.append(-margin if i == j else 0.0)
         cones.append(clarabel.PSDTriangleConeT(4))

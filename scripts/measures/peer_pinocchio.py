@@ -11,7 +11,7 @@ import numpy as np
 
 import casid
 from casid.description import Robot
-from casid.inertia import express_in, to_pinocchio
+from casid.inertia import express_in, link_slice, to_pinocchio
 from measures.measure import NotMeasured, need
 
 #: Package and file of URDF robots with full inertial values: arms, torsos with a prismatic lift, branched trees.
@@ -39,7 +39,7 @@ def build(robot: Robot, parameters: np.ndarray) -> tuple[Any, Any]:
         above = robot.joints[joint.parent].link_placement if joint.parent >= 0 else np.eye(4)
         make = pin.JointModelRevoluteUnaligned if joint.type == "revolute" else pin.JointModelPrismaticUnaligned
         ids[k] = model.addJoint(parent, make(np.array(joint.axis)), pin.SE3(above @ joint.placement), joint.name)
-        in_joint = express_in(parameters[10 * k : 10 * k + 10], *_split(joint.link_placement))
+        in_joint = express_in(parameters[link_slice(k)], *_split(joint.link_placement))
         model.appendBodyToJoint(ids[k], pin.Inertia.FromDynamicParameters(to_pinocchio(in_joint)), pin.SE3.Identity())
     return model, model.createData()
 
@@ -67,7 +67,7 @@ def parameter_map(robot: Robot) -> np.ndarray:
     T = np.zeros((10 * robot.n, 10 * robot.n))
     for k, joint in enumerate(robot.joints):
         for i, unit in enumerate(np.eye(10)):
-            T[10 * k : 10 * k + 10, 10 * k + i] = to_pinocchio(express_in(unit, *_split(joint.link_placement)))
+            T[link_slice(k), 10 * k + i] = to_pinocchio(express_in(unit, *_split(joint.link_placement)))
     return T
 
 

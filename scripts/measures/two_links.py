@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.inertia import from_standard
+from casid.inertia import from_standard, link_slice
 
 Array = NDArray[np.float64]
 #: Shapes of the links [m] (Gaz et al. 2019, supplement, Sec. V).
@@ -52,7 +52,7 @@ def wrenches(robot: Robot, parameters: Array, motion: Motion) -> Array:
 
 def outside_shapes(parameters: Array) -> float:
     """How far the centres of mass lie outside their shapes [m], as the supplement measures it; 0 when inside."""
-    (_, c1, _), (_, c2, _) = (from_standard(parameters[10 * k : 10 * k + 10]) for k in range(2))
+    (_, c1, _), (_, c2, _) = (from_standard(parameters[link_slice(k)]) for k in range(2))
     inside1 = CYLINDER - float(np.hypot(c1[0], c1[2]))
     radius = SECOND if c2[0] < -CONE else SECOND + (TIP - SECOND) / CONE * (CONE + c2[0])
     inside2 = radius - float(np.hypot(c2[1], c2[2]))
@@ -61,9 +61,7 @@ def outside_shapes(parameters: Array) -> float:
 
 
 def infeasible_parameters(forms: Array, values: Array, size: float, seed: int = 0) -> Array:
-    """A parameter set that explains the base parameters exactly and means nothing.
-
-    The retrieval without any constraint.
+    """A parameter set that explains the base parameters exactly and means nothing: retrieval without any constraint.
 
     Among all solutions of ``K p = values``, the one nearest to a random start of the given size.
     """

@@ -19,7 +19,7 @@ def ols(data: Regression) -> Answer:
 def wls(data: Regression) -> Answer:
     """Each output weighted by the inverse of its residual's standard deviation under ordinary least squares.
 
-    Sousa 2014, eq. 2.57. It minimises another sum of squares, so on the common one it never betters ordinary least
+    Sousa 2014, eq. 4.35. It minimises another sum of squares, so on the common one it never betters ordinary least
     squares.
     """
     start = time.perf_counter()

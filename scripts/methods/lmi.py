@@ -3,8 +3,7 @@
 Two forms of the same problem:
 
 * `lmi` passes the quadratic objective as it is: ``min 1/2 |t|^2`` subject to ``t = R x - r`` and one cone a link.
-This is
-  the fastest form we know for a conic solver, and the reference for times and optima.
+  This is the fastest form we know for a conic solver, and the reference for times and optima.
 * `lmi_epigraph` is the thesis's: ``min u`` subject to ``[[u - |rho|^2, (r - R x)'], [r - R x, 1]] >= 0`` (Sousa 2014,
   eq. 3.42, 3.48), one dense cone of the size of the regression, which limits it to a few links.
 """

@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import minimize
 
-from casid.inertia import to_standard
+from casid.inertia import link_slice, to_standard
 from methods.regression import Answer, Kind, Regression, answer
 
 #: The i-th leading minor of a matrix of order one must be at least this to the power i.
@@ -83,7 +83,7 @@ class _Step:
         blocks = np.array(self._jacobian(x.reshape(-1, 10).T))  # 4 x 10 n
         full = np.zeros((self.count, self.size))
         for k in range(self.size // 10):
-            full[4 * k : 4 * k + 4, 10 * k : 10 * k + 10] = blocks[:, 10 * k : 10 * k + 10]
+            full[4 * k : 4 * k + 4, link_slice(k)] = blocks[:, link_slice(k)]
         return full
 
     def nlp(self) -> tuple[dict[str, ca.MX], ca.Function]:

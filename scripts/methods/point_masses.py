@@ -19,7 +19,7 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from casid.inertia import from_pseudo_inertia, to_standard
+from casid.inertia import from_pseudo_inertia, link_slice, to_standard
 from methods.cones import stack
 from methods.lmi import settings
 from methods.regression import Answer, Array, Regression, answer
@@ -45,7 +45,7 @@ def point_masses(data: Regression, per_edge: int = 3, tolerance: float | None = 
     A = np.zeros((size, sum(block.shape[1] for block in maps)))
     column = 0
     for k, block in enumerate(maps):
-        A[10 * k : 10 * k + 10, column : column + block.shape[1]] = block / scale[k]
+        A[link_slice(k), column : column + block.shape[1]] = block / scale[k]
         column += block.shape[1]
     count = A.shape[1]
     # unknowns p, x, t: x = A p + offset, t = R x - r

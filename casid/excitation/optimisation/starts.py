@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.excitation.basis import Array, Basis
-from casid.excitation.constraints import StateConstraint
-from casid.excitation.limits import MotionLimits, Rows
-from casid.excitation.nlp import Objective
-from casid.excitation.trajectory import Motion
+from casid.excitation.limits.constraints import StateConstraint
+from casid.excitation.limits.motion_limits import MotionLimits, Rows
+from casid.excitation.motions.basis import Array, Basis
+from casid.excitation.motions.trajectory import Motion
+from casid.excitation.optimisation.objective import Objective
 
 #: Poses tried when the middle of the joint limits violates a constraint.
-POSES = 2000
+STANDING_POSES = 2000
 #: Part of the limits a random motion uses.
 FILL = 0.9
 
@@ -73,7 +73,7 @@ def standing_pose(
         return centre
     lower = np.where(np.isfinite(limits.lower[0]), limits.lower[0], centre - np.pi)
     upper = np.where(np.isfinite(limits.upper[0]), limits.upper[0], centre + np.pi)
-    poses = lower[:, None] + (upper - lower)[:, None] * rng.random((limits.n, POSES))
+    poses = lower[:, None] + (upper - lower)[:, None] * rng.random((limits.n, STANDING_POSES))
     slacks = [constraint.slack(still(poses)) / constraint.unit[:, None] for constraint in constraints]
     least = np.min([slack.min(axis=0) for slack in slacks], axis=0)
     if least.max() <= 0:
@@ -83,8 +83,8 @@ def standing_pose(
         ]
         share, label = max(broken)
         raise ProblemError(
-            f"no pose inside the joint limits keeps all constraints ({POSES} random ones tried); most often violated: "
-            f"'{label}', in {100 * share:.0f} % of them"
+            f"no pose inside the joint limits keeps all constraints ({STANDING_POSES} random ones tried); most often "
+            f"violated: '{label}', in {100 * share:.0f} % of them"
         )
     return np.asarray(poses[:, int(np.argmax(least))])
 

@@ -15,7 +15,7 @@ from scipy.spatial import ConvexHull, QhullError
 from casid.description import Capsule, Robot, capsule_on
 from casid.description.placement import xyz_rpy
 from casid.errors import RobotError
-from casid.excitation.basis import Array
+from casid.excitation.motions.basis import Array
 from casid.files import read_xml
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.basis import Array
-from casid.excitation.observation import Observation
+from casid.excitation.information.observation import Observation
+from casid.excitation.motions.basis import Array
 
 #: Eigenvalues of the (scaled) information matrix below this share of the largest count as zero.
 RANK_TOLERANCE = 1e-15

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casid.excitation.basis import Array
-from casid.excitation.observation import Observation
-from casid.excitation.trajectory import Trajectory
+from casid.excitation.information.observation import Observation
+from casid.excitation.motions.basis import Array
+from casid.excitation.motions.trajectory import Trajectory
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.basis import Array, Basis
-from casid.excitation.constraints import StateConstraint
-from casid.excitation.criteria import ConditionNumber, Criterion
-from casid.excitation.limits import MotionLimits, Rows, certify_limits, limit_rows
-from casid.excitation.nlp import Nlp, Objective, Stage, StateRows, Stop
-from casid.excitation.observation import Observation
-from casid.excitation.result import Design, Progress, Start
-from casid.excitation.starts import pinned, random_start, standing_pose
-from casid.excitation.trajectory import Motion, Trajectory
+from casid.excitation.information.criteria import ConditionNumber, Criterion
+from casid.excitation.information.observation import Observation
+from casid.excitation.limits.constraints import StateConstraint
+from casid.excitation.limits.motion_limits import MotionLimits, Rows, certify_limits, limit_rows
+from casid.excitation.motions.basis import Array, Basis
+from casid.excitation.motions.trajectory import Motion, Trajectory
+from casid.excitation.optimisation.nlp import Nlp, Stop
+from casid.excitation.optimisation.objective import Objective, Stage
+from casid.excitation.optimisation.result import Design, Progress, Start
+from casid.excitation.optimisation.starts import pinned, random_start, standing_pose
+from casid.excitation.optimisation.state_rows import StateRows
 
 #: From smooth and easy to nearly exact.
 STAGES = (Stage(0.2, 2.0, 200), Stage(0.06, 6.0, 200), Stage(0.02, 20.0, 300))
@@ -113,11 +115,8 @@ class Designer:
         self.rows = limit_rows(basis, limits, density or max(40, 12 * basis.size))
         self.all_rows = self.rows if pins is None else Rows.stack([self.rows, pins])
         self.objective = Objective(observation, basis, self.criterion, samples, self.prior)
-        span = basis.span
-        self.coarse = np.unique(np.concatenate([instants, np.linspace(*span, 2 * len(instants))]))
-        self.fine = np.unique(np.concatenate([instants, np.linspace(*span, FINER * len(instants) + 1)]))
-        if basis.duration == len(instants) - 1 == getattr(basis, "count", 0) - 1:  # poses: nothing lies between
-            self.coarse = self.fine = instants
+        self.coarse = np.unique(np.concatenate([instants, basis.grid(2 * len(instants))]))
+        self.fine = np.unique(np.concatenate([instants, basis.grid(FINER * len(instants) + 1)]))
 
     # ------------------------------------------------------------------ one design
 
@@ -247,7 +246,7 @@ class Designer:
         """Slack on the fine grid less twice what a parabola through neighbours can dip between them."""
         slack = np.minimum(constraint.slack(motion), 1e6 * constraint.unit[:, None])  # free components are infinite
         bend = np.zeros_like(slack)
-        if slack.shape[1] > 2 and self.fine is not self.coarse:
+        if slack.shape[1] > 2 and not self.basis.static:
             bend[:, 1:-1] = np.abs(np.diff(slack, 2, axis=1)) / 4
             bend[:, 0], bend[:, -1] = bend[:, 1], bend[:, -2]
         return np.asarray(slack - bend)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
 from casid.errors import ProblemError
-from casid.excitation.basis import Array, Basis, check_order
+from casid.excitation.motions.basis import Array, Basis, check_order
 
 DEGREE = 5
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError
-from casid.excitation.basis import Array
-from casid.excitation.observation import Observation
-from casid.excitation.trajectory import Motion
+from casid.excitation.information.observation import Observation
+from casid.excitation.motions.basis import Array
+from casid.excitation.motions.trajectory import Motion
 
 #: Above this share of a parameter's information lost to others, they, not a small effect, make it weak.
 CONFOUNDED = 0.9

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.basis import Array, Basis, check_order
+from casid.excitation.motions.basis import Array, Basis, check_order
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class Poses(Basis):
         return 0.0, float(self.count - 1)
 
     @property
+    def static(self) -> bool:
+        """Return True."""
+        return True
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """``pose_1 pose_2 ...``."""
         return tuple(f"pose_{k + 1}" for k in range(self.count))
@@ -45,6 +50,15 @@ class Poses(Basis):
     def samples(self, count: int) -> Array:
         """Return the numbers of all poses, whatever ``count``."""
         return np.arange(float(self.count))
+
+    def grid(self, count: int) -> Array:
+        """Return the numbers of all poses: nothing lies between them."""
+        return self.samples(count)
+
+    def extremes(self, coefficients: Array, order: int, tolerance: float = 1e-7) -> tuple[float, float]:
+        """Smallest and largest position; zero for derivatives."""
+        x = np.asarray(coefficients, dtype=float)
+        return (float(x.min()), float(x.max())) if order == 0 else (0.0, 0.0)
 
     def matrix(self, t: ArrayLike, order: int = 0) -> Array:
         """Return the identity's rows for position, zero for derivatives, shape (len(t), count)."""

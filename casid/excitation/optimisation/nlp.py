@@ -1,131 +1,23 @@
-"""The optimisation problem of one start, solved by IPOPT with exact first derivatives.
+"""The nonlinear programme of one stage, solved by IPOPT with exact first derivatives::
 
-minimise    criterion( prior + W(x)'W(x) )          smooth, through the mapped regressor
-subject to  linear rows of the joint limits          A x
-            rows of state constraints                c_i(q(t_k), dq(t_k), ddq(t_k)) for chosen (i, k)
+minimise    criterion( prior + W(x)'W(x) )      smooth, through the mapped regressor
+subject to  linear rows of the joint limits     A x
+rows of state constraints           c_i(q(t_k), dq(t_k), ddq(t_k)) for chosen (i, k)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 import numpy as np
 from scipy import sparse
 
-from casid.excitation.basis import Array, Basis
-from casid.excitation.constraints import StateConstraint
-from casid.excitation.criteria import Criterion
-from casid.excitation.limits import Rows
-from casid.excitation.observation import Observation
-from casid.excitation.trajectory import Motion
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One solve of a sequence that drives the smooth problem to the exact one.
-
-    Attributes
-    ----------
-    width : float
-        Width over which signs are smoothed, relative to the start's root-mean-square velocity.
-    sharpness : float
-        Power of the p-norms that stand for largest and smallest values.
-    iterations : int
-    """
-
-    width: float
-    sharpness: float
-    iterations: int
-
-
-class Objective:
-    """Smooth criterion of a motion and its gradient in the coefficients.
-
-    Parameters
-    ----------
-    count : int
-        Samples of the observation matrix.
-    prior : ndarray, shape (r, r), optional
-        Information that is there already.
-    """
-
-    def __init__(
-        self, observation: Observation, basis: Basis, criterion: Criterion, count: int, prior: Array | None = None
-    ) -> None:
-        self.observation, self.criterion, self.prior = observation, criterion, prior
-        instants = basis.samples(count)
-        self.matrices = [basis.matrix(instants, order) for order in range(3)]
-
-    def motion(self, coefficients: Array) -> Motion:
-        """Joint states at the samples."""
-        return Motion(*(coefficients @ B.T for B in self.matrices))
-
-    def exact(self, coefficients: Array) -> float:
-        """Exact criterion, signs included."""
-        F = self.observation.information(self.motion(coefficients))
-        return self.criterion.value(F if self.prior is None else F + self.prior)
-
-    def smooth(self, coefficients: Array, width: float, sharpness: float) -> tuple[float, Array]:
-        """Smooth objective and its gradient (n, size): adjoint of the criterion, of W, of the motion."""
-        motion = self.motion(coefficients)
-        Y = self.observation.smooth_matrix(motion, width)
-        m, r, count = Y.shape
-        W = np.ascontiguousarray(Y.transpose(0, 2, 1)).reshape(m * count, r)
-        F = W.T @ W
-        f, G = self.criterion.objective(F if self.prior is None else F + self.prior, sharpness)
-        seed = (2.0 * W @ G).reshape(m, count, r).transpose(0, 2, 1)
-        back = self.observation.pull_back(motion, seed, width)
-        return f, np.asarray(sum(g @ B for g, B in zip(back, self.matrices, strict=True)))
-
-
-@dataclass(frozen=True, eq=False)
-class StateRows:
-    """Rows of one state constraint that the optimisation looks at: components ``component[k]`` at ``instants[k]``.
-
-    ``backoff`` tightens the bounds, in units of the constraint.
-    """
-
-    constraint: StateConstraint
-    component: np.ndarray
-    instants: Array
-    backoff: float = 0.0
-
-    def selected(self, basis: Basis) -> _Selected:
-        """Return the rows for repeated evaluation."""
-        return _Selected(self, basis)
-
-
-class _Selected:
-    """State rows with the basis evaluated at their instants."""
-
-    def __init__(self, rows: StateRows, basis: Basis) -> None:
-        self.constraint = rows.constraint
-        instants, self.sample = np.unique(rows.instants, return_inverse=True)
-        self.component = rows.component
-        self.matrices = [basis.matrix(instants, order) for order in range(3)]
-        unit = rows.constraint.unit[self.component]
-        self.unit = unit
-        self.lower = rows.constraint.lower[self.component] / unit + rows.backoff
-        self.upper = rows.constraint.upper[self.component] / unit - rows.backoff
-
-    def values(self, coefficients: Array) -> Array:
-        motion = Motion(*(coefficients @ B.T for B in self.matrices))
-        return np.asarray(self.constraint.values(motion)[self.component, self.sample] / self.unit)
-
-    def jacobian(self, coefficients: Array) -> tuple[Array, Array]:
-        """Values (rows,) and derivatives (rows, n * size)."""
-        motion = Motion(*(coefficients @ B.T for B in self.matrices))
-        c, J = self.constraint.jacobian(motion)
-        n = len(coefficients)
-        picked = J[self.component, :, self.sample] / self.unit[:, None]  # (rows, 3 n)
-        dense = sum(
-            picked[:, order * n : (order + 1) * n, None] * B[self.sample][:, None, :]
-            for order, B in enumerate(self.matrices)
-        )
-        return np.asarray(c[self.component, self.sample] / self.unit), np.asarray(dense).reshape(len(self.unit), -1)
+from casid.excitation.limits.motion_limits import Rows
+from casid.excitation.motions.basis import Array, Basis
+from casid.excitation.optimisation.objective import Objective
+from casid.excitation.optimisation.state_rows import StateRows
 
 
 class Stop(Exception):

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.basis import Array
-from casid.excitation.mapped import Mapped
-from casid.excitation.observation import STATES
-from casid.excitation.trajectory import Motion
+from casid.excitation.information.mapped import Mapped
+from casid.excitation.information.observation import STATES
+from casid.excitation.motions.basis import Array
+from casid.excitation.motions.trajectory import Motion
 
 if TYPE_CHECKING:
     from casid.dynamics import Model

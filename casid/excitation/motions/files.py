@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from casid.errors import DatasetError, ProblemError
-from casid.excitation.basis import Basis
-from casid.excitation.fourier import Fourier
-from casid.excitation.poses import Poses
-from casid.excitation.ramps import Ramped
-from casid.excitation.spline import QuinticSpline
-from casid.excitation.trajectory import Trajectory
+from casid.excitation.motions.basis import Basis
+from casid.excitation.motions.fourier import Fourier
+from casid.excitation.motions.poses import Poses
+from casid.excitation.motions.ramps import Ramped
+from casid.excitation.motions.spline import QuinticSpline
+from casid.excitation.motions.trajectory import Trajectory
 from casid.files import Table, listed, read_toml, shown
 
 #: Keys of each kind of basis in a file.
@@ -54,7 +54,7 @@ def trajectory_csv(trajectory: Trajectory, rate: float) -> str:
     joints = trajectory.joints
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    if isinstance(trajectory.basis, Poses):
+    if trajectory.basis.static:
         writer.writerow(["pose", *(f"q_{name}" for name in joints)])
         for k, row in enumerate(trajectory.coefficients.T):
             writer.writerow([k + 1, *(repr(float(x)) for x in row)])
@@ -75,7 +75,7 @@ def trajectory_ros2(trajectory: Trajectory, rate: float) -> str:
     rate
         Points a second [Hz].
     """
-    if isinstance(trajectory.basis, Poses):
+    if trajectory.basis.static:
         raise DatasetError("a sequence of static poses has no times: write it as CSV or TOML")
     t = trajectory.times(rate)
     motion = trajectory.motion(t)

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.basis import Array, Basis
-from casid.excitation.poses import Poses
-from casid.excitation.trajectory import Trajectory
+from casid.excitation.motions.basis import Array, Basis
+from casid.excitation.motions.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from casid.description import Limits, Robot
@@ -182,26 +181,16 @@ def limit_rows(basis: Basis, limits: MotionLimits, density: int, backoff: float 
     backoff
         Further tightening, relative, that leaves room for the solver's tolerance.
     """
-    instants = basis.samples(density)
     inner = 1.0 - backoff
-    tight = (getattr(basis, "motion", basis).tightening(len(instants))) * inner
-    sets = [(instants, tight)]
-    start, end = basis.span
-    ramps = np.linspace(0.0, 1.0, max(4, density // 4), endpoint=False)
-    if hasattr(basis, "ramp"):
-        sets.append((np.concatenate([start + basis.ramp * ramps, end - basis.ramp * ramps]), inner))
-    orders = 1 if isinstance(basis, Poses) else 4
+    orders = 1 if basis.static else len(QUANTITIES)
     parts = []
-    rate = getattr(basis, "motion", basis).fastest_rate()
-    for part, (t, factor) in enumerate(sets):
+    for t, tightening, rate in basis.limit_samples(density):
         for order in range(orders):
             matrix = basis.matrix(t, order)
             for k in range(limits.n):
                 lower, upper = limits.lower[order, k], limits.upper[order, k]
-                if part == 0 and limits.implied(k, order, rate):
-                    continue
-                if np.isfinite(lower) or np.isfinite(upper):
-                    parts.append(_rows(k, matrix, lower, upper, factor))
+                if (np.isfinite(lower) or np.isfinite(upper)) and not limits.implied(k, order, rate):
+                    parts.append(_rows(k, matrix, lower, upper, tightening * inner))
     return Rows.stack(parts)
 
 
@@ -245,9 +234,7 @@ class LimitCheck:
 def certify_limits(trajectory: Trajectory, limits: MotionLimits, tolerance: float = 1e-7) -> list[LimitCheck]:
     """Bound position, velocity, acceleration and jerk of every joint at *every* instant, ramps included.
 
-    On an interval of length h, ``|p(t)| <= max of its ends + h^2 / 8 max|p''|``; with the rigorous bound of p'' from
-    the coefficients (`Basis.derivative_bound`), intervals that could hold the extreme value are halved until the bound
-    is within ``tolerance`` (of the quantity's bound) of a value that is attained.
+    See `Basis.extremes`; the bounds are within ``tolerance`` of values that are attained.
 
     Returns
     -------
@@ -255,35 +242,11 @@ def certify_limits(trajectory: Trajectory, limits: MotionLimits, tolerance: floa
         One for every limited quantity of every joint.
     """
     basis = trajectory.basis
-    edges = np.unique(np.concatenate([basis.span, basis.breaks, np.linspace(*basis.span, 65)]))
-    orders = 1 if isinstance(basis, Poses) else 4
     checks = []
-    for order in range(orders):
+    for order in range(1 if basis.static else len(QUANTITIES)):
         for k, name in enumerate(limits.joints):
             lower, upper = float(limits.lower[order, k]), float(limits.upper[order, k])
             if np.isfinite(lower) or np.isfinite(upper):
-                if isinstance(basis, Poses):
-                    low, high = float(trajectory.coefficients[k].min()), float(trajectory.coefficients[k].max())
-                else:
-                    high = _maximum(basis, trajectory.coefficients[k], order, edges, tolerance)
-                    low = -_maximum(basis, -trajectory.coefficients[k], order, edges, tolerance)
+                low, high = basis.extremes(trajectory.coefficients[k], order, tolerance)
                 checks.append(LimitCheck(name, QUANTITIES[order], low, high, lower, upper))
     return checks
-
-
-def _maximum(basis: Basis, x: Array, order: int, edges: Array, tolerance: float) -> float:
-    """Rigorous upper bound of the maximum of a joint's derivative, within tolerance of the maximum."""
-    curvature = float(basis.derivative_bound(x[None], order + 2)[0])
-    allowed = tolerance * max(1e-12, float(basis.derivative_bound(x[None], order)[0]))
-    nudge = 1e-12 * basis.duration  # a derivative that jumps at an edge is taken from inside the interval
-    left, right = edges[:-1], edges[1:]
-    found = -np.inf
-    while True:
-        ends = np.array([basis.matrix(left + nudge, order) @ x, basis.matrix(right - nudge, order) @ x])
-        found = max(found, float(ends.max()))
-        bound = ends.max(axis=0) + curvature * (right - left) ** 2 / 8
-        open_ = bound > found + allowed
-        if not open_.any():
-            return max(found + allowed, float(bound.max()))
-        middle = 0.5 * (left[open_] + right[open_])
-        left, right = np.concatenate([left[open_], middle]), np.concatenate([middle, right[open_]])

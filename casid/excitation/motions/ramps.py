@@ -11,7 +11,7 @@ from numpy.polynomial import polynomial as poly
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.basis import Array, Basis, check_order
+from casid.excitation.motions.basis import Array, Basis, LimitSamples, check_order
 
 #: Velocity of a ramp in s = t / T_r from 0 to 1, starting at rest: powers of s for unit final velocity ...
 _VELOCITY = np.array([0.0, 0.0, 3.0, -2.0])
@@ -66,6 +66,13 @@ class Ramped(Basis):
     def samples(self, count: int) -> Array:
         """Uniform instants of the motion between the ramps, shape (count,) [s]."""
         return self.motion.samples(count)
+
+    def limit_samples(self, density: int) -> tuple[LimitSamples, ...]:
+        """Return the motion's, and a quarter as many in each ramp."""
+        start, end = self.span
+        away = self.ramp * np.linspace(0.0, 1.0, max(4, density // 4), endpoint=False)
+        ramps = LimitSamples(np.concatenate([start + away, end - away]), 1.0, float("inf"))
+        return (*self.motion.limit_samples(density), ramps)
 
     @cached_property
     def _ends(self) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:

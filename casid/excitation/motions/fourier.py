@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.basis import Array, Basis, check_order
+from casid.excitation.motions.basis import Array, Basis, check_order
 
 Form = Literal["velocity", "position"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError
-from casid.excitation.basis import Array, Basis
+from casid.excitation.motions.basis import Array, Basis
 
 
 class Motion(NamedTuple):

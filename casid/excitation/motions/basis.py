@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from casid.errors import ProblemError
 
 Array = NDArray[np.float64]
+
+
+class LimitSamples(NamedTuple):
+    """A part of a motion at which joint limits are asked for.
+
+    Attributes
+    ----------
+    instants : ndarray
+        [s]
+    tightening : float
+        Factor on the limits at these instants that makes them hold in between; 1: unknown.
+    rate : float
+        Bound of ``max|p'| / max|p|`` over all motions p about their mean [1/s]; infinite: unknown.
+    """
+
+    instants: Array
+    tightening: float
+    rate: float
 
 
 class Basis(ABC):
@@ -52,6 +70,11 @@ class Basis(ABC):
         """Settings of the basis as plain values; `casid.excitation.read_trajectory` makes the basis from them."""
 
     @property
+    def static(self) -> bool:
+        """Is this a sequence of poses to hold one by one: no velocity, no time between them?"""
+        return False
+
+    @property
     def duration(self) -> float:
         """Length of the motion [s]."""
         return self.span[1] - self.span[0]
@@ -73,6 +96,47 @@ class Basis(ABC):
         """
         start, end = self.span
         return start + (end - start) * np.arange(count) / (count if self.periodic else max(1, count - 1))
+
+    def grid(self, count: int) -> Array:
+        """About ``count`` uniform instants of the whole span, ramps included, both ends among them [s]."""
+        return np.linspace(*self.span, count)
+
+    def limit_samples(self, density: int) -> tuple[LimitSamples, ...]:
+        """Where joint limits are asked for, part by part; ``density`` samples of the part with the information."""
+        instants = self.samples(density)
+        return (LimitSamples(instants, self.tightening(len(instants)), self.fastest_rate()),)
+
+    def extremes(self, coefficients: Array, order: int, tolerance: float = 1e-7) -> tuple[float, float]:
+        """Rigorous bounds of a joint's smallest and largest ``order``-th derivative over the whole motion.
+
+        On an interval of length h, ``|p(t)| <= max of its ends + h^2 / 8 max|p''|``; with the rigorous bound of p''
+        from the coefficients (`derivative_bound`), intervals that could hold the extreme value are halved until the
+        bound is within ``tolerance`` (of the quantity's bound) of a value that is attained.
+
+        Parameters
+        ----------
+        coefficients
+            Of one joint, shape (size,).
+        """
+        x = np.asarray(coefficients, dtype=float)
+        return -self._maximum(-x, order, tolerance), self._maximum(x, order, tolerance)
+
+    def _maximum(self, x: Array, order: int, tolerance: float) -> float:
+        edges = np.unique(np.concatenate([self.span, self.breaks, np.linspace(*self.span, 65)]))
+        curvature = float(self.derivative_bound(x[None], order + 2)[0])
+        allowed = tolerance * max(1e-12, float(self.derivative_bound(x[None], order)[0]))
+        nudge = 1e-12 * self.duration  # a derivative that jumps at an edge is taken from inside the interval
+        left, right = edges[:-1], edges[1:]
+        found = -np.inf
+        while True:
+            ends = np.array([self.matrix(left + nudge, order) @ x, self.matrix(right - nudge, order) @ x])
+            found = max(found, float(ends.max()))
+            bound = ends.max(axis=0) + curvature * (right - left) ** 2 / 8
+            open_ = bound > found + allowed
+            if not open_.any():
+                return max(found + allowed, float(bound.max()))
+            middle = 0.5 * (left[open_] + right[open_])
+            left, right = np.concatenate([left[open_], middle]), np.concatenate([middle, right[open_]])
 
     def random(self, rng: np.random.Generator) -> Array:
         """Coefficients of a random motion of arbitrary size about 0 of one joint, shape (size,)."""

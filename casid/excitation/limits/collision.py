@@ -11,12 +11,12 @@ import numpy as np
 from casid.description import Capsule, Robot
 from casid.dynamics.kinematics import Kinematics
 from casid.errors import ProblemError
-from casid.excitation.basis import Array
-from casid.excitation.constraints import StateConstraint
-from casid.excitation.limits import MotionLimits
-from casid.excitation.mapped import Mapped
-from casid.excitation.segments import segment_distance
-from casid.excitation.trajectory import Motion, Trajectory
+from casid.excitation.information.mapped import Mapped
+from casid.excitation.limits.constraints import StateConstraint
+from casid.excitation.limits.motion_limits import MotionLimits
+from casid.excitation.limits.segments import segment_distance
+from casid.excitation.motions.basis import Array
+from casid.excitation.motions.trajectory import Motion, Trajectory
 
 #: Random poses that decide which pairs of links touch in every pose.
 SAMPLED_POSES = 500

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from casid.dynamics.base_parameters import regroup
 from casid.errors import DatasetError, ProblemError
-from casid.excitation.basis import Array
-from casid.excitation.mapped import Mapped
-from casid.excitation.smoothing import smooth_signs
-from casid.excitation.trajectory import Motion
+from casid.excitation.information.mapped import Mapped
+from casid.excitation.information.smoothing import smooth_signs
+from casid.excitation.motions.basis import Array
+from casid.excitation.motions.trajectory import Motion
 
 if TYPE_CHECKING:
     from casid.dynamics import Model
@@ -132,12 +132,12 @@ class Observation:
         if link is not None and link not in links:
             raise ProblemError(f"payload: robot '{model.robot.name}' has no link '{link}'; known: {', '.join(links)}")
         k = len(links) - 1 if link is None else links.index(link)
-        first = model.parameter_names.index(f"Lxx{k + 1}")
-        columns = slice(first, first + 10)
+        columns = list(model.link_columns[k])
+        names = [model.parameter_names[column] for column in columns]
         symbols = [ca.SX.sym(name, model.n) for name in STATES]
         Y = ca.densify(model.regressor(*symbols)[:, columns])
         part = ca.Function("payload_regressor", symbols, [Y], list(STATES), ["Y"], {"cse": True})
-        return cls.of_regressor(part, model.parameter_names[columns], noise, _prismatic(model))
+        return cls.of_regressor(part, names, noise, _prismatic(model))
 
     # ------------------------------------------------------------------ evaluation
 

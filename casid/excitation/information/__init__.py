@@ -1,0 +1,1 @@
+"""What a motion says about parameters: observations, information, criteria."""

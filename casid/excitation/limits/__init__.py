@@ -1,0 +1,1 @@
+"""What a motion must keep: joint limits, constraints on states, clearance."""

@@ -1,0 +1,1 @@
+"""Motions: bases, trajectories, and their files."""

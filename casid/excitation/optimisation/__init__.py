@@ -1,0 +1,1 @@
+"""The search for the best motion: starts, stages, the nonlinear programme."""
