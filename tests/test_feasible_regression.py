@@ -320,7 +320,7 @@ def test_identify_with_nonlinear_friction_round_trips(tmp_path):
     robot = casid.load_robot("wam7")
     robot = replace(robot, joints=robot.joints[:2], limits=Limits.unlimited(2), transmission=None, frames=())
     plain = Model(robot)
-    data = recording(plain, robot.standard_parameters(), samples=400)
+    data = recording(plain, robot.standard_parameters(), samples=400, noise=1e-6)
     tau = data.tau + 0.8 * np.tanh(data.dq / 0.1)
     result = identify(robot, replace(data, tau=tau), processing=AS_IT_IS, friction="smooth")
     assert result.unconstrained.relative_error < 1e-3

@@ -119,19 +119,30 @@ def _checked(function: ca.Function, arrays: Sequence[ArrayLike]) -> tuple[list[A
 
 
 def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Array]:
+    """CasADi's own evaluation, straight from and into numpy's memory."""
+    symbols = [ca.MX.sym(function.name_in(i), *function.size_in(i)) for i in range(function.n_in())]
+    dense = ca.Function(function.name(), symbols, [ca.densify(value) for value in function.call(symbols)])
     rows = [function.size1_out(o) for o in range(function.n_out())]
     columns = [function.size2_out(o) for o in range(function.n_out())]
     results = [np.empty((count, r, c)) for r, c in zip(rows, columns, strict=True)]
+    mapped, size = dense, 0
     for start in range(0, count, _MAPPED_CHUNK):
-        size = min(_MAPPED_CHUNK, count - start)
-        stacked = []
+        if size != min(_MAPPED_CHUNK, count - start):
+            size = min(_MAPPED_CHUNK, count - start)
+            mapped = dense.map(size)
+        buffer, run = mapped.buffer()
+        held = []
         for i, value in enumerate(inputs):
             shape = (function.size1_in(i), function.size2_in(i))
             part = np.broadcast_to(value if len(value) == 1 else value[start : start + size], (size, value.shape[1]))
-            stacked.append(part.reshape(size, *shape).transpose(1, 0, 2).reshape(shape[0], size * shape[1]))
-        values = function.map(size).call(stacked)
-        for result, value, r, c in zip(results, values, rows, columns, strict=True):
-            result[start : start + size] = value.full().reshape(r, size, c).transpose(1, 0, 2)
+            held.append(np.ascontiguousarray(part.reshape(size, *shape).transpose(0, 2, 1)))  # columns are contiguous
+            buffer.set_arg(i, memoryview(held[-1]))  # type: ignore[call-arg, arg-type]
+        values = [np.empty((size, c, r)) for r, c in zip(rows, columns, strict=True)]
+        for o, value in enumerate(values):
+            buffer.set_res(o, memoryview(value))  # type: ignore[call-arg, arg-type]
+        run()
+        for result, value in zip(results, values, strict=True):
+            result[start : start + size] = value.transpose(0, 2, 1)
     return results
 
 

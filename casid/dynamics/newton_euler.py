@@ -71,7 +71,15 @@ def next_motion(joint: Joint, parent: LinkMotion, q: ca.SX, dq: ca.SX, ddq: ca.S
 
 
 def inertial_wrench(parameters: ca.SX, motion: LinkMotion) -> Wrench:
-    """Force and moment about the link-frame origin that a link's motion asks for; linear in its ten parameters."""
+    """Force and moment about the link-frame origin that a link's motion asks for; linear in its parameters.
+
+    They are ten, or thirteen: with the antisymmetric part S(a) of an inertia that is not symmetric, which no body has
+    but an unstructured estimate may (Sutanto et al. 2020, Sec. 3.1), ``n`` gains ``a x dw + w x (a x w)``.
+    """
+    if parameters.numel() == 13:
+        symmetric, a = inertial_wrench(parameters[:10], motion), parameters[10:]
+        added = ca.cross(a, motion.dw) + ca.cross(motion.w, ca.cross(a, motion.w))
+        return Wrench(symmetric.force, symmetric.moment + added)
     if parameters.is_constant():
         return _wrench_of_second_moments(parameters, motion)
     Lxx, Lxy, Lxz, Lyy, Lyz, Lzz = (parameters[i] for i in range(6))
@@ -116,7 +124,7 @@ def newton_euler(
     q, dq, ddq
         Joint positions, velocities and accelerations, each (n).
     parameters
-        Ten standard parameters of each link.
+        Ten standard parameters of each link (or thirteen, see `inertial_wrench`).
     gravity
         Acceleration of gravity in the base frame (3) [m/s^2].
 

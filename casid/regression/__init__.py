@@ -15,28 +15,41 @@ from casid.regression.fit import (
 )
 from casid.regression.friction import (
     FRICTION_MODELS,
+    Candidate,
+    Friction,
+    FrictionChoice,
     FrictionFit,
-    FrictionModel,
+    FrictionLaw,
+    JointFriction,
     JointFrictionFit,
+    choose_friction,
     fit_friction,
     fit_jointly,
+    friction_model,
     friction_terms,
+    with_friction,
 )
 from casid.regression.observation import torques
 from casid.regression.reverse_engineering import reverse_engineer
 
 __all__ = [
     "FRICTION_MODELS",
+    "Candidate",
     "CompressedData",
     "Estimate",
     "Fit",
+    "Friction",
+    "FrictionChoice",
     "FrictionFit",
-    "FrictionModel",
+    "FrictionLaw",
+    "JointFriction",
     "JointFrictionFit",
+    "choose_friction",
     "compress",
     "essential",
     "fit_friction",
     "fit_jointly",
+    "friction_model",
     "friction_terms",
     "irls",
     "joint_weights",
@@ -47,5 +60,6 @@ __all__ = [
     "reverse_engineer",
     "torques",
     "unexcited_reasons",
+    "with_friction",
     "wls",
 ]

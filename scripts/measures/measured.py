@@ -124,7 +124,7 @@ def tx40_nonlinear() -> Result:
     other = wls(compress(linear, recordings.tx40_data()))
     consistent = feasible_regression(joint.fit)
     text = (
-        f"{joint.fit.relative_error:.3f} % (Stribeck through IPOPT, {joint.iterations} iterations); feasible "
+        f"{joint.fit.relative_error:.3f} % (Stribeck, shapes found in {joint.iterations} evaluations); feasible "
         f"{consistent.relative_error:.3f} %, gap {consistent.gap:.0e}; sqrt and cubic terms "
         f"{other.relative_error:.3f} %"
     )

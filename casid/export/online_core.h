@@ -1,0 +1,331 @@
+/* Recursive identification with physically consistent estimates: square-root information filter with directional
+   forgetting, and Newton's method on a self-concordant objective. No allocation, no recursion, bounded loops.
+   The file is included by the generated one, which defines, for a filter called NAME:
+     NJ      joints: equations of one sample            NR      parameters of the filter
+     NL      links, ten unknowns each                   NPOS    non-negative terms         NFREE  terms of any sign
+     NX      = 10 NL + NPOS + NFREE
+     WEIGHTS[NJ], COMBINE[NR * NX] (filter = COMBINE x), BODIES[10 NL], POSITIVE[NPOS + 1], FREE[NFREE + 1]
+     KEEP    share that is kept of what a sample speaks about (1: nothing is forgotten)
+     MU      weight of the divergence from the plausible bodies
+     ROWS(q, dq, ddq, tau, Y, e)   regressor, NJ x NR by rows, and right-hand side, both without weights */
+
+#define STATE NAME(_state)
+
+static int NAME(_finite)(const double *v, int n) {
+    for (int i = 0; i < n; i++)
+        if (!(v[i] - v[i] == 0.0)) return 0;
+    return 1;
+}
+
+/* Rows of the newest sample fade to the share KEEP: a downdate of the triangle by hyperbolic rotations. */
+static void NAME(_forget)(STATE *s, double (*Y)[NR]) {
+    double seen[NJ][NR], fade = sqrt(1.0 - KEEP), largest = 0.0;
+    int kept = 0;
+    for (int j = 0; j < NJ; j++) {
+        double norm = 0.0;
+        for (int i = 0; i < NR; i++) norm += Y[j][i] * Y[j][i];
+        if (norm > largest) largest = norm;
+        for (int i = 0; i < NR; i++) {
+            double sum = 0.0;
+            for (int k = i; k < NR; k++) sum += s->R[i][k] * Y[j][k];
+            seen[kept][i] = sum;
+        }
+        for (int pass = 0; pass < 2; pass++) /* orthogonalised twice is orthogonal */
+            for (int m = 0; m < kept; m++) {
+                double dot = 0.0;
+                for (int i = 0; i < NR; i++) dot += seen[m][i] * seen[kept][i];
+                for (int i = 0; i < NR; i++) seen[kept][i] -= dot * seen[m][i];
+            }
+        double length = 0.0;
+        for (int i = 0; i < NR; i++) length += seen[kept][i] * seen[kept][i];
+        if (length <= 1e-12 * largest) continue; /* nothing is known there: nothing to forget */
+        length = 1.0 / sqrt(length);
+        for (int i = 0; i < NR; i++) seen[kept][i] *= length;
+        kept++;
+    }
+    for (int m = 0; m < kept; m++) {
+        double g[NR], gamma = 0.0;
+        for (int k = 0; k < NR; k++) g[k] = 0.0;
+        for (int i = 0; i < NR; i++) {
+            const double c = fade * seen[m][i];
+            gamma += c * s->rho[i];
+            for (int k = i; k < NR; k++) g[k] += c * s->R[i][k];
+        }
+        for (int i = 0; i < NR; i++) {
+            const double r = s->R[i][i];
+            if (r == 0.0) continue;
+            double t = g[i] / r;
+            if (t * t >= 1.0) continue; /* rounding only: KEEP > 0 */
+            const double c = sqrt(1.0 - t * t), c1 = 1.0 / c;
+            for (int k = i; k < NR; k++) {
+                s->R[i][k] = (s->R[i][k] - t * g[k]) * c1;
+                g[k] = c * g[k] - t * s->R[i][k];
+            }
+            s->rho[i] = (s->rho[i] - t * gamma) * c1;
+            gamma = c * gamma - t * s->rho[i];
+        }
+    }
+    s->rest *= KEEP;
+    s->count *= KEEP;
+}
+
+/* NJ more equations, folded into the triangle by Householder reflections. */
+static void NAME(_fold)(STATE *s, double (*Y)[NR], double *e) {
+    for (int k = 0; k < NR; k++) {
+        double norm = 0.0;
+        for (int j = 0; j < NJ; j++) norm += Y[j][k] * Y[j][k];
+        if (norm == 0.0) continue;
+        const double r = s->R[k][k], length = sqrt(r * r + norm), alpha = r > 0.0 ? -length : length;
+        const double head = r - alpha, beta = 1.0 / (length * (length + fabs(r)));
+        double column[NJ], dots[NR + 1];
+        for (int j = 0; j < NJ; j++) column[j] = Y[j][k];
+        for (int i = k + 1; i < NR; i++) dots[i] = head * s->R[k][i];
+        double last = head * s->rho[k];
+        for (int j = 0; j < NJ; j++) {
+            for (int i = k + 1; i < NR; i++) dots[i] += column[j] * Y[j][i];
+            last += column[j] * e[j];
+        }
+        for (int i = k + 1; i < NR; i++) dots[i] *= beta;
+        last *= beta;
+        s->R[k][k] = alpha;
+        for (int i = k + 1; i < NR; i++) s->R[k][i] -= head * dots[i];
+        s->rho[k] -= head * last;
+        for (int j = 0; j < NJ; j++) {
+            for (int i = k + 1; i < NR; i++) Y[j][i] -= column[j] * dots[i];
+            e[j] -= column[j] * last;
+        }
+    }
+    for (int j = 0; j < NJ; j++) s->rest += e[j] * e[j];
+    s->count += NJ;
+}
+
+void NAME(_init)(STATE *s) {
+    memset(s, 0, sizeof *s);
+    memcpy(s->x, BODIES, sizeof BODIES);
+    for (int i = 0; i < NPOS; i++) s->x[10 * NL + i] = POSITIVE[i];
+}
+
+int NAME(_update)(STATE *s, const double q[NQ], const double dq[NQ], const double ddq[NQ], const double tau[NQ]) {
+    double Y[NJ][NR], e[NJ];
+    if (!NAME(_finite)(q, NQ) || !NAME(_finite)(dq, NQ) || !NAME(_finite)(ddq, NQ) || !NAME(_finite)(tau, NQ)) return 1;
+    ROWS(q, dq, ddq, tau, &Y[0][0], e);
+    for (int j = 0; j < NJ; j++) {
+        for (int i = 0; i < NR; i++) Y[j][i] *= WEIGHTS[j];
+        e[j] *= WEIGHTS[j];
+    }
+    if (KEEP < 1.0) NAME(_forget)(s, Y);
+    NAME(_fold)(s, Y, e);
+    return 0;
+}
+
+/* J of ten parameters, lower triangle; its Cholesky factor in place; 0 if it is not positive definite. */
+static int NAME(_factor)(const double *p, double L[4][4]) {
+    const double half = (p[0] + p[3] + p[5]) / 2;
+    L[0][0] = half - p[0];
+    L[1][0] = -p[1], L[1][1] = half - p[3];
+    L[2][0] = -p[2], L[2][1] = -p[4], L[2][2] = half - p[5];
+    L[3][0] = p[6], L[3][1] = p[7], L[3][2] = p[8], L[3][3] = p[9];
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = L[i][j];
+            for (int k = 0; k < j; k++) sum -= L[i][k] * L[j][k];
+            if (i == j) {
+                if (!(sum > 0.0)) return 0;
+                L[i][i] = sqrt(sum);
+            } else
+                L[i][j] = sum / L[j][j];
+        }
+    return 1;
+}
+
+static void NAME(_invert)(double L[4][4], double W[4][4]) {
+    double inv[4][4] = {{0}};
+    for (int j = 0; j < 4; j++) {
+        inv[j][j] = 1.0 / L[j][j];
+        for (int i = j + 1; i < 4; i++) {
+            double sum = 0.0;
+            for (int k = j; k < i; k++) sum -= L[i][k] * inv[k][j];
+            inv[i][j] = sum / L[i][i];
+        }
+    }
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = 0.0;
+            for (int k = i; k < 4; k++) sum += inv[k][i] * inv[k][j];
+            W[i][j] = W[j][i] = sum;
+        }
+}
+
+/* tr(E_a S) for the ten directions E_a = dJ / dp_a and a symmetric S. */
+static void NAME(_trace)(double S[4][4], double *out) {
+    const double trace = S[0][0] + S[1][1] + S[2][2];
+    out[0] = trace / 2 - S[0][0], out[3] = trace / 2 - S[1][1], out[5] = trace / 2 - S[2][2];
+    out[1] = -2 * S[0][1], out[2] = -2 * S[0][2], out[4] = -2 * S[1][2];
+    out[6] = 2 * S[0][3], out[7] = 2 * S[1][3], out[8] = 2 * S[2][3], out[9] = S[3][3];
+}
+
+/* Half of J's second-order form: column b of the Hessian of -log det is tr(E_a W E_b W). */
+static void NAME(_curve)(double W[4][4], double H[10][10]) {
+    static const signed char at[10][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}, {0, 3}, {1, 3}, {2, 3}, {3, 3}};
+    for (int b = 0; b < 10; b++) {
+        double S[4][4];
+        const int i = at[b][0], j = at[b][1], diagonal = b == 0 || b == 3 || b == 5;
+        const double sign = b < 6 ? -1.0 : 1.0;
+        for (int m = 0; m < 4; m++)
+            for (int n = 0; n < 4; n++) {
+                double v = i == j ? W[m][i] * W[i][n] : W[m][i] * W[j][n] + W[m][j] * W[i][n];
+                v *= sign;
+                if (diagonal) v += (W[m][0] * W[0][n] + W[m][1] * W[1][n] + W[m][2] * W[2][n]) / 2;
+                S[m][n] = v;
+            }
+        double column[10];
+        NAME(_trace)(S, column);
+        for (int a = 0; a < 10; a++) H[a][b] = column[a];
+    }
+}
+
+/* Divergence from the plausible bodies and terms; < 0 outside the physical set. */
+static double NAME(_divergence)(const STATE *s, const double *x) {
+    double L[4][4], sum = 0.0;
+    for (int k = 0; k < NL; k++) {
+        if (!NAME(_factor)(x + 10 * k, L)) return -1.0;
+        sum += s->logdet0[k] - 2 * log(L[0][0] * L[1][1] * L[2][2] * L[3][3]) - 4;
+        for (int a = 0; a < 10; a++) sum += s->slope0[k][a] * x[10 * k + a];
+    }
+    for (int i = 0; i < NPOS; i++) {
+        const double ratio = x[10 * NL + i] / POSITIVE[i];
+        if (!(ratio > 0.0)) return -1.0;
+        sum += ratio - log(ratio) - 1;
+    }
+    for (int i = 0; i < NFREE; i++) {
+        const double ratio = x[10 * NL + NPOS + i] / FREE[i];
+        sum += ratio * ratio;
+    }
+    return sum > 0.0 ? sum : 0.0;
+}
+
+int NAME(_estimate)(STATE *s, int iterations) {
+    double (*H0)[NX] = s->H0, (*H)[NX] = s->H, *g0 = s->g0, *x = s->x;
+    int done;
+    for (int k = 0; k < NL; k++) {
+        double L[4][4], W[4][4];
+        NAME(_factor)(BODIES + 10 * k, L);
+        s->logdet0[k] = 2 * log(L[0][0] * L[1][1] * L[2][2] * L[3][3]);
+        NAME(_invert)(L, W);
+        NAME(_trace)(W, s->slope0[k]);
+    }
+    /* A = R COMBINE, H0 = 2 A'A, g0 = -2 A'rho */
+    for (int i = 0; i < NR; i++) {
+        double *row = s->A[i];
+        memset(row, 0, sizeof s->A[i]);
+        for (int k = i; k < NR; k++) {
+            const double r = s->R[i][k];
+            const double *combine = COMBINE + k * NX;
+            if (r != 0.0)
+                for (int j = 0; j < NX; j++) row[j] += r * combine[j];
+        }
+    }
+    memset(H0, 0, sizeof s->H0);
+    memset(g0, 0, sizeof s->g0);
+    for (int i = 0; i < NR; i++)
+        for (int a = 0; a < NX; a++) {
+            const double v = 2 * s->A[i][a];
+            if (v == 0.0) continue;
+            g0[a] -= v * s->rho[i];
+            for (int b = 0; b <= a; b++) H0[a][b] += v * s->A[i][b];
+        }
+    double divergence = NAME(_divergence)(s, x);
+    s->suboptimality = HUGE_VAL;
+    for (done = 0; done <= iterations; done++) {
+        double g[NX], move[NX], scale[NX], Hx[NX], decrement = 0.0, slope = 0.0, curvature = 0.0;
+        for (int a = 0; a < NX; a++) {
+            double sum = g0[a];
+            for (int b = 0; b <= a; b++) sum += H0[a][b] * x[b];
+            for (int b = a + 1; b < NX; b++) sum += H0[b][a] * x[b];
+            Hx[a] = sum; /* gradient of the data term */
+            g[a] = sum;
+            memcpy(H[a], H0[a], (size_t)(a + 1) * sizeof(double));
+        }
+        for (int k = 0; k < NL; k++) {
+            double L[4][4], W[4][4], own[10], block[10][10];
+            NAME(_factor)(x + 10 * k, L);
+            NAME(_invert)(L, W);
+            NAME(_trace)(W, own);
+            NAME(_curve)(W, block);
+            for (int a = 0; a < 10; a++) {
+                g[10 * k + a] += MU * (s->slope0[k][a] - own[a]);
+                for (int b = 0; b <= a; b++) H[10 * k + a][10 * k + b] += MU * block[a][b];
+            }
+        }
+        for (int i = 0; i < NPOS; i++) {
+            const int a = 10 * NL + i;
+            g[a] += MU * (1 / POSITIVE[i] - 1 / x[a]);
+            H[a][a] += MU / (x[a] * x[a]);
+        }
+        for (int i = 0; i < NFREE; i++) {
+            const int a = 10 * NL + NPOS + i;
+            g[a] += 2 * MU * x[a] / (FREE[i] * FREE[i]);
+            H[a][a] += 2 * MU / (FREE[i] * FREE[i]);
+        }
+        for (int a = 0; a < NX; a++) scale[a] = 1 / sqrt(H[a][a]);
+        for (int a = 0; a < NX; a++)
+            for (int b = 0; b <= a; b++) H[a][b] *= scale[a] * scale[b];
+        for (int a = 0; a < NX; a++) { /* Cholesky by rows */
+            for (int b = 0; b < a; b++) {
+                double sum = H[a][b];
+                for (int c = 0; c < b; c++) sum -= H[a][c] * H[b][c];
+                H[a][b] = sum / H[b][b];
+            }
+            double sum = H[a][a];
+            for (int c = 0; c < a; c++) sum -= H[a][c] * H[a][c];
+            if (!(sum > 0.0)) return 2; /* rounding: x stays the physical point it was */
+            H[a][a] = sqrt(sum);
+        }
+        for (int a = 0; a < NX; a++) {
+            double sum = -scale[a] * g[a];
+            for (int c = 0; c < a; c++) sum -= H[a][c] * move[c];
+            move[a] = sum / H[a][a];
+        }
+        for (int a = NX - 1; a >= 0; a--) {
+            const double v = move[a] / H[a][a];
+            move[a] = v;
+            for (int c = 0; c < a; c++) move[c] -= H[a][c] * v;
+        }
+        for (int a = 0; a < NX; a++) {
+            move[a] *= scale[a];
+            decrement -= g[a] * move[a];
+            slope += Hx[a] * move[a];
+        }
+        decrement = decrement > 0.0 ? sqrt(decrement / MU) : 0.0;
+        if (decrement < 1.0) s->suboptimality = MU * (-decrement - log1p(-decrement));
+        if (decrement < 1e-7 || done == iterations) break;
+        for (int a = 0; a < NX; a++) {
+            double sum = H0[a][a] * move[a];
+            for (int b = 0; b < a; b++) sum += 2 * H0[a][b] * move[b];
+            curvature += move[a] * sum;
+        }
+        if (done == 12 && s->suboptimality == HUGE_VAL) { /* the last estimate was almost singular: start afresh */
+            memcpy(x, BODIES, sizeof BODIES);
+            for (int i = 0; i < NPOS; i++) x[10 * NL + i] = POSITIVE[i];
+            for (int i = 0; i < NFREE; i++) x[10 * NL + NPOS + i] = 0.0;
+            divergence = NAME(_divergence)(s, x);
+            continue;
+        }
+        double length = 1.0, next = 0.0;
+        int found = 0;
+        for (int trial = 0; trial < 60 && !found; trial++) {
+            for (int a = 0; a < NX; a++) s->trial[a] = x[a] + length * move[a];
+            next = NAME(_divergence)(s, s->trial);
+            if (next >= 0.0) {
+                const double change = length * slope + length * length * curvature / 2 + MU * (next - divergence);
+                found = change <= -1e-4 * length * MU * decrement * decrement || decrement < 1e-4;
+            }
+            if (!found) length /= 2;
+        }
+        if (!found) break;
+        memcpy(x, s->trial, sizeof s->x);
+        divergence = next;
+    }
+    s->iterations = done;
+    return 0;
+}

@@ -1,0 +1,19 @@
+"""Identification on line: samples go in one by one, physically consistent parameters come out at any instant."""
+
+from casid.identification.online.change import ChangeDetector
+from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
+from casid.identification.online.information import Information
+from casid.identification.online.load import LoadEstimate, OnlineLoad
+from casid.identification.online.online import Online, OnlineEstimate
+
+__all__ = [
+    "ChangeDetector",
+    "Entropic",
+    "Information",
+    "LoadEstimate",
+    "Online",
+    "OnlineEstimate",
+    "OnlineLoad",
+    "Plausible",
+    "entropic_estimate",
+]

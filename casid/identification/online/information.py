@@ -1,0 +1,91 @@
+"""Square-root information filter: all that samples say about parameters, in one triangle.
+
+``||rho - R p||^2 + rest`` is the weighted sum of squares of everything seen, so that an estimate after N samples equals
+the batch estimate of the same N samples (Bierman 1977, ch. V). Forgetting is directional: only what the newest rows
+speak about fades (Cao and Schwartz 2000),
+
+    A <- A - (1 - lambda) A Y' (Y A Y')^+ Y A + Y'Y,      A = R'R,
+
+so that directions without excitation keep what is known of them however long they stay silent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+#: Directions of the newest rows that carry less than this share of their information are not forgotten.
+_SILENT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """What is known of parameters p.
+
+    Attributes
+    ----------
+    R : ndarray, shape (r, r)
+        Upper triangular, up to an orthogonal factor.
+    rho : ndarray, shape (r,)
+    rest : float
+        Sum of squares that no p explains.
+    count : float
+        Scalar equations seen, forgotten ones taken off.
+    """
+
+    R: Array
+    rho: Array
+    rest: float = 0.0
+    count: float = 0.0
+
+    @classmethod
+    def nothing(cls, size: int) -> Information:
+        """Before the first sample."""
+        return cls(np.zeros((size, size)), np.zeros(size))
+
+    def updated(self, rows: Array, targets: Array) -> Information:
+        """With more equations ``rows p = targets`` of unit variance, shapes (k, r) and (k,)."""
+        r = len(self.rho)
+        stack = np.empty((r + len(rows), r + 1))
+        stack[:r, :r], stack[:r, r] = self.R, self.rho
+        stack[r:, :r], stack[r:, r] = rows, targets
+        triangle = np.asarray(np.linalg.qr(stack, mode="r"))
+        left = triangle[r:, r]
+        return Information(
+            triangle[:r, :r].copy(), triangle[:r, r].copy(), self.rest + float(left @ left), self.count + len(rows)
+        )
+
+    def forgotten(self, rows: Array, share: float) -> Information:
+        """With the information about what ``rows`` see multiplied by ``share`` (lambda), all else untouched."""
+        seen = self.R @ rows.T
+        values, vectors = np.linalg.eigh(seen.T @ seen)
+        kept = values > _SILENT * max(float(np.linalg.norm(rows) ** 2), 1e-300)
+        if not kept.any() or share >= 1.0:
+            return self
+        directions = seen @ vectors[:, kept] / np.sqrt(values[kept])
+        fade = 1.0 - np.sqrt(share)
+        R = self.R - fade * directions @ (directions.T @ self.R)
+        rho = self.rho - fade * directions @ (directions.T @ self.rho)
+        return replace(self, R=R, rho=rho, rest=self.rest * share, count=self.count * share)
+
+    @property
+    def estimate(self) -> Array:
+        """Least-squares p of minimum norm, where some of it is not determined."""
+        return np.asarray(np.linalg.lstsq(self.R, self.rho, rcond=1e-10)[0])
+
+    def error(self, p: Array) -> float:
+        """``||rho - R p||^2 + rest``."""
+        return float(np.sum((self.rho - self.R @ p) ** 2)) + self.rest
+
+    def covariance(self, scale: float = 1.0) -> Array:
+        """``scale (R'R)^+``; infinite variances where nothing is known."""
+        _, s, Vt = np.linalg.svd(self.R)
+        known = s > 1e-10 * max(float(s[0]), 1e-300)
+        V = Vt.T[:, known] / s[known]
+        covariance = scale * V @ V.T
+        unknown = np.linalg.norm(Vt[~known], axis=0) > 1e-6 if (~known).any() else np.zeros(len(s), dtype=bool)
+        covariance[unknown, unknown] = np.inf
+        return np.asarray(covariance)

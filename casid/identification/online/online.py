@@ -1,0 +1,148 @@
+"""A robot's parameters while it moves: physically consistent at every instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
+from casid.identification.online.information import Information
+from casid.identification.online.samples import checked_samples, checked_times, regressor_rows
+from casid.inertia import Parameters
+from casid.regression import Fit
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineEstimate:
+    """What is known at an instant.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        Physically consistent: links and joint terms.
+    beta : ndarray, shape (rank,)
+        Base parameters by least squares, without consistency: what a batch fit of the same samples gives.
+    sd : ndarray, shape (rank,)
+        Standard deviations of beta; infinite where nothing is known.
+    entropic : Entropic
+        Objective, data error, and the proof of optimality.
+    count : float
+        Scalar equations behind it, forgotten ones taken off.
+    """
+
+    parameters: Parameters
+    beta: Array
+    sd: Array
+    entropic: Entropic
+    count: float
+
+    @property
+    def suboptimality(self) -> float:
+        """Proven: no physical parameters have an objective smaller by more than this."""
+        return self.entropic.suboptimality
+
+    @cached_property
+    def intervals(self) -> Array:
+        """95 % intervals of beta, shape (rank, 2)."""
+        return np.stack([self.beta - 1.96 * self.sd, self.beta + 1.96 * self.sd], axis=1)
+
+
+class Online:
+    """Recursive identification: `update` with samples, `estimate` whenever wanted.
+
+    Parameters
+    ----------
+    model
+        Links and joint terms.
+    weights
+        Weight of each joint's equations [1/N.m], shape (n,): one over the residual's standard deviation, as
+        `casid.regression.joint_weights` gives; `from_fit` takes those of a batch fit.
+    plausible
+        Bodies and sizes of terms before any data (`plausible_start`).
+    forgetting
+        Share of what a sample speaks about that is kept when it arrives (1: nothing is forgotten).
+    mu
+        Weight of the divergence from the plausible bodies, in units of the weighted sum of squares.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        weights: ArrayLike,
+        plausible: Plausible,
+        forgetting: float = 1.0,
+        mu: float = 1.0,
+    ) -> None:
+        w = np.array(weights, dtype=float)
+        if w.shape != (model.n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
+            raise DatasetError(
+                f"weights: expected {model.n} finite non-negative numbers, not all zero, got {weights!r}"
+            )
+        if not 0.0 < forgetting <= 1.0:
+            raise DatasetError(f"forgetting must lie in (0, 1], got {forgetting}")
+        if not (np.isfinite(mu) and mu > 0):
+            raise DatasetError(f"mu must be positive and finite, got {mu}")
+        self.model, self.weights, self.plausible = model, w, plausible
+        self.forgetting, self.mu = float(forgetting), float(mu)
+        self.information = Information.nothing(model.base.rank)
+        self.time = -np.inf
+        columns = model.term_columns
+        order = sorted(columns, key=lambda c: (not columns[c][0].nonnegative, c))
+        self.order = np.array([*np.ravel(model.link_columns), *order], dtype=int)
+        if len(self.order) != plausible.size:
+            raise DatasetError(
+                f"plausible: {plausible.size} numbers for a model of {len(self.order)} parameters (links first, then "
+                "terms that cannot be negative, then the others)"
+            )
+        self._last: Array | None = None
+
+    @classmethod
+    def from_fit(cls, fit: Fit, plausible: Plausible, forgetting: float = 1.0, mu: float = 1.0) -> Online:
+        """With the weights of a batch fit, and nothing of its data."""
+        return cls(fit.data.model, fit.weights, plausible, forgetting, mu)
+
+    def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> None:
+        """One sample, shapes (n,), or many, shapes (N, n), in order.
+
+        Raises
+        ------
+        DatasetError
+            For a shape, a number that is not finite, or time that goes back; the estimator is then unchanged.
+        """
+        s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
+        time = checked_times(t, len(s["q"]), self.time)
+        Y = regressor_rows(self.model.base_regressor, s)
+        rows, targets = Y * self.weights[:, None], s["tau"] * self.weights
+        if self.forgetting == 1.0:
+            information = self.information.updated(rows.reshape(-1, rows.shape[2]), targets.ravel())
+        else:
+            information = self.information
+            for row, target in zip(rows, targets, strict=True):
+                information = information.forgotten(row, self.forgetting).updated(row, target)
+        self.information, self.time = information, time
+
+    def estimate(self, iterations: int = 60) -> OnlineEstimate:
+        """Physically consistent parameters now, from the last estimate on.
+
+        Parameters
+        ----------
+        iterations
+            Newton steps at most: the parameters are physical after any number of them.
+        """
+        information, base = self.information, self.model.base
+        A = information.R @ base.K[:, self.order]
+        found = entropic_estimate(A, information.rho, self.plausible, self.mu, self._last, iterations)
+        self._last = found.x
+        pi = np.zeros(len(self.order))
+        pi[self.order] = found.x
+        beta = information.estimate
+        scale = information.error(beta) / max(information.count - len(beta), 1.0)
+        sd = np.sqrt(np.diag(information.covariance(scale)))
+        return OnlineEstimate(Parameters(self.model.parameter_names, pi), beta, sd, found, information.count)

@@ -1,0 +1,63 @@
+"""Samples as they arrive: checked before anything changes."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen import evaluate_batch
+from casid.errors import DatasetError
+
+Array = NDArray[np.float64]
+#: Up to so many samples, looking for compiled code costs more than it saves.
+FEW = 500
+
+
+def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
+    """Arrays of shape (N, n) from one sample (n,) or many (N, n).
+
+    Raises
+    ------
+    DatasetError
+        Naming the array, sample and joint of a wrong shape or a number that is not finite.
+    """
+    checked: dict[str, Array] = {}
+    for name, given in arrays.items():
+        value = np.atleast_2d(np.asarray(given, dtype=float))
+        if value.ndim != 2 or value.shape[1] != n:
+            raise DatasetError(f"{name} has shape {np.shape(given)}; expected ({n},) or (N, {n})")
+        bad = np.argwhere(~np.isfinite(value))
+        if len(bad):
+            raise DatasetError(
+                f"{name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number; the estimator is as it "
+                "was before this call"
+            )
+        checked[name] = value
+    lengths = {name: len(value) for name, value in checked.items()}
+    if len(set(lengths.values())) > 1:
+        raise DatasetError("different numbers of samples: " + ", ".join(f"{k} {v}" for k, v in lengths.items()))
+    return checked
+
+
+def checked_times(t: ArrayLike | None, count: int, last: float) -> float:
+    """Time of the newest sample; DatasetError where it goes back."""
+    if t is None:
+        return last
+    times = np.atleast_1d(np.asarray(t, dtype=float))
+    if times.shape != (count,) or not np.isfinite(times).all():
+        raise DatasetError(f"t: expected {count} finite times, got shape {times.shape}")
+    steps = np.diff(times, prepend=last if np.isfinite(last) else times[0])
+    if (steps < 0).any():
+        k = int(np.argmin(steps))
+        raise DatasetError(
+            f"time goes back by {-steps[k]:.6g} s at sample {k} (t = {times[k]:.6g}); the estimator is as it was "
+            "before this call: drop the sample, or start a new estimator"
+        )
+    return float(times[-1])
+
+
+def regressor_rows(function: ca.Function, samples: dict[str, Array]) -> Array:
+    """The regressor at the samples, shape (N, n, columns); a few samples go through CasADi's own evaluation."""
+    few = None if len(samples["q"]) > FEW else False
+    return np.asarray(evaluate_batch(function, samples["q"], samples["dq"], samples["ddq"], compiled=few))

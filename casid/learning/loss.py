@@ -1,0 +1,38 @@
+"""What training minimises: one contract for torques, accelerations, rollouts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Loss(ABC):
+    """A mean of squares over samples, of parameters in the order of `Chart`.
+
+    Attributes
+    ----------
+    samples : int
+        Number of samples N; batches are indices into them.
+    """
+
+    samples: int
+
+    @abstractmethod
+    def value(self, pi: Array) -> float:
+        """Mean over all samples."""
+
+    @abstractmethod
+    def gradient(self, pi: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
+        """Mean over the samples ``rows``, and its gradient in pi."""
+
+    @abstractmethod
+    def residual(self, pi: Array) -> tuple[Array, Array]:
+        """Residual r and Jacobian ``dr/dpi`` with ``value = |r|^2``, compressed where the loss is linear in pi."""
+
+    @abstractmethod
+    def nmse(self, pi: Array) -> Array:
+        """Mean squared error over the variance of each joint's signal, shape (n,)."""

@@ -1,0 +1,131 @@
+"""The inverse-dynamics loss: measured torques against ``Y pi`` (Sutanto et al. 2020, eq. 2)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen import evaluate_blocks
+from casid.dynamics import Model
+from casid.dynamics.newton_euler import newton_euler
+from casid.errors import DatasetError
+from casid.learning.loss import Loss
+from casid.measurement import Dataset
+
+Array = NDArray[np.float64]
+#: Bytes that the regressor of all samples may take.
+_LARGEST = 4e9
+
+
+def training_regressor(model: Model, symmetric: bool = True) -> ca.Function:
+    """``(q, dq, ddq) -> Y``: columns of the links (10 or 13 each), then of the terms, in the order of `Chart`."""
+    n = model.n
+    inputs = [ca.SX.sym(name, n) for name in ("q", "dq", "ddq")]
+    count = 10 if symmetric else 13
+    links = ca.SX.sym("links", count * n)
+    gravity = model.gravity_vector
+    if gravity is None:
+        raise DatasetError("training needs a fixed gravity vector: Model(robot, gravity=[0, 0, -9.80665])")
+    q, dq, ddq = inputs
+    tau = newton_euler(model.robot, q, dq, ddq, ca.vertsplit(links, count), ca.SX(ca.DM(gravity)))[0]
+    Y = ca.jacobian(tau, links)
+    if model.term_columns:
+        every = model.regressor(*inputs)
+        Y = ca.horzcat(Y, every[:, sorted(model.term_columns)])
+    return ca.Function("training_regressor", inputs, [ca.densify(Y)], ["q", "dq", "ddq"], ["Y"], {"cse": True})
+
+
+class TorqueLoss(Loss):
+    """``mean over samples and joints of (tau_j - Y_j pi)^2 / s_j^2``.
+
+    With the default scale, the standard deviation of each joint's torque, it is the mean NMSE of the joints.
+
+    Parameters
+    ----------
+    model
+        Inertial parameters and joint terms to learn.
+    datasets
+        Processed recordings (with dq, ddq), one or several.
+    scale
+        s_j [N.m], shape (n,).
+    symmetric
+        False: also the columns of asymmetric inertias, for the `NoStr` parametrisation.
+
+    Raises
+    ------
+    DatasetError
+        If a recording has no velocities or accelerations, another number of joints, or takes more than 4 GB.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        datasets: Dataset | list[Dataset],
+        scale: ArrayLike | None = None,
+        symmetric: bool = True,
+    ) -> None:
+        self.model, self.datasets = model, [datasets] if isinstance(datasets, Dataset) else list(datasets)
+        function = training_regressor(model, symmetric)
+        n, columns = model.n, function.size2_out(0)
+        self.samples = sum(len(d) for d in self.datasets)
+        if 8.0 * self.samples * n * columns > _LARGEST:
+            raise DatasetError(
+                f"{self.samples} samples of {n} joints and {columns} parameters take more than 4 GB; decimate first"
+            )
+        self._Y = np.empty((self.samples, n, columns))
+        filled = 0
+        for data in self.datasets:
+            if data.n != n:
+                raise DatasetError(f"{data.name} has {data.n} joints, the model has {n}")
+            if data.dq is None or data.ddq is None:
+                raise DatasetError(f"{data.name} has no velocities or accelerations; process it first")
+            for first, block in evaluate_blocks(function, data.q, data.dq, data.ddq):
+                self._Y[filled + first : filled + first + len(block)] = block
+            filled += len(data)
+        self.tau = np.concatenate([d.tau for d in self.datasets])
+        deviation = self.tau.std(axis=0)
+        self.variance = np.where(deviation > 0, deviation**2, np.inf)
+        self.scale = np.array(np.sqrt(self.variance) if scale is None else scale, dtype=float)
+        if self.scale.shape != (n,) or not (self.scale > 0).all():
+            raise DatasetError(f"scale: expected {n} positive numbers, got {scale!r}")
+        if not np.isfinite(self.scale).any():
+            raise DatasetError("no joint's torque varies: there is nothing to learn from")
+
+    @cached_property
+    def _compressed(self) -> tuple[Array, Array, float]:
+        """``(R, rho, rest)`` with ``value = |rho - R pi|^2 + rest``."""
+        weights = 1.0 / (self.scale * np.sqrt(self.samples * self.model.n))
+        stack: Array = np.empty((0, self._Y.shape[2] + 1))
+        for start in range(0, self.samples, 4096):
+            part = slice(start, start + 4096)
+            rows = np.concatenate([self._Y[part], self.tau[part, :, None]], axis=2) * weights[:, None]
+            stacked = np.vstack([stack, rows.reshape(-1, rows.shape[2])])
+            stack = np.asarray(np.linalg.qr(stacked, mode="r"))
+        R = np.zeros((stack.shape[1], stack.shape[1]))
+        R[: len(stack)] = stack
+        return R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2)
+
+    def value(self, pi: Array) -> float:
+        """Mean over all samples and joints."""
+        R, rho, rest = self._compressed
+        return float(np.sum((rho - R @ pi) ** 2)) + rest
+
+    def gradient(self, pi: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
+        """Mean over a batch and its gradient."""
+        Y = self._Y[rows]
+        error = (Y @ pi - self.tau[rows]) / self.scale
+        slope = 2.0 / error.size * np.tensordot(error / self.scale, Y, axes=([0, 1], [0, 1]))
+        return float(np.mean(error**2)), slope
+
+    def residual(self, pi: Array) -> tuple[Array, Array]:
+        """Compressed residual, whose last entry is what no parameters explain."""
+        R, rho, rest = self._compressed
+        r = np.append(R @ pi - rho, np.sqrt(rest))
+        return r, np.vstack([R, np.zeros(R.shape[1])])
+
+    def nmse(self, pi: Array) -> Array:
+        """Per joint."""
+        return np.asarray(((self._Y @ pi - self.tau) ** 2).mean(axis=0) / self.variance)

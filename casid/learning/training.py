@@ -1,0 +1,179 @@
+"""Train a parametrisation until a target, an epoch at a time, and say how far from the proven optimum it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import DatasetError, ProblemError
+from casid.learning.chart import Chart
+from casid.learning.checkpoint import read_checkpoint, write_checkpoint
+from casid.learning.epoch import Epoch
+from casid.learning.limit import Limit
+from casid.learning.loss import Loss
+from casid.learning.optimiser import Optimiser, Step
+
+Array = NDArray[np.float64]
+#: A training that has not improved by this share over so many epochs has stalled.
+_STALL, _PATIENCE = 1e-12, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A training run.
+
+    Attributes
+    ----------
+    chart : Chart
+    optimiser : Optimiser
+    step : Step
+        Where it ended.
+    epochs : tuple of Epoch
+    target : float or None
+        NMSE that every joint should reach.
+    limit : Limit or None
+    seed : int
+    """
+
+    chart: Chart
+    optimiser: Optimiser
+    step: Step
+    epochs: tuple[Epoch, ...]
+    target: float | None
+    limit: Limit | None
+    seed: int
+
+    @property
+    def parameters(self) -> Array:
+        """In the order of the chart."""
+        return self.chart.parameters(self.step.theta)
+
+    @property
+    def reached(self) -> int | None:
+        """Epochs until every joint's NMSE was at most the target; None if never."""
+        if self.target is None:
+            return None
+        return next((e.number for e in self.epochs if e.nmse <= self.target), None)
+
+    @property
+    def gap(self) -> float:
+        """To the certified limit, at the end."""
+        return self.epochs[-1].gap
+
+    def verdict(self) -> str:
+        """In a sentence: what was reached, and what could be."""
+        last = self.epochs[-1]
+        text = f"{self.chart.links.name}, {self.optimiser.name}: NMSE {last.nmse:.3g} after {last.number} epochs"
+        if self.target is not None:
+            done = self.reached
+            text += f"; target {self.target:.3g} " + ("not reached" if done is None else f"reached after {done}")
+        if self.limit is not None:
+            text += f"; certified limit of the loss {self.limit.lower_bound:.6g}, gap {last.gap:.2g}"
+            if self.target is not None and self.reached is None and self.limit.lower_bound > self.target:
+                text += " (no parameters of this kind reach the target in the mean over joints)"
+        if last.inconsistent:
+            text += f"; {last.inconsistent} links are no physical bodies"
+        return text
+
+
+def train(
+    loss: Loss,
+    chart: Chart,
+    optimiser: Optimiser,
+    *,
+    epochs: int = 100,
+    target: float | None = None,
+    tolerance: float = 0.0,
+    start: ArrayLike | None = None,
+    seed: int = 0,
+    limit: Limit | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Callable[[Epoch], Any] | None = None,
+) -> Training:
+    """Train coordinates theta on a loss.
+
+    Parameters
+    ----------
+    loss, chart, optimiser
+        What is minimised, over which coordinates, how.
+    epochs
+        At most.
+    target
+        Stop when every joint's NMSE is at most this.
+    tolerance
+        Stop when the gap to the limit is at most this.
+    start
+        First theta, shape (chart.size,). Default: random bodies of the seed.
+    seed
+        Of the start and of the batches of each epoch.
+    limit
+        `certified_limit` of the loss: each epoch then knows its gap.
+    checkpoint
+        File (.npz) that holds the state after each epoch; a training that was killed continues from it, and ends
+        with the same numbers as one that was not.
+    progress
+        Called after each epoch.
+
+    Raises
+    ------
+    DatasetError
+        If theta has another shape or is not finite, or the loss is not finite at the start.
+    ProblemError
+        If the checkpoint belongs to another training.
+    """
+    if epochs < 0:
+        raise ProblemError(f"the number of epochs must not be negative, got {epochs}")
+    theta = chart.random(np.random.default_rng([seed, 0])) if start is None else np.array(start, dtype=float)
+    if theta.shape != (chart.size,) or not np.isfinite(theta).all():
+        raise DatasetError(f"start: expected {chart.size} finite numbers, got shape {theta.shape}")
+    identity = f"{chart.links.name} {chart.size} {optimiser!r} {seed} {loss.samples}"
+    step, before = Step(theta), 0.0
+    history: list[Epoch] = []
+    if checkpoint is not None and Path(checkpoint).is_file():
+        step, history = read_checkpoint(Path(checkpoint), identity, chart.size)
+        before = history[-1].seconds
+    began = perf_counter()
+
+    def judge(number: int, step: Step) -> Epoch:
+        pi = chart.parameters(step.theta)
+        value = loss.value(pi)
+        if not (np.isfinite(value) and np.isfinite(step.theta).all()):
+            raise DatasetError(
+                f"training of '{chart.links.name}' diverged in epoch {number}: the loss is no longer finite; take a "
+                "smaller rate or another start"
+            )
+        gap = np.nan if limit is None else limit.gap(value)
+        seconds = before + perf_counter() - began
+        return Epoch(number, value, float(loss.nmse(pi).max()), len(chart.inconsistent(pi)), gap, seconds)
+
+    if not history:
+        history.append(judge(0, step))
+    while history[-1].number < epochs and not _done(history, target, tolerance):
+        number = history[-1].number + 1
+        with np.errstate(all="ignore"):  # a run that diverges is told so below
+            step = optimiser.epoch(loss, chart, step, np.random.default_rng([seed, number]))
+            history.append(judge(number, step))
+        if checkpoint is not None:
+            write_checkpoint(Path(checkpoint), identity, step, history)
+        if progress is not None:
+            progress(history[-1])
+        if "stalled" in step.memory:
+            break
+    return Training(chart, optimiser, step, tuple(history), target, limit, seed)
+
+
+def _done(history: list[Epoch], target: float | None, tolerance: float) -> bool:
+    last = history[-1]
+    if target is not None and last.nmse <= target:
+        return True
+    if tolerance > 0 and last.gap <= tolerance:
+        return True
+    if len(history) <= _PATIENCE:
+        return False
+    return abs(history[-1 - _PATIENCE].loss - last.loss) <= _STALL * last.loss

@@ -1,0 +1,101 @@
+"""Columns of friction laws at the samples of recordings, filtered like the torques."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.codegen import evaluate_batch
+from casid.dynamics import JointSignals, Model
+from casid.measurement import Dataset
+from casid.regression.friction.fitted import JointFriction
+from casid.regression.observation import filtered_blocks, motion
+
+Array = NDArray[np.float64]
+
+#: Comparisons of expressions look so deep.
+_DEPTH = 50
+
+
+class Dictionary:
+    """The different columns of many laws at one joint.
+
+    Parameters
+    ----------
+    joint : int
+    candidates
+        Laws with their shapes.
+    deadband : float
+        Speed below which the sign of a velocity counts as 0 [rad/s].
+
+    Attributes
+    ----------
+    function : casadi.Function
+        ``(q, dq, ddq, load, signal) -> columns``, scalars of the joint.
+    places : list of list of int
+        Of each candidate, where its columns stand.
+    """
+
+    def __init__(self, joint: int, candidates: Sequence[JointFriction], deadband: float = 0.0) -> None:
+        q, dq, ddq, load, signal = (ca.SX.sym(name) for name in ("q", "dq", "ddq", "load", "signal"))
+        sign = ca.sign(dq) * (ca.fabs(dq) >= deadband) if deadband else ca.sign(dq)
+        signals = JointSignals(joint, q, dq, ddq, sign, load, signal)
+        columns: list[ca.SX] = []
+        self.places: list[list[int]] = []
+        known: dict[str, list[int]] = {}
+        for candidate in candidates:
+            places = []
+            for column in candidate.law.columns(signals, candidate.theta):
+                same = known.setdefault(str(column), [])  # the print narrows the search, equality decides
+                place = next((i for i in same if ca.is_equal(columns[i], column, _DEPTH)), None)
+                if place is None:
+                    place = len(columns)
+                    same.append(place)
+                    columns.append(column)
+                places.append(place)
+            self.places.append(places)
+        inputs = [q, dq, ddq, load, signal]
+        names = ["q", "dq", "ddq", "load", "signal"]
+        self.function = ca.Function("columns", inputs, [ca.densify(ca.vertcat(*columns))], names, ["c"], {"cse": True})
+
+    @property
+    def size(self) -> int:
+        """Number of columns."""
+        return int(self.function.size1_out(0))
+
+
+def loads_of(model: Model, parameters: Array | None, dataset: Dataset) -> Array:
+    """Torque that links with these parameters ask of the joints, not filtered, at the full rate, shape (M, n)."""
+    source = motion(dataset)
+    assert source.dq is not None and source.ddq is not None
+    if parameters is None:
+        return np.zeros(source.q.shape)
+    gravity = "input" if model.gravity_vector is None else model.gravity_vector
+    links = Model(model.robot, (), gravity)
+    return np.asarray(evaluate_batch(links.inverse_dynamics, source.q, source.dq, source.ddq, parameters))[:, :, 0]
+
+
+def friction_columns(dictionaries: Sequence[Dictionary], dataset: Dataset, loads: Array) -> list[Array]:
+    """Filtered columns of each joint at the samples of a recording, shapes (N, dictionary's size)."""
+    source = motion(dataset)
+    assert source.dq is not None and source.ddq is not None
+    q, dq, ddq, tau = source.q, source.dq, source.ddq, source.tau
+    edges = np.cumsum([0, *(d.size for d in dictionaries)])
+    out = np.empty((len(dataset), int(edges[-1])))
+
+    def evaluate(part: slice) -> Array:
+        parts = [
+            evaluate_batch(
+                d.function, *(np.ascontiguousarray(x[part, k]) for x in (q, dq, ddq, loads, tau)), compiled=False
+            )
+            for k, d in enumerate(dictionaries)
+        ]
+        return np.concatenate([np.asarray(p)[:, :, 0] for p in parts], axis=1)
+
+    for first, block in filtered_blocks(dataset, evaluate):
+        out[first : first + len(block)] = block
+    return [out[:, a:b] for a, b in itertools.pairwise(edges)]

@@ -1,0 +1,111 @@
+"""What a friction law is: torques over the state of a joint, linear in amplitudes at a given shape."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+
+from casid.dynamics import JointSignals
+
+Theta = Sequence[float | ca.SX]
+
+
+@dataclass(frozen=True)
+class Amplitude:
+    """A parameter in which the torque is linear.
+
+    Attributes
+    ----------
+    symbol : str
+        ``fv`` gives ``fv1 ... fv<n>``; amplitudes of different laws that mean the same share it.
+    unit : str
+        At a revolute joint.
+    doc : str
+        The torque, written out.
+    nonnegative : bool
+        Whether physics forbids a negative value.
+    """
+
+    symbol: str
+    unit: str
+    doc: str
+    nonnegative: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A parameter in which the torque is not linear, with its range.
+
+    Attributes
+    ----------
+    name, unit : str
+    least, most : float
+        Bounds, in units of the joint's largest speed V to the power `power`.
+    start : float
+        A middle value, in the same units.
+    tried : tuple of float
+        Values of a coarse search, in the same units.
+    power : int
+        1 for a speed, -1 for one over a speed.
+    """
+
+    name: str
+    unit: str
+    least: float
+    most: float
+    start: float
+    tried: tuple[float, ...]
+    power: int = 1
+
+
+class FrictionLaw(ABC):
+    """A friction law; a new one is one file with one subclass.
+
+    The torque is ``sum_i a_i column_i(signals; theta)`` with amplitudes a and shape theta. With theta fixed the columns
+    are ordinary `JointTerm`, so that everything that works on linear models works on the fitted law.
+    """
+
+    name: str
+    amplitudes: tuple[Amplitude, ...]
+    shape: tuple[Shape, ...] = ()
+    #: Whether the columns use the load of the joint.
+    loaded: bool = False
+
+    @abstractmethod
+    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
+        """One expression an amplitude."""
+
+    @property
+    def complexity(self) -> int:
+        """Number of parameters."""
+        return len(self.amplitudes) + len(self.shape)
+
+    def start(self, speed: float) -> tuple[float, ...]:
+        """A first theta for a joint of this largest speed."""
+        return tuple(s.start * speed**s.power for s in self.shape)
+
+    def lower(self, speed: float) -> tuple[float, ...]:
+        """Lower bounds of theta."""
+        return tuple(s.least * speed**s.power for s in self.shape)
+
+    def upper(self, speed: float) -> tuple[float, ...]:
+        """Upper bounds of theta."""
+        return tuple(s.most * speed**s.power for s in self.shape)
+
+    def candidates(self, speed: float) -> list[tuple[float, ...]]:
+        """Every theta of a coarse search."""
+        found: list[tuple[float, ...]] = [()]
+        for s in self.shape:
+            found = [(*theta, value * speed**s.power) for theta in found for value in s.tried]
+        return found
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(a.symbol for a in self.amplitudes)})"
+
+
+VISCOUS = Amplitude("fv", "N.m.s/rad", "fv dq", nonnegative=True)
+COULOMB = Amplitude("fc", "N.m", "fc sign(dq)", nonnegative=True)
+OFFSET = Amplitude("fo", "N.m", "fo")

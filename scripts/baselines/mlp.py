@@ -1,0 +1,54 @@
+"""Multi-layer perceptron from (q, dq, ddq) to torques."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from baselines.network import Network, dense, random_weights
+
+
+class MLP(Network):
+    """``tau = f(q, dq, ddq)``, inputs and outputs normalised.
+
+    Parameters
+    ----------
+    hidden
+        Sizes of the hidden layers: 250, 250, 100 in Sutanto et al. (2020).
+    trigonometric
+        Sines and cosines of the positions in place of the positions: the tuned one.
+    """
+
+    def __init__(
+        self,
+        name: str = "MLP",
+        hidden: Sequence[int] = (250, 250, 100),
+        trigonometric: bool = False,
+        epochs: int = 300,
+        rate: float = 1e-3,
+    ) -> None:
+        super().__init__(name, epochs, rate)
+        self.hidden, self.trigonometric = tuple(hidden), trigonometric
+
+    def start(self, key: jax.Array, n: int) -> Any:
+        """Random layers."""
+        return random_weights(key, [(4 if self.trigonometric else 3) * n, *self.hidden, n])
+
+    def torque(self, weights: Any, q: jax.Array, dq: jax.Array, ddq: jax.Array) -> jax.Array:
+        """One sample."""
+        (q0, qs), (v0, vs), (a0, as_) = self.inputs
+        positions = [jnp.sin(q), jnp.cos(q)] if self.trigonometric else [(q - q0) / qs]
+        x = jnp.concatenate([*positions, (dq - v0) / vs, (ddq - a0) / as_])
+        return dense(weights, x, jax.nn.silu if self.trigonometric else jnp.tanh)
+
+
+def paper() -> MLP:
+    """The paper's network."""
+    return MLP()
+
+
+def tuned() -> MLP:
+    """Sines and cosines in, smooth activations, wider first layer."""
+    return MLP("MLP tuned", (256, 256, 128), True, rate=2e-3)

@@ -1,0 +1,177 @@
+"""Gradient training: gradients are right, rungs reach the certified limit, runs resume, faults are said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import casid
+from casid.codegen import evaluate_batch
+from casid.dynamics import Model
+from casid.errors import DatasetError, ProblemError
+from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.learning import (
+    LBFGS,
+    AccelerationLoss,
+    Adam,
+    Chart,
+    GaussNewton,
+    NaturalGradient,
+    TorqueLoss,
+    certified_limit,
+    train,
+)
+from casid.learning.optimiser import value_and_gradient
+from casid.measurement import Dataset
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model(casid.load_robot("spatial_2r"), ("viscous",))
+
+
+@pytest.fixture(scope="module")
+def data(model) -> Dataset:
+    rng = np.random.default_rng(0)
+    t = np.arange(0, 10, 0.02)
+    w, a = np.array([1.3, 2.1]), np.array([0.8, 0.6])
+    q, dq, ddq = a * np.sin(np.outer(t, w)), a * w * np.cos(np.outer(t, w)), -a * w**2 * np.sin(np.outer(t, w))
+    bodies = [casid.inertia.to_standard(2.0, [-0.5, 0.02, 0.1], np.diag([0.01, 0.05, 0.05]))] * 2
+    pi = model.parameters(np.concatenate(bodies), [0.3, 0.2])
+    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    return Dataset(t, q, tau + 0.05 * rng.normal(size=tau.shape), dq, ddq)
+
+
+def loss_of(model, data, name):
+    return TorqueLoss(model, data, symmetric=PARAMETRISATIONS[name].symmetric)
+
+
+@pytest.mark.parametrize("name", list(PARAMETRISATIONS))
+def test_gradients_against_finite_differences(model, data, name):
+    chart, loss = Chart(model, name), loss_of(model, data, name)
+    theta = chart.random(np.random.default_rng(1))
+    rows = np.arange(0, len(data), 7)
+    _, slope = value_and_gradient(loss, chart, theta, rows)
+    h = 1e-6
+    for i in range(chart.size):
+        step = np.eye(chart.size)[i] * h
+        up = loss.gradient(chart.parameters(theta + step), rows)[0]
+        down = loss.gradient(chart.parameters(theta - step), rows)[0]
+        assert slope[i] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-6 * (1 + abs(slope).max()))
+
+
+def test_the_compressed_loss_is_the_mean_over_samples(model, data):
+    chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
+    pi = chart.parameters(chart.random(np.random.default_rng(2)))
+    everything = loss.gradient(pi, np.arange(len(data)))[0]
+    r, _ = loss.residual(pi)
+    assert loss.value(pi) == pytest.approx(everything, rel=1e-10)
+    assert float(r @ r) == pytest.approx(everything, rel=1e-10)
+    assert loss.nmse(pi).mean() == pytest.approx(everything, rel=1e-10)
+
+
+def test_asymmetric_inertia_enters_the_torque_as_newton_and_euler_say(model, data):
+    """Sum over links of J_w' (I dw + w x I w) with a matrix I that is not symmetric, by finite differences of R."""
+    chart, loss = Chart(model, "nostr"), loss_of(model, data, "nostr")
+    rng = np.random.default_rng(3)
+    theta = chart.random(rng)
+    base = theta.copy()
+    base[4:13] = chart.links.coordinates(chart.links.parameters(theta[:13])[:10])[4:]  # symmetrised
+    delta = loss._Y @ (chart.parameters(theta) - chart.parameters(base))
+    A = (theta[4:13].reshape(3, 3) - theta[4:13].reshape(3, 3).T) / 2
+    k = 11
+    jacobian = model.frame_jacobian(model.robot.links[0].name)
+    fk = model.frame_placement(model.robot.links[0].name)
+
+    def omega(q, dq):
+        return np.asarray(jacobian(q) @ dq).ravel()[3:6] if jacobian.size1_out(0) == 6 else None
+
+    q, dq, ddq = data.q[k], data.dq[k], data.ddq[k]
+    h = 1e-6
+    w = omega(q, dq)
+    dw = (omega(q + h * dq, dq + h * ddq) - omega(q - h * dq, dq - h * ddq)) / (2 * h)
+    R = np.asarray(fk(q))[:3, :3]
+    wl, dwl = R.T @ w, R.T @ dw
+    moment = R @ (A @ dwl + np.cross(wl, A @ wl))
+    expected = np.asarray(jacobian(q)).T[:, 3:6] @ moment
+    assert np.allclose(delta[k], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "optimiser"),
+    [("spd", GaussNewton())]
+    + [(name, o) for name in ("tri", "cov", "log-cholesky", "spectral") for o in (NaturalGradient(), GaussNewton())],
+    ids=str,
+)
+def test_physical_rungs_reach_their_certified_limit(model, data, name, optimiser):
+    chart, loss = Chart(model, name), loss_of(model, data, name)
+    limit = certified_limit(loss, chart.links)
+    own = limit.gap(limit.value)
+    assert own < 1e-5
+    run = train(loss, chart, optimiser, epochs=300, limit=limit, tolerance=own + 5e-6, seed=1)
+    assert run.gap <= own + 5e-6
+    assert loss.value(run.parameters) >= limit.lower_bound * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("optimiser", [Adam(batch=64), LBFGS(), GaussNewton()], ids=lambda o: o.name)
+def test_optimisers_decrease_the_loss_and_resume_bitwise(model, data, optimiser, tmp_path):
+    chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
+    whole = train(loss, chart, optimiser, epochs=8, seed=3)
+    assert whole.epochs[-1].loss < 0.5 * whole.epochs[0].loss
+    file = tmp_path / "state.npz"
+    train(loss, chart, optimiser, epochs=3, seed=3, checkpoint=file)
+    resumed = train(loss, chart, optimiser, epochs=8, seed=3, checkpoint=file)
+    assert np.array_equal(resumed.step.theta, whole.step.theta)
+    assert [e.loss for e in resumed.epochs] == [e.loss for e in whole.epochs]
+    with pytest.raises(ProblemError, match="belongs to another training"):
+        train(loss, chart, optimiser, epochs=8, seed=4, checkpoint=file)
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ProblemError, match="training checkpoint"):
+        train(loss, chart, optimiser, epochs=8, seed=3, checkpoint=file)
+
+
+def test_a_target_that_cannot_be_reached_names_the_limit(model, data):
+    chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
+    limit = certified_limit(loss, chart.links)
+    run = train(loss, chart, NaturalGradient(), epochs=60, target=limit.lower_bound / 10, limit=limit)
+    assert run.reached is None
+    assert "no parameters of this kind reach the target" in run.verdict()
+
+
+def test_the_limit_bounds_every_parametrisation_from_below(model, data):
+    for name in PARAMETRISATIONS:
+        chart, loss = Chart(model, name), loss_of(model, data, name)
+        limit = certified_limit(loss, chart.links)
+        rng = np.random.default_rng(5)
+        for _ in range(20):
+            assert loss.value(chart.parameters(chart.random(rng))) >= limit.lower_bound
+
+
+def test_acceleration_loss_finds_what_torques_find(model, data):
+    chart = Chart(model, "cov")
+    loss = AccelerationLoss(model, data)
+    pi = chart.parameters(chart.random(np.random.default_rng(1)))
+    rows = np.arange(0, len(data), 5)
+    value, slope = loss.gradient(pi, rows)
+    for i in (0, 5, 9, 10, 19, 20):
+        step = np.zeros_like(pi)
+        step[i] = 1e-6 * max(1.0, abs(pi[i]))
+        up, down = loss.gradient(pi + step, rows)[0], loss.gradient(pi - step, rows)[0]
+        assert slope[i] == pytest.approx((up - down) / (2 * step[i]), rel=1e-3, abs=1e-6 * abs(slope).max())
+    torque = train(loss_of(model, data, "cov"), chart, NaturalGradient(), epochs=40, seed=1)
+    run = train(loss, chart, NaturalGradient(), epochs=40, start=torque.step.theta)
+    assert run.epochs[-1].loss <= run.epochs[0].loss
+    assert value > run.epochs[-1].loss
+
+
+def test_bad_input(model, data):
+    chart = Chart(model, "cov")
+    loss = loss_of(model, data, "cov")
+    with pytest.raises(DatasetError, match="no velocities"):
+        TorqueLoss(model, Dataset(data.t, data.q, data.tau))
+    with pytest.raises(DatasetError, match="expected 22 finite numbers"):
+        train(loss, chart, Adam(), start=np.full(22, np.nan))
+    with pytest.raises(DatasetError, match="link 'link1'"):
+        chart.inverse(np.full(20, -1.0), [0.1, 0.1])
+    with pytest.raises(DatasetError, match="diverged in epoch 1"):
+        train(loss, chart, Adam(rate=1e200), epochs=2)
