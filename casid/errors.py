@@ -66,3 +66,7 @@ class CasidWarning(UserWarning):
 
 class InertiaWarning(CasidWarning):
     """A link whose given mass and inertia no real body can have."""
+
+
+class RobotWarning(CasidWarning):
+    """A robot file that can be read, but looks like a slip: of units, or of what a format cannot say."""

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Capsule, Robot, read_toml
-from casid.description.toml import parse_toml
+from casid.description import Capsule, Robot, parse_toml, read_toml
 from casid.errors import ProblemError, RobotError
 from casid.excitation import (
     CollisionConstraint,

@@ -252,7 +252,10 @@ def test_unknown_robots_and_files(tmp_path):
         load_robot("nowhere/arm.urdf")
     with pytest.raises(RobotError, match="is a folder"):
         load_robot(tmp_path)
-    for name, words in (("arm.sdf", "neither a .toml nor a .urdf"), ("arm.xacro", "expand it first: xacro arm.xacro")):
+    for name, words in (
+        ("arm.step", "is no robot file: known are TOML"),
+        ("arm.xacro", "expand it first: xacro arm.xacro"),
+    ):
         (tmp_path / name).write_text("", encoding="utf-8")
         with pytest.raises(RobotError, match=words):
             load_robot(tmp_path / name)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import code, excitation, problems, recordings, robots
+from casid.cli import code, convert, excitation, problems, recordings, robots
 from casid.cli.shared import Group
 from casid.version import __version__
 
@@ -39,6 +39,7 @@ def _options(
 for _command in (  # in the order of the help
     robots.robots,
     robots.base,
+    convert.convert,
     robots.ops,
     problems.solve,
     problems.intervals,

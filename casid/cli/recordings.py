@@ -8,16 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from casid.cli import options as o
 from casid.cli.shared import RobotArgument, console, names, say_written
 from casid.errors import InertiaWarning
-
-Cutoff = Annotated[float, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz].")]
-Order = Annotated[int, typer.Option(help="Order of the filter.")]
-Rate = Annotated[float | None, typer.Option(help="Uniform grid [Hz]; default: where time stamps are irregular.")]
-Velocity = Annotated[str, typer.Option(help="differentiate or measured.")]
-Trim = Annotated[float, typer.Option(help="Seconds dropped at both ends.")]
-Every = Annotated[int, typer.Option(help="Keep every so many samples.")]
-Torque = Annotated[str | None, typer.Option(help="Name of the torque array in the file.")]
 
 
 def identify(
@@ -27,52 +20,82 @@ def identify(
         typer.Argument(metavar="RECORDING...", help="npz, csv, mat, mcap, rosbag2, or a toml that describes one."),
     ],
     terms: Annotated[
-        str, typer.Option(help="Joint terms, separated by commas; name@joint for a single joint.")
-    ] = "viscous,coulomb,offset",
-    friction: Annotated[str, typer.Option(help="linear, smooth, stribeck or sigmoid (fitted jointly).")] = "linear",
-    cutoff: Cutoff = 5.0,
-    order: Order = 4,
-    rate: Rate = None,
-    velocity: Velocity = "differentiate",
-    trim: Trim = 0.5,
-    every: Every = 10,
+        str | None,
+        typer.Option(
+            help="Joint terms, separated by commas; name@joint for a single joint. Default viscous,coulomb,offset."
+        ),
+    ] = None,
+    friction: Annotated[
+        str | None, typer.Option(help="linear (default), smooth, stribeck or sigmoid (fitted jointly).")
+    ] = None,
+    cutoff: o.Cutoff = None,
+    cutoff_torque: o.CutoffTorque = None,
+    order: o.Order = None,
+    rate: o.Rate = None,
+    velocity: o.Velocity = None,
+    trim: o.Trim = None,
+    every: o.Every = None,
+    delay: o.Delay = None,
     deadband: Annotated[
-        float, typer.Option(help="Speed below which the sign of a velocity counts as 0 [rad/s].")
-    ] = 0.0,
-    tau: Torque = None,
-    method: Annotated[str, typer.Option(help="WLS, OLS or IRLS.")] = "WLS",
+        float | None, typer.Option(help="Speed below which the sign of a velocity counts as 0 [rad/s].")
+    ] = None,
+    tau: o.Torque = None,
+    gravity: o.Gravity = None,
+    lock: o.Lock = None,
+    only: o.Only = None,
+    angle_tolerance: o.AngleTolerance = None,
+    total_mass: o.TotalMass = None,
+    bounds: o.BoundsOption = None,
+    method: Annotated[str | None, typer.Option(help="WLS (default), OLS or IRLS.")] = None,
     consistency: Annotated[str, typer.Option(help="full, or semi (no triangle inequality).")] = "full",
     constraints: Annotated[
         Path | None,
         typer.Option(help="A .py file with a function 'constraints(variables)'; default: the robot's bounds."),
     ] = None,
     prior: Annotated[float, typer.Option(help="Weight of the pull towards the robot's nominal bodies.")] = 0.0,
+    believable: Annotated[
+        bool, typer.Option(help="Of all parameters that explain the data as well, take the most plausible.")
+    ] = True,
+    folds: Annotated[int, typer.Option(min=0, help="Parts of the motion that are held out in turn; 0: none.")] = 4,
     out: Annotated[Path | None, typer.Option(help="Folder for the report, tables and pictures.")] = None,
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
-    from casid.description import load_robot
     from casid.files import prepare_directory
+    from casid.identification import default_bounds
     from casid.identification import identify as run
     from casid.measurement import read_dataset
     from casid.report import identification_tables, write_identification
-    from casid.retrieval import Prior, load_constraints, sensible_bounds
+    from casid.retrieval import Prior, load_constraints
 
     folder = None if out is None else prepare_directory(out)
-    loaded = load_robot(robot)
+    settings = o.Settings.merged(
+        recording, terms=terms, friction=friction, cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate,
+        velocity=velocity, trim=trim, every=every, delay=delay, deadband=deadband, gravity=gravity, lock=lock,
+        only=only, angle_tolerance=angle_tolerance, total_mass=total_mass, bounds=bounds, method=method,
+    )  # fmt: skip
+    loaded = settings.robot(robot)
     columns = None if tau is None else {"tau": tau}
-    data = [read_dataset(path, columns=columns) for path in recording]
-    settings = _processing(cutoff=cutoff, order=order, rate=rate, velocity=velocity, trim=trim, every=every)
-    options: dict[str, Any] = {"friction": friction, "method": method, "consistency": consistency}
-    result = run(
-        loaded,
-        data,
-        processing=settings,
-        terms=names(terms),
-        velocity_deadband=deadband,
-        constraints=sensible_bounds if constraints is None else load_constraints(constraints),
-        prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
-        **options,
-    )
+    given = settings.given
+    with o.steps() as progress:
+        data = [settings.counted(read_dataset(path, columns=columns), loaded) for path in recording]
+        on_terms, on_links = settings.bounds()
+        options: dict[str, Any] = {"consistency": consistency, "believable": believable, "folds": folds}
+        options |= {key: given[key] for key in ("friction", "method") if key in given}
+        if "terms" in given:
+            options["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
+        if constraints is not None or on_links:
+            build = default_bounds(loaded) if constraints is None else load_constraints(constraints)
+            options["constraints"] = o.with_link_bounds(build, on_links)
+        result = run(
+            loaded,
+            data,
+            processing=settings.processing(),
+            velocity_deadband=float(given.get("deadband", 0.0)),
+            bounds=on_terms,
+            prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
+            progress=progress,
+            **options,
+        )
     screen = console()
     for table in identification_tables(result):
         screen.print(table)
@@ -86,29 +109,40 @@ def validate(
         Path, typer.Argument(metavar="IDENTIFICATION", help="identification.json of 'casid identify'.")
     ],
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording that was not used for it.")],
-    cutoff: Cutoff = 5.0,
-    order: Order = 4,
-    rate: Rate = None,
-    velocity: Velocity = "differentiate",
-    trim: Trim = 0.5,
-    every: Every = 10,
-    tau: Torque = None,
+    cutoff: o.Cutoff = None,
+    cutoff_torque: o.CutoffTorque = None,
+    order: o.Order = None,
+    rate: o.Rate = None,
+    velocity: o.Velocity = None,
+    trim: o.Trim = None,
+    every: o.Every = None,
+    delay: o.Delay = None,
+    tau: o.Torque = None,
+    lock: o.Lock = None,
+    only: o.Only = None,
+    angle_tolerance: o.AngleTolerance = None,
     out: Annotated[Path | None, typer.Option(help="Folder for validation.json and the picture.")] = None,
 ) -> None:
-    """Predict the torques of another recording by Newton-Euler and compare."""
-    from casid.description import load_robot
+    """Predict the torques of another recording by Newton-Euler and compare.
+
+    The recording goes through the processing of the identification, unless an option says otherwise.
+    """
     from casid.files import prepare_directory
-    from casid.identification import load_model, predict
-    from casid.measurement import check_against, read_dataset
+    from casid.identification import load_model, load_processing, predict, read_record
+    from casid.measurement import check_against, prepare, read_dataset
     from casid.report import validation_tables, write_validation
 
     folder = None if out is None else prepare_directory(out)
-    loaded = load_robot(robot)
+    settings = o.Settings.merged(
+        [recording], cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate, velocity=velocity, trim=trim,
+        every=every, delay=delay, lock=lock, only=only, angle_tolerance=angle_tolerance,
+    )  # fmt: skip
+    loaded = settings.robot(robot)
+    record = read_record(identification)
     model, parameters = load_model(identification, loaded)
     columns = None if tau is None else {"tau": tau}
-    data = check_against(read_dataset(recording, columns=columns), loaded)
-    settings = _processing(cutoff=cutoff, order=order, rate=rate, velocity=velocity, trim=trim, every=every)
-    prediction = predict(model, parameters, settings.apply(data))
+    data = settings.counted(check_against(read_dataset(recording, columns=columns), loaded), loaded)
+    prediction = predict(model, parameters, prepare(data, settings.processing(load_processing(record))))
     joints = [joint.name for joint in loaded.joints]
     screen = console()
     for table in validation_tables(prediction, joints):
@@ -140,9 +174,3 @@ def check(
         say_written(folder, write_files(folder, {result.repaired_name: result.repaired}))
     if result.unphysical:
         raise typer.Exit(1)
-
-
-def _processing(rate: float | None, **options: Any) -> Any:
-    from casid.measurement import Processing
-
-    return Processing(rate="auto" if rate is None else rate, **options)

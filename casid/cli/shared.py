@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
 
+    from casid.description import Written
+
 RobotArgument = Annotated[
-    str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml or .urdf file.")
+    str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml, .urdf, .xml (MJCF) or .sdf file.")
 ]
 ProblemArgument = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="A shipped problem's name, or a .py file with a function 'build'.")
@@ -65,6 +67,16 @@ def console() -> Console:
 def say_written(folder: Path, files: Iterable[Path]) -> None:
     """Name the files that a command has written."""
     typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
+
+
+def say_conversion(written: Written) -> None:
+    """Name the files of a written robot, what had to change and what its format cannot hold."""
+    for note in written.notes:
+        typer.echo(f"note: {note}", err=True)
+    robot, *beside = written.files
+    typer.echo(f"Written to {robot.parent}: {robot.name}")
+    if beside:
+        typer.echo(f"Beside it {beside[0].name}, for what this format cannot hold: {'; '.join(written.sidecar)}")
 
 
 def progress(*columns: ProgressColumn) -> Progress:

@@ -1,23 +1,35 @@
-"""What the machine is: frozen robot descriptions and the readers that make them."""
+"""What the machine is: frozen robot descriptions, the files they come from and go to."""
 
 from casid.description.capsules import capsule_on
-from casid.description.load import load_robot, robot_names
-from casid.description.robot import Capsule, Frame, Inertial, Joint, Limits, Link, LinkBounds, Robot
-from casid.description.toml import read_toml
-from casid.description.urdf import read_urdf
+from casid.description.document import Description, Origin
+from casid.description.formats import FORMATS, Format, parse_toml, read_toml, read_urdf
+from casid.description.load import load_description, load_robot, robot_names
+from casid.description.robot import Capsule, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic, Robot
+from casid.description.write import Written, convert, write_description, write_robot
 
 __all__ = [
+    "FORMATS",
     "Capsule",
+    "Description",
+    "Format",
     "Frame",
     "Inertial",
     "Joint",
     "Limits",
     "Link",
     "LinkBounds",
+    "Mimic",
+    "Origin",
     "Robot",
+    "Written",
     "capsule_on",
+    "convert",
+    "load_description",
     "load_robot",
+    "parse_toml",
     "read_toml",
     "read_urdf",
     "robot_names",
+    "write_description",
+    "write_robot",
 ]

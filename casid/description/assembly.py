@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from casid.description.placement import Array
 from casid.description.raw import MOVING_TYPES, Lock, RawFrame, RawJoint, lock_joints
-from casid.description.robot import STANDARD_GRAVITY, Frame, Inertial, Joint, Limits, Link, LinkBounds, Robot
-from casid.description.tree import base_link, check_types, check_unique, parents_first
+from casid.description.robot import STANDARD_GRAVITY, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic, Robot
+from casid.description.tree import base_link, check_types, check_unique, follow, parents_first
 from casid.errors import InertiaWarning, RobotError
 from casid.files import listed, near
 from casid.inertia import consistency, express_in, from_standard
@@ -79,6 +79,7 @@ def assemble(
     base = base_link(joints, base, loose, where)
     check_unique(joints, frames, base, where)
     ordered = parents_first(joints, base, where)
+    rules = follow(joints, where)
 
     carrier: dict[str, tuple[int, Array]] = {base: (-1, np.eye(4))}  # link -> carrying moving joint, placement there
     moving: list[tuple[RawJoint, int, Array]] = []  # joint, index of the parent, placement in the parent moving link
@@ -115,14 +116,26 @@ def assemble(
     links = [body.link() for body in bodies]
     for link in links:
         _warn_of(link, name, where, strict=True)
+    number = {joint.name: k for k, (joint, _, _) in enumerate(moving)}
+    mimic = {name: Mimic(number[rule.joint], rule.multiplier, rule.offset) for name, rule in rules.items()}
     return Robot(
         name=name,
         joints=tuple(
-            Joint(j.name, MOVING_TYPES[j.type], parent, link, placement, j.axis, j.link_placement)
+            Joint(
+                j.name,
+                MOVING_TYPES[j.type],
+                parent,
+                link,
+                placement,
+                j.axis,
+                j.link_placement,
+                mimic.get(j.name),
+                j.terms,
+            )
             for (j, parent, placement), link in zip(moving, links, strict=True)
         ),
         gravity=np.asarray(gravity, dtype=float),
-        limits=_limits([joint for joint, _, _ in moving], where),
+        limits=_limits([joint for joint, _, _ in moving if joint.name not in rules], where),
         frames=tuple(named),
         total_mass=(0.0, total_mass[1]) if lost_mass else total_mass,
         source=source or {},

@@ -8,21 +8,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.description.raw import RawCapsule
 from casid.description.robot import Capsule, Robot
 from casid.description.tables import Table
 from casid.errors import RobotError
 from casid.files import listed, near
 
 
-def read_capsule(data: Mapping[str, Any], number: int, where: str, robot: Robot) -> Capsule:
+def read_capsule(data: Mapping[str, Any], number: int, where: str) -> RawCapsule:
     """Read one ``[[capsule]]`` table of a robot file; RobotError naming the file, the table and the key."""
     table = Table(data, f"{where}: capsule {number}", ("name", "link", "start", "end", "radius"))
     table.require("link", "start", "radius")
     link = table.text("link")
     start = table.array("start", (3,), entries="x, y, z")
     end = table.array("end", (3,), start.tolist(), entries="x, y, z")
+    return RawCapsule(table.text("name", link), link, start, end, table.number("radius"))
+
+
+def place_capsule(robot: Robot, capsule: RawCapsule, number: int, where: str) -> Capsule:
+    """Carry a capsule of any link to the moving link that holds it; RobotError naming file and capsule."""
     try:
-        return capsule_on(robot, link, start, end, table.number("radius"), table.text("name", link))
+        return capsule_on(robot, capsule.link, capsule.start, capsule.end, capsule.radius, capsule.name)
     except RobotError as error:
         raise RobotError(f"{where}: capsule {number}: {error}") from None
 

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+from casid.description.document import Description
+from casid.description.formats import FORMATS, Format, Reading
+from casid.description.notices import warn_of_units
 from casid.description.placement import ANGLE_TOLERANCE
 from casid.description.raw import Lock
-from casid.description.robot import STANDARD_GRAVITY, Robot
-from casid.description.toml import parse_toml, read_toml
-from casid.description.urdf import read_urdf
+from casid.description.robot import Robot
+from casid.description.sidecar import SUFFIX, restore
 from casid.errors import RobotError
-from casid.files import listed, near
+from casid.files import listed, near, read_bytes
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
         from importlib.resources.abc import Traversable
     else:
         from importlib.abc import Traversable
+
+#: Suffixes of robot files, as messages list them.
+SUFFIXES = tuple(suffix for form in FORMATS for suffix in form.suffixes)
 
 
 def load_robot(
@@ -31,12 +36,12 @@ def load_robot(
     gravity: ArrayLike | None = None,
     angle_tolerance: float = ANGLE_TOLERANCE,
 ) -> Robot:
-    """Load a shipped robot by name, or any robot from a ``.toml`` or ``.urdf`` file.
+    """Load a shipped robot by name, or any robot from a TOML, URDF, MJCF or SDF file.
 
     Parameters
     ----------
     name_or_path
-        One of `robot_names`, or a path.
+        One of `robot_names`, or a path. A file ``NAME.casid.toml`` beside the file ``NAME`` completes it.
     lock
         Joints to turn into fixed ones: names (at position 0), or a mapping from names to positions [rad or m].
     gravity
@@ -58,31 +63,63 @@ def load_robot(
     -----
     InertiaWarning
         For each link whose nominal mass and inertia no real body can have.
+    RobotWarning
+        For limits that look like degrees and lengths that look like millimetres.
 
     Examples
     --------
     >>> load_robot("panda").n
     7
     """
+    return load_description(name_or_path, angle_tolerance=angle_tolerance).robot(lock=lock, gravity=gravity)
+
+
+def load_description(name_or_path: str | Path, *, angle_tolerance: float = ANGLE_TOLERANCE) -> Description:
+    """All links and joints of a robot or an object, fixed ones included; see `load_robot`."""
     text = str(name_or_path)
     suffix = Path(text).suffix.lower()
-    written_as_path = suffix in (".toml", ".urdf", ".xacro", ".xml") or "/" in text or "\\" in text
+    written_as_path = suffix in (*SUFFIXES, ".xacro") or "/" in text or "\\" in text
     if not (written_as_path or isinstance(name_or_path, Path)):
-        content = _shipped(text).read_text(encoding="utf-8")
-        return parse_toml(content, f"{text}.toml", lock=lock, gravity=gravity, angle_tolerance=angle_tolerance)
+        content = _shipped(text).read_bytes()
+        return format_of_name("robot.toml").read(content, Reading(f"{text}.toml", None, angle_tolerance))
     path = Path(text).expanduser()
     if not path.exists():
         hint = f"; '{path.stem}' is a shipped robot, load it by its name" if path.stem in robot_names() else ""
         raise RobotError(f"robot file '{path}' does not exist (current folder: {Path.cwd()}){hint}")
     if path.is_dir():
-        raise RobotError(f"'{path}' is a folder; give a robot file, .toml or .urdf")
-    if suffix == ".toml":
-        return read_toml(path, lock=lock, gravity=gravity, angle_tolerance=angle_tolerance)
-    if suffix == ".urdf":
-        up = STANDARD_GRAVITY if gravity is None else gravity
-        return read_urdf(path, lock=lock, gravity=up, angle_tolerance=angle_tolerance)
-    hint = f"; expand it first: xacro {path.name} > robot.urdf" if suffix == ".xacro" else ""
-    raise RobotError(f"'{path}' is neither a .toml nor a .urdf file{hint}")
+        raise RobotError(f"'{path}' is a folder; give a robot file, {listed(SUFFIXES)}")
+    content = read_bytes(path, "robot file", RobotError)
+    description = _format_of(path, content).read(content, Reading(path.name, path.parent, angle_tolerance))
+    sidecar = path.with_name(path.name + SUFFIX)
+    if sidecar.is_file():
+        description = restore(description, read_bytes(sidecar, "sidecar file", RobotError), sidecar.name)
+    warn_of_units(description)
+    return description
+
+
+def format_of_name(name: str) -> Format:
+    """The format that a file of this name is written in.
+
+    Raises
+    ------
+    RobotError
+        For a suffix of no format.
+    """
+    suffix = Path(name).suffix.lower()
+    for form in FORMATS:
+        if suffix in form.suffixes:
+            return form
+    hint = f"; expand it first: xacro {Path(name).name} > robot.urdf" if suffix == ".xacro" else ""
+    known = ", ".join(f"{form.name} ({', '.join(form.suffixes)})" for form in FORMATS)
+    raise RobotError(f"'{name}' is no robot file: known are {known}{hint}")
+
+
+def _format_of(path: Path, content: bytes) -> Format:
+    """By the suffix; an ``.xml`` file may be any of the XML formats."""
+    if path.suffix.lower() == ".xml":
+        head = content[: 2**16]
+        return next((form for form in FORMATS if form.recognises(head)), format_of_name(path.name))
+    return format_of_name(str(path))
 
 
 def robot_names() -> tuple[str, ...]:
@@ -94,8 +131,8 @@ def _shipped(name: str) -> Traversable:
     names = robot_names()
     if name not in names:
         raise RobotError(
-            f"unknown robot '{name}'{near(name, names)} (shipped robots: {listed(names)}; or give a path to a .toml or "
-            ".urdf file)"
+            f"unknown robot '{name}'{near(name, names)} (shipped robots: {listed(names)}; or give a path to a file, "
+            f"{listed(SUFFIXES)})"
         )
     return _folder() / f"{name}.toml"
 

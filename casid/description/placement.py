@@ -123,9 +123,11 @@ def unit_axis(axis: ArrayLike, tolerance: float = ANGLE_TOLERANCE) -> Array:
     length = float(np.linalg.norm(vector))
     if not math.isfinite(length) or length < 1e-12:
         raise ValueError(f"an axis needs a direction, got {vector.tolist()}")
-    unit = vector / length
-    unit[np.abs(unit) <= tolerance] = 0.0
-    unit /= np.linalg.norm(unit)
+    unit = vector if abs(length - 1.0) <= 2e-15 else vector / length  # a unit vector stays as it is
+    small = (np.abs(unit) <= tolerance) & (unit != 0.0)
+    if small.any():
+        unit[small] = 0.0
+        unit /= np.linalg.norm(unit)
     exact = np.abs(np.abs(unit) - 1.0) <= tolerance
     unit[exact] = np.sign(unit[exact])
-    return unit
+    return np.asarray(unit + 0.0)

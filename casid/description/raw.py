@@ -31,6 +31,15 @@ class JointLimits:
     effort: float = np.inf
 
 
+@dataclass(frozen=True)
+class MimicRule:
+    """A joint that follows another: ``q = multiplier q_joint + offset``."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class RawJoint:
     """A joint as a file gives it, fixed ones included.
@@ -45,8 +54,11 @@ class RawJoint:
         The link it carries.
     placement, axis, link_placement : ndarray
         As in `casid.description.robot.Joint`.
-    mimic : str, optional
-        Name of the joint this one follows; refused unless locked.
+    mimic : MimicRule, optional
+        Which joint this one follows, and how.
+    terms : mapping
+        Nominal parameters of the joint's terms by their symbols (``fv``: viscous friction, ``fc``: Coulomb friction,
+        ``Ia``: rotor inertia, ...), see `casid.dynamics.JOINT_TERMS`.
     """
 
     name: str
@@ -57,7 +69,8 @@ class RawJoint:
     axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     link_placement: Array = field(default_factory=lambda: np.eye(4))
     limits: JointLimits = JointLimits()
-    mimic: str | None = None
+    mimic: MimicRule | None = None
+    terms: Mapping[str, float] = field(default_factory=dict)
     locked: bool = False
 
     @property
@@ -75,6 +88,26 @@ class RawFrame:
     placement: Array
 
 
+@dataclass(frozen=True, eq=False)
+class RawCapsule:
+    """A capsule in the frame of any link, see `casid.description.robot.Capsule`."""
+
+    name: str
+    link: str
+    start: Array
+    end: Array
+    radius: float
+
+
+def positions(lock: Lock) -> dict[str, float]:
+    """Positions of the locked joints by name."""
+    if isinstance(lock, str):
+        return {lock: 0.0}
+    if isinstance(lock, Mapping):
+        return {name: float(value) for name, value in lock.items()}
+    return dict.fromkeys(lock, 0.0)
+
+
 def lock_joints(joints: Sequence[RawJoint], lock: Lock, where: str) -> list[RawJoint]:
     """Turn the joints named in ``lock`` into fixed ones at the given positions (default 0).
 
@@ -83,11 +116,9 @@ def lock_joints(joints: Sequence[RawJoint], lock: Lock, where: str) -> list[RawJ
     RobotError
         For unknown names, positions that are not finite, and joints of unknown type away from 0.
     """
-    if isinstance(lock, str):
-        lock = (lock,)
-    positions = {name: float(q) for name, q in lock.items()} if isinstance(lock, Mapping) else dict.fromkeys(lock, 0.0)
+    wanted = positions(lock)
     known = {joint.name: joint for joint in joints}
-    for name, position in positions.items():
+    for name, position in wanted.items():
         if name not in known:
             raise RobotError(
                 f"{where}: cannot lock joint '{name}', there is none of that name{near(name, known)} "
@@ -99,7 +130,19 @@ def lock_joints(joints: Sequence[RawJoint], lock: Lock, where: str) -> list[RawJ
             raise RobotError(
                 f"{where}: joint '{name}' of type '{known[name].type}' can only be locked at position 0, not {position}"
             )
-    return [_lock(joint, positions[joint.name]) if joint.name in positions else joint for joint in joints]
+    wanted = _with_followers(joints, wanted)
+    return [_lock(joint, wanted[joint.name]) if joint.name in wanted else joint for joint in joints]
+
+
+def _with_followers(joints: Sequence[RawJoint], wanted: Mapping[str, float]) -> dict[str, float]:
+    """Positions of the locked joints and of all joints that follow them."""
+    found = dict(wanted)
+    for _ in joints:
+        for joint in joints:
+            rule = joint.mimic
+            if rule is not None and joint.name not in found and rule.joint in found:
+                found[joint.name] = rule.multiplier * found[rule.joint] + rule.offset
+    return found
 
 
 def _lock(joint: RawJoint, position: float) -> RawJoint:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from casid.errors import RobotError
 from casid.inertia import Parameters, standard_names, to_standard
 
+if TYPE_CHECKING:
+    from casid.description.document import Origin
+
 Array = NDArray[np.float64]
 JointType = Literal["revolute", "prismatic"]
+
+#: Symbols of all joint terms a file may give (`casid.dynamics.JOINT_TERMS`).
+TERM_SYMBOLS = frozenset(
+    {"fv", "fc", "fo", "fvm", "fcm", "fom", "Ia", "Iam", "fcp", "fcn", "fq", "f3", "fl", "ks", "kss", "ksc", "kg"}
+)
 
 #: Standard gravity in the base frame [m/s^2].
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
@@ -82,6 +91,23 @@ class Link:
     bounds: LinkBounds = field(default_factory=LinkBounds)
 
 
+@dataclass(frozen=True)
+class Mimic:
+    """What makes a joint dependent: ``q = multiplier q_joint + offset``.
+
+    Attributes
+    ----------
+    joint : int
+        Index of the joint it follows, which has a coordinate of its own.
+    multiplier, offset : float
+        Ratio of the velocities; position where the other stands at 0 [rad or m].
+    """
+
+    joint: int
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint and the link it carries.
@@ -99,6 +125,10 @@ class Joint:
         Unit vector in the joint frame.
     link_placement : ndarray, shape (4, 4)
         Link frame in the moved joint frame.
+    mimic : Mimic, optional
+        Of a dependent joint (a gripper's second finger): it has no coordinate of its own.
+    terms : mapping
+        Nominal parameters of joint terms by their symbols: ``{"fv": 0.3, "Ia": 0.1}``; see `casid.dynamics`.
     """
 
     name: str
@@ -108,14 +138,23 @@ class Joint:
     placement: Array = field(default_factory=lambda: np.eye(4))
     axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     link_placement: Array = field(default_factory=lambda: np.eye(4))
+    mimic: Mimic | None = None
+    terms: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", MappingProxyType(dict(self.terms)))
         if self.type not in ("revolute", "prismatic"):
             raise RobotError(f"joint '{self.name}': type '{self.type}' is neither 'revolute' nor 'prismatic'")
         for name, shape in (("placement", (4, 4)), ("axis", (3,)), ("link_placement", (4, 4))):
             object.__setattr__(self, name, _readonly(getattr(self, name), shape, f"joint '{self.name}': {name}"))
         if abs(np.linalg.norm(self.axis) - 1.0) > 1e-12:
             raise RobotError(f"joint '{self.name}': axis must have unit length, got {self.axis.tolist()}")
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "terms": dict(self.terms)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, terms=MappingProxyType(state["terms"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +240,8 @@ class Robot:
     ----------
     name : str
     joints : tuple of Joint
-        Parents come before their children; the order of q, dq, ddq, tau and of the links' parameters.
+        Parents come before their children; the order of the links' parameters. Those that follow no other (see
+        `coordinates`) give the order of q, dq, ddq and tau.
     gravity : ndarray, shape (3,)
         Acceleration of gravity in the base frame [m/s^2].
     limits : Limits
@@ -218,6 +258,10 @@ class Robot:
         4.12): motor-side parameters then count as seen at the joint.
     capsules : tuple of Capsule
         Bodies for collision checks, on links and on the base; empty: none known.
+    origin : Origin, optional
+        What the robot was read from: restores the fixed links and edits the file when the robot is written.
+    notes : tuple of str
+        What a reader noticed that is worth a look but changes nothing.
     """
 
     name: str
@@ -229,6 +273,8 @@ class Robot:
     source: Mapping[str, str] = field(default_factory=dict)
     transmission: Array | None = None
     capsules: tuple[Capsule, ...] = ()
+    origin: Origin | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.joints:
@@ -252,23 +298,48 @@ class Robot:
         for k, joint in enumerate(self.joints):
             if not -1 <= joint.parent < k:
                 raise RobotError(f"robot '{self.name}': joint '{joint.name}' must come after its parent")
+            followed = None if joint.mimic is None else joint.mimic.joint
+            if followed is not None and not (0 <= followed < len(self.joints) and self.joints[followed].mimic is None):
+                raise RobotError(
+                    f"robot '{self.name}': joint '{joint.name}' follows joint number {followed}, which is not a joint "
+                    "with a coordinate of its own"
+                )
         object.__setattr__(self, "capsules", tuple(self.capsules))
         for capsule in self.capsules:
-            if not -1 <= capsule.joint < self.n:
+            if not -1 <= capsule.joint < len(self.joints):
                 raise RobotError(
-                    f"robot '{self.name}': capsule '{capsule.name}' is on joint {capsule.joint} of {self.n}"
+                    f"robot '{self.name}': capsule '{capsule.name}' is on joint {capsule.joint} of {len(self.joints)}"
                 )
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "source": dict(self.source)}
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, source=MappingProxyType(state["source"]))  # type: ignore[arg-type]
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, source=MappingProxyType(state["source"]))
 
     @property
     def n(self) -> int:
-        """Number of moving joints."""
-        return len(self.joints)
+        """Number of coordinates: joints that follow no other."""
+        return len(self.coordinates)
+
+    @property
+    def coordinates(self) -> tuple[Joint, ...]:
+        """The joints with a coordinate of their own, in the order of q, dq, ddq, tau and of the limits."""
+        return tuple(joint for joint in self.joints if joint.mimic is None)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether some joints follow others."""
+        return any(joint.mimic is not None for joint in self.joints)
+
+    def coupling(self) -> tuple[Array, Array]:
+        """How all joints follow the coordinates: ``q_joints = G q + g``, shapes (joints, n) and (joints,)."""
+        column = {k: i for i, k in enumerate(k for k, joint in enumerate(self.joints) if joint.mimic is None)}
+        G, offset = np.zeros((len(self.joints), len(column))), np.zeros(len(self.joints))
+        for k, joint in enumerate(self.joints):
+            rule = joint.mimic or Mimic(k)
+            G[k, column[rule.joint]], offset[k] = rule.multiplier, rule.offset
+        return G, offset
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -280,7 +351,7 @@ class Robot:
 
         Returns
         -------
-        ndarray, shape (10 n,)
+        ndarray, shape (10 links,)
             ``Lxx1 Lxy1 Lxz1 Lyy1 Lyz1 Lzz1 lx1 ly1 lz1 m1 Lxx2 ...`` in SI units.
 
         Raises
@@ -299,21 +370,23 @@ class Robot:
 
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the standard parameters: ``Lxx1 ... m<n>``."""
-        return standard_names(self.n)
+        return standard_names(len(self.joints))
 
     @property
     def parameters(self) -> Parameters:
-        """Nominal standard parameters with their names; RobotError as `standard_parameters`."""
-        return Parameters(self.parameter_names(), self.standard_parameters(), tuple(link.name for link in self.links))
+        """Nominal parameters with their names: standard ones and those of joint terms; RobotError as above."""
+        links = tuple(link.name for link in self.links)
+        terms = {f"{symbol}{k + 1}": v for k, joint in enumerate(self.joints) for symbol, v in joint.terms.items()}
+        return Parameters.of_links(self.standard_parameters(), links, terms)
 
     def with_parameters(self, parameters: Parameters | ArrayLike) -> Robot:
-        """The same robot with other nominal bodies: identified ones, say.
+        """The same robot with other nominal bodies and joint terms: identified ones, say.
 
         Parameters
         ----------
         parameters
-            `Parameters`, whose terms (friction, ...) a robot does not hold and are left out; or standard parameters,
-            shape (10 n,).
+            `Parameters`, whose terms (friction, rotor inertia, ...) replace those of the joints; or standard
+            parameters, shape (10 links,), which leave them.
 
         Raises
         ------
@@ -323,20 +396,35 @@ class Robot:
             If a value is not finite.
         """
         given = parameters if isinstance(parameters, Parameters) else Parameters.of_links(parameters)
-        if given.n != self.n:
-            raise RobotError(f"robot '{self.name}' has {self.n} links, the parameters are of {given.n}")
+        if given.n != len(self.joints):
+            raise RobotError(f"robot '{self.name}' has {len(self.joints)} links, the parameters are of {given.n}")
+        by_joint: dict[int, dict[str, float]] = {}
+        for name, value in given.terms.items():
+            symbol, number = _split(name, given.n)
+            by_joint.setdefault(number, {})[symbol] = value
         joints = []
-        for joint, link in zip(self.joints, given.links.values(), strict=True):
+        for k, (joint, link) in enumerate(zip(self.joints, given.links.values(), strict=True)):
             if link.mass == 0.0 and link.standard[6:9].any():
                 raise RobotError(
                     f"robot '{self.name}', link '{joint.link.name}': a first moment without mass has no centre of mass"
                 )
             inertial = Inertial(link.mass, link.com, link.inertia_com)
-            joints.append(replace(joint, link=replace(joint.link, inertial=inertial)))
+            terms = by_joint.get(k, {}) if isinstance(parameters, Parameters) else joint.terms
+            joints.append(replace(joint, link=replace(joint.link, inertial=inertial), terms=terms))
         return replace(self, joints=tuple(joints))
 
     def __repr__(self) -> str:
         kinds = "".join(joint.type[0].upper() for joint in self.joints)
         masses = [link.inertial.mass for link in self.links if link.inertial is not None]
-        known = f"{sum(masses):.4g} kg" if len(masses) == self.n else f"{len(masses)} of {self.n} bodies known"
-        return f"Robot({self.name}: {self.n} joints {kinds}, {known})"
+        count = len(self.joints)
+        known = f"{sum(masses):.4g} kg" if len(masses) == count else f"{len(masses)} of {count} bodies known"
+        follow = f", {count - self.n} of them follow others" if self.coupled else ""
+        return f"Robot({self.name}: {count} joints {kinds}{follow}, {known})"
+
+
+def _split(name: str, joints: int) -> tuple[str, int]:
+    """Symbol and index of the joint of a term's parameter: ``fv7``; -1 where it belongs to none."""
+    ways = [(name[:i], int(name[i:]) - 1) for i in range(1, len(name)) if re.fullmatch("[1-9][0-9]*", name[i:])]
+    ways = [(symbol, k) for symbol, k in ways if k < joints]
+    known = [way for way in ways if way[0] in TERM_SYMBOLS]
+    return (known or ways or [(name, -1)])[0]

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
 
-from casid.description.raw import MOVING_TYPES, RawFrame, RawJoint
+from casid.description.raw import MOVING_TYPES, MimicRule, RawFrame, RawJoint
 from casid.errors import RobotError
 from casid.files import listed, near
 
 
 def check_types(joints: Sequence[RawJoint], where: str) -> None:
-    """Raise a `RobotError` for joints that casid cannot move: unknown types, and joints that mimic others."""
-    coupled = [joint.name for joint in joints if joint.mimic is not None]
+    """Raise a `RobotError` for joints of a type that casid cannot move."""
     for joint in joints:
         if joint.type != "fixed" and joint.type not in MOVING_TYPES:
             raise RobotError(
                 f"{where}: joint '{joint.name}' is of type '{joint.type}', which casid does not support (it knows "
                 "revolute, continuous, prismatic, fixed); describe it by several joints of these types, or make it "
                 f'fixed: load_robot(..., lock=("{joint.name}",))'
-            )
-        if joint.mimic is not None:
-            names = ", ".join(f'"{name}"' for name in coupled)
-            raise RobotError(
-                f"{where}: joint '{joint.name}' mimics joint '{joint.mimic}'; casid does not support coupled joints, "
-                f"so make {'it' if len(coupled) == 1 else 'each joint that mimics another'} fixed: load_robot(..., "
-                f"lock=({names},)), or lock={{name: position, ...}} to fix joints away from 0"
             )
 
 
@@ -49,6 +42,48 @@ def check_unique(joints: Sequence[RawJoint], frames: Sequence[RawFrame], base: s
         if frame.name in names:
             raise RobotError(f"{where}: frame '{frame.name}' has the name of another frame or link; rename it")
         names.add(frame.name)
+
+
+def follow(joints: Sequence[RawJoint], where: str) -> dict[str, MimicRule]:
+    """For each moving joint that follows another: the joint with a coordinate of its own that it follows in the end.
+
+    Raises
+    ------
+    RobotError
+        Where the joint it follows does not exist or is fixed, joints follow each other in a circle, or the ratio is
+        not a finite number.
+    """
+    known = {joint.name: joint for joint in joints}
+    rules: dict[str, MimicRule] = {}
+    for joint in joints:
+        rule, path = joint.mimic, [joint.name]
+        if rule is None or joint.type == "fixed":
+            continue
+        while True:
+            if not (math.isfinite(rule.multiplier) and math.isfinite(rule.offset)):
+                raise RobotError(
+                    f"{where}: joint '{joint.name}': the multiplier and offset of its mimic must be finite"
+                )
+            leader = known.get(rule.joint)
+            if leader is None or leader.type == "fixed":
+                state = "does not exist" if leader is None else "is fixed"
+                raise RobotError(
+                    f"{where}: joint '{path[-1]}' mimics joint '{rule.joint}', which {state}"
+                    f"{near(rule.joint, known) if leader is None else ''}; correct the name or lock '{path[-1]}'"
+                )
+            if leader.mimic is None:
+                break
+            path.append(leader.name)
+            if path.count(leader.name) > 1:
+                raise RobotError(f"{where}: joints mimic each other in a circle: {' -> '.join(path)}")
+            further = leader.mimic
+            rule = MimicRule(
+                further.joint,
+                rule.multiplier * further.multiplier,
+                rule.multiplier * further.offset + rule.offset,
+            )
+        rules[joint.name] = rule
+    return rules
 
 
 def base_link(joints: Sequence[RawJoint], base: str | None, loose: Sequence[str], where: str) -> str:

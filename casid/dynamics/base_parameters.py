@@ -125,7 +125,7 @@ def stacked_regressor(model: HasRegressor, samples: int | None = None) -> Array:
     n, names = model.robot.n, model.parameter_names
     count = samples or max(30, 6 * len(names) // n)
     rng = np.random.default_rng(20140401)
-    prismatic = np.array([joint.type == "prismatic" for joint in model.robot.joints])
+    prismatic = np.array([joint.type == "prismatic" for joint in model.robot.coordinates])
     reach = np.where(prismatic, 1.0, np.pi)[:, None]
     q = rng.uniform(-reach, reach, (n, count))
     dq = rng.uniform(-3.0, 3.0, (n, count))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from casid.description import Robot
+from casid.dynamics.coordinates import joint_positions, joint_rates
 from casid.dynamics.kinematics import Kinematics, exact, joint_offset, joint_rotation
 from casid.inertia import TENSOR_INDEX
 
@@ -12,6 +13,7 @@ from casid.inertia import TENSOR_INDEX
 def kinetic_energy(robot: Robot, q: ca.SX, dq: ca.SX, parameters: list[ca.SX]) -> ca.SX:
     """``sum_k (m v'v / 2 + v'(w x l) + w' L w / 2)`` [J]; v, w: velocity of the link frame in its own axes."""
     energy = ca.SX(0)
+    q, dq = joint_positions(robot, q), joint_rates(robot, dq)
     velocities: list[tuple[ca.SX, ca.SX]] = []
     for k, joint in enumerate(robot.joints):
         v, w = (ca.SX(3, 1), ca.SX(3, 1)) if joint.parent < 0 else velocities[joint.parent]

@@ -6,12 +6,11 @@ import casadi as ca
 import numpy as np
 
 from casid.description import Joint, Robot
+from casid.dynamics.coordinates import joint_positions, on_coordinates
+from casid.dynamics.exact import exact
 from casid.inertia import skew
 
-
-def exact(matrix: np.ndarray) -> ca.DM:
-    """Constant as a sparse CasADi matrix: its exact zeros become structural, so that products stay small."""
-    return ca.sparsify(ca.DM(matrix))
+__all__ = ["Kinematics", "exact", "homogeneous", "joint_offset", "joint_rotation", "locate"]
 
 
 def joint_rotation(joint: Joint, q: ca.SX) -> ca.SX:
@@ -46,6 +45,7 @@ class Kinematics:
 
     def __init__(self, robot: Robot, q: ca.SX) -> None:
         self.robot = robot
+        q = joint_positions(robot, q)
         self.joints: list[tuple[ca.SX, ca.SX]] = []
         self.links: list[tuple[ca.SX, ca.SX]] = []
         for k, joint in enumerate(robot.joints):
@@ -69,7 +69,7 @@ class Kinematics:
         Rows: linear velocity of the frame's origin, then angular velocity, both in the axes of the base frame.
         """
         point = self.placement(name)[:3, 3]
-        jacobian = ca.SX(6, self.robot.n)
+        jacobian = ca.SX(6, len(self.robot.joints))
         k, _ = locate(self.robot, name)
         while k >= 0:
             joint = self.robot.joints[k]
@@ -81,7 +81,7 @@ class Kinematics:
             else:
                 jacobian[:3, k] = axis
             k = joint.parent
-        return jacobian
+        return on_coordinates(self.robot, jacobian.T).T if self.robot.coupled else jacobian
 
 
 def locate(robot: Robot, name: str) -> tuple[int, np.ndarray]:

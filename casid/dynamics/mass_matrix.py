@@ -7,6 +7,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from casid.description import Joint, Robot
+from casid.dynamics.coordinates import joint_positions, on_coordinates
 from casid.dynamics.kinematics import exact, joint_offset, joint_rotation
 from casid.dynamics.newton_euler import Wrench, joint_to_parent, link_to_joint
 from casid.inertia import TENSOR_INDEX
@@ -23,8 +24,9 @@ class Composite(NamedTuple):
 def mass_matrix(robot: Robot, q: ca.SX, parameters: list[ca.SX]) -> ca.SX:
     """Symmetric joint-space mass matrix M(q), n x n (Featherstone 2008, Sec. 6.2), linear in the parameters."""
     composites = [_composite(p) for p in parameters]
-    M = ca.SX(robot.n, robot.n)
-    for k in reversed(range(robot.n)):
+    q, count = joint_positions(robot, q), len(robot.joints)
+    M = ca.SX(count, count)
+    for k in reversed(range(count)):
         joint = robot.joints[k]
         # The wrench a unit acceleration of joint k asks of all that it carries, in the link frame ...
         at_joint = link_to_joint(joint, _unit_acceleration_wrench(joint, composites[k]))
@@ -39,7 +41,7 @@ def mass_matrix(robot: Robot, q: ca.SX, parameters: list[ca.SX]) -> ca.SX:
             j = child.parent
         if joint.parent >= 0:
             composites[joint.parent] = _add(composites[joint.parent], _in_parent(joint, composites[k], q[k]))
-    return M
+    return on_coordinates(robot, on_coordinates(robot, M).T) if robot.coupled else M
 
 
 class MassFactor(NamedTuple):
@@ -76,9 +78,11 @@ def factor_mass_matrix(M: ca.SX, robot: Robot, dense: bool = False) -> MassFacto
     """The sparse factorisation ``M = L' D L`` that follows the tree (Featherstone 2008, Sec. 6.5).
 
     Without square roots and without fill-in: entries between different branches stay structurally zero. ``dense``: for
-    matrices that couple joints which the tree does not, as rotors behind a transmission do.
+    matrices that couple joints which the tree does not, as rotors behind a transmission do (or joints that follow
+    others, which are seen here).
     """
     n = robot.n
+    dense = dense or robot.coupled  # joints that follow others couple branches that the tree does not
     paths = [list(reversed(range(k))) if dense else _ancestors(robot, k) for k in range(n)]
     L = ca.SX.eye(n)
     H = ca.SX(M)

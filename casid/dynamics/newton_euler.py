@@ -19,6 +19,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from casid.description import Joint, Robot
+from casid.dynamics.coordinates import joint_positions, joint_rates, on_coordinates
 from casid.dynamics.kinematics import exact, joint_offset, joint_rotation
 
 
@@ -136,6 +137,7 @@ def newton_euler(
         What the parent link exerts on each link through its joint, about the origin and in the axes of the moved joint
         frame.
     """
+    q, dq, ddq = joint_positions(robot, q), joint_rates(robot, dq), joint_rates(robot, ddq)
     zero = ca.SX(3, 1)
     base = link_motion(zero, zero, ca.sparsify(-gravity))
     motions: list[LinkMotion] = []
@@ -144,9 +146,10 @@ def newton_euler(
         motions.append(next_motion(joint, parent, q[k], dq[k], ddq[k]))
 
     forces = [inertial_wrench(p, motion) for p, motion in zip(parameters, motions, strict=True)]
-    tau: list[ca.SX] = [ca.SX(0)] * robot.n
-    wrenches: list[Wrench] = [Wrench(zero, zero)] * robot.n
-    for k in reversed(range(robot.n)):
+    count = len(robot.joints)
+    tau: list[ca.SX] = [ca.SX(0)] * count
+    wrenches: list[Wrench] = [Wrench(zero, zero)] * count
+    for k in reversed(range(count)):
         joint = robot.joints[k]
         wrenches[k] = at_joint = link_to_joint(joint, forces[k])
         tau[k] = ca.dot(exact(joint.axis), at_joint.moment if joint.type == "revolute" else at_joint.force)
@@ -154,7 +157,7 @@ def newton_euler(
             above = forces[joint.parent]
             added = joint_to_parent(joint, at_joint, q[k])
             forces[joint.parent] = Wrench(above.force + added.force, above.moment + added.moment)
-    return ca.vertcat(*tau), wrenches
+    return on_coordinates(robot, ca.vertcat(*tau)), wrenches
 
 
 def link_to_joint(joint: Joint, wrench: Wrench) -> Wrench:

@@ -194,6 +194,8 @@ class _Regrouping:
 
     def turn_last_links(self) -> None:
         """Turn the frames of links without children about their axes: ``ly = 0``, where that saves operations."""
+        if self.model.robot.coupled:
+            return  # a turned frame is an offset of its joint's position, which other joints may follow
         parents = {joint.parent for joint in self.model.robot.joints}
         for k, joint in enumerate(self.model.robot.joints):
             span = list(self.model.link_columns[k])

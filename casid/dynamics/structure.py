@@ -37,7 +37,7 @@ class Structure:
         velocity_deadband: float = 0.0,
     ) -> None:
         self.robot = robot if isinstance(robot, Robot) else load_robot(robot)
-        self.terms: tuple[JointTerm, ...] = joint_terms(terms, [joint.name for joint in self.robot.joints])
+        self.terms: tuple[JointTerm, ...] = joint_terms(terms, [joint.name for joint in self.robot.coordinates])
         self.gravity_vector = _gravity(self.robot, gravity)
         self.velocity_deadband = float(velocity_deadband)
         if not 0.0 <= self.velocity_deadband < np.inf:
@@ -45,8 +45,14 @@ class Structure:
 
     @property
     def n(self) -> int:
-        """Number of joints."""
+        """Number of coordinates: joints that follow no other."""
         return self.robot.n
+
+    @cached_property
+    def coordinate_of(self) -> dict[int, int]:
+        """Index of the coordinate of each joint that has one, by the joint's index."""
+        own = [k for k, joint in enumerate(self.robot.joints) if joint.mimic is None]
+        return {k: i for i, k in enumerate(own)}
 
     @cached_property
     def _layout(self) -> tuple[tuple[tuple[int, ...], ...], dict[int, tuple[JointTerm, int]], tuple[str, ...]]:
@@ -58,7 +64,7 @@ class Structure:
             links.append(tuple(range(len(names), len(names) + len(STANDARD_NAMES))))
             names += [f"{symbol}{k + 1}" for symbol in STANDARD_NAMES]
             for term in self.terms:
-                if term.joints is None or joint.name in term.joints:
+                if joint.mimic is None and (term.joints is None or joint.name in term.joints):
                     terms[len(names)] = (term, k)
                     names.append(f"{term.symbol}{k + 1}")
         return tuple(links), terms, tuple(names)
@@ -81,7 +87,11 @@ class Structure:
     @property
     def stride(self) -> int:
         """Number of parameters of one link and its joint; RobotError where joints have different terms."""
-        if len(self.parameter_names) % self.n or any(term.joints is not None for term in self.terms):
+        if (
+            self.robot.coupled
+            or len(self.parameter_names) % self.n
+            or any(term.joints is not None for term in self.terms)
+        ):
             raise RobotError("the joints have different terms: there is no common stride; use link_columns")
         return len(self.parameter_names) // self.n
 
@@ -107,7 +117,7 @@ class Structure:
         given = np.array(parameters, dtype=float)
         if terms is None and given.shape == (len(names),):
             pi = given
-        elif given.shape == (len(STANDARD_NAMES) * self.n,):
+        elif given.shape == (len(STANDARD_NAMES) * len(self.robot.joints),):
             pi = np.zeros(len(names))
             pi[np.ravel(self.link_columns)] = given
             if terms is not None:

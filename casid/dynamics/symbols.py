@@ -111,10 +111,11 @@ class Symbols:
         }
         torques: dict[tuple[Side, int], ca.SX] = {}
         for column, (term, k) in structure.term_columns.items():
-            q, dq, acceleration = (v[k] for v in sides[term.side])
-            load = (motor[term.side] @ loads[term.nominal])[k] if term.loaded else ca.SX(0)
-            signals = JointSignals(k, q, dq, acceleration, signs[term.side][k], load, self.signal[k])
-            torques[term.side, k] = torques.get((term.side, k), ca.SX(0)) + self.pi[column] * term.column(signals)
+            i = structure.coordinate_of[k]
+            q, dq, acceleration = (v[i] for v in sides[term.side])
+            load = (motor[term.side] @ loads[term.nominal])[i] if term.loaded else ca.SX(0)
+            signals = JointSignals(k, q, dq, acceleration, signs[term.side][i], load, self.signal[i])
+            torques[term.side, i] = torques.get((term.side, i), ca.SX(0)) + self.pi[column] * term.column(signals)
         return torques
 
     def nominal_torque(self, ddq: ca.SX, parameters: Sequence[float] | None = None) -> ca.SX:
@@ -132,7 +133,8 @@ class Symbols:
         M = ca.SX(self.structure.n, self.structure.n)
         for column, (term, k) in self.structure.term_columns.items():
             if term.group == "rotor":
-                direction = T[:, k] if term.side == "motor" else ca.SX.eye(self.structure.n)[:, k]
+                i = self.structure.coordinate_of[k]
+                direction = T[:, i] if term.side == "motor" else ca.SX.eye(self.structure.n)[:, i]
                 M += self.pi[column] * ca.mtimes(direction, direction.T)
         return M
 

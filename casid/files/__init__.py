@@ -8,7 +8,7 @@ content beside its final place first, flush it to disk and rename it, so that no
 from casid.files.arrays import matlab_arrays, npy_array, npz_arrays, numeric_array
 from casid.files.csvs import CsvTable, csv_bytes, csv_table
 from casid.files.jsons import finite_number, json_bytes, parse_json, read_json
-from casid.files.limits import gunzip, read_bytes, read_text, unzip
+from casid.files.limits import decode, gunzip, read_bytes, read_text, unzip
 from casid.files.table import Table
 from casid.files.toml import parse_toml, read_toml
 from casid.files.words import listed, near, reason, shown
@@ -21,6 +21,7 @@ __all__ = [
     "check_target",
     "csv_bytes",
     "csv_table",
+    "decode",
     "finite_number",
     "gunzip",
     "json_bytes",

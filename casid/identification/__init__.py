@@ -1,6 +1,10 @@
-"""Consistent parameters straight from recordings, and the thesis's feasibility methods."""
+"""Consistent, believable parameters straight from recordings, and the thesis's feasibility methods."""
 
+from casid.identification.active import ActiveBound
+from casid.identification.believable import Believable, believable, noise_share
+from casid.identification.bounds import default_bounds
 from casid.identification.check import FileCheck, LinkCheck, check_file, check_links
+from casid.identification.determined import Determined, determined
 from casid.identification.feasibility import (
     Feasibility,
     feasibility_test,
@@ -8,26 +12,51 @@ from casid.identification.feasibility import (
     nearest_correction,
     nearest_feasible,
 )
-from casid.identification.identify import Identification, Prediction, identify, load_model, predict
-from casid.identification.regression import FeasibleFit, RegressionProblem, extra_bounds, feasible_regression
+from casid.identification.feasible_fit import FeasibleFit
+from casid.identification.finding import Finding, Verdict
+from casid.identification.held_out import Errors, HeldOut, held_out
+from casid.identification.identification import Identification
+from casid.identification.identify import identify
+from casid.identification.plausible import PlausibleBodies, plausible_bodies
+from casid.identification.prediction import Prediction, predict
+from casid.identification.record import load_model, load_processing, read_record
+from casid.identification.regression import RegressionProblem, extra_bounds, feasible_regression
+from casid.identification.verdict import judge
 
 __all__ = [
+    "ActiveBound",
+    "Believable",
+    "Determined",
+    "Errors",
     "Feasibility",
     "FeasibleFit",
     "FileCheck",
+    "Finding",
+    "HeldOut",
     "Identification",
     "LinkCheck",
+    "PlausibleBodies",
     "Prediction",
     "RegressionProblem",
+    "Verdict",
+    "believable",
     "check_file",
     "check_links",
+    "default_bounds",
+    "determined",
     "extra_bounds",
     "feasibility_test",
     "feasible_regression",
+    "held_out",
     "identify",
+    "judge",
     "load_model",
+    "load_processing",
     "nearest_consistent",
     "nearest_correction",
     "nearest_feasible",
+    "noise_share",
+    "plausible_bodies",
     "predict",
+    "read_record",
 ]

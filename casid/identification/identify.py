@@ -1,37 +1,27 @@
-"""From recordings to certified parameters in one call, and their validation on other recordings."""
+"""From recordings to certified, believable parameters in one call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import JointTerm, Model, terms_of
-from casid.errors import DatasetError, RobotError
-from casid.files import read_json
-from casid.identification.regression import Bounds, FeasibleFit, feasible_regression
-from casid.inertia import parameter_record, read_parameters
+from casid.dynamics import JointTerm, Model
+from casid.errors import CasidError, DatasetError
+from casid.identification.bounds import default_bounds, largest_torques, term_bounds
+from casid.identification.feasible_fit import FeasibleFit
+from casid.identification.held_out import HeldOut, held_out
+from casid.identification.identification import Identification
+from casid.identification.plausible import PlausibleBodies
+from casid.identification.regression import Bounds, RegressionProblem
+from casid.identification.verdict import judge
 from casid.measurement import Dataset, Processing, check_against, prepare
-from casid.regression import (
-    FRICTION_MODELS,
-    Fit,
-    compress,
-    fit_jointly,
-    friction_terms,
-    irls,
-    ols,
-    torques,
-    unexcited_reasons,
-    wls,
-)
+from casid.regression import CompressedData, Fit, compress, fit_jointly, irls, ols, unexcited_reasons, wls
 from casid.retrieval.builders.priors import Prior
-from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind, sensible_bounds
+from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind
 from casid.retrieval.load import ConstraintBuilder
 
 Array = NDArray[np.float64]
@@ -39,139 +29,8 @@ Array = NDArray[np.float64]
 CONDITION = 1e4
 #: Linear friction of a joint, the default.
 LINEAR_FRICTION = ("viscous", "coulomb", "offset")
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """Torques of a recording, measured and predicted by Newton-Euler.
-
-    Attributes
-    ----------
-    dataset : Dataset
-        Processed.
-    predicted : ndarray, shape (N, n)
-        [N.m]
-    """
-
-    dataset: Dataset
-    predicted: Array
-
-    @property
-    def residual(self) -> Array:
-        """Measured (filtered) minus predicted torque, shape (N, n) [N.m]; zero where the mask leaves it out."""
-        difference = self.dataset.tau - self.predicted
-        return np.asarray(difference if self.dataset.mask is None else np.where(self.dataset.mask, difference, 0.0))
-
-    @cached_property
-    def rms(self) -> Array:
-        """Root mean square residual of each joint [N.m]."""
-        return np.asarray(np.sqrt(self.mse))
-
-    @cached_property
-    def mse(self) -> Array:
-        """Mean square residual of each joint [(N.m)^2]."""
-        count = len(self.dataset) if self.dataset.mask is None else np.maximum(self.dataset.mask.sum(axis=0), 1)
-        return np.asarray((self.residual**2).sum(axis=0) / count)
-
-    @cached_property
-    def relative_errors(self) -> Array:
-        """``100 ||residual|| / ||torque||`` of each joint [%]."""
-        size = np.linalg.norm(self._counted, axis=0)
-        left = np.linalg.norm(self.residual, axis=0)
-        return np.asarray(100.0 * np.divide(left, size, out=np.zeros_like(left), where=size > 0))
-
-    @property
-    def relative_error(self) -> float:
-        """The same over all joints [%]."""
-        return 100.0 * float(np.linalg.norm(self.residual) / max(np.linalg.norm(self._counted), np.finfo(float).tiny))
-
-    @property
-    def _counted(self) -> Array:
-        return self.dataset.tau if self.dataset.mask is None else np.where(self.dataset.mask, self.dataset.tau, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Identification:
-    """Result of `identify`.
-
-    Attributes
-    ----------
-    model : Model
-    datasets : tuple of Dataset
-        Processed recordings.
-    unconstrained : Fit
-    feasible : FeasibleFit
-    notes : tuple of str
-        Everything that deserves a look.
-    friction : str
-        ``linear``, or the nonlinear friction model, with ``shapes``.
-    shapes : ndarray or None
-    """
-
-    model: Model
-    datasets: tuple[Dataset, ...]
-    unconstrained: Fit
-    feasible: FeasibleFit
-    notes: tuple[str, ...]
-    friction: str = "linear"
-    shapes: Array | None = None
-
-    @property
-    def parameters(self) -> Array:
-        """Physically consistent parameters, in the order of ``model.parameter_names``."""
-        return self.feasible.parameters
-
-    def predict(self, dataset: Dataset) -> Prediction:
-        """Torques of a processed recording by Newton-Euler with the consistent parameters."""
-        return predict(self.model, self.parameters, dataset)
-
-    def record(self) -> dict[str, Any]:
-        """What `load_model` needs to predict torques again, and what the fit said; plain numbers and text."""
-        fit, feasible = self.unconstrained, self.feasible
-        solution = feasible.solution
-        return {
-            "robot": self.model.robot.name,
-            "gravity": None if self.model.gravity_vector is None else self.model.gravity_vector.tolist(),
-            "terms": [
-                f"{t.name}@{j}"
-                for t in self.model.terms
-                if t.group != "nonlinear_friction"
-                for j in (t.joints or [joint.name for joint in self.model.robot.joints])
-            ],
-            "velocity_deadband": self.model.velocity_deadband,
-            "friction": self.friction,
-            "friction_shapes": None if self.shapes is None else self.shapes.tolist(),
-            **parameter_record(self.model.named(feasible.parameters)),
-            "status": solution.status,
-            "certified": solution.certified,
-            "gap": solution.gap,
-            "residual_ratio": feasible.residual_ratio,
-            "rank": fit.rank,
-            "condition_number": fit.condition_number,
-            "relative_error": {"unconstrained": fit.relative_error, "feasible": feasible.relative_error},
-            "joints": [
-                {
-                    "name": joint.name,
-                    "rms": float(feasible.rms[k]),
-                    "relative_error": float(feasible.relative_errors[k]),
-                    "unconstrained_relative_error": float(fit.relative_errors[k]),
-                }
-                for k, joint in enumerate(self.model.robot.joints)
-            ],
-            "base_parameters": [
-                {
-                    "name": name,
-                    "expression": expression,
-                    "unconstrained": float(fit.beta[k]),
-                    "sd": float(fit.sd[k]) if np.isfinite(fit.sd[k]) else None,
-                    "feasible": float(feasible.beta[k]),
-                }
-                for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
-            ],
-            "recordings": list(fit.data.datasets),
-            "steps": list(fit.data.steps),
-            "notes": list(self.notes),
-        }
+#: Called with a step in words, and how much of it is done: ``(text, done, total)``.
+Progress = Callable[[str, int, int], None]
 
 
 def identify(
@@ -186,11 +45,17 @@ def identify(
     method: Literal["WLS", "OLS", "IRLS"] = "WLS",
     consistency: ConsistencyKind = "full",
     margin: float = DEFAULT_MARGIN,
-    constraints: ConstraintBuilder | None = sensible_bounds,
+    constraints: ConstraintBuilder | Literal["default"] | None = "default",
     bounds: Bounds | None = None,
     prior: Prior | None = None,
+    believable: bool = True,
+    bodies: PlausibleBodies | None = None,
+    share: float | None = None,
+    folds: int = 4,
+    verdict: bool = True,
+    progress: Progress = lambda text, done, total: None,
 ) -> Identification:
-    """Identify a robot: check, process, compress, fit without and with physical consistency.
+    """Identify a robot: check, process, compress, fit without and with physical consistency, predict what was held out.
 
     Parameters
     ----------
@@ -198,38 +63,113 @@ def identify(
     recordings
         Raw recordings (see `casid.measurement.read_dataset`).
     processing
-        Filters and differences. Default: recordings that have dq and ddq already are taken as they are, others are
-        processed with `Processing()`. ``False``: all as they are; ``True``: all processed.
+        Filters and differences; ``True``: `Processing()`; ``False``: every sample as it is, with the dq and ddq it has;
+        default: as it is where dq and ddq are given, `Processing()` otherwise.
     terms
         Joint terms. With nonlinear ``friction``, viscous, coulomb and offset are left out of them.
     friction
         ``linear``, or a model of `casid.regression.FRICTION_MODELS`, fitted jointly with the inertial parameters.
     method
         Of the unconstrained fit, whose weights the feasible one uses.
-    consistency, margin, constraints, bounds, prior
+    consistency, margin, prior
         As in `feasible_regression`.
+    constraints
+        ``"default"``: the bounds of the description, and where it is silent ones that scale with the robot's size and
+        torques (`default_bounds`); a function; ``None``: physical consistency only.
+    bounds
+        Of joint terms' parameters, e.g. ``{"fo1": (-1, 1)}``.
+    believable
+        Of all sets that explain the data as well as the best, take the most plausible (`believable`); not with a prior,
+        nor with less than full consistency.
+    bodies, share
+        Plausible bodies, and how much the residual's norm may grow, see `RegressionProblem.choose`.
+    folds
+        Parts of the motion that are held out in turn; 0: none.
+    verdict
+        Whether other readings of the recordings are tried (`judge`).
+    progress
+        Called with each step.
+
+    Raises
+    ------
+    DatasetError, ProblemError, SolveError
+        What is wrong with the recordings, the options, or the constraints.
     """
     if method not in ("WLS", "OLS", "IRLS"):
         raise DatasetError(f"unknown method '{method}'; known: WLS, OLS, IRLS")
     raw = (recordings,) if isinstance(recordings, Dataset) else tuple(recordings)
     if not raw:
         raise DatasetError("no recording to identify from")
+    progress("processing", 0, 1)
     datasets = tuple(prepare(check_against(data, robot), processing) for data in raw)
-    shapes = None
-    if friction == "linear":
-        model = Model(robot, terms, gravity, velocity_deadband)
-    else:
-        rest = [t for t in terms if t not in LINEAR_FRICTION]
-        joint_fit = fit_jointly(Model(robot, rest, gravity, velocity_deadband), datasets, friction)
-        model, shapes = joint_fit.fit.data.model, joint_fit.shapes
+    progress("friction", 0, 1)
+    model, shapes = _model(robot, datasets, terms, friction, gravity, velocity_deadband)
+    progress("compressing", 0, 1)
     data = compress(model, datasets)
-    fit = ols(data) if method == "OLS" else wls(data)
+    progress("fitting", 0, 2)
+    fit = _estimate(data, method)
     if method == "IRLS":
         fit = irls(datasets, fit)
-    feasible = feasible_regression(
-        fit, consistency=consistency, margin=margin, constraints=constraints, bounds=bounds, prior=prior
+    torques, speeds = largest_torques(datasets)
+    build = default_bounds(robot, torques) if constraints == "default" else constraints
+    choosing = believable and prior is None and consistency == "full"
+
+    def consistent(estimate: Fit, told: bool = False) -> tuple[FeasibleFit, str | None]:
+        limits = {**term_bounds(estimate, torques, speeds), **(bounds or {})}
+        problem = RegressionProblem(estimate, consistency, margin, build, limits, prior)
+        best = problem.solve()
+        if told:
+            progress("choosing believable links", 1, 2)
+        if not choosing:
+            return best, None
+        try:
+            return problem.choose(best, bodies, share), None
+        except CasidError as error:
+            return best, f"no more plausible links were found, these are those of the best fit: {error}"
+
+    feasible, complaint = consistent(fit, told=True)
+    kept = None
+    if folds and method != "IRLS":
+        kept = _held_out(data, method, lambda f: consistent(f)[0].beta, folds, progress)
+    said = None
+    if verdict:
+        progress("other readings", 0, 4)
+        said = judge(robot, raw, datasets, feasible, kept, lambda done, total: progress("other readings", done, total))
+    notes = (*data.notes, *_notes(fit, feasible), *([complaint] if complaint else []))
+    return Identification(model, datasets, fit, feasible, notes, processing, friction, shapes, kept, said)
+
+
+def _model(
+    robot: Robot,
+    datasets: tuple[Dataset, ...],
+    terms: Sequence[str | JointTerm],
+    friction: str,
+    gravity: ArrayLike | None,
+    velocity_deadband: float,
+) -> tuple[Model, Array | None]:
+    """The model to fit, and the shapes of nonlinear friction."""
+    if friction == "linear":
+        return Model(robot, terms, gravity, velocity_deadband), None
+    rest = [t for t in terms if t not in LINEAR_FRICTION]
+    joint_fit = fit_jointly(Model(robot, rest, gravity, velocity_deadband), datasets, friction)
+    return joint_fit.fit.data.model, joint_fit.shapes
+
+
+def _estimate(data: CompressedData, method: str) -> Fit:
+    return ols(data) if method == "OLS" else wls(data)
+
+
+def _held_out(
+    data: CompressedData, method: str, consistent: Callable[[Fit], Array], folds: int, progress: Progress
+) -> HeldOut | None:
+    progress("held-out error", 0, folds)
+    return held_out(
+        data,
+        lambda part: _estimate(part, method),
+        consistent,
+        folds,
+        lambda done: progress("held-out error", done, folds),
     )
-    return Identification(model, datasets, fit, feasible, (*data.notes, *_notes(fit, feasible)), friction, shapes)
 
 
 def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
@@ -248,74 +188,10 @@ def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
             "whose "
             "values differ by many standard deviations"
         )
-    if not feasible.certified:
+    if feasible.active:
+        notes.append(f"bounds that are reached: {'; '.join(bound.text for bound in feasible.active)}")
+    if not feasible.solution.certified:
         notes.append(f"the feasible fit is not certified: relative gap {feasible.gap:.1e}")
+    if feasible.believable is not None and not feasible.believable.certified:
+        notes.append(f"the choice of plausible links is not certified: relative gap {feasible.believable.gap:.1e}")
     return notes
-
-
-def predict(model: Model, parameters: ArrayLike, dataset: Dataset) -> Prediction:
-    """Torques of a processed recording by Newton-Euler.
-
-    Raises
-    ------
-    DatasetError
-        If the recording has another number of joints, no velocities or accelerations, or parameters are missing.
-    """
-    pi = np.asarray(parameters, dtype=float)
-    if pi.shape != (len(model.parameter_names),):
-        raise DatasetError(f"expected {len(model.parameter_names)} parameters, got shape {pi.shape}")
-    if dataset.n != model.n or dataset.dq is None or dataset.ddq is None:
-        raise DatasetError(f"{dataset.name}: a processed recording of {model.n} joints is needed")
-    return Prediction(dataset, torques(model, pi, dataset))
-
-
-def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:
-    """Model and parameters of an identification's record, or of a file.
-
-    Parameters
-    ----------
-    record
-        What `Identification.record` gives, the ``identification.json`` with it, or any file of parameters
-        (`casid.inertia.read_parameters`): the names of its terms then tell the joint terms.
-
-    Raises
-    ------
-    DatasetError
-        If the file is none of these, or belongs to another robot.
-    """
-    if not isinstance(record, Mapping):
-        path = Path(record)
-        content = read_json(path, "parameter file", DatasetError) if path.suffix.lower() == ".json" else None
-        if not isinstance(content, dict) or "terms" not in content:
-            return _model_of_parameters(path, robot)
-        record = content
-    try:
-        terms: list[str | JointTerm] = list(record["terms"])
-        if record["friction"] != "linear":
-            terms += friction_terms(FRICTION_MODELS[record["friction"]], record["friction_shapes"])
-        model = Model(robot, terms, record["gravity"], record["velocity_deadband"])
-        values = record["parameters"]
-    except KeyError as error:
-        raise DatasetError(f"not the record of an identification: key {error} is missing") from None
-    except RobotError as error:
-        raise DatasetError(
-            f"the identification is of robot '{record['robot']}', not of '{robot.name}': {error}"
-        ) from error
-    missing = [name for name in model.parameter_names if name not in values]
-    if missing or len(values) != len(model.parameter_names):
-        raise DatasetError(
-            f"the identification is of robot '{record.get('robot')}' with {len(values)} parameters; '{robot.name}' "
-            f"needs {len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
-        )
-    return model, np.array([float(values[name]) for name in model.parameter_names])
-
-
-def _model_of_parameters(path: Path, robot: Robot) -> tuple[Model, Array]:
-    given = read_parameters(path)
-    try:
-        model = Model(robot, terms_of(given.terms, [joint.name for joint in robot.joints]))
-    except RobotError as error:
-        raise DatasetError(f"parameter file '{path}': {error}") from None
-    if given.n != robot.n:
-        raise DatasetError(f"parameter file '{path}' is of {given.n} links, robot '{robot.name}' has {robot.n}")
-    return model, model.parameters(given)

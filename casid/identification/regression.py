@@ -12,8 +12,7 @@ without any effect in the data (friction of a joint that is left out) are set to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
@@ -24,8 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import ProblemError
+from casid.identification.active import active_bounds
+from casid.identification.believable import believable, noise_share
+from casid.identification.feasible_fit import FeasibleFit
+from casid.identification.plausible import PlausibleBodies
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.regression import CompressedData, Fit
+from casid.regression import Fit
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
     DEFAULT_MARGIN,
@@ -59,82 +62,6 @@ QUICK = MappingProxyType(
 IDLE = 1e-12
 #: Newton steps of the entropic prior, and the relative decrease at which they stop.
 PRIOR_STEPS, PRIOR_TOLERANCE = 30, 1e-11
-
-
-@dataclass(frozen=True, eq=False)
-class FeasibleFit:
-    """A physically consistent fit.
-
-    Attributes
-    ----------
-    fit : Fit
-        The unconstrained fit with the same data and weights.
-    solution : Solution
-        Of the retrieval problem: status, certificate, violations. With an entropic prior it belongs to the last
-        second-order model of it.
-    parameters : ndarray
-        All parameters, in the order of ``model.parameter_names``.
-    objective : float
-        ``sum_j w_j^2 ||tau_j - Y_j pi||^2``, without the prior.
-    prior_distance : float
-        Squared distance from the prior, 0 without one.
-    """
-
-    fit: Fit
-    solution: Solution
-    parameters: Array
-    objective: float
-    prior_distance: float = 0.0
-
-    @property
-    def model(self) -> Model:
-        """The model whose parameters these are."""
-        return self.fit.data.model
-
-    @property
-    def data(self) -> CompressedData:
-        """The data it was fitted to."""
-        return self.fit.data
-
-    @property
-    def certified(self) -> bool:
-        """The optimum is proven, and every constraint holds on re-check."""
-        return self.solution.certified
-
-    @property
-    def gap(self) -> float:
-        """Certified relative gap of what was minimised."""
-        return self.solution.gap
-
-    @cached_property
-    def beta(self) -> Array:
-        """Base parameters of the fit."""
-        return self.data.base.values(self.parameters)
-
-    @property
-    def residual_ratio(self) -> float:
-        """Norm of the weighted residual over that of the unconstrained fit: what consistency costs, >= 1."""
-        return float(np.sqrt(self.objective / self.fit.objective))
-
-    @cached_property
-    def relative_error(self) -> float:
-        """``100 ||tau - Y pi|| / ||tau||`` over all joints [%]."""
-        return self.data.relative_errors(self.beta)[0]
-
-    @cached_property
-    def relative_errors(self) -> Array:
-        """The same per joint [%]."""
-        return self.data.relative_errors(self.beta)[1]
-
-    @cached_property
-    def rms(self) -> Array:
-        """Root mean square error of each joint [N.m]."""
-        return self.data.rms(self.beta)
-
-    @property
-    def standard_parameters(self) -> Array:
-        """``Lxx1 ... m<n>``, shape (10 n,)."""
-        return np.asarray(self.parameters[np.ravel(self.model.link_columns)])
 
 
 def extra_bounds(model: Model, given: Bounds | None = None) -> dict[str, tuple[float, float]]:
@@ -280,7 +207,34 @@ class RegressionProblem:
         solution = self._prepared.solve(throw=throw)
         if self._prior is not None and self._prior.metric == "entropic" and solution.status != "failed":
             solution = self._newton(solution, throw)
-        kept = solution.standard_parameters
+        return self._fitted(solution, solution.standard_parameters)
+
+    def choose(
+        self, result: FeasibleFit, bodies: PlausibleBodies | None = None, share: float | None = None
+    ) -> FeasibleFit:
+        """The most plausible of all sets that explain the data as well (`believable`), as a fit.
+
+        Parameters
+        ----------
+        result
+            Of `solve`.
+        bodies
+            Default: `plausible_bodies` of the robot.
+        share
+            How much the residual's norm may grow; default: what noise explains, at most 0.5 % (`noise_share`).
+
+        Raises
+        ------
+        ProblemError, SolveError
+            As `believable`.
+        """
+        samples = int(self._fit.data.independent_samples.sum())
+        part = noise_share(samples, self._fit.rank) if share is None else share
+        choice = believable(self._problem, result.solution, bodies, share=part)
+        return replace(self._fitted(result.solution, choice.parameters), believable=choice)
+
+    def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
+        """The fit of the problem's unknowns: eliminated scalars put back."""
         x = np.zeros(len(self._order))
         x[self._kept] = kept
         for k, value in self._idle.items():
@@ -293,7 +247,8 @@ class RegressionProblem:
         parameters.setflags(write=False)
         objective = float(np.sum((self._matrix @ x - self._target) ** 2)) + self._rest
         distance = 0.0 if self._prior is None else self._prior.distance(kept[: 10 * self._fit.data.n])
-        return FeasibleFit(self._fit, solution, parameters, objective, distance)
+        active = active_bounds(self._problem, self.linear, kept)
+        return FeasibleFit(self._fit, solution, parameters, objective, distance, active=active)
 
     def _newton(self, solution: Solution, throw: bool) -> Solution:
         """Entropic prior: minimise its second-order model again and again, with a line search on the true objective."""

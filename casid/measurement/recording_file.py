@@ -42,7 +42,9 @@ def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     DatasetError
         Naming the file and the key.
     """
-    table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", *_OPTIONS))
+    content = read_toml(path, "recording", DatasetError)
+    content.pop("options", None)  # of the commands that take the recording
+    table = Table(content, path.name, ("file", *_OPTIONS))
     if "file" not in table:
         table.fail("missing key 'file', the recording it describes")
     file = path.parent / table.text("file")

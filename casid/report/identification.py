@@ -54,25 +54,55 @@ def identification_tables(result: Identification) -> list[Table]:
             "certificate",
             f"{solution.status}, relative gap {solution.gap:.1e}, largest violation {solution.max_violation:.1e}",
         ),
+        *_choice_rows(result),
+        *_held_out_rows(result),
         ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
         *(("note", note) for note in result.notes),
     ]
     return [
         joints_table(result),
-        links_table(solution.link_parameters),
+        links_table(feasible.link_parameters),
         summary_table(f"{result.model.robot.name} identification", rows),
     ]
+
+
+def _choice_rows(result: Identification) -> list[tuple[str, str]]:
+    choice = result.feasible.believable
+    if choice is None:
+        return []
+    text = (
+        f"most plausible within {100 * choice.share:.2f} % of the best fit: divergence {choice.divergence:.4g}, "
+        f"relative gap {choice.gap:.1e}"
+    )
+    return [("links", text)]
+
+
+def _held_out_rows(result: Identification) -> list[tuple[str, str]]:
+    apart = result.held_out
+    if apart is None:
+        return []
+    text = "; ".join(
+        f"{kind} {apart.tested[kind].total:.3f} % (training {apart.training[kind].total:.3f} %)"
+        for kind in apart.tested
+    )
+    return [("held-out error", f"{text}; each of {apart.folds} parts predicted from the others")]
 
 
 def joints_table(result: Identification) -> Table:
     """Error of each joint, in N.m and in percent: a large percentage of a small torque is a small error."""
     table = PlainTable("Joints")
     table.add_column("joint", style="bold", no_wrap=True)
-    for column in ("torque RMS [N.m]", "error RMS [N.m]", "error [%]", "unconstrained [%]"):
+    for column in joint_columns(result)[1:]:
         table.add_column(column, justify="right", no_wrap=True)
     for row in _joint_rows(result):
         table.add_row(*row)
     return table
+
+
+def joint_columns(result: Identification) -> list[str]:
+    """Columns of the joints' table; held-out errors where there are any."""
+    columns = ["joint", "torque RMS [N.m]", "error RMS [N.m]", "error [%]", "unconstrained [%]"]
+    return columns if result.held_out is None else [*columns, "held out [%]", "unconstrained, held out [%]"]
 
 
 def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Table]:
@@ -193,7 +223,7 @@ def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -
             *(f"{1e3 * c:.1f}" for c in p.com),
             *(f"{value:.2e}" for value in p.principal_moments),
         ]
-        for p in solution.link_parameters
+        for p in feasible.link_parameters
     ]
     terms = [
         [result.model.parameter_names[c], term.doc, f"{feasible.parameters[c]:.5g}", term.unit]
@@ -210,9 +240,7 @@ def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -
         "<h2>Notes</h2>" + ("".join(f'<p class="note">{escape(note)}</p>' for note in result.notes) or "<p>None.</p>"),
         "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little "
         "it is large although the error in N·m is small. Compare both columns.</p>",
-        _html_table(
-            ["joint", "torque RMS [N·m]", "error RMS [N·m]", "error [%]", "unconstrained [%]"], _joint_rows(result)
-        ),
+        _html_table([column.replace("N.m", "N·m") for column in joint_columns(result)], _joint_rows(result)),
         *(_image(picture) for name, picture in drawn.items() if name.startswith("torques")),
         "<h2>Links</h2>",
         _html_table(
@@ -250,6 +278,7 @@ def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -
 def _joint_rows(result: Identification) -> list[list[str]]:
     data, feasible, fit = result.feasible.data, result.feasible, result.unconstrained
     size = np.sqrt(data.squared_torques / np.maximum(data.counts, 1))
+    kept = [] if result.held_out is None else [result.held_out.tested[kind] for kind in ("consistent", "unconstrained")]
     rows = [
         [
             joint.name,
@@ -257,12 +286,14 @@ def _joint_rows(result: Identification) -> list[list[str]]:
             f"{feasible.rms[k]:.4f}",
             f"{feasible.relative_errors[k]:.2f}",
             f"{fit.relative_errors[k]:.2f}",
+            *(f"{errors.joints[k]:.2f}" for errors in kept),
         ]
         if data.counts[k]
-        else [joint.name, "not used", "-", "-", "-"]
+        else [joint.name, "not used", "-", "-", "-", *("-" for _ in kept)]
         for k, joint in enumerate(result.model.robot.joints)
     ]
-    return [*rows, ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]]
+    total = ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]
+    return [*rows, [*total, *(f"{errors.total:.3f}" for errors in kept)]]
 
 
 def _pictures(result: Identification) -> dict[str, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from casid.identification import Identification, Prediction
+from casid.identification import Identification, Prediction, predict
 from casid.report.style import BAND, BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 
 #: Most points of a curve; more do not show.
@@ -50,8 +50,6 @@ def friction_figure(identification: Identification) -> Figure:
     for column, (term, _) in model.term_columns.items():
         if term.group != "rotor":
             friction[column], rigid[column] = rigid[column], 0.0
-    from casid.identification import predict
-
     for data in identification.datasets:
         left = predict(model, rigid, data).residual
         shape = predict(model, friction, data).predicted

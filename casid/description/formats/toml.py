@@ -7,12 +7,12 @@ A file says what the machine is, in SI units, and where every number comes from:
     convention = "modified-dh"            # "modified-dh" | "standard-dh" | "placement"
     gravity = [0.0, 0.0, -9.80665]        # m/s^2, base frame; this is the default
     total_mass = [16.0, 20.0]             # kg, bounds on the sum of the moving links' masses
-    base = "base"                         # name of the base link; this is the default
-    transmission = [[1, 0], [0, 1]]       # T, n x n: tau = T tau_m, dq_m = T' dq; default: one motor a joint
+    base = "base"                         # name of the base link; this is the default. Or a table, see below
+    transmission = [[1, 0], [0, 1]]       # T, n x n: tau = T tau_m, dq_m = T' dq; default: a motor for each joint
 
-    [source]
-    licence = "BSD-3-Clause"              # SPDX expression; required
-    kinematics = "who, where, when"       # at least one citation, under any key
+    [source]                              # may be left out; the robots that ship with casid must have it
+    licence = "BSD-3-Clause"              # SPDX expression
+    kinematics = "who, where, when"       # citations, under any key
 
     [[joint]]
     name = "joint1"                       # default: joint<number>
@@ -20,6 +20,9 @@ A file says what the machine is, in SI units, and where every number comes from:
     parent = "base"                       # a link; default: the link of the joint before
     mdh = { a = 0.0, alpha_deg = 0, d = 0.333, theta_deg = 0 }    # or the row [a, alpha_deg, d, theta_deg]
     limits = { lower = -2.9, upper = 2.9, velocity = 2.2, acceleration = 15, jerk = 7500, effort = 87 }
+
+    mimic = { joint = "joint0", multiplier = 1.0, offset = 0.0 }    # q = multiplier q_joint + offset: no coordinate
+    terms = { fv = 0.5, fc = 0.2, Ia = 0.01 }   # nominal parameters of joint terms by symbol: friction, rotor inertia
 
     [joint.link]
     name = "link1"                        # default: link<number>
@@ -41,8 +44,15 @@ A file says what the machine is, in SI units, and where every number comes from:
     end = [0.0, 0.0, 0.2]
     radius = 0.06                         # m
 
+    [base]                                # instead of base = "...", with the base's body (no influence on the dynamics)
+    name = "base"
+    mass = 3.0
+    com = [0.0, 0.0, 0.05]
+    inertia_com = [0.01, 0, 0, 0.01, 0, 0.01]
+
 In ``modified-dh`` files the row ``mdh`` places a joint, in ``standard-dh`` files ``dh``, in ``placement`` files
-``xyz``, ``rpy`` (or ``rpy_deg``) and ``axis`` (default z). Fixed joints may use ``xyz`` and ``rpy`` in any file. Every
+``xyz``, ``rpy`` (or ``rpy_deg``) and ``axis`` (default z), and where the link frame is not the moved joint frame,
+``link_xyz`` and ``link_rpy`` place it there. Fixed joints may use ``xyz`` and ``rpy`` in any file. Every
 angle may be given in degrees (key ``..._deg``) or radians. For a prismatic joint ``d`` is the offset of q, for a
 revolute one ``theta``.
 """
@@ -50,23 +60,27 @@ revolute one ``theta``.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description.assembly import assemble
 from casid.description.capsules import read_capsule
+from casid.description.document import Description
+from casid.description.formats.contract import Changes, Format, Reading
+from casid.description.formats.toml_writer import edited, written
+from casid.description.notices import angle_notes, degrees_slip
 from casid.description.placement import ANGLE_TOLERANCE, Array, modified_dh, standard_dh, unit_axis, xyz_rpy
-from casid.description.raw import JointLimits, Lock, RawFrame, RawJoint
-from casid.description.robot import STANDARD_GRAVITY, Inertial, Link, LinkBounds, Robot
+from casid.description.raw import JointLimits, Lock, MimicRule, RawFrame, RawJoint
+from casid.description.robot import TERM_SYMBOLS, Inertial, Link, LinkBounds, Robot
+from casid.description.sidecar import FEATURES
 from casid.description.tables import Table
-from casid.errors import RobotError
+from casid.errors import RobotError, RobotWarning
+from casid.files import decode, read_bytes, shown
 from casid.files import parse_toml as toml_values
-from casid.files import read_text, shown
 from casid.inertia import from_standard, tensor
 
 #: Convention -> key of the Denavit-Hartenberg row of a joint.
@@ -74,6 +88,28 @@ _ROW = {"modified-dh": "mdh", "standard-dh": "dh", "placement": None}
 _ROW_ENTRIES = "a, alpha_deg, d, theta_deg"
 _LIMITS = ("lower", "lower_deg", "upper", "upper_deg", "velocity", "velocity_deg", "acceleration", "jerk", "effort")
 _SPDX = re.compile(r"[A-Za-z0-9.+-]+( (AND|OR|WITH) [A-Za-z0-9.+-]+)*")
+
+
+class Toml(Format):
+    """casid's own files."""
+
+    name = "TOML"
+    suffixes = (".toml",)
+    holds = FEATURES
+    terms = TERM_SYMBOLS
+
+    def read(self, content: bytes, reading: Reading) -> Description:
+        """See `Format.read`."""
+        data = toml_values(decode(content, reading.where, "robot file", RobotError), reading.where, RobotError)
+        return _description(data, reading.where, reading.angle_tolerance, content)
+
+    def write(self, description: Description) -> bytes:
+        """See `Format.write`."""
+        return written(description).encode()
+
+    def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
+        """See `Format.edit`."""
+        return edited(content.decode("utf-8"), changes, where).encode()
 
 
 def read_toml(
@@ -107,8 +143,10 @@ def read_toml(
         For each link whose nominal mass and inertia no real body can have.
     """
     path = Path(path)
-    text = read_text(path, "robot file", RobotError)
-    return parse_toml(text, path.name, lock=lock, gravity=gravity, angle_tolerance=angle_tolerance)
+    description = Toml().read(
+        read_bytes(path, "robot file", RobotError), Reading(path.name, path.parent, angle_tolerance)
+    )
+    return description.robot(lock=lock, gravity=gravity)
 
 
 def parse_toml(
@@ -120,64 +158,72 @@ def parse_toml(
     angle_tolerance: float = ANGLE_TOLERANCE,
 ) -> Robot:
     """Like `read_toml`, from text; ``where`` stands for the file in messages."""
-    data = toml_values(text, where, RobotError)
+    description = Toml().read(text.encode("utf-8"), Reading(where, None, angle_tolerance))
+    return description.robot(lock=lock, gravity=gravity)
+
+
+def _description(data: dict[str, Any], where: str, angle_tolerance: float, content: bytes) -> Description:
     keys = (
         "schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission",
         "capsule",
     )  # fmt: skip
     file = Table(data, where, keys)
-    file.require("schema", "name", "convention", "source", "joint")
+    file.require("schema", "name", "convention")
     if data["schema"] != 1:
         file.fail(f"key 'schema': this version of casid reads schema 1, got {shown(data['schema'])}")
-    source, base = _source(file), file.text("base", "base")
+    base = _base(file)
     reader = _Reader(where, file.choice("convention", _ROW), angle_tolerance)
     joints: list[RawJoint] = []
     for number, entry in enumerate(file.tables("joint"), start=1):
-        joints.append(reader.joint(entry, number, joints[-1].link.name if joints else base))
-    last = joints[-1].link.name if joints else base
+        joints.append(reader.joint(entry, number, joints[-1].link.name if joints else base.name))
+    last = joints[-1].link.name if joints else base.name
     frames = [reader.frame(entry, number, last) for number, entry in enumerate(file.tables("frame"), start=1)]
-    stated = file.array("gravity", (3,), STANDARD_GRAVITY)
-    robot = assemble(
+    moving = [joint.name for joint in joints if joint.type != "fixed" and joint.mimic is None]
+    return Description(
         file.text("name"),
-        joints,
-        where=where,
-        base=base,
-        frames=frames,
-        gravity=stated if gravity is None else gravity,
+        where,
+        base,
+        tuple(joints),
+        frames=tuple(frames),
+        gravity=file.array("gravity", (3,)) if "gravity" in data else None,
         total_mass=file.interval("total_mass", (0.0, np.inf)),
-        source=source,
-        lock=lock,
+        source=_source(file),
+        transmission=file.array("transmission", (len(moving),) * 2) if "transmission" in data else None,
+        capsules=tuple(
+            read_capsule(entry, number, where) for number, entry in enumerate(file.tables("capsule"), start=1)
+        ),
+        notes=tuple(reader.notes),
+        format=Toml.name,
+        content=content,
     )
-    entries = enumerate(file.tables("capsule"), start=1)
-    capsules = [read_capsule(entry, number, where, robot) for number, entry in entries]
-    if capsules:
-        robot = replace(robot, capsules=tuple(capsules))
-    if "transmission" not in data:
-        return robot
-    moving = [joint.name for joint in joints if joint.type != "fixed"]
-    T = file.array("transmission", (len(moving), len(moving)))
-    kept = [moving.index(joint.name) for joint in robot.joints]
-    gone = [k for k in range(len(moving)) if k not in kept]
-    if T[np.ix_(kept, gone)].any() or T[np.ix_(gone, kept)].any():
-        file.fail("key 'transmission': it couples a locked joint with one that is not; lock both or none")
-    return replace(robot, transmission=T[np.ix_(kept, kept)])
+
+
+def _base(file: Table) -> Link:
+    """The base link: a name, or a table with its body."""
+    if not isinstance(file.data.get("base"), dict):
+        return Link(file.text("base", "base"))
+    table = file.table("base", ("name", "mass", "com", "inertia_com", "first_moment", "inertia"))
+    assert table is not None
+    return Link(table.text("name", "base"), _inertial(table))
 
 
 def _source(file: Table) -> Mapping[str, str]:
+    if "source" not in file.data:
+        return {}
     value = file.data["source"]
     source = Table(value, f"{file.where}: source", value) if isinstance(value, dict) else None
     if source is None:
         file.fail(f"key 'source': expected a table ([source]), got {shown(value)}")
     if "licence" not in source and "license" in source:
         source.fail("missing key 'licence'; it is spelt 'license' here")
-    texts = {key: source.text(key) for key in ("licence", *source.data)}
-    if not _SPDX.fullmatch(texts["licence"]):
+    if "license" in source and "licence" not in source:
+        source.fail("missing key 'licence'; it is spelt 'license' here")
+    texts = {key: source.text(key) for key in source.data}
+    if "licence" in texts and not _SPDX.fullmatch(texts["licence"]):
         source.fail(
             f"key 'licence': {shown(texts['licence'])} is not an SPDX expression such as 'BSD-3-Clause' "
             "(identifiers: https://spdx.org/licenses)"
         )
-    if len(texts) < 2:
-        source.fail("say where the numbers come from: give a citation beside 'licence', e.g. kinematics = \"...\"")
     return texts
 
 
@@ -189,11 +235,13 @@ class _Reader:
         self.convention = convention
         self.row = _ROW[convention]
         self.tolerance = angle_tolerance
+        self.notes: list[str] = []
 
     def joint(self, data: Mapping[str, Any], number: int, before: str) -> RawJoint:
         name = data.get("name")
         where = f"{self.where}: joint {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
         placed = ("xyz", "rpy", "rpy_deg")
+        apart = ("link_xyz", "link_rpy", "link_rpy_deg")
         fixed = data.get("type") == "fixed"
         wrong_row = next((row for row in ("mdh", "dh") if row in data and row != self.row), None)
         if wrong_row:
@@ -201,11 +249,11 @@ class _Reader:
                 f"{where}: key '{wrong_row}' does not fit the file's convention '{self.convention}', which "
                 f"{f'places joints by {self.row!r}' if self.row else 'places joints by xyz, rpy and axis'}"
             )
-        known = ["name", "type", "parent", "limits", "link", *([self.row] if self.row else [])]
+        known = ["name", "type", "parent", "limits", "link", "mimic", "terms", *([self.row] if self.row else [])]
         if fixed or not self.row:
             known += placed
         if not fixed and not self.row:
-            known.append("axis")
+            known += ["axis", *apart]
         table = Table(data, where, known)
         kind = table.choice("type", ("revolute", "prismatic", "fixed"))
         limits = table.table("limits", _LIMITS)
@@ -219,6 +267,8 @@ class _Reader:
             axis=self._axis(table),
             link_placement=link_placement,
             limits=JointLimits() if limits is None else _limits(limits, kind),
+            mimic=_mimic(table, fixed),
+            terms=_terms(table, fixed),
         )
 
     def frame(self, data: Mapping[str, Any], number: int, last: str) -> RawFrame:
@@ -228,18 +278,26 @@ class _Reader:
         return RawFrame(table.text("name"), table.text("link", last), self._xyz_rpy(table))
 
     def _xyz_rpy(self, table: Table) -> Array:
-        xyz = table.array("xyz", (3,), (0.0, 0.0, 0.0), entries="x, y, z")
-        return xyz_rpy(xyz.tolist(), table.angles("rpy", 3, (0.0, 0.0, 0.0)).tolist(), self.tolerance)
+        return self._placed(table, "xyz", "rpy")
+
+    def _placed(self, table: Table, xyz: str, rpy: str) -> Array:
+        shift = table.array(xyz, (3,), (0.0, 0.0, 0.0), entries="x, y, z").tolist()
+        angles = table.angles(rpy, 3, (0.0, 0.0, 0.0)).tolist()
+        if rpy in table:
+            self.notes += angle_notes(angles, f"{table.where}, {rpy}", self.tolerance)
+        return xyz_rpy(shift, angles, self.tolerance)
 
     def _placement(self, table: Table, fixed: bool) -> tuple[Array, Array]:
         """Placements of the joint frame and of the link frame."""
         if self.row is None or (fixed and self.row not in table):
-            return self._xyz_rpy(table), np.eye(4)
+            link = np.eye(4) if fixed or self.row else self._placed(table, "link_xyz", "link_rpy")
+            return self._xyz_rpy(table), link
         table.require(self.row)
         clash = [key for key in ("xyz", "rpy", "rpy_deg") if key in table]
         if clash:
             table.fail(f"give either '{self.row}' or '{clash[0]}', not both")
         a, alpha, d, theta = self._dh_row(table, self.row)
+        self.notes += angle_notes((alpha, theta), f"{table.where}, {self.row}", self.tolerance)
         if self.convention == "modified-dh":
             return modified_dh(a, alpha, d, theta, self.tolerance), np.eye(4)
         return np.eye(4), standard_dh(a, alpha, d, theta, self.tolerance)
@@ -247,9 +305,13 @@ class _Reader:
     def _dh_row(self, table: Table, key: str) -> tuple[float, float, float, float]:
         if not isinstance(table.data[key], dict):
             a, alpha, d, theta = table.array(key, (4,), entries=_ROW_ENTRIES).tolist()
+            for name, value in (("alpha_deg", alpha), ("theta_deg", theta)):
+                _warn_of_degrees(f"{table.where}, {key}", name, value)
             return a, float(np.radians(alpha)), d, float(np.radians(theta))
         row = table.table(key, ("a", "alpha_deg", "alpha", "d", "theta_deg", "theta"))
         assert row is not None
+        for name in ("alpha_deg", "theta_deg"):
+            _warn_of_degrees(row.where, name, row.number(name, 0.0))
         return row.number("a"), row.angle("alpha"), row.number("d"), row.angle("theta")
 
     def _axis(self, table: Table) -> Array:
@@ -267,6 +329,34 @@ class _Reader:
         if bounds is not None and fixed:
             bounds.fail("a fixed joint's link has no bounds of its own; give them to the moving link that carries it")
         return Link(table.text("name", default), _inertial(table), LinkBounds() if bounds is None else _bounds(bounds))
+
+
+def _warn_of_degrees(where: str, key: str, value: float) -> None:
+    if degrees_slip(value):
+        warnings.warn(
+            f"{where}, key '{key}': {value:g} degrees looks like an angle in radians; the key for those is "
+            f"'{key.removesuffix('_deg')}'",
+            RobotWarning,
+            stacklevel=2,
+        )
+
+
+def _mimic(joint: Table, fixed: bool) -> MimicRule | None:
+    table = joint.table("mimic", ("joint", "multiplier", "offset"))
+    if table is None:
+        return None
+    if fixed:
+        joint.fail("key 'mimic': a fixed joint follows nothing")
+    return MimicRule(table.text("joint"), table.number("multiplier", 1.0), table.number("offset", 0.0))
+
+
+def _terms(joint: Table, fixed: bool) -> dict[str, float]:
+    table = joint.table("terms", TERM_SYMBOLS)
+    if table is None:
+        return {}
+    if fixed:
+        joint.fail("key 'terms': a fixed joint has none")
+    return {symbol: table.number(symbol) for symbol in table.data}
 
 
 def _limits(table: Table, kind: str) -> JointLimits:

@@ -1,0 +1,243 @@
+"""Options that ``identify`` and ``validate`` share, and what they turn into; the recording's TOML may hold them too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from casid.cli.shared import names, progress
+from casid.errors import DatasetError
+
+if TYPE_CHECKING:
+    from casid.description import Robot
+    from casid.measurement import Dataset, Processing
+    from casid.retrieval.constraints import Constraint, PhysicalConsistency
+    from casid.retrieval.load import ConstraintBuilder
+    from casid.retrieval.variables import LinkVariables
+
+Cutoff = Annotated[
+    str | None, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz]; 'auto' (default) or 'none'.")
+]
+CutoffTorque = Annotated[str | None, typer.Option(help="Cut-off for the torques [Hz]; 'same' (default) or 'none'.")]
+Order = Annotated[int | None, typer.Option(help="Order of the filter, default 4.")]
+Rate = Annotated[float | None, typer.Option(help="Uniform grid [Hz]; default: where time stamps are irregular.")]
+Velocity = Annotated[str | None, typer.Option(help="differentiate (default) or measured.")]
+Trim = Annotated[float | None, typer.Option(help="Seconds dropped at both ends, default 0.5.")]
+Every = Annotated[str | None, typer.Option(help="Keep every so many samples; default: 'auto', from the cut-off.")]
+Delay = Annotated[float | None, typer.Option(help="Time by which the torques lag behind the positions [s].")]
+Torque = Annotated[str | None, typer.Option(help="Name of the torque array in the file.")]
+Gravity = Annotated[
+    str | None, typer.Option(metavar="X,Y,Z", help="Acceleration of gravity in the base frame [m/s^2], or +x ... -z.")
+]
+Lock = Annotated[
+    str | None, typer.Option(metavar="JOINT,...", help="Joints that are fixed; joint=position, default 0.")
+]
+Only = Annotated[str | None, typer.Option(metavar="JOINT,...", help="Use the torques of these joints only.")]
+AngleTolerance = Annotated[
+    float | None, typer.Option(help="Angles this near a multiple of pi/2 count as it [rad]; 1e-5 for printed 1.5708.")
+]
+TotalMass = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links [kg].")]
+BoundsOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=LOW:HIGH", help="Bounds of a parameter, e.g. m7=0:3 or fc2=0:20; may be repeated."),
+]
+#: Settings of `Processing` by the option's name.
+_PROCESSING = {
+    "cutoff": "cutoff", "cutoff_torque": "torque_cutoff", "order": "order", "rate": "rate", "velocity": "velocity",
+    "trim": "trim", "every": "every", "delay": "delay",
+}  # fmt: skip
+_ROBOT = ("gravity", "lock", "only", "angle_tolerance", "total_mass", "bounds")
+_STANDARD_G = 9.80665
+#: Table of a recording's TOML that holds options.
+TABLE = "options"
+
+
+@dataclass
+class Settings:
+    """Options of one run: those of the recording's TOML first, those of the command line over them."""
+
+    given: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def merged(cls, recordings: Sequence[Path], **options: Any) -> Settings:
+        """From the ``[options]`` of TOML recordings and the command line's own (``None``: not given)."""
+        found: dict[str, Any] = {}
+        for path in recordings:
+            found.update(_options_of(path))
+        found.update({name: value for name, value in options.items() if value is not None})
+        return cls(found)
+
+    def processing(self, default: Processing | bool | None = None) -> Processing | bool | None:
+        """Processing with what was given over a default, or the default itself where nothing was."""
+        from dataclasses import asdict
+
+        from casid.measurement import Processing
+
+        if not any(name in self.given for name in _PROCESSING):
+            return default
+        settings = asdict(default if isinstance(default, Processing) else Processing())
+        for name, field_name in _PROCESSING.items():
+            if name in self.given:
+                settings[field_name] = _setting(name, self.given[name])
+        return Processing(**settings)
+
+    def robot(self, name: str) -> Robot:
+        """The robot with gravity, locked joints, angle tolerance and total mass as given."""
+        from dataclasses import replace
+
+        from casid.description import load_robot
+
+        options: dict[str, Any] = {}
+        if "gravity" in self.given:
+            options["gravity"] = vector(self.given["gravity"])
+        if "lock" in self.given:
+            options["lock"] = _locked(self.given["lock"])
+        if "angle_tolerance" in self.given:
+            options["angle_tolerance"] = float(self.given["angle_tolerance"])
+        robot = load_robot(name, **options)
+        if "total_mass" in self.given:
+            robot = replace(robot, total_mass=_range("--total-mass", self.given["total_mass"]))
+        return robot
+
+    def counted(self, data: Dataset, robot: Robot) -> Dataset:
+        """The recording with the torques of the chosen joints only."""
+        if "only" not in self.given:
+            return data
+        known = [joint.name for joint in robot.joints]
+        chosen = _words(self.given["only"])
+        for name in chosen:
+            if name not in known:
+                raise DatasetError(f"--only: robot '{robot.name}' has no joint '{name}'; it has {', '.join(known)}")
+        return data.only([known.index(name) for name in chosen])
+
+    def bounds(self) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
+        """Bounds of joint terms, and of links' parameters."""
+        from casid.inertia import STANDARD_NAMES
+
+        terms: dict[str, tuple[float, float]] = {}
+        links: dict[str, tuple[float, float]] = {}
+        given = self.given.get("bounds", ())
+        pairs = given.items() if isinstance(given, Mapping) else [_split(entry, "--bounds") for entry in given]
+        for name, text in pairs:
+            inertial = name.rstrip("0123456789") in STANDARD_NAMES
+            (links if inertial else terms)[name] = _range(f"bounds of {name}", text)
+        return terms, links
+
+
+def with_link_bounds(build: ConstraintBuilder, bounds: Mapping[str, tuple[float, float]]) -> ConstraintBuilder:
+    """Constraints of a builder, and bounds on single parameters of links (``m7``, ``lz2``)."""
+    from casid.errors import ProblemError
+    from casid.retrieval import Constraint
+
+    def built(variables: LinkVariables) -> Iterable[Constraint | PhysicalConsistency]:
+        made = []
+        for name, (low, high) in bounds.items():
+            if name not in variables.names:
+                raise ProblemError(
+                    f"--bounds: there is no parameter '{name}'; links have Lxx1 ... {variables.names[-1]}"
+                )
+            made.append(Constraint(f"{name} as given", variables.x[variables.names.index(name)], low, high))
+        return (*build(variables), *made)
+
+    return built
+
+
+def vector(value: Any) -> list[float]:
+    """Gravity: three numbers, or an axis of the base frame that it points along, ``-z`` as usual."""
+    if isinstance(value, str):
+        axis = value.strip().lower()
+        if len(axis) == 2 and axis[0] in "+-" and axis[1] in "xyz":
+            return [(_STANDARD_G if axis[0] == "+" else -_STANDARD_G) * (letter == axis[1]) for letter in "xyz"]
+        value = axis.split(",")
+    try:
+        numbers = [float(part) for part in value]
+    except (TypeError, ValueError):
+        numbers = []
+    if len(numbers) != 3:
+        raise DatasetError(f"gravity: expected three numbers or +x ... -z, got '{value}'")
+    return numbers
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str, int, int], None]]:
+    """Progress of a run in steps, on stderr."""
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+
+    with progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
+
+
+def _options_of(path: Path) -> dict[str, Any]:
+    if path.suffix.lower() != ".toml":
+        return {}
+    from casid.files import read_toml  # brings numpy, which the command line's help does without
+
+    table = read_toml(path, "recording", DatasetError).get(TABLE, {})
+    if not isinstance(table, Mapping):
+        raise DatasetError(f"{path.name}: '{TABLE}' must be a table of options")
+    known = (*_PROCESSING, *_ROBOT, "terms", "friction", "deadband", "method")
+    for key in table:
+        if key not in known:
+            raise DatasetError(f"{path.name}: unknown option '{key}'; known: {', '.join(known)}")
+    return dict(table)
+
+
+def _setting(name: str, value: Any) -> Any:
+    if isinstance(value, str) and name in ("cutoff", "cutoff_torque", "every"):
+        word = value.strip().lower()
+        if word in ("auto", "same"):
+            return word
+        if word == "none":
+            return None
+        try:
+            return int(word) if name == "every" else float(word)
+        except ValueError:
+            raise DatasetError(f"--{name.replace('_', '-')}: expected a number, got '{value}'") from None
+    return value
+
+
+def _words(value: Any) -> list[str]:
+    return names(value) if isinstance(value, str) else [str(entry) for entry in value]
+
+
+def _locked(value: Any) -> dict[str, float]:
+    if isinstance(value, Mapping):
+        return {str(k): float(v) for k, v in value.items()}
+    found = {}
+    for word in _words(value):
+        name, _, position = word.partition("=")
+        try:
+            found[name] = float(position or 0.0)
+        except ValueError:
+            raise DatasetError(f"--lock: the position of '{name}' is no number: '{position}'") from None
+    return found
+
+
+def _split(text: str, option: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise DatasetError(f"{option}: expected NAME=LOW:HIGH, got '{text}'")
+    return name.strip(), value
+
+
+def _range(what: str, value: Any) -> tuple[float, float]:
+    """``LOW:HIGH``, either side may be left out; a pair of numbers; one number for both."""
+    try:
+        if isinstance(value, str):
+            low, colon, high = value.partition(":")
+            pair = (float(low or "-inf"), float(high or "inf")) if colon else (float(low), float(low))
+        elif isinstance(value, (int, float)):
+            pair = (float(value), float(value))
+        else:
+            pair = (float(value[0]), float(value[1]))
+    except (TypeError, ValueError, IndexError):
+        raise DatasetError(f"{what}: expected LOW:HIGH, got '{value}'") from None
+    if not pair[0] <= pair[1]:
+        raise DatasetError(f"{what}: {pair[0]:g} exceeds {pair[1]:g}")
+    return pair

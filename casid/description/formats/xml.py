@@ -1,0 +1,224 @@
+"""XML whose elements know where they stand in the file, so that a few of them can be replaced and the rest kept."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+from xml.etree import ElementTree
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
+
+from casid.errors import RobotError
+
+Element = ElementTree.Element
+#: Most elements inside one another.
+_DEPTH = 500
+_ATTRIBUTE = re.compile(rb"""([^\s=<>"'/]+)\s*=\s*("[^"]*"|'[^']*')""")
+
+
+class XmlFile:
+    """A parsed file: its root element, and the span of bytes of every element.
+
+    Raises
+    ------
+    RobotError
+        For text that is not well-formed XML, and for document type definitions: a robot needs none, and entities can
+        blow up a parser.
+    """
+
+    def __init__(self, content: bytes, where: str) -> None:
+        self.content = content = content.lstrip()  # some tools write an empty line before the declaration
+        self.where = where
+        self._spans: dict[Element, tuple[int, int, int]] = {}  # start, end of the start tag, end
+        self.parents: dict[Element, Element] = {}
+        stack: list[Element] = []
+        starts: list[int] = []
+        parser = expat.ParserCreate()
+        roots: list[Element] = []
+
+        def start(tag: str, attributes: dict[str, str]) -> None:
+            element = Element(tag, attributes)
+            if stack:
+                stack[-1].append(element)
+                self.parents[element] = stack[-1]
+            else:
+                roots.append(element)
+            stack.append(element)
+            if len(stack) > _DEPTH:
+                raise RobotError(f"{where}: has elements nested more than {_DEPTH} deep")
+            starts.append(parser.CurrentByteIndex)
+
+        def end(tag: str) -> None:
+            element, begin, here = stack.pop(), starts.pop(), parser.CurrentByteIndex
+            tag_end = self._tag_end(begin)
+            empty = content[begin:tag_end].endswith(b"/>")
+            self._spans[element] = (begin, tag_end, tag_end if empty else self._tag_end(here))
+
+        def text(data: str) -> None:
+            if stack and not len(stack[-1]):
+                stack[-1].text = (stack[-1].text or "") + data
+
+        def doctype(*_: object) -> NoReturn:
+            raise RobotError(
+                f"{where}: has a document type definition (<!DOCTYPE ...>), which casid does not read; remove it"
+            )
+
+        parser.StartElementHandler, parser.EndElementHandler = start, end
+        parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = text, doctype
+        try:
+            parser.Parse(content, True)
+        except (expat.ExpatError, ValueError, LookupError) as error:
+            raise RobotError(f"{where}: not well-formed XML: {error}") from error
+        self.root = roots[0]
+
+    def _tag_end(self, begin: int) -> int:
+        """Where the tag that begins here ends: quotes may hold ``>``."""
+        quote = 0
+        for k in range(begin, len(self.content)):
+            byte = self.content[k]
+            if quote:
+                quote = 0 if byte == quote else quote
+            elif byte in b"\"'":
+                quote = byte
+            elif byte == ord(">"):
+                return k + 1
+        return len(self.content)
+
+    def span(self, element: Element) -> tuple[int, int]:
+        """First byte of an element and the one after its last."""
+        begin, _, end = self._spans[element]
+        return begin, end
+
+    def start_tag(self, element: Element) -> bytes:
+        """The start tag as it stands in the file."""
+        begin, tag_end, _ = self._spans[element]
+        return self.content[begin:tag_end]
+
+    def retagged(self, element: Element, values: Mapping[str, str | None]) -> bytes:
+        """The element with some attributes set (``None``: removed), its content as it was."""
+        _, tag_end, end = self._spans[element]
+        return with_attributes(self.start_tag(element), values) + self.content[tag_end:end]
+
+    def indent(self, element: Element) -> str:
+        """White space before an element on its line; none where something else stands before it."""
+        begin = self._spans[element][0]
+        line = self.content[self.content.rfind(b"\n", 0, begin) + 1 : begin]
+        return line.decode("ascii") if not line.strip() and line.isascii() else ""
+
+    def edited(self, edits: Mapping[Element, bytes | None], inside: Mapping[Element, bytes]) -> bytes:
+        """The file with some elements replaced (``None``: removed) and text put at the begin of others.
+
+        Parameters
+        ----------
+        edits
+            Element -> what stands in its place.
+        inside
+            Element -> what is put right after its start tag.
+        """
+        cuts: list[tuple[int, int, bytes]] = []
+        for element, new in edits.items():
+            begin, end = self.span(element)
+            if new is None:  # with the white space before it, so that no empty line is left
+                while begin > 0 and self.content[begin - 1] in b" \t":
+                    begin -= 1
+                if begin > 0 and self.content[begin - 1 : begin] == b"\n":
+                    begin -= 2 if self.content[begin - 2 : begin] == b"\r\n" else 1
+                new = b""
+            cuts.append((begin, end, new))
+        for element, new in inside.items():
+            begin, tag_end, end = self._spans[element]
+            tag = self.content[begin:tag_end]
+            if tag.rstrip().endswith(b"/>"):
+                name = element.tag.encode()
+                opened = tag[: tag.rindex(b"/>")].rstrip() + b">"
+                cuts.append((begin, end, opened + new + b"\n" + self.indent(element).encode() + b"</" + name + b">"))
+            else:
+                cuts.append((tag_end, tag_end, new))
+        content = self.content
+        for begin, end, new in sorted(cuts, key=lambda cut: cut[0], reverse=True):
+            content = content[:begin] + new + content[end:]
+        return content
+
+
+def with_attributes(tag: bytes, values: Mapping[str, str | None]) -> bytes:
+    """A start tag with some attributes set (``None``: removed); the others keep their text and order."""
+    left = dict(values)
+
+    def replaced(match: re.Match[bytes]) -> bytes:
+        name = match.group(1).decode()
+        if name not in values:
+            return match.group(0)
+        value = left.pop(name, values[name])
+        return b"" if value is None else name.encode() + b"=" + quoteattr(value).encode()
+
+    end = b"/>" if tag.rstrip().endswith(b"/>") else b">"
+    body = _ATTRIBUTE.sub(replaced, tag[: tag.rindex(end)]).rstrip()
+    for name, value in left.items():
+        if value is not None:
+            body += b" " + name.encode() + b"=" + quoteattr(value).encode()
+    return body + end
+
+
+class Elements:
+    """Numbers and names of one file's elements; every message starts with the file's name."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise a `RobotError` that starts with the file."""
+        raise RobotError(f"{self.where}: {message}")
+
+    def name(self, element: Element) -> str:
+        """The attribute ``name``."""
+        name = element.get("name")
+        if not name:
+            self.fail(f"a <{element.tag}> has no name")
+        return name
+
+    def parse(self, text: str, count: int | None, shown: str) -> list[float]:
+        """Finite numbers separated by spaces; any count where ``None``."""
+        try:
+            values = [float(word) for word in text.split()]
+        except ValueError:
+            expected = "numbers separated by spaces" if count is None else f"{count} numbers separated by spaces"
+            self.fail(f"{shown} is not {'a number' if count == 1 else expected}")
+        if count is not None and len(values) != count:
+            self.fail(f"{shown} must hold {count} number{'s' if count > 1 else ''}, got {len(values)}")
+        if not all(map(math.isfinite, values)):
+            self.fail(f"{shown} must be finite")
+        return values
+
+    def numbers(
+        self, element: Element, key: str, count: int | None, what: str, default: Sequence[float] | None = None
+    ) -> list[float]:
+        """Numbers of an attribute; without a default it must be there."""
+        text = element.get(key)
+        if text is None:
+            if default is None:
+                self.fail(f"{what}: <{element.tag}> has no attribute '{key}'")
+            return list(default)
+        return self.parse(text, count, f'{what}: <{element.tag} {key}="{text}">')
+
+    def number(self, element: Element, key: str, what: str, default: float | None = None) -> float:
+        """One number of an attribute."""
+        return self.numbers(element, key, 1, what, None if default is None else (default,))[0]
+
+    def text_numbers(self, element: Element | None, count: int, what: str, default: Sequence[float]) -> list[float]:
+        """Numbers that are an element's text."""
+        if element is None or not (element.text or "").strip():
+            return list(default)
+        text = (element.text or "").strip()
+        return self.parse(text, count, f"{what}: <{element.tag}>{text}</{element.tag}>")
+
+    def text_number(self, element: Element | None, what: str, default: float) -> float:
+        """One number that is an element's text."""
+        return self.text_numbers(element, 1, what, (default,))[0]
+
+
+def tag(name: str, attributes: Mapping[str, str], *, empty: bool = True) -> str:
+    """A start tag (or an empty element) as text."""
+    words = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
+    return f"<{name}{words}{'/' if empty else ''}>"

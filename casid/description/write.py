@@ -1,0 +1,235 @@
+"""Robots and descriptions as files: in the format a file name asks for, with a sidecar for what it cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from casid.description.document import Description
+from casid.description.formats import Changes, Format
+from casid.description.formats.toml_writer import assignments
+from casid.description.load import format_of_name, load_description
+from casid.description.merged import MovingBody, moving_bodies
+from casid.description.placement import ANGLE_TOLERANCE, Array
+from casid.description.raw import JointLimits, MimicRule, RawCapsule, RawFrame, RawJoint
+from casid.description.robot import Inertial, Link, Robot
+from casid.description.sidecar import SUFFIX, lost, words
+from casid.description.tree import check_types, follow
+from casid.errors import ExportError
+from casid.files import write_files
+from casid.inertia import consistency, from_standard
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, and what the format cannot say.
+
+    Attributes
+    ----------
+    files : tuple of Path
+        The robot's file and, where there is one, its sidecar.
+    notes : tuple of str
+        What had to change for the format (moved frames, new names, merged bodies).
+    sidecar : tuple of str
+        What the sidecar holds, one line a kind; empty: the format holds everything.
+    """
+
+    files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+    sidecar: tuple[str, ...] = ()
+
+
+def write_description(description: Description, path: str | Path, changes: Changes | None = None) -> Written:
+    """Write all links and joints of a machine.
+
+    A file of the format that the description was read from is edited in place: only what ``changes`` names differs from
+    the original, byte for byte. Any other format gets a new file.
+
+    Parameters
+    ----------
+    description
+        The machine.
+    path
+        ``.toml``, ``.urdf``, ``.xml`` (MJCF), ``.sdf``.
+    changes
+        New bodies and joint terms.
+
+    Raises
+    ------
+    RobotError
+        For an unknown suffix, and joints of types that casid does not move.
+    ExportError
+        If the file cannot be written; nothing is then half-written.
+    """
+    path = Path(path).expanduser()
+    content, tables, notes = as_file(description, format_of_name(path.name), changes)
+    files: dict[str, bytes | str] = {path.name: content}
+    sidecar = path.with_name(path.name + SUFFIX)
+    if tables:
+        files[sidecar.name] = sidecar_text(path.name, tables)
+    done = write_files(path.parent, files)
+    if not tables and sidecar.is_file():  # of an earlier robot: it would be read with this one
+        try:
+            sidecar.unlink()
+        except OSError as error:
+            raise ExportError(f"cannot remove the old sidecar '{sidecar}': {error.strerror}") from error
+    return Written(tuple(done), notes, words(tables))
+
+
+def as_file(
+    description: Description, form: Format, changes: Changes | None = None
+) -> tuple[bytes, dict[str, Any], tuple[str, ...]]:
+    """Content of a file, the tables of its sidecar, and notes; see `write_description`."""
+    changes = changes or Changes()
+    check_types(description.joints, description.where)
+    follow(description.joints, description.where)
+    changed = with_changes(description, changes)
+    if description.format == form.name and description.content:
+        return form.edit(description.content, changes, description.where), lost(changed, form), ()
+    prepared, notes = form.prepared(changed)
+    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), notes
+
+
+def _renamed(description: Description, names: Mapping[str, str]) -> Description:
+    """The description with other names of joints."""
+    if not names:
+        return description
+    joints = []
+    for joint in description.joints:
+        rule = joint.mimic
+        rule = None if rule is None else replace(rule, joint=names.get(rule.joint, rule.joint))
+        joints.append(replace(joint, name=names.get(joint.name, joint.name), mimic=rule))
+    return replace(description, joints=tuple(joints))
+
+
+def sidecar_text(name: str, tables: Mapping[str, Any]) -> str:
+    """A sidecar as text."""
+    head = {key: value for key, value in tables.items() if not isinstance(value, dict) and key != "capsule"}
+    blocks = [
+        [f"# What {name} cannot hold; casid reads it together with that file.", *assignments({"schema": 1, **head})]
+    ]
+    for key in ("source", "base", "bounds", "joint"):
+        inner: Mapping[str, Any] = tables.get(key, {})
+        if inner:
+            blocks.append([f"[{key}]", *assignments(inner)])
+    blocks += [["[[capsule]]", *assignments(capsule)] for capsule in tables.get("capsule", [])]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def with_changes(description: Description, changes: Changes) -> Description:
+    """The description with other bodies and joint terms."""
+
+    def link(old: Link) -> Link:
+        return replace(old, inertial=changes.inertials[old.name]) if old.name in changes.inertials else old
+
+    joints = tuple(
+        replace(joint, link=link(joint.link), terms=dict(changes.terms.get(joint.name, joint.terms)))
+        for joint in description.joints
+    )
+    return replace(description, base=link(description.base), joints=joints)
+
+
+def convert(source: str | Path, target: str | Path, *, angle_tolerance: float = ANGLE_TOLERANCE) -> Written:
+    """Convert a robot file, or a shipped robot, to the format of another file name; see `write_description`."""
+    return write_description(load_description(source, angle_tolerance=angle_tolerance), target)
+
+
+def write_robot(robot: Robot, path: str | Path) -> Written:
+    """Write a robot with its bodies and joint terms, e.g. those of `Robot.with_parameters`.
+
+    A robot that was read from a file gets its fixed and locked links back: what they weigh is taken off the moving link
+    that carries them. Where that would leave a body that cannot exist, all mass goes to the moving link and the fixed
+    ones keep none.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    path
+        ``.toml``, ``.urdf``, ``.xml`` (MJCF), ``.sdf``; see `write_description`.
+    """
+    if robot.origin is None:
+        return write_description(description_of(robot), path)
+    description = robot.origin.description
+    bodies = moving_bodies(description, robot.origin.locked)
+    inertials: dict[str, Inertial | None] = {}
+    merged: list[str] = []
+    for joint in robot.joints:
+        body = bodies.get(joint.link.name)
+        if body is not None and joint.link.inertial is not None:
+            inertials |= _split(joint.link.inertial, body, merged)
+    terms = {}
+    before = {joint.name: joint.terms for joint in description.joints}
+    for joint in robot.joints:
+        if joint.name in before and dict(joint.terms) != dict(before[joint.name]):
+            terms[joint.name] = dict(joint.terms)
+    done = write_description(description, path, Changes(inertials, terms))
+    notes = (f"the mass of {', '.join(merged)} is now that of the moving link that carries it",) if merged else ()
+    return replace(done, notes=(*done.notes, *notes))
+
+
+def _split(total: Inertial, body: MovingBody, merged: list[str]) -> dict[str, Inertial | None]:
+    """Bodies of a moving link and of what is fixed to it, from their sum; only those that change."""
+    before = body.total()
+    new = total.standard_parameters()
+    if before is not None and np.abs(new - before).max() <= 1e-15 * np.abs(before).max():
+        return {}
+    rest = new - body.of_parts()
+    if not body.parts or _bodily(rest) or not _bodily(new):
+        return {body.link.name: _inertial(rest) if body.parts else total}
+    merged += [part.link.name for part in body.parts]
+    return {body.link.name: total, **{part.link.name: None for part in body.parts}}
+
+
+def _bodily(ten: Array) -> bool:
+    return consistency(ten).full
+
+
+def _inertial(ten: Array) -> Inertial:
+    return Inertial(*from_standard(ten))
+
+
+def description_of(robot: Robot) -> Description:
+    """A description of a robot that was never a file."""
+    base = next((frame.name for frame in robot.frames if frame.joint < 0), "base")
+    names = [base, *(link.name for link in robot.links)]
+    leaders = [joint.name for joint in robot.joints]
+    limits = iter(range(robot.n))
+    joints = []
+    for joint in robot.joints:
+        k = next(limits) if joint.mimic is None else -1
+        joints.append(_raw(robot, joint.name, names[joint.parent + 1], leaders, k))
+    return Description(
+        robot.name,
+        robot.name,
+        Link(base),
+        tuple(joints),
+        frames=tuple(RawFrame(f.name, names[f.joint + 1], f.placement) for f in robot.frames if f.name != base),
+        gravity=robot.gravity,
+        total_mass=robot.total_mass,
+        source=robot.source,
+        transmission=robot.transmission,
+        capsules=tuple(RawCapsule(c.name, names[c.joint + 1], c.start, c.end, c.radius) for c in robot.capsules),
+    )
+
+
+def _raw(robot: Robot, name: str, parent: str, leaders: list[str], k: int) -> RawJoint:
+    joint = next(joint for joint in robot.joints if joint.name == name)
+    rule = joint.mimic
+    keys = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
+    return RawJoint(
+        joint.name,
+        joint.type,
+        parent,
+        joint.link,
+        joint.placement,
+        joint.axis,
+        joint.link_placement,
+        JointLimits(*(float(getattr(robot.limits, key)[k]) for key in keys)) if k >= 0 else JointLimits(),
+        None if rule is None else MimicRule(leaders[rule.joint], rule.multiplier, rule.offset),
+        joint.terms,
+    )

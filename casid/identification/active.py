@@ -1,0 +1,56 @@
+"""Bounds that hold parameters where they are: none of them binds in silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.inertia import pseudo_inertia
+from casid.retrieval.problem import Problem
+from casid.retrieval.program.rows import LinearRows
+
+Array = NDArray[np.float64]
+
+#: Share of a bound's size (of the row's largest term) within which it counts as reached.
+REACHED = 1e-5
+
+
+@dataclass(frozen=True)
+class ActiveBound:
+    """A bound that a parameter set lies on.
+
+    Attributes
+    ----------
+    constraint : str
+        Label of the constraint, or name of the bounded parameter.
+    text : str
+        The bound in words, e.g. ``link2 mass <= 10 kg``.
+    """
+
+    constraint: str
+    text: str
+
+
+def active_bounds(problem: Problem, linear: LinearRows, x: Array) -> tuple[ActiveBound, ...]:
+    """Linear bounds that x lies on, and links as thin as their margin of consistency allows; zero friction aside.
+
+    A joint term that physics keeps from being negative and that the data set to zero is no bound worth a word.
+    """
+    found = []
+    for form, low, high, row in zip(linear.matrix, linear.lower, linear.upper, linear.rows, strict=True):
+        if row.constraint < 0 and low == 0.0 and abs(float(form @ x)) <= REACHED:
+            continue
+        size = max(float(np.abs(form * x).max(initial=0.0)), 1e-9)
+        value = float(form @ x)
+        if min(abs(value - low), abs(high - value)) <= REACHED * size:
+            name = problem.constraints[row.constraint].label if row.constraint >= 0 else row.text.split(" <= ")[-2]
+            found.append(ActiveBound(name, row.text))
+    for cone in problem.cones:
+        if cone.kind != "full":
+            continue
+        smallest = float(np.linalg.eigvalsh(pseudo_inertia(x[10 * cone.link : 10 * cone.link + 10]))[0])
+        if smallest <= 2.0 * cone.margin:
+            found.append(ActiveBound(cone.label, f"{cone.name} is as thin as physical consistency allows"))
+    return tuple(found)

@@ -1,0 +1,160 @@
+"""Plausible bodies of a robot's links: what a link looks like when nothing but its description is known.
+
+In this order, link by link:
+
+* the inertial values of the description, where all of them are those of real bodies: one impossible density, one
+  needle longer than the arm, or placeholders (spheres, the same numbers twice) say that nobody weighed these links;
+* a uniform box half as wide again as the bounds of its centre of mass: a body reaches beyond them;
+* a uniform box around the kinematic skeleton: from where the link's own joint sits to where those of its children sit.
+
+Where along its axis a joint sits is not a matter of kinematics: an offset along the axis of a joint is a tube that the
+two links share, half of it each; an offset across it belongs to the parent. The thickness is a share of the robot's
+reach. Arms are hollow and every joint has a motor, so that mass grows less than volume: with its cube root. These
+three numbers were set once, on five arms whose inertial values are known (`scripts/acceptance.py real` measures them).
+
+The common factor of the boxes' masses is left to the data (`casid.identification.believable`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description import Robot
+from casid.inertia import consistency, from_standard, to_standard
+
+Array = NDArray[np.float64]
+
+#: Mass of a cubic box of 0.1 m before the data have their say [kg], and the power of the volume that masses grow with.
+TYPICAL_MASS, GROWTH = 1.0, 1.0 / 3.0
+#: Densities, as ellipsoids of uniform density, that real links have [kg/m^3]: foam and tungsten lie outside.
+REAL_DENSITY = (30.0, 20000.0)
+#: Thickness of the boxes around the skeleton as a share of the reach, and the share of a box's edges that a body fills.
+THICKNESS, FILLED = 0.09, 0.8
+#: How far, in half diagonals of its box, a given body may reach from the box's centre.
+REACH = 3.0
+#: Smallest edge of a box [m].
+SMALLEST_EDGE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class PlausibleBodies:
+    """One body a link.
+
+    Attributes
+    ----------
+    parameters : ndarray, shape (10 n,)
+        Standard parameters, all fully consistent.
+    origins : tuple of str
+        Where each comes from: ``description``, ``box of its centre of mass`` or ``skeleton``.
+    """
+
+    parameters: Array
+    origins: tuple[str, ...]
+
+    @property
+    def scaled(self) -> NDArray[np.bool_]:
+        """Which links' masses are unknown up to a common factor, shape (n,)."""
+        return np.array([origin != "description" for origin in self.origins])
+
+
+def plausible_bodies(robot: Robot, nominal: bool = True) -> PlausibleBodies:
+    """Plausible bodies of all links.
+
+    Parameters
+    ----------
+    robot
+    nominal
+        Whether inertial values of the description may be used.
+    """
+    boxes = skeleton_boxes(robot)
+    trusted = nominal and trustworthy(robot, boxes)
+    bodies, origins = [], []
+    for link, box in zip(robot.links, boxes, strict=True):
+        if trusted and link.inertial is not None:
+            bodies.append(link.inertial.standard_parameters())
+            origins.append("description")
+            continue
+        com = link.bounds.com
+        fills = bool(np.isfinite(com).all())  # the body reaches beyond the box of its centre
+        corners = com + np.array([-1.0, 1.0]) * (com[:, 1:] - com[:, :1]) / 4 if fills else box
+        bodies.append(_uniform_box(corners))
+        origins.append("box of its centre of mass" if fills else "skeleton")
+    return PlausibleBodies(np.concatenate(bodies), tuple(origins))
+
+
+def skeleton_boxes(robot: Robot) -> Array:
+    """Box of each link in its link frame, lower and upper corner [m], shape (n, 3, 2)."""
+    n = robot.n
+    points: list[list[Array]] = [[] for _ in range(n)]
+    lengths = []
+    for k, joint in enumerate(robot.joints):
+        origin, axis = joint.placement[:3, 3], joint.placement[:3, :3] @ joint.axis
+        # Standard DH: the link frame sits beyond the joint; the tube along the axis may lie on either side of it.
+        beyond = joint.placement[:3, :3] @ joint.link_placement[:3, 3]
+        along = float(axis @ origin)
+        start = origin - along * axis  # foot of the perpendicular from the parent's origin on the joint's axis
+        seat = start + along / 2 * axis
+        lengths += [float(np.linalg.norm(origin)), float(np.linalg.norm(beyond))]
+        if joint.parent >= 0:
+            points[joint.parent] += [np.zeros(3), start, seat]
+        into = np.linalg.inv(joint.placement @ joint.link_placement)
+        for point in (seat, origin, origin + beyond):
+            points[k].append(into[:3, :3] @ point + into[:3, 3])
+    for frame in robot.frames:
+        if frame.joint >= 0:
+            points[frame.joint].append(frame.placement[:3, 3])
+            lengths.append(float(np.linalg.norm(frame.placement[:3, 3])) if frame.joint == n - 1 else 0.0)
+    reach = sum(lengths) or 1.0
+    thickness = THICKNESS * reach
+    boxes = np.empty((n, 3, 2))
+    for k in range(n):
+        cloud = np.array(points[k])
+        low, high = cloud.min(axis=0), cloud.max(axis=0)
+        boxes[k, :, 0], boxes[k, :, 1] = low - thickness / 2, high + thickness / 2
+    return boxes
+
+
+def _uniform_box(corners: Array) -> Array:
+    """Body of uniform density within a box, shape (3, 2): it fills a share of each edge, and no edge is thin."""
+    edges = np.maximum(corners[:, 1] - corners[:, 0], SMALLEST_EDGE)
+    mass = TYPICAL_MASS * (float(np.prod(edges)) / 0.1**3) ** GROWTH
+    edges = np.maximum(FILLED * edges, edges.min())
+    second = mass * edges**2 / 12
+    return to_standard(mass, corners.mean(axis=1), np.diag(second.sum() - second))
+
+
+def trustworthy(robot: Robot, boxes: Array | None = None) -> bool:
+    """Whether the description's inertial values can be those of real links, all of them.
+
+    Not so where a link has none, where most are spheres or share the same numbers (placeholders), and where a body of
+    uniform density with these values would be lighter than foam, heavier than tungsten, or out of all proportion to its
+    box of the skeleton.
+    """
+    if any(link.inertial is None for link in robot.links):
+        return False
+    boxes = skeleton_boxes(robot) if boxes is None else boxes
+    tens = robot.standard_parameters().reshape(-1, 10)
+    moments = [np.linalg.eigvalsh(from_standard(ten)[2]) for ten in tens]
+    spheres = sum(bool(np.ptp(values) <= 1e-6 * abs(values).max()) for values in moments)
+    copies = sum(any(np.allclose(ten, other, rtol=1e-9, atol=0) for other in tens[:k]) for k, ten in enumerate(tens))
+    if max(spheres, copies) > len(tens) / 2:
+        return False
+    return all(_real(ten, box) for ten, box in zip(tens, boxes, strict=True))
+
+
+def _real(ten: Array, box: Array) -> bool:
+    """Whether a body of uniform density with these parameters could be a link: its density, size and place."""
+    if not consistency(ten).full:
+        return False
+    mass, com, inertia = from_standard(ten)
+    second = np.linalg.eigvalsh(np.trace(inertia) / 2 * np.eye(3) - inertia)
+    if mass <= 0 or second[0] <= 0:
+        return False
+    semi = np.sqrt(5.0 * second / mass)
+    density = mass / (4.0 / 3.0 * np.pi * float(np.prod(semi)))
+    diagonal = float(np.linalg.norm(box[:, 1] - box[:, 0])) / 2
+    near = float(np.linalg.norm(com - box.mean(axis=1))) <= REACH * diagonal
+    return REAL_DENSITY[0] <= density <= REAL_DENSITY[1] and float(semi[-1]) <= REACH * diagonal and near

@@ -1,0 +1,250 @@
+"""Is the model right? Other readings of the recording are tried, and what its signals tell is looked at.
+
+Every finding names its evidence and the option that mends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description import Robot
+from casid.errors import CasidError
+from casid.identification.alternatives import FEWER, Readings
+from casid.identification.bounds import STANDARD_G, reach
+from casid.identification.feasible_fit import FeasibleFit
+from casid.identification.finding import Finding, Verdict
+from casid.identification.held_out import HeldOut
+from casid.identification.plausible import trustworthy
+from casid.identification.signals import signal_findings
+from casid.measurement import Dataset, Processing
+from casid.regression.observation import observation_blocks, torques
+
+Array = NDArray[np.float64]
+
+#: Share to which the residual must fall for another reading to be the better one.
+BETTER = {"gravity": 0.9, "sign": 0.85, "joint order": 0.94, "clock": 0.93}
+#: Residual above which a reading is in doubt even if no other is better.
+DOUBT = 0.2
+#: Ratio of the residual norms, consistent over unconstrained, from which bodies contradict the torques.
+CONTRADICTION = 1.5
+#: Torque over nominal torque, and largest torque over g reach^4 [kg/m^3], that real arms have.
+GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
+#: Delays worth a word: in sampling periods, in standard deviations, and the share of the residual that they explain.
+DELAY_SAMPLES, DELAY_SD, DELAY_GAIN = 0.5, 3.0, 0.005
+CLOCKS = (0.1, 0.5, 0.7, 1.4, 2.0, 10.0)
+
+
+def judge(
+    robot: Robot,
+    raw: tuple[Dataset, ...],
+    datasets: tuple[Dataset, ...],
+    feasible: FeasibleFit,
+    held_out: HeldOut | None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Verdict:
+    """Verdict on an identification.
+
+    Parameters
+    ----------
+    robot
+    raw, datasets
+        The recordings as read, and as fitted.
+    feasible
+        Consistent fit, with the unconstrained one.
+    held_out
+    progress
+        Called with the number of steps done and their total.
+    """
+    fit = feasible.fit
+    signals: list[Finding] = []
+    for one, processed in zip(raw, datasets, strict=True):
+        signals += signal_findings(one, processed, robot, fit)
+    progress(1, 4)
+    tried = 0
+    found: list[Finding] = []
+    longest = max(range(len(datasets)), key=lambda k: len(datasets[k]))
+    readings = Readings(fit.data.model, datasets[longest])
+    if readings.possible:
+        others, tried = _readings(readings, datasets[longest], feasible, progress)
+        found += others
+    if not found:
+        found += _strength(robot, datasets, feasible)
+    if any(f.kind in ("gravity", "sign", "joint order") for f in found):
+        signals = [f for f in signals if f.kind != "channel" or "never changes" in f.text]  # the fit was of no use
+    found = [*found, *signals] if any(f.wrong for f in found) else [*signals, *found]
+    progress(4, 4)
+    if not any(f.kind in ("clock", "gravity", "sign", "joint order") for f in found):
+        found += _delay(raw[longest], feasible)
+    held = float("nan") if held_out is None else held_out.tested["consistent"].total
+    return Verdict(tuple(found), feasible.relative_error, held, tried)
+
+
+def _readings(
+    readings: Readings, dataset: Dataset, feasible: FeasibleFit, progress: Callable[[int, int], None]
+) -> tuple[list[Finding], int]:
+    """Other directions of gravity, signs, orders and clocks; and how many were tried."""
+    here = readings.residual(readings.regressor())
+    joints = [joint.name for joint in readings.model.robot.joints]
+    candidates: list[tuple[float, Finding]] = []
+    axes = list(readings.axes())
+    name, g, value = min(axes, key=lambda axis: axis[2])
+    if here > DOUBT or value < 0.97 * here:
+        turned, best = readings.direction(g)
+        if best < 0.93 * value:
+            g, value, name = turned, best, ",".join(f"{v:.3g}" for v in turned)
+    if value < BETTER["gravity"] * here and float(g @ readings.gravity) < 0.99 * float(g @ g):
+        candidates.append((value, _gravity(name, here, value)))
+    progress(2, 4)
+    flips = [(value, k, "torque") for k, value in readings.reversed_torques()]
+    flips += [(value, k, "joint") for k, value in readings.reversed_joints()]
+    value, k, what = min(flips)
+    if value < BETTER["sign"] * here:
+        text = (
+            f"with the {what} of '{joints[k]}' reversed the model leaves {100 * value:.0f} % of the torques "
+            f"unexplained, as recorded {100 * here:.0f} %"
+        )
+        remedy = f"gains with a negative entry for '{joints[k]}' in the recording's TOML"
+        candidates.append((value, Finding("sign", text, remedy)))
+    fewer = Readings(feasible.model, dataset, FEWER)
+    few = fewer.residual(fewer.regressor())
+    pairs = sorted((value, pair) for pair, value in fewer.exchanged())
+    if pairs and pairs[0][0] < BETTER["joint order"] * few:
+        value, (i, j) = pairs[0]
+        text = (
+            f"with '{joints[i]}' and '{joints[j]}' exchanged the model leaves {100 * value:.0f} % of the torques "
+            f"unexplained, as recorded {100 * few:.0f} %"
+        )
+        candidates.append(
+            (value, Finding("joint order", text, "columns in the recording's TOML, in the robot's order"))
+        )
+    progress(3, 4)
+    clocks = sorted((value, factor) for factor, value in fewer.clocks(CLOCKS))
+    value, factor = clocks[0]
+    if value < BETTER["clock"] * few:
+        text = (
+            f"with velocities {factor:g} times as large the model leaves {100 * value:.1f} % of the torques "
+            f"unexplained, as recorded {100 * few:.1f} %: the sampling rate or the time stamps are wrong"
+        )
+        candidates.append((value, Finding("clock", text, f"time_scale = {1 / factor:.3g} in the recording's TOML")))
+    tried = len(axes) + len(flips) + len(pairs) + len(clocks)
+    found = [min(candidates, key=lambda c: c[0])[1]] if candidates else []
+    if not found:
+        found = _friction(readings, here, feasible)
+    return found, tried
+
+
+def _gravity(name: str, here: float, value: float) -> Finding:
+    text = (
+        f"with gravity along {name} the model leaves {100 * value:.0f} % of the torques unexplained, with the one "
+        f"assumed {100 * here:.0f} %"
+    )
+    return Finding("gravity", text, f"--gravity={name}")
+
+
+def _friction(readings: Readings, here: float, feasible: FeasibleFit) -> list[Finding]:
+    """Signs that leave the residual alone: friction that drives, bodies that fall upwards."""
+    fit, model = feasible.fit, feasible.model
+    names = {name: i for i, name in enumerate(fit.data.base.names)}
+    driving: dict[int, list[float]] = {}
+    for column, (term, joint) in model.term_columns.items():
+        name = model.parameter_names[column]
+        if term.nonnegative and term.group == "friction" and name in names and np.isfinite(fit.sd[names[name]]):
+            i = names[name]
+            driving.setdefault(joint, []).append(float(fit.beta[i] / max(fit.sd[i], 1e-300)))
+    joints = [joint.name for joint in model.robot.joints]
+    backwards = [k for k, scores in driving.items() if max(scores) < 0 and min(scores) < -5.0]
+    pushing = [k for k, scores in driving.items() if min(scores) > -2.0 and max(scores) > 5.0]
+    if backwards and len(backwards) > len(pushing):
+        text = f"friction drives instead of braking at {', '.join(joints[k] for k in backwards)}: torques are reversed"
+        return [Finding("sign", text, "gains = -1 for these joints in the recording's TOML")]
+    if backwards:
+        text = (
+            f"friction drives instead of braking at {', '.join(joints[k] for k in backwards)}: its torque is reversed"
+        )
+        return [Finding("sign", text, "gains = -1 for these joints in the recording's TOML")]
+    if feasible.residual_ratio > CONTRADICTION:
+        opposite = readings.residual(readings.regressor(-readings.gravity))
+        if opposite < 1.25 * here:
+            axis = int(np.argmax(np.abs(readings.gravity)))
+            name = ("-" if readings.gravity[axis] > 0 else "+") + "xyz"[axis]
+            text = (
+                f"real bodies contradict the torques (residual x {feasible.residual_ratio:.2f}) while friction brakes "
+                f"as it should; gravity the other way explains them as well"
+            )
+            return [Finding("gravity", text, f"--gravity={name}")]
+    return []
+
+
+def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit) -> list[Finding]:
+    """Torques in another unit: against nominal bodies, against the size of the arm, against a known total mass."""
+    largest = max(float(np.percentile(np.abs(data.tau), 99.0, axis=0).max()) for data in datasets)
+    revolute = all(joint.type == "revolute" for joint in robot.joints)
+    if trustworthy(robot) and np.linalg.norm(robot.gravity) > 0:
+        model = feasible.model
+        nominal = np.zeros(len(model.parameter_names))
+        nominal[np.ravel(model.link_columns)] = robot.standard_parameters()
+        data = max(datasets, key=len)
+        expected, measured = torques(model, nominal, data), data.tau
+        share = float((expected * measured).sum() / max((expected**2).sum(), 1e-300))
+        if share < -GAIN[0]:
+            axis = int(np.argmax(np.abs(robot.gravity)))
+            name = ("-" if robot.gravity[axis] > 0 else "+") + "xyz"[axis]
+            text = f"torques are {share:.2g} times those of the nominal bodies while friction brakes as it should"
+            return [Finding("gravity", text, f"--gravity={name}")]
+        if abs(share) > 0 and not GAIN[0] <= abs(share) <= GAIN[1]:
+            text = f"torques are {share:.2g} times those of the nominal bodies: another unit, or currents without gains"
+            return [Finding("torque scale", text, f"gains = {1 / share:.2g} in the recording's TOML")]
+        return []
+    low, high = robot.total_mass
+    strength = largest / (STANDARD_G * reach(robot) ** 4)
+    if revolute and np.linalg.norm(robot.gravity) > 0 and not STRENGTH[0] <= strength <= STRENGTH[1]:
+        text = (
+            f"the largest torques, {largest:.3g} N.m, are {'weak' if strength < STRENGTH[0] else 'strong'} for an arm "
+            f"of {reach(robot):.2g} m: another unit, or currents without gains"
+        )
+        return [Finding("torque scale", text, "gains in the recording's TOML")]
+    if (
+        low > 0
+        and any("total mass" in bound.text for bound in feasible.active)
+        and feasible.residual_ratio > CONTRADICTION
+    ):
+        text = (
+            f"a total mass of {low:g} to {high:g} kg contradicts the torques: another unit, or currents without gains"
+        )
+        return [Finding("torque scale", text, "gains in the recording's TOML, or --total-mass")]
+    return []
+
+
+def _delay(raw: Dataset, feasible: FeasibleFit) -> list[Finding]:
+    """Lag of the torques behind the positions, from the first-order change ``-delay d tau/dt`` that it makes."""
+    model, fit = feasible.model, feasible.fit
+    try:
+        data = Processing().apply(raw)
+    except CasidError:
+        return []
+    blocks = [block for _, block in observation_blocks(model, data)]
+    columns = np.concatenate(blocks)
+    slope = np.gradient(columns @ fit.beta, data.t, axis=0)
+    weights = fit.weights if data.mask is None else fit.weights * data.mask
+    rows = (columns * np.broadcast_to(weights, data.tau.shape)[:, :, None]).reshape(-1, columns.shape[2])
+    last = np.column_stack([(slope * weights).ravel(), (data.tau * weights).ravel()])
+    R: Array = np.asarray(np.linalg.qr(np.column_stack([rows, last]), mode="r"))
+    size = rows.shape[1]
+    corner = R[size:, size:]
+    if not corner[0, 0]:
+        return []
+    delay = -float(corner[0, 1] / corner[0, 0])
+    left = float(abs(corner[1, 1])) if len(corner) > 1 else 0.0
+    gain = 1.0 - left / max(float(np.hypot(corner[0, 1], left)), 1e-300)
+    count = max(int(fit.data.independent_samples.sum()), size + 1)
+    sd = left / np.sqrt(count - size) / abs(float(corner[0, 0])) * np.sqrt(len(rows) / count)
+    if abs(delay) < DELAY_SAMPLES * raw.period or abs(delay) < DELAY_SD * sd or gain < DELAY_GAIN:
+        return []
+    text = (
+        f"{raw.name}: torques lag {1e3 * delay:.2f} ms ({delay / raw.period:.1f} samples) behind the positions; "
+        f"taking it out lowers the residual by {100 * gain:.1f} %"
+    )
+    return [Finding("delay", text, f"--delay {delay:.6f}", wrong=False)]

@@ -1,0 +1,165 @@
+"""The MJCF reader beside MuJoCo: defaults, angles, frames, geoms, several joints a body; refusals name the element."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from casid.description import load_robot, write_robot
+from casid.dynamics import Model
+from casid.errors import RobotError
+
+RICH = """
+<mujoco model="rich">
+  <compiler angle="degree" eulerseq="XYz" autolimits="true"/>
+  <option gravity="0 0.3 -9.7"/>
+  <default>
+    <joint damping="0.1"/>
+    <default class="big"><geom density="500"/><joint armature="0.02" frictionloss="0.3" axis="0 1 0"/>
+      <default class="bigger"><joint damping="2"/></default></default>
+  </default>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body name="base" pos="0 0 0.4" euler="10 20 30">
+      <geom type="box" size="0.1 0.1 0.1"/>
+      <body name="shoulder" pos="0.1 0 0.2" axisangle="0 0 1 40" childclass="big">
+        <joint name="pan" axis="0 0 1" pos="0.02 0 0" range="-90 120"/>
+        <joint name="tilt" class="bigger" pos="0 0.01 0" ref="15"/>
+        <geom type="capsule" fromto="0 0 0 0.1 0.2 0.3" size="0.04"/>
+        <geom type="cylinder" size="0.03 0.1" pos="0.1 0 0" zaxis="1 1 0" mass="0.7"/>
+        <geom type="ellipsoid" size="0.05 0.02 0.1" euler="5 6 7"/>
+        <frame pos="0 0 0.3" quat="1 0.2 0 0">
+          <body name="fore" pos="0.1 0 0" xyaxes="0 1 0 -1 0 0.2">
+            <inertial pos="0.01 0.02 0.1" quat="1 0.1 0.2 0.3" mass="1.2" diaginertia="0.02 0.03 0.015"/>
+            <joint name="slide" type="slide" axis="1 1 0" range="-0.1 0.2"/>
+            <geom type="sphere" size="0.1"/>
+            <site name="tip" pos="0 0 0.2"/>
+            <body name="left" pos="0 0.05 0">
+              <inertial pos="0 0 0.01" mass="0.2" fullinertia="1e-3 1.1e-3 1.2e-3 1e-4 2e-4 -1e-4"/>
+              <joint name="l" type="slide"/>
+            </body>
+            <body name="right" pos="0 -0.05 0">
+              <inertial pos="0 0 0.02" mass="0.3" diaginertia="1e-3 1e-3 1e-3"/>
+              <joint name="r" type="slide" axis="0 -1 0.1"/>
+            </body>
+          </body>
+        </frame>
+      </body>
+    </body>
+  </worldbody>
+  <equality><joint joint1="r" joint2="l" polycoef="0.01 -0.7 0 0 0"/></equality>
+  <actuator><motor joint="pan" gear="3" ctrlrange="-5 5"/></actuator>
+</mujoco>
+"""
+
+
+def test_all_of_a_rich_file_is_as_mujoco_reads_it(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    path = tmp_path / "rich.xml"
+    path.write_text(RICH, encoding="utf-8")
+    robot = load_robot(path)
+    assert [joint.name for joint in robot.joints] == ["pan", "tilt", "slide", "l", "r"]
+    assert robot.n == 4
+    assert dict(robot.joints[1].terms) == {"fv": 2.0, "fc": 0.3, "Ia": 0.02}
+    assert robot.limits.effort[0] == 15
+    np.testing.assert_allclose([robot.limits.lower[0], robot.limits.upper[0]], np.radians([-90, 120]))
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    model.dof_damping[:] = model.dof_armature[:] = model.dof_frictionloss[:] = 0
+    data = mujoco.MjData(model)
+    ours = Model(robot)
+    assert robot.links[0].inertial is None  # between the two joints of one body
+    pi = np.concatenate([np.zeros(10) if b.inertial is None else b.inertial.standard_parameters() for b in robot.links])
+    G, offset = robot.coupling()
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        q, dq, ddq = rng.uniform(-1, 1, (3, robot.n))
+        data.qpos[:], data.qvel[:], data.qacc[:] = G @ q + offset, G @ dq, G @ ddq
+        mujoco.mj_inverse(model, data)
+        np.testing.assert_allclose(
+            np.array(ours.inverse_dynamics(q, dq, ddq, pi)).ravel(), G.T @ data.qfrc_inverse, rtol=1e-9, atol=1e-10
+        )
+        tip = np.array(ours.frame_placement("tip")(q))[:3, 3]
+        np.testing.assert_allclose(tip, data.site("tip").xpos, atol=1e-12)
+
+
+def test_a_written_file_runs_in_mujoco(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    robot = load_robot("kuka_iiwa")
+    write_robot(robot, tmp_path / "iiwa.xml")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "iiwa.xml"))
+    data = mujoco.MjData(model)
+    ours = Model(robot)
+    q, dq, ddq = np.random.default_rng(0).uniform(-1, 1, (3, robot.n))
+    data.qpos[:], data.qvel[:], data.qacc[:] = q, dq, ddq
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    mujoco.mj_inverse(model, data)
+    tau = np.array(ours.inverse_dynamics(q, dq, ddq, robot.standard_parameters())).ravel()
+    np.testing.assert_allclose(tau, data.qfrc_inverse, rtol=1e-9, atol=1e-9)
+
+
+BODY = '<body name="a"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><joint name="j"/>%s</body>'
+CASES = {
+    "<equality><connect name='loop' body1='a' anchor='0 0 0'/></equality>": "equality connect 'loop'",
+    "<equality><weld body1='a'/></equality>": "equality weld",
+    "<equality><joint name='hold' joint1='j'/></equality>": "which holds joint 'j'",
+    "<deformable><flex name='cloth'/></deformable>": "flex 'cloth' (deformable)",
+    "<tendon><fixed name='cable' stiffness='3'><joint joint='j' coef='1'/></fixed></tendon>": "tendon 'cable' with",
+    "<compiler settotalmass='3'/>": "settotalmass",
+}
+
+
+def mjcf(inside: str = "", beside: str = "") -> str:
+    return f"<mujoco><worldbody>{BODY % inside}</worldbody>{beside}</mujoco>"
+
+
+@pytest.mark.parametrize("element", CASES)
+def test_what_is_not_modelled_is_refused_by_name(tmp_path: Path, element: str) -> None:
+    (tmp_path / "m.xml").write_text(mjcf(beside=element), encoding="utf-8")
+    with pytest.raises(RobotError, match=f"m.xml: .*{re.escape(CASES[element])}.*casid does not model"):
+        load_robot(tmp_path / "m.xml")
+
+
+@pytest.mark.parametrize("maker", ["flexcomp", "composite", "replicate", "attach"])
+def test_makers_of_bodies_are_refused(tmp_path: Path, maker: str) -> None:
+    (tmp_path / "m.xml").write_text(mjcf(f'<{maker} name="x"/>'), encoding="utf-8")
+    with pytest.raises(RobotError, match=f"<{maker}> 'x'"):
+        load_robot(tmp_path / "m.xml")
+
+
+def test_tendons_that_only_hand_on_actuators_are_noted(tmp_path: Path) -> None:
+    tendon = '<tendon><fixed name="split"><joint joint="j" coef="1"/></fixed></tendon>'
+    (tmp_path / "m.xml").write_text(mjcf(beside=tendon), encoding="utf-8")
+    (note,) = load_robot(tmp_path / "m.xml").notes
+    assert note.startswith("tendon 'split' is not modelled")
+
+
+@pytest.mark.parametrize(
+    ("inside", "words"),
+    [
+        ('<body><freejoint name="f"/><geom size="0.1"/></body>', "joint 'f' is of type 'floating'"),
+        ('<body><joint name="b" type="ball"/><geom size="0.1"/></body>', "joint 'b' is of type 'ball'"),
+        (
+            '<body name="m"><joint/><geom type="mesh" mesh="x"/></body>',
+            "body 'm': takes its mass from a geom",
+        ),
+        ('<body name="m"><joint class="none"/><geom size="1"/></body>', "there is no default class 'none'"),
+        ('<body name="m" quat="0 0 0 0"><geom size="1"/></body>', "a quaternion needs a direction"),
+    ],
+)
+def test_bad_bodies_are_named(tmp_path: Path, inside: str, words: str) -> None:
+    (tmp_path / "m.xml").write_text(mjcf(inside), encoding="utf-8")
+    with pytest.raises(RobotError, match=words):
+        load_robot(tmp_path / "m.xml")
+
+
+def test_included_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "inner.xml").write_text(f"<mujoco>{BODY % ''}</mujoco>", encoding="utf-8")
+    (tmp_path / "m.xml").write_text('<mujoco><worldbody><include file="inner.xml"/></worldbody></mujoco>')
+    assert load_robot(tmp_path / "m.xml").links[0].name == "a"
+    (tmp_path / "inner.xml").write_text('<mujoco><include file="inner.xml"/></mujoco>', encoding="utf-8")
+    with pytest.raises(RobotError, match="include each other in a circle"):
+        load_robot(tmp_path / "m.xml")
