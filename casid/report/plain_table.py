@@ -23,7 +23,7 @@ class PlainTable(Table):
 
     def __init__(self, title: str, header: bool = True) -> None:
         super().__init__(
-            title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False,
+            title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
             show_header=header,
         )  # fmt: skip
 
