@@ -3,7 +3,15 @@
 from casid.inertia.consistency import Consistency, consistency, spatial_inertia
 from casid.inertia.conventions import from_khalil, from_pinocchio, to_khalil, to_pinocchio
 from casid.inertia.parameter_files import parameter_csv, parameter_record, read_parameters, write_parameters
-from casid.inertia.parameter_vector import HasParameterNames, LinkParameters, Parameters, link_slice
+from casid.inertia.parameter_vector import (
+    HasParameterNames,
+    LinkParameters,
+    Parameters,
+    link_slice,
+    mass_index,
+    moment_slice,
+    standard_size,
+)
 from casid.inertia.parameters import (
     STANDARD_NAMES,
     TENSOR_INDEX,
@@ -32,6 +40,8 @@ __all__ = [
     "from_pseudo_inertia",
     "from_standard",
     "link_slice",
+    "mass_index",
+    "moment_slice",
     "parameter_csv",
     "parameter_record",
     "pseudo_inertia",
@@ -39,6 +49,7 @@ __all__ = [
     "skew",
     "spatial_inertia",
     "standard_names",
+    "standard_size",
     "tensor",
     "tensor_entries",
     "to_khalil",

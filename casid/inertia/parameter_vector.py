@@ -38,6 +38,21 @@ def link_slice(k: int) -> slice:
     return slice(len(STANDARD_NAMES) * k, len(STANDARD_NAMES) * (k + 1))
 
 
+def moment_slice(k: int) -> slice:
+    """Where the first moment of link k (from 0) stands in ``Lxx1 ... m<n>``."""
+    return slice(len(STANDARD_NAMES) * k + 6, len(STANDARD_NAMES) * k + 9)
+
+
+def mass_index(k: int) -> int:
+    """Where the mass of link k (from 0) stands in ``Lxx1 ... m<n>``."""
+    return len(STANDARD_NAMES) * k + 9
+
+
+def standard_size(links: int) -> int:
+    """Number of standard parameters of so many links."""
+    return len(STANDARD_NAMES) * links
+
+
 @dataclass(frozen=True, eq=False)
 class LinkParameters:
     """One link's values in its link frame.

@@ -5,7 +5,7 @@
     time_scale = 0.001
     gains = [10.0, 10.7, 8.5, 9.0, 9.5, 10.1]   # N.m/A
 
-Any option of `read_dataset` may stand in it.
+Any option of `read_dataset` may stand in it, and a table ``[options]`` of the commands that take the recording.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     DatasetError
         Naming the file and the key.
     """
-    content = read_toml(path, "recording", DatasetError)
-    content.pop("options", None)  # of the commands that take the recording
-    table = Table(content, path.name, ("file", *_OPTIONS))
+    table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", "options", *_OPTIONS))
     if "file" not in table:
         table.fail("missing key 'file', the recording it describes")
     file = path.parent / table.text("file")

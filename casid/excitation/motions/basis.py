@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
+from casid.files import Table
 
 Array = NDArray[np.float64]
+#: Most harmonics, points, poses or periods of a file, and its largest number.
+MOST, LARGEST = 10_000, 1e9
 
 
 class LimitSamples(NamedTuple):
@@ -32,11 +35,15 @@ class LimitSamples(NamedTuple):
 
 
 class Basis(ABC):
-    """Basis functions of time shared by all joints.
+    """Basis functions of time shared by all joints; a new one is a subclass, and an entry of `files.KINDS`.
 
     A motion is a matrix of coefficients X (n x size): ``q(t) = X B_0(t)', dq(t) = X B_1(t)', ...`` with the analytic
     derivatives ``B_d`` of the basis.
     """
+
+    #: What the basis is called in files, and the keys of its settings there.
+    kind: ClassVar[str] = ""
+    keys: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
@@ -67,7 +74,12 @@ class Basis(ABC):
 
     @abstractmethod
     def record(self) -> dict[str, Any]:
-        """Settings of the basis as plain values; `casid.excitation.read_trajectory` makes the basis from them."""
+        """``kind`` and settings of the basis as plain values."""
+
+    @classmethod
+    def from_table(cls, table: Table) -> Basis:
+        """The basis from its settings in a file, inverse of `record`; DatasetError or ProblemError for bad ones."""
+        table.fail(f"a motion of kind '{cls.kind}' is not read from files")
 
     @property
     def static(self) -> bool:
@@ -155,3 +167,11 @@ def check_order(order: int, highest: int) -> None:
     """Raise a ProblemError for a derivative that the basis does not have."""
     if not 0 <= order <= highest:
         raise ProblemError(f"derivative of order {order} asked for; orders 0 to {highest} are defined")
+
+
+def positive(table: Table, key: str) -> float:
+    """A positive number of seconds or rad/s that a motion can have."""
+    number = table.number(key)
+    if not 1 / LARGEST < number < LARGEST:
+        table.fail(f"key '{key}': expected a number from {1 / LARGEST:g} to {LARGEST:g}, got {number:g}")
+    return number

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from casid.errors import DatasetError, ProblemError
-from casid.excitation.motions.basis import Basis
+from casid.excitation.motions.basis import LARGEST, Basis, positive
 from casid.excitation.motions.fourier import Fourier
 from casid.excitation.motions.poses import Poses
 from casid.excitation.motions.ramps import Ramped
@@ -18,14 +18,8 @@ from casid.excitation.motions.spline import QuinticSpline
 from casid.excitation.motions.trajectory import Trajectory
 from casid.files import Table, listed, read_toml, shown
 
-#: Keys of each kind of basis in a file.
-_KINDS: dict[str, tuple[str, ...]] = {
-    "fourier": ("frequency", "harmonics", "form", "periods"),
-    "quintic-spline": ("duration", "points", "rest"),
-    "poses": ("count",),
-}
-#: Most harmonics, points, poses or periods of a file, and its largest number.
-_MOST, _LARGEST = 10_000, 1e9
+#: Kinds of motions that a file may hold.
+KINDS: dict[str, type[Basis]] = {basis.kind: basis for basis in (Fourier, QuinticSpline, Poses)}
 
 
 def trajectory_toml(trajectory: Trajectory) -> str:
@@ -113,7 +107,7 @@ def read_trajectory(path: str | Path) -> Trajectory:
             if len(row) != basis.size:
                 labels = listed(basis.labels)
                 joint.fail(f"key 'coefficients': expected {basis.size} numbers ({labels}), got {len(row)}")
-            if np.abs(row).max() > _LARGEST:
+            if np.abs(row).max() > LARGEST:
                 joint.fail(f"key 'coefficients': {np.abs(row).max():.3g} is beyond any motion")
             names.append(joint.text("name"))
             rows.append(row)
@@ -127,33 +121,18 @@ def read_trajectory(path: str | Path) -> Trajectory:
 def _basis(file: Table) -> Basis:
     value = file.data["basis"]
     kind = value.get("kind") if isinstance(value, dict) else None
-    optional = () if kind == "poses" else ("ramp",)
-    known = _KINDS.get(kind, ()) if isinstance(kind, str) else ()
-    table = file.table("basis", ("kind", *known, *optional) if known else (value if isinstance(value, dict) else ()))
+    found = KINDS.get(kind) if isinstance(kind, str) else None
+    anything = value if isinstance(value, dict) else ()
+    table = file.table("basis", anything if found is None else ("kind", *found.keys, "ramp"))
     assert table is not None
-    table.choice("kind", _KINDS)
-    table.require(*known)
-    if kind == "poses":
-        return Poses(table.integer("count", upper=_MOST))
-    basis: Basis
-    if kind == "fourier":
-        harmonics, periods = table.integer("harmonics", upper=_MOST), table.integer("periods", upper=_MOST)
-        basis = Fourier(_size(table, "frequency"), harmonics, _form(table), periods)
-    else:
-        basis = QuinticSpline(_size(table, "duration"), table.integer("points", upper=_MOST), table.flag("rest"))
-    return Ramped(basis, _size(table, "ramp")) if "ramp" in table else basis
-
-
-def _form(table: Table) -> Literal["velocity", "position"]:
-    return "velocity" if table.choice("form", ("velocity", "position")) == "velocity" else "position"
-
-
-def _size(table: Table, key: str) -> float:
-    """A positive number of seconds or rad/s that a motion can have."""
-    number = table.number(key)
-    if not 1 / _LARGEST < number < _LARGEST:
-        table.fail(f"key '{key}': expected a number from {1 / _LARGEST:g} to {_LARGEST:g}, got {number:g}")
-    return number
+    basis = KINDS[table.choice("kind", KINDS)]
+    table.require(*basis.keys)
+    motion = basis.from_table(table)
+    if "ramp" not in table:
+        return motion
+    if motion.static:
+        table.fail("key 'ramp': static poses have no ramps")
+    return Ramped(motion, positive(table, "ramp"))
 
 
 def _value(value: Any) -> str:

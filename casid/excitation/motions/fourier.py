@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.motions.basis import Array, Basis, check_order
+from casid.excitation.motions.basis import MOST, Array, Basis, check_order, positive
+from casid.files import Table
 
 Form = Literal["velocity", "position"]
 
@@ -43,6 +44,9 @@ class Fourier(Basis):
     Sousa's eq. 4.20 prints the terms in b of the velocity with the sign of the other convention; the derivative of
     eq. 4.19, which is used here, has ``+ b_l sin(l w t)``.
     """
+
+    kind = "fourier"
+    keys = ("frequency", "harmonics", "form", "periods")
 
     frequency: float
     harmonics: int
@@ -138,6 +142,13 @@ class Fourier(Basis):
     def record(self) -> dict[str, Any]:
         """Kind, frequency, harmonics, form and periods."""
         return {
-            "kind": "fourier", "frequency": self.frequency, "harmonics": self.harmonics, "form": self.form,
+            "kind": self.kind, "frequency": self.frequency, "harmonics": self.harmonics, "form": self.form,
             "periods": self.periods,
         }  # fmt: skip
+
+    @classmethod
+    def from_table(cls, table: Table) -> Fourier:
+        """See `Basis.from_table`."""
+        harmonics, periods = table.integer("harmonics", upper=MOST), table.integer("periods", upper=MOST)
+        form: Form = "velocity" if table.choice("form", ("velocity", "position")) == "velocity" else "position"
+        return cls(positive(table, "frequency"), harmonics, form, periods)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.motions.basis import Array, Basis, check_order
+from casid.excitation.motions.basis import MOST, Array, Basis, check_order
+from casid.files import Table
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,9 @@ class Poses(Basis):
     ----------
     count : int
     """
+
+    kind = "poses"
+    keys = ("count",)
 
     count: int
 
@@ -81,4 +85,9 @@ class Poses(Basis):
 
     def record(self) -> dict[str, Any]:
         """Kind and number of poses."""
-        return {"kind": "poses", "count": self.count}
+        return {"kind": self.kind, "count": self.count}
+
+    @classmethod
+    def from_table(cls, table: Table) -> Poses:
+        """See `Basis.from_table`."""
+        return cls(table.integer("count", upper=MOST))

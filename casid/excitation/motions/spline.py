@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
 from casid.errors import ProblemError
-from casid.excitation.motions.basis import Array, Basis, check_order
+from casid.excitation.motions.basis import MOST, Array, Basis, check_order, positive
+from casid.files import Table
 
 DEGREE = 5
 
@@ -30,6 +31,9 @@ class QuinticSpline(Basis):
         Start and end at rest (velocity and acceleration zero): the first three control points are equal, and the last
         three; 4 coefficients less.
     """
+
+    kind = "quintic-spline"
+    keys = ("duration", "points", "rest")
 
     length: float
     points: int
@@ -91,4 +95,9 @@ class QuinticSpline(Basis):
 
     def record(self) -> dict[str, Any]:
         """Kind, duration, control points and rest."""
-        return {"kind": "quintic-spline", "duration": self.length, "points": self.points, "rest": self.rest}
+        return {"kind": self.kind, "duration": self.length, "points": self.points, "rest": self.rest}
+
+    @classmethod
+    def from_table(cls, table: Table) -> QuinticSpline:
+        """See `Basis.from_table`."""
+        return cls(positive(table, "duration"), table.integer("points", upper=MOST), table.flag("rest"))
