@@ -128,7 +128,7 @@ def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Tabl
 
 def check_table(what: str, result: FileCheck) -> Table:
     """One row a link: margins of physical consistency, what is wrong, and how much the repair changes."""
-    title = f"{what}: {len(result.unphysical)} of {len(result.links)} links unphysical"
+    title = f"{Path(what).name}: {len(result.unphysical)} of {len(result.links)} links unphysical"
     table = PlainTable(title)
     table.add_column("link", style="bold")
     for column in ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]", "repair changes [kg.m^2]"):

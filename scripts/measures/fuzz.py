@@ -96,6 +96,8 @@ def _run(name: str, first: int, last: int, seed: int, outcome: Outcome) -> int:
     timer.cancel()
     code = process.wait()
     listener.join(5)
+    process.stdout.close()
+    stderr.close()
     if code == 0:
         return last
     if current < first:
