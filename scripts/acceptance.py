@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]  # tests/oracles: what tests compare with too
 
 from measures.measure import NotMeasured
 

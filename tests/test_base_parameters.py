@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from measures.random_robots import random_robot
+from oracles.random_robots import random_robot
 
 from casid import Model
 from casid.dynamics import linear_form, regroup

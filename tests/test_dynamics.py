@@ -5,8 +5,8 @@ import pickle
 import casadi as ca
 import numpy as np
 import pytest
-from measures.random_robots import random_robot
-from measures.rigid_body import inverse_dynamics, random_body, standard_parameters
+from oracles.random_robots import random_robot
+from oracles.rigid_body import inverse_dynamics, random_body, standard_parameters
 
 from casid import Model
 from casid.errors import RobotError

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from measures.peer_mujoco import inverse_dynamics
-from measures.random_robots import random_robot
-from measures.rigid_body import random_body, standard_parameters
+from oracles.peer_mujoco import inverse_dynamics
+from oracles.random_robots import random_robot
+from oracles.rigid_body import random_body, standard_parameters
 
 import casid
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from measures.measure import NotMeasured
-from measures.peer_pinocchio import URDFS, compare, compare_urdf, installed_urdf
-from measures.random_robots import random_robot
-from measures.rigid_body import random_body, standard_parameters
+from oracles.peer_pinocchio import URDFS, compare, compare_urdf, installed_urdf
+from oracles.random_robots import random_robot
+from oracles.rigid_body import random_body, standard_parameters
 
 pytest.importorskip("pinocchio", reason="needs Pinocchio: pip install casid[peers]")
 

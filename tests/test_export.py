@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from measures.controller import build_controller, run_controller  # noqa: E402
-from measures.random_robots import random_robot  # noqa: E402
+from oracles.random_robots import random_robot  # noqa: E402
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 

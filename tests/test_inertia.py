@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from measures.random_robots import random_placement
-from measures.rigid_body import random_body, standard_parameters
+from oracles.random_robots import random_placement
+from oracles.rigid_body import random_body, standard_parameters
 
 from casid import inertia
 

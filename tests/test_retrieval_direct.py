@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from measures.random_robots import random_robot
-from measures.rigid_body import random_body, standard_parameters
+from oracles.random_robots import random_robot
+from oracles.rigid_body import random_body, standard_parameters
 
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.retrieval import Problem, SolveOptions, least_squares, link_variables, mass_bounds, solve

@@ -1,6 +1,7 @@
 """Closed-form estimates of base parameters and their statistics."""
 
 from casid.regression.compress import CompressedData, compress
+from casid.regression.delay import Delay, estimate_delay
 from casid.regression.estimate import Estimate, ordinary_least_squares
 from casid.regression.fit import (
     Fit,
@@ -36,6 +37,7 @@ __all__ = [
     "FRICTION_MODELS",
     "Candidate",
     "CompressedData",
+    "Delay",
     "Estimate",
     "Fit",
     "Friction",
@@ -47,6 +49,7 @@ __all__ = [
     "choose_friction",
     "compress",
     "essential",
+    "estimate_delay",
     "fit_friction",
     "fit_jointly",
     "friction_model",

@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 #: Share of a column's length (after equilibration) that must be left by the columns before it to count as identifiable.
 EXCITATION_TOLERANCE = 1e-6
+#: A parameter whose uncertain effect is so many times the torques is not determined.
+BEYOND = 10.0
 Method = Literal["OLS", "WLS", "IRLS"]
 
 
@@ -264,6 +266,23 @@ def _mask(data: Dataset) -> NDArray[np.bool_]:
     return np.ones(data.q.shape, dtype=bool) if data.mask is None else data.mask
 
 
+def _noise_tolerance(data: CompressedData, weights: Array, R: Array, rho: Array, rest: float) -> float:
+    """Share of a column, left by those before it, up to which noise alone gives it effects beyond all torques.
+
+    A column of length L of which the share s is left has an estimate with deviation ``sigma / (s L)``: its effect in
+    the torques has the root mean square ``sigma / (s sqrt(N))``. Where that exceeds `BEYOND` times the torques', the
+    column is regrouped: Coulomb friction of a joint that moves one way but for a few samples, beside its offset.
+    """
+    beta = np.linalg.lstsq(R, rho, rcond=1e-12)[0]
+    unexplained = float(np.sum((rho - R @ beta) ** 2)) + rest
+    torque = float(rho @ rho) + rest
+    counted = np.asarray(weights) > 0
+    independent = float(data.independent_samples[counted].sum())
+    if torque <= 0 or independent <= 0:
+        return 0.0
+    return float(np.sqrt(unexplained / torque / independent)) / BEYOND
+
+
 def _least_squares(data: CompressedData, weights: Array, columns: list[int]) -> tuple[Array, Array, float]:
     R, rho, _ = data.stacked(weights)
     lengths = np.linalg.norm(R[:, columns], axis=0)
@@ -277,8 +296,8 @@ def _least_squares(data: CompressedData, weights: Array, columns: list[int]) -> 
 
 
 def _solve(data: CompressedData, weights: Array, method: str, tolerance: float) -> Fit:
-    R, _, _ = data.stacked(weights)
-    excited = regroup(R, data.base.names, tolerance)
+    R, rho, rest = data.stacked(weights)
+    excited = regroup(R, data.base.names, max(tolerance, _noise_tolerance(data, weights, R, rho, rest)))
     columns = list(excited.independent)
     beta, covariance, condition = _least_squares(data, weights, columns)
     full = np.zeros(data.base.rank)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import casadi as ca
 import numpy as np
+from oracles.peer_pinocchio import build, parameter_map, relative_error
 
 import casid
 from casid.codegen import evaluate_batch, find_compiler, operation_count
@@ -23,7 +24,6 @@ from casid.export import FUNCTIONS, PUBLISHED, LoadedLibrary, export_robot, load
 from measures.controller import build_controller
 from measures.dynamics_race import Race, race, random_parameters
 from measures.measure import Measure, NotMeasured, need
-from measures.peer_pinocchio import build, parameter_map, relative_error
 
 ROBOTS = ("panda", "kuka_iiwa")
 #: Samples of the published Panda trajectory.

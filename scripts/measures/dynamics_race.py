@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from oracles.peer_pinocchio import parameter_map
 
 from casid.codegen import CFunction, batch_source, find_compiler, scalar_source
 from casid.codegen.cache import cached_file, digest
@@ -21,7 +22,6 @@ from casid.dynamics import Model, reduced
 from casid.dynamics.derived import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from casid.inertia import express_in, from_standard, link_slice, to_standard
 from measures.measure import NotMeasured, need
-from measures.peer_pinocchio import parameter_map
 
 HERE = Path(__file__).resolve().parent
 _EIGEN = (Path("/usr/include/eigen3"), Path("/usr/local/include/eigen3"), Path("/opt/homebrew/include/eigen3"))

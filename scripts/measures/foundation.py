@@ -10,6 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from oracles.peer_pinocchio import URDFS, compare, compare_urdf, installed_urdf, mimicking_joints, relative_error
+from oracles.random_robots import random_robot
+from oracles.rigid_body import inverse_dynamics, random_body, standard_parameters
 
 import casid
 from casid.dynamics import Model
@@ -17,9 +20,6 @@ from casid.inertia import from_standard, pseudo_inertia
 from casid.regression import reverse_engineer
 from measures import published
 from measures.measure import Measure, NotMeasured, data_folder
-from measures.peer_pinocchio import URDFS, compare, compare_urdf, installed_urdf, mimicking_joints, relative_error
-from measures.random_robots import random_robot
-from measures.rigid_body import inverse_dynamics, random_body, standard_parameters
 
 #: Smallest eigenvalue every pseudo-inertia must have (SI).
 MARGIN = 1e-6

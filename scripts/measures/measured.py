@@ -11,6 +11,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from oracles.peer_clarabel import clarabel_regression
 
 import casid
 from casid.dynamics import Model
@@ -20,7 +21,6 @@ from casid.regression import Fit, compress, fit_jointly, ols, wls
 from casid.retrieval import Constraint, LinkVariables, com_box, gyration_bound, mass_bounds, total_mass
 from measures import published, recordings
 from measures.measure import Measure, NotMeasured, data_folder, need
-from measures.peer_clarabel import clarabel_regression
 
 Result = tuple[str, bool]
 DRIVE_TERMS = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")

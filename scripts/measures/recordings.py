@@ -57,14 +57,14 @@ def ur10e() -> tuple[Model, list[Dataset]]:
     return Model(casid.load_robot("ur10e"), (*FRICTION, "rotor"), GRAVITY), [settings.apply(data)]
 
 
-def tx40_data() -> Dataset:
+def tx40_data(filter_columns: bool = False) -> Dataset:
     reduction = np.diag([32.0, 32, 45, -48, 45, 32])
     reduction[5, 4] = 32
     data = read_dataset(
         data_folder() / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
         transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0],
     )  # fmt: skip
-    return Processing(cutoff=50.0, trim=0.02, every=20, between=(0.0, 7.4), filter_columns=False).apply(data)
+    return Processing(cutoff=50.0, trim=0.02, every=20, between=(0.0, 7.4), filter_columns=filter_columns).apply(data)
 
 
 def tx40() -> tuple[Model, list[Dataset]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from measures.measure import need
 
 from casid.description import Robot
-from measures.measure import need
-from measures.rigid_body import Body
+from oracles.rigid_body import Body
 
 
 def build(robot: Robot, bodies: list[Body]) -> tuple[Any, Any]:

@@ -1,0 +1,22 @@
+"""Estimators of base parameters on one interface: ``Estimator.fit(Observations(model, recordings)) -> Fit``."""
+
+from casid.regression.estimators.closed_loop import ClosedLoop
+from casid.regression.estimators.controller import CascadedDrive, Controller, ProportionalDerivative
+from casid.regression.estimators.estimator import Estimator, Observations
+from casid.regression.estimators.instrumental import InstrumentalVariables
+from casid.regression.estimators.least_squares import IRLS, OLS, WLS
+from casid.regression.estimators.output_error import OutputError
+
+__all__ = [
+    "IRLS",
+    "OLS",
+    "WLS",
+    "CascadedDrive",
+    "ClosedLoop",
+    "Controller",
+    "Estimator",
+    "InstrumentalVariables",
+    "Observations",
+    "OutputError",
+    "ProportionalDerivative",
+]

@@ -1,0 +1,134 @@
+"""Instrumental variables from simulation (IDIM-IV)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.errors import DatasetError, SolveError
+from casid.measurement import Dataset
+from casid.regression.estimators.estimator import Estimator, Observations
+from casid.regression.fit import Fit, wls
+from casid.regression.observation import observation_blocks
+from casid.regression.statistics import batch_count, batch_scores
+
+Array = NDArray[np.float64]
+
+#: From base parameters to recordings of the same motion as simulated, processed like the measured ones.
+Simulate = Callable[[Array], Sequence[Dataset]]
+
+
+@dataclass(frozen=True)
+class InstrumentalVariables(Estimator):
+    """Instrumental variables: the regressor of a simulated motion (Janot et al. 2014, IDIM-IV).
+
+    Noise in the positions makes the columns of W random and least squares biased. The columns Z of the motion that the
+    model itself makes under the same controller and reference know nothing of this noise:
+
+        beta <- (sum_j w_j^2 Z_j' W_j)^-1 sum_j w_j^2 Z_j' tau_j ,   Z from the simulation with the last beta.
+
+    The covariance is ``A^-1 (sum_b s_b s_b') A^-T`` with ``A = Z' W`` and the scores ``s_b = Z_b' (tau_b - W_b beta)``
+    of batches of samples: it holds for noise of any colour.
+
+    Attributes
+    ----------
+    simulate : callable
+        See `Simulate`.
+    iterations : int
+    tolerance : float
+        Relative change of the weighted estimate at which it stops.
+    """
+
+    simulate: Simulate
+    iterations: int = 10
+    tolerance: float = 1e-3
+    name = "IDIM-IV"
+
+    def fit(self, data: Observations) -> Fit:
+        """Base parameters with their covariance.
+
+        Raises
+        ------
+        DatasetError
+            If simulated and measured recordings do not match.
+        SolveError
+            If the iteration does not converge.
+        """
+        start = wls(data.compressed)
+        columns = list(start.excited.independent)
+        weights, beta = start.weights, np.array(start.beta)
+        for _ in range(self.iterations):
+            instruments = self._instruments(data, beta)
+            A, b, _ = _products(data, instruments, weights, columns)
+            before = beta.copy()
+            beta[columns] = np.linalg.solve(A, b)
+            size = float(np.sqrt(data.compressed.squared_torques @ weights**2))
+            change = float(np.sqrt(weights**2 @ _moved(data, beta - before)))
+            if change <= self.tolerance * size:
+                break
+        else:
+            raise SolveError(
+                f"IDIM-IV: the estimate still changes by {100 * change / size:.2g} % of the torques after "
+                f"{self.iterations} iterations; is the controller's model right?"
+            )
+        A, _, scores = _products(data, instruments, weights, columns, beta)
+        inverse = np.linalg.inv(A)
+        count = float(data.compressed.counts.sum())
+        middle = scores.T @ scores * count / max(count - len(columns), 1.0)
+        covariance = inverse @ middle @ inverse.T
+        for array in (beta, covariance):
+            array.setflags(write=False)
+        condition = float(np.linalg.cond(A / np.sqrt(np.outer(*[np.abs(np.diagonal(A))] * 2))))
+        return Fit(data.compressed, beta, weights, start.excited, covariance, condition, self.name)
+
+    def _instruments(self, data: Observations, beta: Array) -> Sequence[Dataset]:
+        made = list(self.simulate(beta))
+        if [len(d) for d in made] != [len(d) for d in data.datasets]:
+            raise DatasetError(
+                f"simulated recordings have {[len(d) for d in made]} samples, the measured ones "
+                f"{[len(d) for d in data.datasets]}: process both alike"
+            )
+        return made
+
+
+def _moved(data: Observations, step: Array) -> Array:
+    """``||W_j step||^2`` of each joint."""
+    rank = data.model.base.rank
+    return np.array([float(np.sum((factor[:, :rank] @ step) ** 2)) for factor in data.compressed.factors])
+
+
+def _products(
+    data: Observations,
+    instruments: Sequence[Dataset],
+    weights: Array,
+    columns: Sequence[int],
+    beta: Array | None = None,
+) -> tuple[Array, Array, Array]:
+    """``Z' W``, ``Z' tau``, and the scores of batches where beta is given."""
+    size = len(columns)
+    A, b = np.zeros((size, size)), np.zeros(size)
+    total = sum(len(d) for d in data.datasets)
+    scores = np.zeros((batch_count(total) + 1, size))
+    done = 0
+    for measured, simulated in zip(data.datasets, instruments, strict=True):
+        pairs = zip(observation_blocks(data.model, measured), observation_blocks(data.model, simulated), strict=True)
+        for (first, W), (other, Z) in pairs:
+            if first != other or len(W) != len(Z):
+                raise DatasetError(f"{measured.name}: the simulated recording is sampled differently")
+            rows = slice(first, first + len(W))
+            moment = np.zeros((len(W), size))
+            for k, w in enumerate(weights):
+                keep = slice(None) if measured.mask is None else measured.mask[rows, k]
+                Wk, Zk = w * W[:, k][keep][:, columns], w * Z[:, k][keep][:, columns]
+                tau = w * measured.tau[rows, k][keep]
+                A += Zk.T @ Wk
+                b += Zk.T @ tau
+                if beta is not None:
+                    residual = tau - Wk @ beta[list(columns)]
+                    moment[keep] += Zk * residual[:, None]
+            batch_scores(moment, done + first, total, scores)
+        done += len(measured)
+    return A, b, scores

@@ -1,0 +1,1 @@
+"""Independent answers that tests and acceptance tables compare with: numpy dynamics and other libraries."""
