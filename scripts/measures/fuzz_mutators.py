@@ -221,7 +221,9 @@ def zip_bomb() -> bytes:
 def matlab_bomb() -> bytes:
     """A MATLAB file whose variable unpacks to 2 GB."""
     stream = zlib.compressobj(6)
-    body = b"".join(stream.compress(bytes(2**26)) for _ in range(32)) + stream.flush()
+    header = stream.compress(b"") + stream.flush(zlib.Z_FULL_FLUSH)
+    block = stream.compress(bytes(2**26)) + stream.flush(zlib.Z_FULL_FLUSH)
+    body = header + 32 * block  # its end does not matter: nobody should get there
     return b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + np.array([15, len(body)], "<u4").tobytes() + body
 
 
