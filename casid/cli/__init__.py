@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import code, convert, excitation, problems, recordings, robots
+from casid.cli import code, convert, excitation, problems, recordings, robots, simulation
 from casid.cli.shared import Group
 from casid.version import __version__
 
@@ -49,6 +49,7 @@ for _command in (  # in the order of the help
     recordings.validate,
     recordings.check,
     excitation.excite,
+    simulation.simulate,
     code.export,
     code.cache,
 ):

@@ -1,14 +1,15 @@
 """C code for controllers: a robot's dynamics, or any CasADi function, as a folder that builds anywhere."""
 
 from casid.export.catalogue import FUNCTIONS, Exportable
+from casid.export.controller import export_controller
 from casid.export.counts import PUBLISHED, count_robot
 from casid.export.directory import ExportedDirectory, export_c
 from casid.export.load import LoadedFunction, LoadedLibrary, load
-from casid.export.parameters import numbers, with_payload
+from casid.export.parameters import default_frame, numbers, with_payload
 from casid.export.robot import DEFAULT_FUNCTIONS, all_functions, default_functions, export_robot
 
 __all__ = [
     "DEFAULT_FUNCTIONS", "FUNCTIONS", "PUBLISHED", "Exportable", "ExportedDirectory", "LoadedFunction", "LoadedLibrary",
-    "all_functions", "count_robot", "default_functions", "export_c", "export_robot", "load", "numbers",
-    "with_payload",
+    "all_functions", "count_robot", "default_frame", "default_functions", "export_c", "export_controller",
+    "export_robot", "load", "numbers", "with_payload",
 ]  # fmt: skip

@@ -13,6 +13,8 @@ from casid.report.identification import (
 )
 from casid.report.intervals import intervals_figure, intervals_table, what_if_table, write_intervals
 from casid.report.links_plot import links_figure
+from casid.report.simulation import simulation_record, simulation_table, write_simulation
+from casid.report.simulation_plots import energy_figure, tracking_figure
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import base_table, links_table, robots_table
@@ -22,6 +24,7 @@ __all__ = [
     "base_table",
     "check_table",
     "coefficients",
+    "energy_figure",
     "excitation_record",
     "excitation_tables",
     "fit_figure",
@@ -32,15 +35,19 @@ __all__ = [
     "links_figure",
     "links_table",
     "robots_table",
+    "simulation_record",
+    "simulation_table",
     "solution_figures",
     "solution_record",
     "solution_tables",
     "starts_figure",
+    "tracking_figure",
     "validation_tables",
     "what_if_table",
     "write_excitation",
     "write_identification",
     "write_intervals",
+    "write_simulation",
     "write_solution",
     "write_validation",
 ]

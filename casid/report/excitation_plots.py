@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 import casadi as ca
 import numpy as np
@@ -126,35 +127,57 @@ def joint_positions(robot: Robot, q: Array) -> Array:
 
 def animation_gif(robot: Robot, trajectory: Trajectory, frames: int = 72, size: float = 4.6) -> bytes:
     """Animated skeleton of the arm along the motion, with the path of its last frame, as a GIF that loops."""
-    poses = trajectory.basis.static
-    if poses:
+    name = trajectory.robot or robot.name
+    if trajectory.basis.static:
         t = trajectory.basis.samples(2)
-        seconds, fine = 0.3, t
-    else:
-        start, end = trajectory.basis.span
-        t = np.linspace(start, end, frames, endpoint=not trajectory.basis.periodic)
-        seconds = (end - start) / frames / 2  # twice as fast as the robot
-        fine = np.linspace(start, end, 600)
-    points = joint_positions(robot, trajectory.derivative(t, 0))
-    path = _last_frame(robot, trajectory.derivative(fine, 0))
-    tip = _last_frame(robot, trajectory.derivative(t, 0))
-    cloud = np.hstack([points.transpose(1, 0, 2).reshape(3, -1), path])
+        labels = [f"pose {k + 1}" for k in range(len(t))]
+        return skeleton_gif(robot, trajectory.derivative(t, 0), labels, name, 0.3, size=size)
+    start, end = trajectory.basis.span
+    t = np.linspace(start, end, frames, endpoint=not trajectory.basis.periodic)
+    fine = trajectory.derivative(np.linspace(start, end, 600), 0)
+    labels = [f"{instant - start:5.1f} s" for instant in t]
+    twice_as_fast = (end - start) / frames / 2
+    return skeleton_gif(robot, trajectory.derivative(t, 0), labels, name, twice_as_fast, fine, size)
+
+
+def skeleton_gif(
+    robot: Robot, q: Array, labels: Sequence[str], title: str, seconds: float, path: Array | None = None,
+    size: float = 4.6,
+) -> bytes:  # fmt: skip
+    """Animated skeleton of the arm, as a GIF that loops.
+
+    Parameters
+    ----------
+    q
+        Joint positions of every picture, shape (n, pictures).
+    labels
+        A text a picture.
+    title
+        A text for all.
+    seconds
+        Time a picture.
+    path
+        Joint positions along which the last frame draws its path, shape (n, samples), evenly spread over the pictures.
+    """
+    points, tip = joint_positions(robot, q), _last_frame(robot, q)
+    drawn = np.zeros((3, 0)) if path is None else _last_frame(robot, path)
+    cloud = np.hstack([points.transpose(1, 0, 2).reshape(3, -1), drawn])
     middle, half = 0.5 * (cloud.min(axis=1) + cloud.max(axis=1)), 0.52 * float(np.ptp(cloud, axis=1).max())
     colours = link_colours(robot.n)
     images = []
-    for k in range(len(t)):
+    for k, label in enumerate(labels):
         figure = new_figure(size, size, layout=None)
         axes = figure.add_axes((0, 0, 1, 1), projection="3d")
         assert isinstance(axes, Axes3D)
-        if not poses:
-            axes.plot(*path, "-", color=FAINT, linewidth=0.9)
-            axes.plot(*path[:, fine <= t[k]], "-", color=BLUE, linewidth=1.1)
+        if path is not None:
+            axes.plot(*drawn, "-", color=FAINT, linewidth=0.9)
+            passed = round(drawn.shape[1] * k / max(1, len(labels) - 1))
+            axes.plot(*drawn[:, :passed], "-", color=BLUE, linewidth=1.1)
         _draw(axes, robot, points[:, :, k], tip[:, k], colours)
         for set_limits, centre in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
             set_limits(centre - half, centre + half)
-        label = f"pose {k + 1}" if poses else f"{t[k] - trajectory.basis.span[0]:5.1f} s"
         figure.text(0.04, 0.94, label, fontsize=11, color=INK)
-        figure.text(0.04, 0.90, trajectory.robot or robot.name, fontsize=9, color=MUTED)
+        figure.text(0.04, 0.90, title, fontsize=9, color=MUTED)
         buffer = io.BytesIO(png_bytes(figure, dpi=80))
         images.append(Image.open(buffer).convert("P", palette=Image.Palette.ADAPTIVE, colors=64))
     out = io.BytesIO()

@@ -1,6 +1,7 @@
 """Simulation: plants, controllers, integrators, rollouts, and the book of energy."""
 
 from casid.simulation.controllers import (
+    CONTROLLERS,
     PD,
     ComputedTorque,
     Controller,
@@ -9,15 +10,26 @@ from casid.simulation.controllers import (
     Passive,
     PDGravity,
     Saturated,
+    Settings,
     Switched,
     VelocityOperationalSpace,
+    controller_of,
     nominal,
 )
 from casid.simulation.friction import ExactCoulomb, FrictionTreatment, SmoothCoulomb
-from casid.simulation.integrators import Cvodes, DormandPrince, FixedStep, Integrator, RungeKutta4, SemiImplicitEuler
-from casid.simulation.plant import Plant
+from casid.simulation.integrators import (
+    INTEGRATORS,
+    Cvodes,
+    DormandPrince,
+    FixedStep,
+    Integrator,
+    RungeKutta4,
+    SemiImplicitEuler,
+    integrator_of,
+)
+from casid.simulation.plant import Plant, with_terms
 from casid.simulation.recording import record
-from casid.simulation.references import Follow, Hold, Reference, Samples, Sine
+from casid.simulation.references import Follow, Hold, Positions, Reference, Samples, Sine
 from casid.simulation.result import EnergyBook, Simulation
 from casid.simulation.rollouts import Rollouts, simulate_many
 from casid.simulation.sampling import Sampling
@@ -26,6 +38,8 @@ from casid.simulation.simulate import simulate
 from casid.simulation.stops import End, Reason, Stops
 
 __all__ = [
+    "CONTROLLERS",
+    "INTEGRATORS",
     "PD",
     "ComputedTorque",
     "Controller",
@@ -44,6 +58,7 @@ __all__ = [
     "PDGravity",
     "Passive",
     "Plant",
+    "Positions",
     "Reason",
     "Reference",
     "Rollouts",
@@ -53,14 +68,18 @@ __all__ = [
     "Saturated",
     "SemiImplicitEuler",
     "Sensor",
+    "Settings",
     "Simulation",
     "Sine",
     "SmoothCoulomb",
     "Stops",
     "Switched",
     "VelocityOperationalSpace",
+    "controller_of",
+    "integrator_of",
     "nominal",
     "record",
     "simulate",
     "simulate_many",
-]  # fmt: skip
+    "with_terms",
+]

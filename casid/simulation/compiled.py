@@ -42,7 +42,7 @@ def compiled_program(
     folder = Path(casid.codegen.__file__).parent
     generator = [path.read_bytes() for path in sorted(folder.glob("*.py"))]
     try:
-        key = digest(*(function.serialize() for function in functions), *content, *generator)
+        key = digest(PREFIX, *(function.serialize() for function in functions), *content, *generator)
     except RuntimeError as error:
         raise ExportError(f"simulation: the functions cannot be compiled: {error}") from error
     path = cache_directory() / library_name(label, key)

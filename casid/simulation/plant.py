@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,12 +11,45 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import Model, dry_friction_directions, equation_of_motion
+from casid.dynamics import Model, dry_friction_directions, equation_of_motion, terms_of
 from casid.dynamics.mass_matrix import factor_mass_matrix
 from casid.errors import DatasetError
+from casid.inertia import Parameters
 from casid.simulation.friction import FrictionTreatment, SmoothCoulomb
 
 Array = NDArray[np.float64]
+
+
+def with_terms(model: Model, parameters: ArrayLike, coefficients: Mapping[str, ArrayLike]) -> Array:
+    """Parameters of a model with other values of its joint terms.
+
+    Parameters
+    ----------
+    parameters
+        Shape (N,).
+    coefficients
+        Name of a term (``viscous``) -> a value for all joints, or one a joint; as the model names its terms, so that
+        ``viscous@joint2`` may stand for a single joint.
+
+    Raises
+    ------
+    DatasetError
+        If there are as many values neither as joints nor one, or a term is not the model's.
+    """
+    pi, used = np.array(parameters, dtype=float), set()
+    for name, value in coefficients.items():
+        term_name, _, joint = name.partition("@")
+        given = np.asarray(value, dtype=float)
+        if given.shape not in ((), (1,), (model.n,)) or not np.isfinite(given).all():
+            raise DatasetError(f"joint term '{name}': expected one finite number or {model.n}, got {value!r}")
+        for column, (term, k) in model.term_columns.items():
+            if term.name == term_name and joint in ("", model.robot.joints[k].name):
+                pi[column] = np.broadcast_to(given, (model.n,))[k]
+                used.add(name)
+    if len(used) < len(coefficients):
+        missing = next(name for name in coefficients if name not in used)
+        raise DatasetError(f"the model has no joint term '{missing}'; it has {', '.join(t.name for t in model.terms)}")
+    return pi
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,27 +94,29 @@ class Plant:
         robot: Robot,
         friction: FrictionTreatment | None = None,
         gravity: ArrayLike | None = None,
+        parameters: Parameters | None = None,
         **coefficients: ArrayLike,
     ) -> Plant:
-        """A robot with the link parameters of its description and joint terms by name.
+        """A robot with joint terms by name.
 
         Parameters
         ----------
         robot
-            The robot; all links with inertial values.
+            The robot.
         friction
             Default: smooth.
         gravity
             Default: the robot's.
+        parameters
+            Of the links, and of joint terms, which the plant then has; default: the links of the description, all with
+            inertial values.
         coefficients
-            A value for all joints, or one a joint, for each joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
+            A value for all joints, or one a joint, for each further joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
         """
-        names = list(coefficients)
-        model = Model(robot, names, gravity)
-        pi = model.parameters(robot.standard_parameters())
-        for column, (term, k) in model.term_columns.items():
-            pi[column] = np.broadcast_to(np.asarray(coefficients[term.name], dtype=float), (robot.n,))[k]
-        return cls(model, pi, friction or SmoothCoulomb())
+        given = Parameters.of_links(robot.standard_parameters()) if parameters is None else parameters
+        held = terms_of(given.terms, [joint.name for joint in robot.joints])
+        model = Model(robot, [*held, *coefficients], gravity)
+        return cls(model, with_terms(model, model.parameters(given), coefficients), friction or SmoothCoulomb())
 
     @property
     def n(self) -> int:

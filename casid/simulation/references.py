@@ -104,6 +104,31 @@ class Follow(Reference):
 
 
 @dataclass(frozen=True, eq=False)
+class Positions(Reference):
+    """The positions of another reference, without velocity and acceleration: commands not known ahead.
+
+    So Sousa (2014, Sec. 5.2) lets a human operator's commands be followed.
+    """
+
+    reference: Reference
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.reference.n
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """That of the reference."""
+        return self.reference.span
+
+    def moving(self, t: Array) -> Motion:
+        """Its positions; zeros."""
+        q = self.reference.moving(t).q
+        return Motion(q, np.zeros_like(q), np.zeros_like(q))
+
+
+@dataclass(frozen=True, eq=False)
 class Sine(Reference):
     """Sines of different frequencies that begin at rest: ``q = centre + amplitude (1 - cos(2 pi f t)) / 2``.
 

@@ -1,0 +1,123 @@
+"""The command ``simulate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casid.cli.shared import RobotArgument, assignments, console, say_written, three
+
+
+def simulate(
+    robot: RobotArgument,
+    controller: Annotated[
+        str,
+        typer.Option(
+            help="passive, pd, pd-gravity, feed-forward, computed-torque, operational-space or "
+            "velocity-operational-space."
+        ),
+    ] = "computed-torque",
+    trajectory: Annotated[
+        Path | None, typer.Option(help="Motion to follow (TOML of `casid excite`); default: sines.")
+    ] = None,
+    duration: Annotated[float | None, typer.Option(help="Seconds; default: the motion's, at most 10 of sines.")] = None,
+    amplitude: Annotated[float, typer.Option(help="Of the sines, lowest to highest point [rad or m].")] = 0.5,
+    frequency: Annotated[float, typer.Option(help="Of the first joint's sine [Hz]; of the last: twice.")] = 0.25,
+    parameters: Annotated[
+        Path | None,
+        typer.Option(help="Parameters of the robot (.json, .csv, .npy); default: its description."),
+    ] = None,
+    friction: Annotated[
+        str,
+        typer.Option(metavar="TERM=VALUE,...", help="Joint terms, one value for all joints."),
+    ] = "",
+    exact: Annotated[bool, typer.Option("--exact", help="Exact dry friction with sticking (dormand-prince).")] = False,
+    smooth: Annotated[float, typer.Option(help="Speed at which smooth dry friction is reached [rad/s].")] = 1e-2,
+    believed: Annotated[
+        Path | None, typer.Option(help="Parameters that the controller believes; default: those of the robot's links.")
+    ] = None,
+    bandwidth: Annotated[float, typer.Option(help="Of the controller's error [rad/s].")] = 10.0,
+    kp: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Proportional gains instead.")] = None,
+    kd: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Derivative gains instead.")] = None,
+    frame: Annotated[str | None, typer.Option(help="Frame of the operational space; default: the flange.")] = None,
+    rate: Annotated[float, typer.Option(help="Samples of the controller a second [Hz].")] = 1000.0,
+    delay: Annotated[float, typer.Option(help="From a sample to its torque [s].")] = 0.0,
+    limits: Annotated[bool, typer.Option(help="Cut torques off at the robot's limits.")] = True,
+    integrator: Annotated[
+        str | None, typer.Option(help="runge-kutta, euler, dormand-prince or cvodes; default: as the friction needs.")
+    ] = None,
+    step: Annotated[float | None, typer.Option(help="Step [s] or tolerance of the integrator.")] = None,
+    noise: Annotated[
+        str,
+        typer.Option(metavar="Q,DQ,TAU", help="Standard deviations of the sensors [rad, rad/s, N.m]."),
+    ] = "0,0,0",
+    seed: Annotated[int, typer.Option(min=0, help="Of the sensors' errors.")] = 0,
+    gravity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="In the base frame [m/s^2].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the recording, pictures and an animation.")] = None,
+) -> None:
+    """Simulate a robot under a controller: a recording that `identify` reads, pictures, the book of energy."""
+    from casid.description import load_robot
+    from casid.excitation import read_trajectory
+    from casid.export import default_frame, numbers
+    from casid.files import prepare_directory
+    from casid.inertia import read_parameters
+    from casid.report import simulation_table, write_simulation
+    from casid.simulation import (
+        DormandPrince,
+        ExactCoulomb,
+        Follow,
+        Plant,
+        Saturated,
+        Sensor,
+        Settings,
+        Sine,
+        SmoothCoulomb,
+        controller_of,
+        integrator_of,
+    )
+    from casid.simulation import simulate as run
+
+    folder = None if out is None else prepare_directory(out)
+    loaded = load_robot(robot)
+    plant = Plant.of(
+        loaded,
+        ExactCoulomb() if exact else SmoothCoulomb(smooth),
+        None if gravity is None else three(gravity, "gravity"),
+        None if parameters is None else read_parameters(parameters),
+        **assignments(friction),
+    )
+    if trajectory is None:
+        reference: Follow | Sine = Sine.within(loaded, amplitude, frequency, 10.0 if duration is None else duration)
+    else:
+        reference = Follow(read_trajectory(trajectory))
+    links, inertial = plant.links
+    settings = Settings(
+        links, inertial if believed is None else read_parameters(believed).standard, reference.at(0.0).q[0],
+        bandwidth, frame or default_frame(loaded), None if kp is None else numbers(kp, "kp"),
+        None if kd is None else numbers(kd, "kd"),
+    )  # fmt: skip
+    law = controller_of(controller, settings)
+    position, velocity, torque = three(noise, "noise")
+    done = run(
+        plant,
+        Saturated(law, loaded.limits.effort) if limits else law,
+        reference,
+        reference.span[1] if duration is None else duration,
+        integrator=integrator_of(integrator, step) if integrator else DormandPrince() if exact else None,
+        rate=rate,
+        delay=delay,
+        sensor=Sensor(position, velocity, torque, seed),
+    )
+    screen = console()
+    screen.print(simulation_table(done))
+    book = done.energy
+    screen.print(
+        f"Energy [J]: work {book.work[-1]:.6g}, taken by joint terms {book.dissipated[-1]:.6g}, "
+        f"imbalance {book.relative_imbalance:.1e} of the largest entry"
+    )
+    if folder is not None:
+        say_written(folder, write_simulation(done, folder))
+    if not done.end.finished:
+        raise typer.Exit(2)
