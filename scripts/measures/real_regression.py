@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
+from importlib import metadata
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from casid.description.placement import modified_dh
 from casid.dynamics import Model
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.regression import choose_friction, compress, estimate_delay, friction_terms, ols, wls
+from casid.regression import choose_friction, compress, estimate_delay, friction_terms, ols, torques, wls
 from casid.regression.estimators import (
     OLS,
     CascadedDrive,
@@ -26,7 +26,7 @@ from casid.regression.estimators import (
     ProportionalDerivative,
 )
 from measures import recordings
-from measures.measure import Measure, NotMeasured, data_folder, need
+from measures.measure import Measure, NotMeasured, data_folder
 
 Result = tuple[str, bool]
 RUNS, CLOSED_LOOP_RUNS = 50, 100
@@ -138,12 +138,12 @@ def _nominal(robot: Robot) -> np.ndarray:
 
 
 def _ur5() -> Robot:
-    folder = Path(str(need("example_robot_data").__file__)).parent
-    for base in (folder, folder.parents[3] / "share" / "example-robot-data"):
-        found = sorted(base.rglob("ur5_robot.urdf"))
-        if found:
-            return casid.load_robot(str(found[0]))
-    raise NotMeasured("ur5_robot.urdf is not among the files of example-robot-data")
+    try:
+        package = metadata.distribution("example-robot-data")
+    except metadata.PackageNotFoundError:
+        raise NotMeasured("needs the package 'example-robot-data' (pip install casid[peers])") from None
+    folder = "cmeel.prefix/share/example-robot-data/robots"
+    return casid.load_robot(str(package.locate_file(f"{folder}/ur_description/urdf/ur5_robot.urdf")))
 
 
 def _fourier(n: int, t: np.ndarray, base: float, seed: int, speed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -185,7 +185,7 @@ def friction_statistics(build: Callable[[], Robot]) -> Callable[[], Result]:
             fit = wls(compress(model, data))
             assert data.full is not None
             scores.append(((fit.beta - exact) / fit.sd)[wanted])
-            ratios.append(fit.rms / (TORQUE_NOISE * np.sqrt(data.full.low_pass.noise_gain)))
+            ratios.append(fit.rms / _filtered_noise(model, truth, data, Dataset(t, q, tau)))
         z = np.array(scores)
         rms, inside = float(np.sqrt(np.mean(z**2))), 100 * float(np.mean(np.abs(z) < 1.96))
         ratio = np.mean(ratios, axis=0)
@@ -196,6 +196,14 @@ def friction_statistics(build: Callable[[], Robot]) -> Callable[[], Result]:
         return text, rms <= 1.3 and 92 <= inside <= 98 and bool(np.abs(ratio - 1).max() <= 0.1)
 
     return run
+
+
+def _filtered_noise(model: Model, truth: np.ndarray, data: Dataset, clean: Dataset) -> np.ndarray:
+    """RMS of what noise of torques and positions leaves behind the filters, with the true parameters [N.m]."""
+    assert data.full is not None
+    settings = Processing(cutoff=data.full.low_pass.cutoff, every=int(data.full.every))
+    moved = torques(model, truth, data) - torques(model, truth, settings.apply(clean))
+    return np.asarray(np.sqrt(TORQUE_NOISE**2 * data.full.low_pass.noise_gain + (moved**2).mean(axis=0)))
 
 
 # ---------------------------------------------------------------------- delay
