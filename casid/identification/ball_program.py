@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.retrieval.problem import Problem
-from casid.retrieval.program.rows import LinearRows, NonlinearRows
+from casid.retrieval.rows import LinearRows, NonlinearRows
 
 Array = NDArray[np.float64]
 LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))

@@ -1,8 +1,10 @@
-"""The identified robot moves: engines, free fall, control, speed."""
+"""The identified robot moves: files, engines, free fall, control, speed; the rows of every ``motion_*.py``."""
 
 from __future__ import annotations
 
-from measures.motion_engines import ROWS as ENGINES
-from measures.motion_thesis import ROWS as THESIS
+import importlib
+from pathlib import Path
 
-MEASURES = [*ENGINES, *THESIS]
+_PARTS = sorted(path.stem for path in Path(__file__).parent.glob("motion_*.py"))
+
+MEASURES = [row for part in _PARTS for row in importlib.import_module(f"measures.{part}").ROWS]
