@@ -68,5 +68,9 @@ class InertiaWarning(CasidWarning):
     """A link whose given mass and inertia no real body can have."""
 
 
+class BoundWarning(CasidWarning):
+    """A lower bound that exceeded the value of a feasible point: it proves nothing and is given up. Report it."""
+
+
 class RobotWarning(CasidWarning):
     """A robot file that can be read, but looks like a slip: of units, or of what a format cannot say."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from casid.description import load_robot
 from casid.dynamics import Model
-from casid.retrieval import Problem, base_parameter_error, link_variables, robot_bounds
+from casid.retrieval import Coefficients, Problem, base_parameter_error, link_variables, robot_bounds
 
 #: Table III, columns pi_RE and its standard deviation [%], by the leading parameter of each grouping.
 TABLE_III = {
@@ -55,15 +55,6 @@ def build(largest_sd: float = LARGEST_SD, margin: float = 1e-6) -> Problem:
         objective=base_parameter_error(variables, base.K[reliable], values[reliable]),
         constraints=robot_bounds(variables),
         margin=margin,
-        notes={
-            "coefficients": {
-                "names": base.names,
-                "expressions": base.expressions,
-                "K": base.K,
-                "values": values,
-                "sd": np.abs(values) * sd_percent / 100.0,
-                "used": reliable,
-            },
-            "source": "Gaz et al. 2019, supplementary material, Table III, column R-E",
-        },
+        coefficients=Coefficients(base.K, values, np.abs(values) * sd_percent / 100.0, reliable),
+        source="Gaz et al. 2019, supplementary material, Table III, column R-E",
     )

@@ -20,8 +20,17 @@ from numpy.typing import NDArray
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
-from casid.retrieval import Constraint, Problem, base_parameter_error, com_box, link_variables, robot_bounds
-from casid.retrieval.variables import LinkVariables
+from casid.retrieval import (
+    Coefficients,
+    ComBox,
+    Constraint,
+    LinkVariables,
+    Problem,
+    base_parameter_error,
+    com_box,
+    link_variables,
+    robot_bounds,
+)
 
 #: Radii of link 1, link 2 and the end of its cone, and the cone's length [m].
 R1, R2, R3, CONE = 0.15, 0.08, 0.02, 0.2
@@ -82,7 +91,7 @@ def build(shapes: Literal["exact", "box"] = "exact", margin: float = 1e-6) -> Pr
     robot = load_robot("spatial_2r")
     links = link_variables(robot)
     values, forms = identify(robot)
-    bounds = [c for c in robot_bounds(links) if c.quantity != "com"]
+    bounds = [c for c in robot_bounds(links) if not isinstance(c, ComBox)]  # the shapes say more
     if shapes not in ("exact", "box"):
         raise ProblemError(f"shapes: expected 'exact' or 'box', got '{shapes}'")
     return Problem(
@@ -91,5 +100,6 @@ def build(shapes: Literal["exact", "box"] = "exact", margin: float = 1e-6) -> Pr
         objective=base_parameter_error(links, forms, values),
         constraints=(*bounds, *box_shapes(links), *(exact_shapes(links) if shapes == "exact" else ())),
         margin=margin,
-        notes={"source": "Gaz et al. 2019, supplementary material, Sec. V", "base_parameters": values},
+        coefficients=Coefficients(forms, values),
+        source="Gaz et al. 2019, supplementary material, Sec. V",
     )

@@ -30,6 +30,7 @@ from rich.table import Table
 import casid
 from casid.description import Joint, Link, Robot
 from casid.inertia import from_pseudo_inertia
+from casid.inertia.cones import Full
 from casid.retrieval import (
     LeastSquares,
     Problem,
@@ -38,12 +39,10 @@ from casid.retrieval import (
     link_variables,
     lower_bound,
     random_parameters,
+    relative_gap,
 )
-from casid.retrieval.bound.certificate import relative_gap
-from casid.retrieval.bound.recheck import hard_violation, violations
-from casid.retrieval.program.cones import NON_NEGATIVE, quadratic
 from casid.retrieval.program.nlp import LiftedProgram
-from casid.retrieval.solver import Prepared
+from casid.retrieval.solver.prepared import Prepared
 
 Array = NDArray[np.float64]
 CERTIFIED = 1e-6
@@ -126,7 +125,7 @@ def lifted(
         if two_calls:
             outcome, scale = prepared._minimise(x0)
         else:
-            scale = options.gradient / prepared.program.gradient_size()
+            scale = options.initial_gradient / prepared.program.gradient_size()
             outcome = prepared.program.solve(solver, prepared.program.start(x0), scale, 0.0)
         seconds = time.perf_counter() - began
         linear, nonlinear = prepared.program.row_multipliers(outcome.point, scale)
@@ -141,17 +140,17 @@ def unlifted(problem: Problem, options: SolveOptions, signed: bool) -> Solve:
     cones, linear, nonlinear = prepared.cones, prepared.linear, prepared.nonlinear
     t = ca.SX.sym("t", 10 * len(cones))
     x = ca.vertcat(
-        *[ca.DM(c.basis) @ quadratic(c.kind, t[10 * k : 10 * k + 10]) + ca.DM(c.offset) for k, c in enumerate(cones)]
+        *[ca.DM(c.basis) @ c.notion.products(t[10 * k : 10 * k + 10]) + ca.DM(c.offset) for k, c in enumerate(cones)]
     )
     objective = problem.objective
-    scale = options.gradient / prepared.program.gradient_size()
+    scale = options.initial_gradient / prepared.program.gradient_size()
     f = scale * ca.sumsqr(ca.DM(objective.matrix) @ x - ca.DM(objective.target))
     curved = ca.Function("g", [problem.variables.x], [nonlinear.expression])(x)
     rows = np.concatenate([prepared.program.linear_scale, prepared.program.nonlinear_scale])
     g = ca.vertcat(ca.sparsify(ca.DM(linear.matrix)) @ x, curved) / ca.DM(rows)
     lower = np.concatenate([linear.lower, nonlinear.lower]) / rows
     upper = np.concatenate([linear.upper, nonlinear.upper]) / rows
-    floor = np.tile([0.0 if signed and i in NON_NEGATIVE["full"] else -np.inf for i in range(10)], len(cones))
+    floor = np.tile([0.0 if signed and i in Full.non_negative else -np.inf for i in range(10)], len(cones))
     ipopt = {
         "print_level": 0,
         "sb": "yes",
@@ -196,9 +195,9 @@ def formulations(problem: Problem, iterations: int) -> dict[str, Callable[[], So
         "lifted, diag T >= 0, preconditioned, two calls (casid)": lambda: lifted(problem, base),
         "  derivatives by AD": lambda: lifted(problem, base, program=DifferentiatedHessian),
         "  not preconditioned": lambda: lifted(problem, base, nominal=unit),
-        "  gradient scaled to 1": lambda: lifted(problem, options(gradient=1.0)),
-        "  gradient scaled to 100": lambda: lifted(problem, options(gradient=100.0)),
-        "  gradient scaled to 1e4": lambda: lifted(problem, options(gradient=1e4)),
+        "  gradient scaled to 1": lambda: lifted(problem, options(initial_gradient=1.0)),
+        "  gradient scaled to 100": lambda: lifted(problem, options(initial_gradient=100.0)),
+        "  gradient scaled to 1e4": lambda: lifted(problem, options(initial_gradient=1e4)),
         "  mu starts at 1": lambda: lifted(problem, options(ipopt={"mu_init": 1.0})),
         "  adaptive mu in the first call": lambda: lifted(problem, options(ipopt={"mu_strategy": "adaptive"})),
         "  barrier followed to gap 1e-12": lambda: lifted(problem, options(target_gap=1e-12)),
@@ -223,8 +222,9 @@ def measure(name: str, solve: Solve, problem: Problem, starts: Sequence[Array], 
         answer = solve(x0)
         value = problem.objective(answer.x)
         bound = lower_bound(problem, answer.x, prepared.linear, answer.linear, prepared.nonlinear, answer.nonlinear)
-        feasible = hard_violation(problem, violations(problem, answer.x)) <= 1e-8
-        gaps.append(relative_gap(value, bound.lower_bound, problem.objective) if feasible else np.inf)
+        feasible = problem.hard_violation(problem.violations(answer.x)) <= 1e-8
+        negligible = problem.objective.negligible(answer.x)
+        gaps.append(relative_gap(value, bound.lower_bound, negligible) if feasible else np.inf)
         values.append(value if feasible else np.inf)
         answers.append(answer)
     certified = np.array(gaps) <= CERTIFIED

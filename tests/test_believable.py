@@ -87,7 +87,7 @@ def test_no_feasible_point_is_more_plausible_than_the_bound(problem, best, chose
     program = DivergenceProgram(problem.problem, choice.bodies.parameters, choice.bodies.scaled, choice.limit)
     rng = np.random.default_rng(5)
     lowest = choice.choice.lower_bound
-    x, start = choice.parameters, best.solution.standard_parameters
+    x, start = choice.parameters, best.solution.x
     tried = 0
     for _ in range(300):
         point = x + rng.uniform(0, 1) * (start - x) + 10 ** rng.uniform(-6, -1) * rng.normal(size=len(x)) * np.abs(x)
@@ -197,7 +197,7 @@ def test_what_cannot_be_chosen_is_refused(problem, best):
     with pytest.raises(ProblemError, match="either"):
         believable(problem.problem, best.solution, share=0.1, tolerance=1.0)
     with pytest.raises(ProblemError, match="failed"):
-        believable(problem.problem, replace(best.solution, status="failed"))
+        believable(problem.problem, replace(best.solution, x=-best.solution.x))
 
 
 def test_single_parameters_that_the_data_tell(truth, robot):

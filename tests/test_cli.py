@@ -151,10 +151,8 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
 
 def test_solve_takes_a_method(tmp_path: Path) -> None:
     assert "lower bound" in run("solve", user_file(tmp_path), "--method", "branches")
-    assert "expected 'direct', 'penalty'" in run("solve", "panda_retrieval", "--method", "magic", code=1)
-    assert "leave out --starts or --method" in run(
-        "solve", "panda_retrieval", "--method", "global", "--starts", 2, code=1
-    )
+    assert "expected one of direct, penalty" in run("solve", "panda_retrieval", "--method", "magic", code=1)
+    assert "2 of 2 certified" in run("solve", user_file(tmp_path), "--method", "penalty", "--starts", 2)
 
 
 def test_unknown_problem_suggests_a_near_name() -> None:

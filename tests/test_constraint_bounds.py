@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -12,17 +10,20 @@ import casid
 from casid.errors import ProblemError
 from casid.expressions import alternatives, choose, conditions, enclose, smooth
 from casid.retrieval import (
+    Branches,
     Constraint,
+    Global,
+    Smoothed,
     branch_problems,
+    branches_at,
+    explain,
     random_parameters,
     soften,
-    solve_globally,
-    solve_smoothed,
-    taken,
 )
-from casid.retrieval.bound.com_set import ComSet, com_quotients, depends_on_com_only
+from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
 from casid.retrieval.bound.cuts import Relaxation
-from casid.retrieval.bound.quadrics import find_quadric
+from casid.retrieval.quadrics import find_quadric
+from casid.retrieval.region import com_quotients
 from problems import cookbook
 
 
@@ -56,9 +57,7 @@ def test_cuts_hold_at_every_feasible_point(base):
         Constraint("root", 0.1 - ca.sqrt(1e-6 + ca.sumsqr(links[4].com)), lower=0.0),
         Constraint("steps", ca.if_else(links[6].com[2] < 0.09, 0.05, 0.02) ** 2 - links[6].com[0] ** 2, lower=0.0),
     )
-    problem = replace(
-        base, constraints=(*(k for k in base.constraints if k.quantity != "total_mass"), *extra, *base.cones)
-    )
+    problem = base.without("total mass").with_constraints(extra)
     relaxation = Relaxation(problem)
     inside = feasible_points(problem)
     assert len(inside) >= 5
@@ -170,11 +169,11 @@ def test_branches_are_read_off_the_graph():
     assert whole == pytest.approx(cone) and whole == pytest.approx(0.05**2)
     assert cylinder == pytest.approx(0.08**2)
     assert smoothed == pytest.approx(whole, abs=1e-6)
-    (branch,) = taken(problem, truth)
-    assert not branch.taken and branch.margin == pytest.approx(-0.1)
+    (branch,) = branches_at(problem, truth)
+    assert not branch.holds and branch.margin == pytest.approx(-0.1)
     parts = list(branch_problems(problem))
     assert len(parts) == 2
-    (best,) = {p.solution.status for p in casid.retrieval.solve_branches(problem)[1]}
+    (best,) = {p.solution.status for p in casid.solve(problem, method=Branches()).trace}
     assert best == "optimal"
 
 
@@ -195,10 +194,10 @@ def test_nested_alternatives(base):
 
 def test_enumeration_beats_the_wrong_branch():
     problem = casid.load_problem("cookbook", recipe="if_else")
-    found = solve_globally(problem)
+    found = casid.solve(problem, method=Global())
     assert found.certified
-    assert found.explain().branches[0].constraint == "link4 com in its housing"
-    smoothed = solve_smoothed(problem)
+    assert explain(found).branches[0].constraint == "link4 com in its housing"
+    smoothed = casid.solve(problem, method=Smoothed())
     assert smoothed.max_violation <= 1e-8
     assert smoothed.objective >= found.lower_bound
 
@@ -213,21 +212,21 @@ def test_relaxed_bound_is_below_every_feasible_solution():
 
 def test_soft_nonlinear_constraint_has_a_finite_bound(base):
     ball = soften(Constraint("ball", 0.05**2 - ca.sumsqr(base.variables[3].com), lower=0.0), weight=1e-3)
-    solution = casid.solve(replace(base, constraints=(*base.constraints, ball, *base.cones)))
+    solution = casid.solve(base.with_constraints(ball))
     assert 3.8e-4 <= solution.lower_bound <= solution.total
-    assert solution.explain().open == ("ball",)
+    assert explain(solution).open == ("ball",)
 
 
 def test_dead_branch_and_too_many_branches(base):
     c = base.variables[3].com
     dead = Constraint("housing", ca.if_else(c[0] < -1.0, 0.1, 0.2) - c[1], lower=0.0)
     with pytest.raises(ProblemError, match=r"housing.*always false.*dead"):
-        casid.solve(replace(base, constraints=(*base.constraints, dead, *base.cones)))
+        casid.solve(base.with_constraints(dead))
     many = [Constraint(f"k{k}", ca.if_else(c[0] < 0.01 * k, 0.3, 0.2) - c[1], lower=0.0) for k in range(1, 5)]
     with pytest.raises(ProblemError, match="16 combinations"):
-        list(branch_problems(replace(base, constraints=(*base.constraints, *many, *base.cones)), most=8))
+        list(branch_problems(base.with_constraints(many), most=8))
     with pytest.raises(ProblemError, match="method"):
-        casid.solve(base, method="magic")  # type: ignore[arg-type]
+        casid.solve(base, method="magic")
 
 
 def test_every_recipe_has_a_line_of_explanation():
@@ -243,8 +242,8 @@ def test_one_rule_for_all_links_may_be_decided_on_some():
         return Constraint(f"{link.name} radius", x**2 + y**2 - ca.if_else(z > -0.05, 0.08, 0.05) ** 2, upper=0.0)
 
     rules = tuple(radius(link) for link in problem.variables)
-    solution = casid.solve(replace(problem, constraints=(*problem.constraints, *rules, *problem.cones)))
+    solution = casid.solve(problem.with_constraints(rules))
     assert solution.status in ("feasible", "optimal") and solution.max_violation <= 1e-8
     alone = next(rule for rule in rules if rule.label == "link7 radius")
     with pytest.raises(ProblemError, match=r"link7 radius.*always true.*dead"):
-        casid.solve(replace(problem, constraints=(*problem.constraints, alone, *problem.cones)))
+        casid.solve(problem.with_constraints(alone))

@@ -13,8 +13,8 @@ from measures.two_links import infeasible_parameters, outside_shapes, torques, v
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import com_box, solve_by_penalty, spatial_inertia, total_mass
-from casid.retrieval.branching.penalty import penalty_weights
+from casid.retrieval import Penalty, com_box, explain, spatial_inertia, total_mass
+from casid.retrieval.methods.penalty import penalty_weights
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 
@@ -26,13 +26,14 @@ def test_penalty_weights_are_those_of_the_paper():
 def test_algorithm_1_reaches_the_certified_optimum():
     problem = casid.load_problem("panda_retrieval")
     direct = casid.solve(problem)
-    run = solve_by_penalty(problem, kappa=3, seed=1)
-    assert run.solution.certified
-    assert run.solution.objective == pytest.approx(direct.objective, rel=1e-6)
-    assert run.steps[0].weight == 0.0
-    assert run.steps[0].violation > 1e-3  # nothing but the bounds acts in the first step
-    assert run.steps[0].objective < direct.objective
-    assert run.solution.max_violation <= 1e-8
+    solution = casid.solve(problem, method=Penalty(kappa=3), seed=1)
+    assert solution.certified
+    assert solution.objective == pytest.approx(direct.objective, rel=1e-6)
+    first = solution.trace[0]
+    assert len(solution.trace) == 3 and first.weight == 0.0
+    assert first.violation > 1e-3  # nothing but the bounds acts in the first step
+    assert first.objective < direct.objective
+    assert solution.max_violation <= 1e-8
 
 
 def test_algorithm_1_on_if_else():
@@ -44,10 +45,10 @@ def test_algorithm_1_on_if_else():
 def test_penalty_refuses_what_it_is_not():
     problem = casid.load_problem("spatial_2r")
     with pytest.raises(ProblemError, match="at least 1"):
-        solve_by_penalty(problem, kappa=0)
-    semi = replace(problem, constraints=(*problem.constraints, spatial_inertia(problem.variables[0])))
+        Penalty(kappa=0)
+    semi = problem.with_constraints(spatial_inertia(problem.variables[0]))
     with pytest.raises(ProblemError, match="triangle inequality"):
-        solve_by_penalty(semi)
+        casid.solve(semi, method=Penalty())
 
 
 def test_spatial_2r_from_random_starts():
@@ -89,32 +90,18 @@ def test_spatial_2r_script(tmp_path):
 def test_explanation_predicts_the_effect_of_relaxing():
     problem = casid.load_problem("panda_retrieval")
     link = problem.variables[6]
-    tight = replace(
-        problem,
-        constraints=(
-            *problem.constraints,
-            total_mass(problem.variables.links[4:], 1.0, 2.5, label="wrist"),
-            *problem.cones,
-        ),
-    )
+    tight = problem.with_constraints(total_mass(problem.variables.links[4:], 1.0, 2.5, label="wrist"))
     solution = casid.solve(tight)
-    wrist = next(b for b in solution.explain().bounds if b.text.startswith("wrist"))
+    wrist = next(b for b in explain(solution).bounds if b.text.startswith("wrist"))
     step = 1e-3
-    looser = replace(
-        problem,
-        constraints=(
-            *problem.constraints,
-            total_mass(problem.variables.links[4:], 1.0, 2.5 + step, label="wrist"),
-            *problem.cones,
-        ),
-    )
+    looser = problem.with_constraints(total_mass(problem.variables.links[4:], 1.0, 2.5 + step, label="wrist"))
     gained = solution.objective - casid.solve(looser).objective
     assert gained == pytest.approx(wrist.multiplier * step, rel=0.02)
     narrow = replace(com_box(link, [-0.001, -0.05, 0.04], [0.001, 0.05, 0.15]), label="narrow")
-    boxed = casid.solve(replace(problem, constraints=(*problem.constraints, narrow, *problem.cones)))
-    bound = next(b for b in boxed.explain().bounds if b.text.startswith("narrow x <="))
+    boxed = casid.solve(problem.with_constraints(narrow))
+    bound = next(b for b in explain(boxed).bounds if b.text.startswith("narrow x <="))
     wider = replace(com_box(link, [-0.001, -0.05, 0.04], [0.00101, 0.05, 0.15]), label="narrow")
-    other = casid.solve(replace(problem, constraints=(*problem.constraints, wider, *problem.cones)))
+    other = casid.solve(problem.with_constraints(wider))
     assert boxed.objective - other.objective == pytest.approx(bound.multiplier * 1e-5, rel=0.05)
-    text = str(boxed.explain())
+    text = str(explain(boxed))
     assert "narrow x <= 0.001 m" in text and "pseudo-inertia" in text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from casid.errors import ProblemError
 from casid.inertia import from_standard, pseudo_inertia
 from casid.retrieval import (
     Constraint,
+    Global,
     axisymmetric_link,
     body_in_ellipsoid,
     com_in_cone,
@@ -23,7 +22,6 @@ from casid.retrieval import (
     either,
     equal_links,
     read_stl,
-    solve_globally,
     symmetric_link,
     with_cad_prior,
     without_payload,
@@ -55,7 +53,7 @@ def test_convex_recipes_are_certified(recipe, free):
 
 @pytest.mark.parametrize("recipe", list(cookbook.NONCONVEX))
 def test_nonconvex_recipes_have_a_tight_bound(recipe):
-    solution = solve_globally(casid.load_problem("cookbook", recipe=recipe), gap=0.01)
+    solution = casid.solve(casid.load_problem("cookbook", recipe=recipe), method=Global(gap=0.01))
     assert solution.max_violation <= 1e-8
     assert 0 < solution.lower_bound <= solution.total
     assert solution.gap <= 0.01
@@ -105,11 +103,8 @@ def test_recipes_hold_geometrically():
 def test_either_takes_the_better_option(base):
     links = base.variables
     options = [com_in_sphere(links[3], [0.03, 0, 0], 0.03), com_in_sphere(links[3], [-0.1, 0, 0], 0.03)]
-    best = min(
-        casid.solve(replace(base, constraints=(*base.constraints, *option, *base.cones))).objective
-        for option in options
-    )
-    problem = replace(base, constraints=(*base.constraints, either("bolt", *options), *base.cones))
+    best = min(casid.solve(base.with_constraints(option)).objective for option in options)
+    problem = base.with_constraints(either("bolt", *options))
     solution = casid.solve(problem, method="branches")
     assert solution.certified
     assert solution.objective == pytest.approx(best, rel=1e-6)
@@ -150,9 +145,7 @@ def test_hull_from_a_mesh(base, tmp_path):
     box = trimesh.creation.box(extents=[0.2, 0.1, 0.1])
     box.export(tmp_path / "link.stl")
     vertices = read_stl(tmp_path / "link.stl")
-    solution = casid.solve(
-        replace(base, constraints=(*base.constraints, *com_in_hull(base.variables[3], vertices), *base.cones))
-    )
+    solution = casid.solve(base.with_constraints(com_in_hull(base.variables[3], vertices)))
     assert solution.certified
     assert (np.abs(com(solution, 3)) <= np.array([0.1, 0.05, 0.05]) + 1e-9).all()
     scaled = read_stl(tmp_path / "link.stl", scale=1e-3)

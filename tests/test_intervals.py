@@ -104,7 +104,7 @@ def test_tolerance_is_that_of_the_noise():
     assert indistinguishable(problem, 1.0, sd=spread) == pytest.approx(
         np.quantile((noise**2).sum(axis=1), 0.95), rel=0.02
     )
-    plain = replace(problem, notes={"samples": 1000})
+    plain = replace(problem, coefficients=replace(problem.coefficients, sd=None, samples=1000))
     rank = np.linalg.matrix_rank(problem.objective.matrix)
     assert indistinguishable(plain, 2.0) == pytest.approx(2.0 / (1000 - rank) * chi2.ppf(0.95, rank))
 

@@ -6,9 +6,9 @@ from oracles.random_robots import random_robot
 from oracles.rigid_body import random_body, standard_parameters
 
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.retrieval import Problem, SolveOptions, least_squares, link_variables, mass_bounds, solve
-from casid.retrieval.program.direct import applies, balanced_bodies, solve_directly
+from casid.retrieval import Problem, SolveOptions, Tolerances, least_squares, link_variables, mass_bounds, solve
 from casid.retrieval.program.splitting import from_svec, lower_factors, split, to_svec
+from casid.retrieval.solver.determined import applies, balanced_bodies, solve_determined
 
 
 def regression(links=3, noise=0.1, seed=0, scales=1.0, rows=None, **options):
@@ -23,7 +23,7 @@ def regression(links=3, noise=0.1, seed=0, scales=1.0, rows=None, **options):
 
 
 def direct(problem):
-    return solve_directly(problem, certified_gap=1e-6, feasibility=1e-8)
+    return solve_determined(problem, Tolerances())
 
 
 def random_spd(rng, count, order=4):

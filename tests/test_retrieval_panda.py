@@ -9,9 +9,9 @@ import pytest
 
 import casid
 from casid.inertia import PSEUDO_INERTIA_MAP, from_standard, pseudo_inertia
-from casid.retrieval import MultiStart, Problem, SolveOptions, lower_bound, multistart, nominal_parameters, solve
-from casid.retrieval.program.rows import split_rows
-from casid.retrieval.solver import Prepared
+from casid.retrieval import Problem, SolveOptions, Study, lower_bound, multistart, nominal_parameters, solve
+from casid.retrieval.rows import split_rows
+from casid.retrieval.solver.prepared import Prepared
 
 #: Certified optimum with J >= 1e-6, found by two solvers of different kind.
 OPTIMUM = 3.8606686e-4
@@ -106,7 +106,7 @@ def test_a_false_optimum_is_not_certified(problem: Problem, solution: casid.Solu
 def test_random_starts_agree_and_are_reproducible(problem: Problem, solution: casid.Solution) -> None:
     seen: list[casid.Solution] = []
     study = multistart(problem, starts=6, seed=11, progress=seen.append)
-    assert isinstance(study, MultiStart) and study.certified == 6 and len(seen) == 6
+    assert isinstance(study, Study) and study.certified == 6 and len(seen) == 6
     assert study.best.starts == 6 and study.best.objective <= min(s.objective for s in study.solutions)
     for one in study.solutions:
         assert abs(one.objective - OPTIMUM) < 1e-10 and one.gap <= 1e-6 and one.max_violation <= 1e-8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +16,8 @@ from casid.errors import DatasetError
 if TYPE_CHECKING:
     from casid.description import Robot
     from casid.measurement import Dataset, Processing
-    from casid.retrieval.constraints import Constraint, PhysicalConsistency
     from casid.retrieval.load import ConstraintBuilder
+    from casid.retrieval.problem import Constraints
     from casid.retrieval.variables import LinkVariables
 
 Cutoff = Annotated[
@@ -134,7 +134,7 @@ def with_link_bounds(build: ConstraintBuilder, bounds: Mapping[str, tuple[float,
     from casid.errors import ProblemError
     from casid.retrieval import Constraint
 
-    def built(variables: LinkVariables) -> Iterable[Constraint | PhysicalConsistency]:
+    def built(variables: LinkVariables) -> Constraints:
         made = []
         for name, (low, high) in bounds.items():
             if name not in variables.names:
@@ -142,7 +142,7 @@ def with_link_bounds(build: ConstraintBuilder, bounds: Mapping[str, tuple[float,
                     f"--bounds: there is no parameter '{name}'; links have Lxx1 ... {variables.names[-1]}"
                 )
             made.append(Constraint(f"{name} as given", variables.x[variables.names.index(name)], low, high))
-        return (*build(variables), *made)
+        return (build(variables), made)
 
     return built
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from casid.cli.shared import ProblemArgument, console, progress_bar, say_written
-from casid.errors import ProblemError
+
+if TYPE_CHECKING:
+    from casid.retrieval import Solution
+
+MethodOption = Annotated[
+    str,
+    typer.Option(help="direct, penalty, branches, smoothed, global or annealing; see docs/constraints.md."),
+]
 
 
 def solve(
@@ -17,31 +24,32 @@ def solve(
         int | None, typer.Option(min=1, help="Number of random starts; without it, one deterministic start.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0,
-    method: Annotated[
-        str, typer.Option(help="For if-else and nonconvex sets: direct, penalty, branches, smoothed or global.")
-    ] = "direct",
+    method: MethodOption = "direct",
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
 ) -> None:
-    """Solve a problem, certify the solution, and write it to a folder."""
+    """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
     from casid.files import prepare_directory
     from casid.report import solution_tables, write_solution
 
     folder = None if out is None else prepare_directory(out)
-    loaded = retrieval.load_problem(problem)
-    result: retrieval.Solution | retrieval.MultiStart
-    if starts is not None and method != "direct":
-        raise ProblemError("--starts goes with the direct method; leave out --starts or --method")
+    chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    result: retrieval.Solution | retrieval.Study
     if starts is None:
-        result = retrieval.solve(loaded, method=method)  # type: ignore[arg-type]  # checked by solve
+        result = retrieval.solve(loaded, method=chosen, throw=False)
     else:
         with progress_bar(f"{loaded.name}: {starts} starts", starts) as advance:
-            result = retrieval.multistart(loaded, starts=starts, seed=seed, progress=advance)
-    screen = console()
-    for table in solution_tables(result):
-        screen.print(table)
-    if folder is not None:
-        say_written(folder, write_solution(result, folder))
+            result = retrieval.multistart(
+                loaded, starts=starts, seed=seed, method=chosen, progress=advance, throw=False
+            )
+    best = result.best if isinstance(result, retrieval.Study) else result
+    if best.usable:
+        screen = console()
+        for table in solution_tables(result):
+            screen.print(table)
+        if folder is not None:
+            say_written(folder, write_solution(result, folder))
+    best.or_raise()
 
 
 def intervals(
@@ -50,6 +58,7 @@ def intervals(
         float | None, typer.Option(help="Allowed increase of the sum of squares; default: what noise explains.")
     ] = None,
     weigh: Annotated[bool, typer.Option("--weigh", help="Also tell what weighing each link would settle.")] = False,
+    method: MethodOption = "direct",
     out: Annotated[Path | None, typer.Option(help="Folder for intervals.csv and intervals.png.")] = None,
 ) -> None:
     """Find how far the data and the constraints pin each parameter down."""
@@ -58,7 +67,10 @@ def intervals(
     from casid.report import intervals_table, what_if_table, write_intervals
 
     folder = None if out is None else prepare_directory(out)
-    found = retrieval.parameter_intervals(retrieval.load_problem(problem), tolerance=tolerance)
+    chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    soft = [c.label for c in loaded.constraints if not c.hard]
+    loaded = loaded.without(*soft)  # they exclude nothing
+    found = retrieval.parameter_intervals(loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen))
     screen = console()
     screen.print(intervals_table(found))
     if weigh:
@@ -75,25 +87,30 @@ def study(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes; needs joblib if not 1.")] = 1,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler in place of processes.")] = None,
-    penalty: Annotated[bool, typer.Option("--penalty", help="Algorithm 1 of Gaz et al. 2019, kappa = 10.")] = False,
+    method: MethodOption = "direct",
 ) -> None:
     """Solve a problem from many starts; results stream to a file, and a killed study continues where it stopped."""
     from casid import retrieval
 
-    loaded = retrieval.load_problem(problem)
+    chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
     with progress_bar(f"{loaded.name}: {starts} starts", starts) as advance:
-        found = retrieval.run_study(
-            loaded, file, starts, seed, "penalty" if penalty else "direct", jobs, cluster, progress=advance
-        )
+        found = retrieval.run_study(loaded, file, starts, seed, chosen, jobs, cluster, progress=advance)
     best = found.best
     typer.echo(
         f"{len(found.results)} starts, {found.certified} certified, {found.solved} solved now in {found.time:.1f} s; "
-        f"best: {best.status}, sum of squares {best.objective:.6e} (start {best.start}, seed {best.seed})"
+        f"best: {best.status}, sum of squares {best.objective:.6e} (seed {best.seed})"
     )
+    _exit_unless_usable(best)
 
 
-def explain(problem: ProblemArgument) -> None:
+def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
     """Solve a problem and tell what holds its solution where it is."""
     from casid import retrieval
 
-    typer.echo(str(retrieval.solve(retrieval.load_problem(problem)).explain()))
+    chosen = retrieval.method_of(method)
+    typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
+
+
+def _exit_unless_usable(solution: Solution) -> None:
+    if not solution.usable:
+        raise typer.Exit(1)

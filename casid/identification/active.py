@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import pseudo_inertia
+from casid.inertia.cones import Full
 from casid.retrieval.problem import Problem
-from casid.retrieval.program.rows import LinearRows
+from casid.retrieval.rows import LinearRows
 
 Array = NDArray[np.float64]
 
@@ -48,7 +49,7 @@ def active_bounds(problem: Problem, linear: LinearRows, x: Array) -> tuple[Activ
             name = problem.constraints[row.constraint].label if row.constraint >= 0 else row.text.split(" <= ")[-2]
             found.append(ActiveBound(name, row.text))
     for cone in problem.cones:
-        if cone.kind != "full":
+        if cone.cone != Full():
             continue
         smallest = float(np.linalg.eigvalsh(pseudo_inertia(x[10 * cone.link : 10 * cone.link + 10]))[0])
         if smallest <= 2.0 * cone.margin:

@@ -19,7 +19,7 @@ from casid.errors import ProblemError
 from casid.identification.divergence import DivergenceProgram, MostPlausible
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.inertia import from_standard
-from casid.retrieval.bound.recheck import hard_violation, violations
+from casid.inertia.cones import Full
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import LinkParameters, Solution
 
@@ -162,7 +162,7 @@ def believable(
     Transactions on Robotics 36(2), 2020, Sec. III.
     """
     began = perf_counter()
-    if any(cone.kind != "full" for cone in problem.cones):
+    if any(entry.cone != Full() for entry in problem.cones):
         raise ProblemError("believable links need full physical consistency of every link")
     if solution.status not in ("optimal", "feasible"):
         raise ProblemError(f"problem '{problem.name}': a {solution.status} solution gives no best fit to start from")
@@ -179,11 +179,8 @@ def believable(
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
         limit = best + tolerance
     chosen = bodies or plausible_bodies(problem.variables.robot)
-    start = np.concatenate(
-        [solution.standard_parameters[: 10 * len(problem.variables)], list(solution.extras.values())]
-    )
-    found = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit).solve(start)
-    worst = hard_violation(problem, violations(problem, found.parameters))
+    found = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit).solve(np.array(solution.x))
+    worst = problem.hard_violation(problem.violations(found.parameters))
     return Believable(problem, best, limit, chosen, found, worst, perf_counter() - began)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.measurement import Dataset
 from casid.regression import Fit
-from casid.retrieval.constraints import Constraint, gyration_bound, mass_bounds, robot_bounds
+from casid.retrieval.constraints import Constraint, MassBounds, gyration_bound, mass_bounds, robot_bounds
 from casid.retrieval.load import ConstraintBuilder
 from casid.retrieval.variables import LinkVariables
 
@@ -63,12 +63,14 @@ def default_bounds(robot: Robot, torques: ArrayLike | None = None) -> Constraint
     radius = TIMES_REACH * reach(robot)
 
     def build(variables: LinkVariables) -> tuple[Constraint, ...]:
-        constraints = []
+        constraints: list[Constraint] = []
+        bounded = set()
         for constraint in robot_bounds(variables):
-            if constraint.quantity == "mass" and not np.isfinite(constraint.upper).all():
-                continue
+            if isinstance(constraint, MassBounds):
+                if not np.isfinite(constraint.upper).all():
+                    continue
+                bounded.add(constraint.links[0].index)
             constraints.append(constraint)
-        bounded = {k for c in constraints if c.quantity == "mass" for k in c.links}
         for view, link in zip(variables.links, robot.links, strict=True):
             if view.index not in bounded:
                 nominal = 0.0 if link.inertial is None else TIMES_NOMINAL * link.inertial.mass

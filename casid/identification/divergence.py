@@ -36,7 +36,7 @@ from casid.errors import SolveError
 from casid.identification.ball_program import LOWER, BallOutcome, BallProgram
 from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, pseudo_inertia
 from casid.retrieval.problem import Problem
-from casid.retrieval.program.rows import split_rows
+from casid.retrieval.rows import split_rows
 
 Array = NDArray[np.float64]
 _FROM_PSEUDO_INERTIA = np.linalg.pinv(PSEUDO_INERTIA_MAP)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,14 +16,14 @@ from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.identification.regression import Bounds, _complement, extra_bounds
-from casid.inertia import consistency as link_consistency
-from casid.inertia import from_standard, standard_names, to_standard
-from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind
+from casid.inertia import standard_names
+from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind, consistency_cone
 from casid.retrieval.load import ConstraintBuilder
+from casid.retrieval.methods.solve import solve
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
-from casid.retrieval.solver import SolveOptions, solve
+from casid.retrieval.solver.options import SolveOptions
 from casid.retrieval.variables import link_variables
 
 Array = NDArray[np.float64]
@@ -116,11 +115,11 @@ def nearest_feasible(
     freedom = np.stack([columns.get(name, zero) for name in free], axis=1) if free else np.zeros((len(values), 0))
     Q = _complement(freedom)
     variables = link_variables(robot, {name: bounds[name] for name in kept if name in bounds})
-    rows: Any = () if constraints is None else tuple(constraints(variables))
+    rows = () if constraints is None else constraints(variables)
     objective = LeastSquares.compressed(Q.T @ matrix, Q.T @ values)
     problem = Problem(f"{robot.name} feasibility", variables, objective, rows, consistency, margin)
-    solution = solve(problem, options=options or SolveOptions(gradient=1e3))
-    x = solution.standard_parameters
+    solution = solve(problem, options=options or SolveOptions(initial_gradient=1e3))
+    x = solution.x
     rest = values - matrix @ x
     loose = np.linalg.lstsq(freedom, rest, rcond=1e-10)[0] if free else np.zeros(0)
     corrected = matrix @ x + freedom @ loose
@@ -188,19 +187,7 @@ def nearest_consistent(parameters: ArrayLike, consistency: ConsistencyKind = "fu
     -------
     ndarray, shape (10 n,)
     """
-    tens = np.array(parameters, dtype=float).reshape(-1, 10)
-    for k, ten in enumerate(tens):
-        state = link_consistency(ten)
-        if (
-            state.mass > 0
-            and (state.triangle_margin if consistency == "full" else state.smallest_principal_moment) >= margin
-        ):
-            continue
-        mass, com, inertia = from_standard(ten)
-        if mass <= 0:
-            mass, com = margin, np.zeros(3)
-        matrix = np.trace(inertia) / 2 * np.eye(3) - inertia if consistency == "full" else inertia
-        values, vectors = np.linalg.eigh(matrix)
-        matrix = vectors @ np.diag(np.maximum(values, 1.01 * margin)) @ vectors.T
-        tens[k] = to_standard(mass, com, np.trace(matrix) * np.eye(3) - matrix if consistency == "full" else matrix)
-    return tens.ravel()
+    cone = consistency_cone(consistency, "nearest_consistent")
+    return np.concatenate(
+        [cone.project(ten, margin) for ten in np.reshape(np.asarray(parameters, dtype=float), (-1, 10))]
+    )

@@ -33,10 +33,10 @@ from casid.inertia import STANDARD_NAMES, express_in, from_standard, to_standard
 from casid.measurement import Dataset
 from casid.regression.observation import filtered_blocks, motion
 from casid.retrieval.constraints import gyration_bound, mass_bounds
+from casid.retrieval.methods.solve import solve
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
-from casid.retrieval.solver import solve
 from casid.retrieval.variables import link_variables
 
 Array = NDArray[np.float64]

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -33,15 +32,15 @@ from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
     DEFAULT_MARGIN,
     ConsistencyKind,
-    Constraint,
     sensible_bounds,
 )
 from casid.retrieval.load import ConstraintBuilder
+from casid.retrieval.methods.direct import prepare
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
-from casid.retrieval.program.rows import LinearRows
+from casid.retrieval.rows import LinearRows
 from casid.retrieval.solution import Solution
-from casid.retrieval.solver import Prepared, SolveOptions
+from casid.retrieval.solver.options import SolveOptions
 from casid.retrieval.variables import link_variables
 
 Array = NDArray[np.float64]
@@ -104,7 +103,8 @@ def feasible_regression(
     fit
         The unconstrained fit: its data and weights are used.
     consistency, margin
-        ``full`` (``J >= margin 1``: with the triangle inequality) or ``semi`` (m > 0, I > 0 only; Sousa 2014, eq. 3.5).
+        ``full`` (``J >= margin 1``: with the triangle inequality) or ``semi`` (m > 0, I > 0 only; Sousa 2014, eq.
+        3.18-3.21).
     constraints
         From the unknowns to constraints; default: the bounds of the robot description, and generous limits where
         it is silent (`sensible_bounds`). ``None``: consistency only.
@@ -141,7 +141,7 @@ class RegressionProblem:
         options: SolveOptions | None = None,
     ) -> None:
         began = perf_counter()
-        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(gradient=100.0, ipopt=QUICK)
+        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(initial_gradient=100.0, ipopt=QUICK)
         model = fit.data.model
         R, rho, rest = fit.data.stacked(fit.weights)
         self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
@@ -161,19 +161,18 @@ class RegressionProblem:
         self._kept = np.array([k for k, name in enumerate(names) if name not in gone], dtype=int)
         self._complement = _complement(self._matrix[:, self._free])
         variables = link_variables(model.robot, self._extras)
-        rows: Any = tuple(build(variables))
         self._problem = Problem(
             f"{model.robot.name} identification",
             variables,
             self._objective(None),
-            rows,
+            build(variables),
             consistency,
             margin,
         )
         self._nominal = None if nominal is None else self._with_extras(np.asarray(nominal, dtype=float))
         if self._nominal is None and prior is not None:
             self._nominal = self._with_extras(_thickened(prior.parameters, margin))
-        self._prepared = Prepared(self._problem, self._nominal, self._options)
+        self._prepared = prepare(self._problem, self._nominal, self._options)
         self.build_time = perf_counter() - began
 
     @property
@@ -207,7 +206,7 @@ class RegressionProblem:
         solution = self._prepared.solve(throw=throw)
         if self._prior is not None and self._prior.metric == "entropic" and solution.status != "failed":
             solution = self._newton(solution, throw)
-        return self._fitted(solution, solution.standard_parameters)
+        return self._fitted(solution, solution.x)
 
     def choose(
         self, result: FeasibleFit, bodies: PlausibleBodies | None = None, share: float | None = None
@@ -254,24 +253,21 @@ class RegressionProblem:
         """Entropic prior: minimise its second-order model again and again, with a line search on the true objective."""
         assert self._prior is not None
         count = 10 * self._fit.data.n
-        x = solution.standard_parameters
+        x = solution.x
         value = self._true_objective(x)
         for _ in range(PRIOR_STEPS):
-            problem = replace(self._problem, objective=self._objective(x[:count]), constraints=self._everything())
-            found = Prepared(problem, self._nominal, self._options).solve(start=x, throw=throw)
+            problem = replace(self._problem, objective=self._objective(x[:count]))
+            found = prepare(problem, self._nominal, self._options).solve(start=x, throw=throw)
             step = 1.0
-            while (new := self._true_objective(x + step * (found.standard_parameters - x))) > value and step > 1e-10:
+            while (new := self._true_objective(x + step * (found.x - x))) > value and step > 1e-10:
                 step /= 2.0
             decrease = value - new
             if decrease > 0:
-                x, value = x + step * (found.standard_parameters - x), new
+                x, value = x + step * (found.x - x), new
             solution = found
             if decrease <= PRIOR_TOLERANCE * abs(value):
                 break
         return solution
-
-    def _everything(self) -> tuple[Any, ...]:
-        return (*self._problem.constraints, *self._problem.cones)
 
     def _true_objective(self, x: Array) -> float:
         assert self._prior is not None
@@ -306,6 +302,7 @@ def _complement(matrix: Array) -> Array:
 def _used(build: ConstraintBuilder, model: Model, extras: Bounds) -> set[str]:
     """Names of the extras that appear in a constraint."""
     variables = link_variables(model.robot, extras)
-    made = [c.expression for c in build(variables) if isinstance(c, Constraint)]
+    trial = Problem("extras", variables, LeastSquares(np.zeros((0, variables.size)), np.zeros(0)), build(variables))
+    made = [c.expression for c in trial.constraints]
     symbols = {str(symbol) for symbol in ca.symvar(ca.vertcat(*made))} if made else set()
     return symbols & set(extras)

@@ -1,6 +1,6 @@
 """Tables for the terminal, pictures, and the files of a result."""
 
-from casid.report.coefficients import Coefficients, coefficients
+from casid.report.coefficients import FittedCoefficients, coefficients
 from casid.report.excitation import excitation_record, excitation_tables, write_excitation
 from casid.report.fit_plot import fit_figure
 from casid.report.identification import (
@@ -20,7 +20,7 @@ from casid.report.starts_plot import starts_figure
 from casid.report.tables import base_table, links_table, robots_table
 
 __all__ = [
-    "Coefficients",
+    "FittedCoefficients",
     "base_table",
     "check_table",
     "coefficients",

@@ -17,7 +17,7 @@ from casid.report.links_plot import links_figure
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import pictures
-from casid.retrieval import LinkParameters, MultiStart, Solution, SolveOptions
+from casid.retrieval import LinkParameters, Solution, Study
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 _COLUMNS = (
@@ -26,7 +26,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def solution_tables(result: Solution | MultiStart) -> list[Table]:
+def solution_tables(result: Solution | Study) -> list[Table]:
     """Tables for the terminal: the links, then the fit and its certificate."""
     solution = _best(result)
     rows = [
@@ -37,13 +37,13 @@ def solution_tables(result: Solution | MultiStart) -> list[Table]:
         ("largest violation", f"{solution.max_violation:.1e}{_worst(solution)}"),
         ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
     ]
-    if isinstance(result, MultiStart):
+    if isinstance(result, Study):
         many = f"{result.certified} of {len(result.solutions)} certified, {result.restarts} restarts"
         rows.append(("starts", f"{many}, {result.time:.2f} s"))
     return [links_table(solution.link_parameters), summary_table(solution.problem.name, rows)]
 
 
-def write_solution(result: Solution | MultiStart, directory: Path) -> list[Path]:
+def write_solution(result: Solution | Study, directory: Path) -> list[Path]:
     """Write ``solution.json``, the tables (parameters, links, coefficients) and the pictures: all of them or none.
 
     Parameters
@@ -77,7 +77,7 @@ def write_solution(result: Solution | MultiStart, directory: Path) -> list[Path]
     return write_files(directory, contents)
 
 
-def solution_record(result: Solution | MultiStart) -> dict[str, Any]:
+def solution_record(result: Solution | Study) -> dict[str, Any]:
     """Content of ``solution.json``: SI units; ``null`` for what is not known."""
     solution = _best(result)
     problem = solution.problem
@@ -105,7 +105,7 @@ def solution_record(result: Solution | MultiStart) -> dict[str, Any]:
     }
 
 
-def solution_figures(result: Solution | MultiStart) -> dict[str, Figure]:
+def solution_figures(result: Solution | Study) -> dict[str, Figure]:
     """Pictures by name: ``links``, ``starts`` and, where there are coefficients, ``fit``."""
     solution, starts = _best(result), _starts(result)
     problem = solution.problem
@@ -119,7 +119,7 @@ def solution_figures(result: Solution | MultiStart) -> dict[str, Figure]:
             [start.gap for start in starts],
             [start.iterations for start in starts],
             [start.certified for start in starts],
-            SolveOptions().certified_gap,
+            solution.tolerances.gap,
             title=f"{problem.name}: convergence of {'the start' if len(starts) == 1 else f'{len(starts)} starts'}",
         ),
     }
@@ -130,17 +130,17 @@ def solution_figures(result: Solution | MultiStart) -> dict[str, Figure]:
     return figures
 
 
-def _best(result: Solution | MultiStart) -> Solution:
-    return result.best if isinstance(result, MultiStart) else result
+def _best(result: Solution | Study) -> Solution:
+    return result.best if isinstance(result, Study) else result
 
 
-def _starts(result: Solution | MultiStart) -> tuple[Solution, ...]:
-    return result.solutions if isinstance(result, MultiStart) else (result,)
+def _starts(result: Solution | Study) -> tuple[Solution, ...]:
+    return result.solutions if isinstance(result, Study) else (result,)
 
 
 def _parameters(solution: Solution) -> Parameters:
     variables = solution.problem.variables
-    return Parameters(variables.names, solution.standard_parameters, tuple(link.name for link in variables))
+    return Parameters(variables.names, solution.x, tuple(link.name for link in variables))
 
 
 def _links_csv(solution: Solution) -> bytes:

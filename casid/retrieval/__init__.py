@@ -1,10 +1,8 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
 
-from casid.retrieval.bound.bounds import close_gap
-from casid.retrieval.bound.certificate import Certificate, lower_bound
-from casid.retrieval.branching.branches import Branch, branch_problems, taken
-from casid.retrieval.branching.enumeration import BranchSolution, solve_branches, solve_globally, solve_smoothed
-from casid.retrieval.branching.penalty import PenaltyRun, penalised, solve_by_penalty
+from casid.inertia.cones import ConsistencyCone, Free, Full, Semi
+from casid.retrieval.bound.certificate import Certificate, Search, lower_bound
+from casid.retrieval.branches import Branch, branch_problems, branches_at
 from casid.retrieval.builders.known_links import (
     axisymmetric_link,
     body_in_ellipsoid,
@@ -23,9 +21,19 @@ from casid.retrieval.builders.shapes import (
     com_in_sphere,
     either,
 )
+from casid.retrieval.coefficients import Coefficients
+from casid.retrieval.conflict import Conflict, InfeasibleError
 from casid.retrieval.constraints import (
+    ComBox,
     Constraint,
+    Facts,
+    GyrationBound,
+    InertiaBounds,
+    MassBounds,
     PhysicalConsistency,
+    ScalarRow,
+    Setting,
+    TotalMass,
     com_box,
     gyration_bound,
     inertia_bounds,
@@ -39,48 +47,87 @@ from casid.retrieval.constraints import (
     total_mass,
     triangle_inequality,
 )
-from casid.retrieval.insight.elastic import InfeasibleError
-from casid.retrieval.insight.explain import Explanation
+from casid.retrieval.gap import relative_gap
+from casid.retrieval.insight.explain import Explanation, explain
 from casid.retrieval.insight.intervals import Intervals, ParameterInterval, parameter_intervals
 from casid.retrieval.insight.tolerance import indistinguishable
 from casid.retrieval.insight.what_if import WhatIf, weigh_each_link, what_if
 from casid.retrieval.load import load_constraints, load_problem, problem_names
-from casid.retrieval.multistart import MultiStart, multistart, start_seeds
+from casid.retrieval.methods.annealing import SimulatedAnnealing
+from casid.retrieval.methods.branches import Branches, BranchSolution
+from casid.retrieval.methods.closing import close_gap
+from casid.retrieval.methods.direct import Direct, prepare
+from casid.retrieval.methods.globally import Global
+from casid.retrieval.methods.method import Method, Start
+from casid.retrieval.methods.penalty import Penalty, PenaltyStep, penalised
+from casid.retrieval.methods.registry import METHODS, method_of
+from casid.retrieval.methods.smoothed import Smoothed
+from casid.retrieval.methods.solve import solve
 from casid.retrieval.objectives import LeastSquares, base_parameter_error, least_squares
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.starts import nominal_parameters, random_parameters
-from casid.retrieval.solution import LinkParameters, Solution
-from casid.retrieval.solver import SolveOptions, solve
-from casid.retrieval.study import Study, StudyResult, run_study
+from casid.retrieval.quadrics import Quadric
+from casid.retrieval.solution import LinkParameters, Solution, Tolerances, assess
+from casid.retrieval.solver.options import SolveOptions
+from casid.retrieval.solver.prepared import Prepared
+from casid.retrieval.study.study import Study, StudyResult, multistart, run_study, start_seeds
 from casid.retrieval.variables import LinkVariables, LinkView, link_variables
 
 __all__ = [
+    "METHODS",
     "Branch",
     "BranchSolution",
+    "Branches",
     "Certificate",
+    "Coefficients",
+    "ComBox",
+    "Conflict",
+    "ConsistencyCone",
     "Constraint",
+    "Direct",
     "Explanation",
+    "Facts",
+    "Free",
+    "Full",
+    "Global",
+    "GyrationBound",
+    "InertiaBounds",
     "InfeasibleError",
     "Intervals",
     "LeastSquares",
     "LinkParameters",
     "LinkVariables",
     "LinkView",
-    "MultiStart",
+    "MassBounds",
+    "Method",
     "ParameterInterval",
-    "PenaltyRun",
+    "Penalty",
+    "PenaltyStep",
     "PhysicalConsistency",
+    "Prepared",
     "Prior",
     "Problem",
+    "Quadric",
+    "ScalarRow",
+    "Search",
+    "Semi",
+    "Setting",
+    "SimulatedAnnealing",
+    "Smoothed",
     "Solution",
     "SolveOptions",
+    "Start",
     "Study",
     "StudyResult",
+    "Tolerances",
+    "TotalMass",
     "WhatIf",
+    "assess",
     "axisymmetric_link",
     "base_parameter_error",
     "body_in_ellipsoid",
     "branch_problems",
+    "branches_at",
     "close_gap",
     "com_box",
     "com_in_cone",
@@ -90,6 +137,7 @@ __all__ = [
     "com_in_sphere",
     "either",
     "equal_links",
+    "explain",
     "gyration_bound",
     "indistinguishable",
     "inertia_bounds",
@@ -99,28 +147,26 @@ __all__ = [
     "load_problem",
     "lower_bound",
     "mass_bounds",
+    "method_of",
     "multistart",
     "no_consistency",
     "nominal_parameters",
     "parameter_intervals",
     "penalised",
+    "prepare",
     "problem_names",
     "pseudo_inertia",
     "random_parameters",
     "read_stl",
+    "relative_gap",
     "robot_bounds",
     "run_study",
     "sensible_bounds",
     "soften",
     "solve",
-    "solve_branches",
-    "solve_by_penalty",
-    "solve_globally",
-    "solve_smoothed",
     "spatial_inertia",
     "start_seeds",
     "symmetric_link",
-    "taken",
     "total_mass",
     "triangle_inequality",
     "weigh_each_link",

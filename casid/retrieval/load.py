@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module, resources
 from pathlib import Path
@@ -11,12 +11,11 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from casid.errors import CasidError, ProblemError
-from casid.retrieval.constraints import Constraint, PhysicalConsistency
-from casid.retrieval.problem import Problem
+from casid.retrieval.problem import Constraints, Problem
 from casid.retrieval.variables import LinkVariables
 
 #: What a constraint file exposes: the links to their constraints.
-ConstraintBuilder = Callable[[LinkVariables], Iterable[Constraint | PhysicalConsistency]]
+ConstraintBuilder = Callable[[LinkVariables], Constraints]
 
 
 def problem_names() -> tuple[str, ...]:
@@ -121,10 +120,10 @@ def load_constraints(path: str | Path) -> ConstraintBuilder:
     if not callable(function):
         raise ProblemError(f"constraint file '{path}' has no function 'constraints(variables)'")
 
-    def build(variables: LinkVariables) -> tuple[Constraint | PhysicalConsistency, ...]:
+    def build(variables: LinkVariables) -> Constraints:
         try:
-            made = function(variables)
-            return tuple(made)
+            made: Constraints = tuple(function(variables))
+            return made
         except CasidError:
             raise
         except Exception as error:

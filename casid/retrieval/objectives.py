@@ -60,6 +60,19 @@ class LeastSquares:
         residual = self.matrix @ np.asarray(x, dtype=float) - self.target
         return float(residual @ residual + self.constant)
 
+    @property
+    def size(self) -> float:
+        """Value at x = 0 (1 if that is zero): what a fit is good or bad in comparison with, for the solver's scale."""
+        return float(self.target @ self.target) + self.constant or 1.0
+
+    def negligible(self, x: ArrayLike) -> float:
+        """Sum of squares that is as good as none at x: residuals of 1e-10 of the terms they are the difference of.
+
+        Row by row, ``sum_i (1e-10 (|R_i| |x| + |r_i|))^2``, plus the rounding of the constant.
+        """
+        terms = np.abs(self.matrix) @ np.abs(np.asarray(x, dtype=float)) + np.abs(self.target)
+        return float(1e-20 * (terms @ terms) + 4 * np.finfo(float).eps * abs(self.constant)) or 1e-300
+
     def gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gradient at x, shape (N,)."""
         return np.asarray(2.0 * self.matrix.T @ (self.matrix @ x - self.target))

@@ -1,22 +1,24 @@
-"""What a solve returns: parameters, their certificate, and how they came about."""
+"""What a solve returns: parameters and a bound; everything else about them is computed from the problem."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.errors import ProblemError, SolveError
+from casid.expressions.evaluate import evaluate
 from casid.inertia import from_standard
+from casid.retrieval.conflict import Conflict
+from casid.retrieval.gap import checked_bound, relative_gap
 from casid.retrieval.problem import Problem
-
-if TYPE_CHECKING:
-    from casid.retrieval.insight.explain import Explanation
 
 Array = NDArray[np.float64]
 Status = Literal["optimal", "feasible", "infeasible", "failed"]
@@ -49,100 +51,296 @@ class LinkParameters:
 
 
 @dataclass(frozen=True, eq=False)
+class Links(Mapping[str, LinkParameters]):
+    """Every link's values by its name, in the robot's order."""
+
+    entries: tuple[LinkParameters, ...]
+
+    def __getitem__(self, name: str) -> LinkParameters:
+        for link in self.entries:
+            if link.name == name:
+                return link
+        raise ProblemError(f"there is no link '{name}'; there are {', '.join(self)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return (link.name for link in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What counts as certified and as feasible.
+
+    Attributes
+    ----------
+    gap : float
+        Largest relative gap of a certified solution.
+    feasibility : float
+        Largest violation, on re-check in physical units.
+    """
+
+    gap: float = 1e-6
+    feasibility: float = 1e-8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
-    """A solved problem.
+    """A point of a problem, a proven bound, and what follows from them. Made by `assess` only.
 
     Attributes
     ----------
     problem : Problem
-    status : str
-        ``optimal``: certified; ``feasible``: all hard constraints hold, the gap is open (nonconvex constraints);
-        ``infeasible``, ``failed``: do not use the numbers.
-    objective : float
-        Plain sum of squares at the solution.
-    penalty : float
-        Price of the violations of soft constraints.
+    x : ndarray, shape (N,)
+        All unknowns, read-only: standard parameters, then the extras.
     lower_bound : float
         Proven lower bound of objective + penalty (`casid.retrieval.bound.certificate`); -inf if none was found.
-    gap : float
-        ``(objective + penalty - lower_bound) / (objective + penalty)``.
-    certified : bool
-        The gap is within the tolerance and every hard constraint holds on re-check.
-    standard_parameters : ndarray, shape (N,)
-        Read-only; standard parameters, then the extras.
-    violations : mapping of str to float
-        Violation of each constraint, re-checked in numpy and in physical units.
     multipliers : mapping of str to ndarray
         Multipliers of each constraint's solver rows (> 0 at an upper bound), in units of the objective.
+    converged : bool
+        The solver says that it is at a (local) optimum.
+    conflict : Conflict or None
+        Why no feasible point was found, where the reason is known.
+    search_region : mapping of str to float
+        Links without bounds -> how many times their nominal body the lower bound lets them be; usually empty.
+    tolerances : Tolerances
     iterations, restarts, starts : int
         IPOPT's iterations over all attempts; attempts beyond the first; starts of the multi-start this is the best of.
     build_time, solve_time : float
         [s]
     seed : int or None
         Of the random start.
-    search_region : mapping of str to float
-        Links without bounds -> how many times their nominal body the lower bound lets them be; usually empty.
     solver_status : str
-        IPOPT's own words.
+        The solver's own words.
+    trace : tuple
+        Steps of the method, where it takes several: see the method.
     """
 
     problem: Problem
-    status: Status
-    objective: float
-    penalty: float
+    x: Array
     lower_bound: float
-    gap: float
-    certified: bool
-    standard_parameters: Array
-    violations: Mapping[str, float]
-    max_violation: float
     multipliers: Mapping[str, Array]
-    iterations: int
-    restarts: int
-    build_time: float
-    solve_time: float
-    starts: int
-    seed: int | None
-    solver_status: str
-    search_region: Mapping[str, float] = field(default_factory=dict)
+    converged: bool
+    conflict: Conflict | None
+    search_region: Mapping[str, float]
+    tolerances: Tolerances
+    iterations: int = 0
+    restarts: int = 0
+    starts: int = 1
+    build_time: float = 0.0
+    solve_time: float = 0.0
+    seed: int | None = None
+    solver_status: str = ""
+    trace: tuple[Any, ...] = ()
     versions: Mapping[str, str] = field(default_factory=lambda: dict(_found_versions()))
 
     def __post_init__(self) -> None:
-        parameters = np.array(self.standard_parameters, dtype=float)
-        parameters.setflags(write=False)
-        object.__setattr__(self, "standard_parameters", parameters)
+        x = np.array(self.x, dtype=float)
+        x.setflags(write=False)
+        object.__setattr__(self, "x", x)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Solution of '{self.problem.name}': {self.status}, objective {self.objective:.6g}"
+            f"{f' + {self.penalty:.3g}' if self.penalty else ''}, gap {self.gap:.1e}, "
+            f"largest violation {self.max_violation:.1e}>"
+        )
+
+    # ------------------------------------------------------------------ values
+
+    def __call__(self, expression: ca.SX) -> Any:
+        """Value of an expression of the problem's variables: a number, or an array of the expression's shape."""
+        if not isinstance(expression, ca.SX):
+            raise ProblemError(f"solution(...): expected a casadi.SX, got {type(expression).__name__}")
+        symbols = {s.__hash__() for s in ca.symvar(self.problem.variables.x)}
+        if any(s.__hash__() not in symbols for s in ca.symvar(expression)):
+            raise ProblemError(
+                f"solution(...): the expression has symbols that are no variables of problem '{self.problem.name}'"
+            )
+        values = evaluate(expression, self.problem.variables.x, self.x)
+        return float(values[0]) if values.size == 1 else values.reshape(expression.shape, order="F")
+
+    def __getitem__(self, name: str) -> float:
+        """Value of an unknown by its name, e.g. ``m7`` or ``fv1``."""
+        names = self.problem.variables.names
+        if name not in names:
+            raise ProblemError(f"there is no unknown '{name}'; there are {names[0]} ... {names[-1]}")
+        return float(self.x[names.index(name)])
+
+    @property
+    def standard_parameters(self) -> Array:
+        """``Lxx1 ... m<n>``, shape (10 n,)."""
+        return self.x[: 10 * len(self.problem.variables)]
+
+    @property
+    def extras(self) -> dict[str, float]:
+        """Values of the unknowns beyond the standard parameters."""
+        values = self.x[10 * len(self.problem.variables) :]
+        return {name: float(v) for name, v in zip(self.problem.variables.extras, values, strict=True)}
+
+    @cached_property
+    def links(self) -> Links:
+        """Mass, centre of mass and inertia about it of every link, by name."""
+        tens = self.standard_parameters.reshape(-1, 10)
+        robot = self.problem.variables.robot
+        return Links(
+            tuple(LinkParameters(link.name, *from_standard(ten)) for link, ten in zip(robot.links, tens, strict=True))
+        )
+
+    @property
+    def link_parameters(self) -> tuple[LinkParameters, ...]:
+        """The same in the robot's order."""
+        return self.links.entries
+
+    # ------------------------------------------------------------------ quality
+
+    @cached_property
+    def objective(self) -> float:
+        """Plain sum of squares."""
+        return self.problem.objective(self.x)
+
+    @cached_property
+    def penalty(self) -> float:
+        """Price of the violations of soft constraints."""
+        return self.problem.penalty(self.x)
 
     @property
     def total(self) -> float:
         """Objective plus penalty: what was minimised."""
         return self.objective + self.penalty
 
-    def rank(self) -> tuple[bool, bool, float]:
-        """Sort key: certified first, then feasible, then by what was minimised (or by violation)."""
-        usable = self.status in ("optimal", "feasible")
-        return (not self.certified, not usable, self.total if usable else self.max_violation)
+    @cached_property
+    def violations(self) -> Mapping[str, float]:
+        """Violation of each constraint, re-checked in numpy and in physical units (`Problem.violations`)."""
+        return self.problem.violations(self.x)
 
     @cached_property
-    def link_parameters(self) -> tuple[LinkParameters, ...]:
-        """Mass, centre of mass and inertia about it of every link."""
-        result = []
-        for k, link in enumerate(self.problem.variables.robot.links):
-            mass, com, inertia = from_standard(self.standard_parameters[10 * k : 10 * k + 10])
-            result.append(LinkParameters(link.name, mass, com, inertia))
-        return tuple(result)
+    def max_violation(self) -> float:
+        """Largest violation of what is hard."""
+        return self.problem.hard_violation(dict(self.violations))
 
-    def explain(self) -> Explanation:
-        """Active constraints and what relaxing them would gain, branches of if-else.
-
-        What is left open (`casid.retrieval.insight.explain`).
-        """
-        from casid.retrieval.insight.explain import explain
-
-        return explain(self)
+    @cached_property
+    def gap(self) -> float:
+        """``(total - lower_bound) / max(total, negligible)``: `casid.retrieval.gap.relative_gap`."""
+        return relative_gap(self.total, self.lower_bound, self.problem.objective.negligible(self.x))
 
     @property
-    def extras(self) -> dict[str, float]:
-        """Values of the unknowns beyond the standard parameters."""
-        names = self.problem.variables.extras
-        values = self.standard_parameters[10 * len(self.problem.variables) :]
-        return {name: float(value) for name, value in zip(names, values, strict=True)}
+    def feasible(self) -> bool:
+        """Every hard constraint holds on re-check."""
+        return self.max_violation <= self.tolerances.feasibility
+
+    @property
+    def certified(self) -> bool:
+        """The gap is within the tolerance and every hard constraint holds on re-check."""
+        return self.feasible and self.gap <= self.tolerances.gap
+
+    @property
+    def status(self) -> Status:
+        """How good it is.
+
+        ``optimal``: certified; ``feasible``: all hard constraints hold, the gap is open; ``infeasible``: proven that no
+        point meets the constraints; ``failed``: no feasible point was found. Do not use the numbers of the last two.
+        """
+        if self.certified:
+            return "optimal"
+        if self.feasible and self.converged:
+            return "feasible"
+        return "infeasible" if self.conflict is not None and self.conflict.proven else "failed"
+
+    @property
+    def usable(self) -> bool:
+        """``optimal`` or ``feasible``."""
+        return self.status in ("optimal", "feasible")
+
+    def rank(self) -> tuple[bool, bool, float]:
+        """Sort key: certified first, then feasible, then by what was minimised (or by violation)."""
+        return (not self.certified, not self.usable, self.total if self.usable else self.max_violation)
+
+    def or_raise(self) -> Solution:
+        """The solution itself, if it is usable.
+
+        Raises
+        ------
+        SolveError
+            If it is not; `InfeasibleError` where the constraints are proven to exclude each other.
+        """
+        if self.usable:
+            return self
+        if self.conflict is not None:
+            raise self.conflict.error(self.problem.name, self)
+        tried = self.restarts + 1 if self.starts == 1 else self.starts
+        raise SolveError(
+            f"problem '{self.problem.name}': no feasible point was found from {tried} start{'s' if tried > 1 else ''} "
+            f"(last status {self.solver_status}, largest violation {self.max_violation:.3g}); give a start, or soften "
+            "a constraint",
+            self,
+        )
+
+
+def assess(
+    problem: Problem,
+    x: Array,
+    lower_bound: float = -np.inf,
+    *,
+    multipliers: Mapping[str, Array] | None = None,
+    converged: bool = True,
+    conflict: Conflict | None = None,
+    search_region: Mapping[str, float] | None = None,
+    tolerances: Tolerances | None = None,
+    **work: Any,
+) -> Solution:
+    """The solution that a point and a bound are: the only place where a `Solution` is made.
+
+    A bound above the value of the point itself, if that is feasible, is given up with a `BoundWarning`; a sum of
+    squares is never smaller than the part of it that no x can change.
+
+    Parameters
+    ----------
+    problem, x, lower_bound
+    multipliers, converged, conflict, search_region, tolerances
+        See `Solution`.
+    work
+        Iterations, times, seed, ...: further fields of `Solution`.
+    """
+    least = problem.objective.constant
+    made = Solution(
+        problem,
+        x,
+        float(max(lower_bound, least)),
+        {c.label: (multipliers or {}).get(c.label, np.zeros(0)) for c in problem.constraints},
+        converged,
+        conflict,
+        dict(search_region or {}),
+        tolerances or Tolerances(),
+        **work,
+    )
+    if not made.feasible:
+        return made
+    negligible = problem.objective.negligible(made.x)
+    sound = checked_bound(made.lower_bound, made.total, negligible, f"problem '{problem.name}'")
+    object.__setattr__(made, "lower_bound", float(max(sound, least)) if made.total >= least else -np.inf)
+    return made
+
+
+def reassess(
+    solution: Solution,
+    *,
+    problem: Problem | None = None,
+    x: Array | None = None,
+    lower_bound: float | None = None,
+    **changes: Any,
+) -> Solution:
+    """The solution with another problem, point or bound: re-checked, with the work that led to it kept.
+
+    Of the multipliers, those of constraints that the problem has are kept.
+    """
+    kept = {
+        f.name: getattr(solution, f.name) for f in fields(solution) if f.name not in ("problem", "x", "lower_bound")
+    }
+    return assess(
+        problem or solution.problem,
+        solution.x if x is None else x,
+        solution.lower_bound if lower_bound is None else lower_bound,
+        **{**kept, **changes},
+    )

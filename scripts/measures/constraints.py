@@ -15,8 +15,7 @@ import numpy as np
 
 import casid
 from casid.inertia import from_standard, pseudo_inertia
-from casid.retrieval import parameter_intervals, solve_by_penalty, solve_globally, start_seeds
-from casid.retrieval.study import run_study
+from casid.retrieval import Global, Penalty, parameter_intervals, run_study, start_seeds
 from measures import published
 from measures.constraints_methods import METHOD_MEASURES
 from measures.measure import Measure
@@ -89,10 +88,10 @@ def algorithm_1() -> tuple[str, bool]:
     direct = casid.solve(problem)
     values, met, began = [], True, time.perf_counter()
     for seed in (None, 1, 2):
-        run = solve_by_penalty(problem, kappa=10, seed=seed, lower_bound=direct.lower_bound)
-        solution = run.solution
+        method = Penalty(kappa=10, lower_bound=direct.lower_bound)
+        solution = casid.solve(problem, method=method, seed=seed, throw=False)
         values.append(solution.objective)
-        met &= solution.certified and solution.max_violation <= 1e-8 and len(run.steps) == 10
+        met &= solution.certified and solution.max_violation <= 1e-8 and len(solution.trace) == 10
         met &= abs(solution.objective - direct.objective) <= 1e-6 * direct.objective
     seconds = (time.perf_counter() - began) / 3
     return (
@@ -105,7 +104,7 @@ def algorithm_1() -> tuple[str, bool]:
 def nonconvex() -> tuple[str, bool]:
     gaps, finite, began = {}, True, time.perf_counter()
     for recipe in cookbook.NONCONVEX:
-        solution = solve_globally(casid.load_problem("cookbook", recipe=recipe), gap=0.01)
+        solution = casid.solve(casid.load_problem("cookbook", recipe=recipe), method=Global(gap=0.01))
         finite &= bool(np.isfinite(solution.lower_bound)) and solution.lower_bound > 0
         finite &= solution.max_violation <= 1e-8
         gaps[recipe] = solution.gap
@@ -147,7 +146,7 @@ def intervals() -> tuple[str, bool]:
 
 _STUDY = (
     "import sys, casid\n"
-    "from casid.retrieval.study import run_study\n"
+    "from casid.retrieval import run_study\n"
     "run_study(casid.load_problem('panda_retrieval'), sys.argv[1], starts=int(sys.argv[2]), seed=4)\n"
 )
 
@@ -170,9 +169,9 @@ def killed_study(starts: int = 1000) -> tuple[str, bool]:
     same = all(
         a.start == b.start
         and a.seed == b.seed
-        and a.status == b.status
-        and a.objective == b.objective
-        and np.array_equal(a.standard_parameters, b.standard_parameters)
+        and a.solution.status == b.solution.status
+        and a.solution.objective == b.solution.objective
+        and np.array_equal(a.solution.x, b.solution.x)
         for a, b in zip(whole.results, resumed.results, strict=True)
     )
     once = (

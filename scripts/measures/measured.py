@@ -66,7 +66,7 @@ def panda_ratio() -> Result:
     phases = [panda_ratio_of(trim=0.5 + 1e-3 * phase) for phase in range(1, 10)]
     text += f"; keeping the 2nd ... 10th of each ten samples: {min(phases):.4f} ... {max(phases):.4f}"
     text += f"; keeping all: {panda_ratio_of(every=1):.5f}"
-    return text, abs(result.residual_ratio - 1.0383) <= 1e-4
+    return text, abs(result.residual_ratio - 1.038) <= 5e-4
 
 
 def panda_ratio_of(**changes: float) -> float:
@@ -259,7 +259,7 @@ MEASURES = (
     Measure(
         "Panda, one-step feasible, Table VIII", "<= 1.053 %, gap <= 1e-7", "authors' one-step 1.40 %", panda_feasible
     ),
-    Measure("Panda, weighted residual / unconstrained", "1.0383 +-1e-4", "prototype", panda_ratio),
+    Measure("Panda, weighted residual / unconstrained", "1.038 +-5e-4", "prototype", panda_ratio),
     Measure("Panda, fitted on t < 14 s, tested after, feasible", "< 1.09 %", "reference WLS 1.09 %", panda_best),
     Measure("UR10e, reference fit (OLS)", "5.06 % +-0.05", _R, reference(recordings.ur10e, 5.06, ordinary=True)),
     Measure("TX40, reference fit", "6.73 % +-0.05", _R, reference(recordings.tx40, 6.73)),

@@ -40,7 +40,7 @@ def casid_answer(data: Regression, target_gap: float = TARGET_GAP) -> tuple[Answ
     result = answer(
         "casid",
         data,
-        np.array(solution.standard_parameters),
+        np.array(solution.x),
         solved=solution.certified,
         status=f"{solution.status} ({solution.solver_status})",
         iterations=solution.iterations,

@@ -90,7 +90,7 @@ class WamData:
         objective = least_squares(variables, (self.W * self.weight[:, None])[:, columns], self.tau * self.weight)
         solution = solve(Problem("wam", variables, objective, consistency=kind))
         parameters = np.empty(stride * n)
-        parameters[columns] = solution.standard_parameters
+        parameters[columns] = solution.x
         return self.base.values(parameters)
 
 

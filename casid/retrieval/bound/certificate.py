@@ -15,14 +15,8 @@ soft rows, and any ``Z_k >= 0``. Then for every feasible z ::
 Whatever the multipliers, the bound holds; how tight it is depends on them. No multiplier of a cone is asked of the
 solver: a link's share g of ``grad f - A'(l - u)`` determines it.
 
-* ``full``: J is a bijection, so ``g'z = <Z, J(z)>`` for one symmetric Z; with N its negative part,
-  ``g'z >= eps tr Z - ||N||_2 tr (J(z) - eps 1)``.
-* ``semi``: with G the share of L, h of l and gamma of m, ``g'z = <G, I> + m [c; 1]' Q [c; 1]`` where
-  ``Q = [[tr(G) 1 - G, h/2], [h'/2, gamma]]``: g is in the dual cone where G >= 0 and Q >= 0, and their negative parts
-  are paid for likewise.
-
-What they can cost, ``max tr J`` and the like, comes from the problem's own bounds (`region`), or from a stated search
-region.
+What it gains and what its negative part can cost is the cone's business (`ConsistencyCone.dual_share`); how large a
+body can be comes from the problem's own bounds (`region`), or from a stated search region.
 
 Nonlinear rows enter through linear relaxations that hold at every feasible z (`relaxation`), or not at all: the bound
 is then that of a convex relaxation, and the gap says how much is open.
@@ -36,17 +30,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia, spatial_inertia, tensor
+from casid.inertia.cones import Limits
 from casid.retrieval.bound.cuts import Relaxation
-from casid.retrieval.bound.region import LinkRegion, link_regions
-from casid.retrieval.bound.relaxation import relaxed_rows
-from casid.retrieval.constraints import PhysicalConsistency
+from casid.retrieval.bound.relaxation import RelaxedRows, relaxed_rows
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
-from casid.retrieval.program.rows import LinearRows, NonlinearRows
+from casid.retrieval.region import LinkRegion
+from casid.retrieval.rows import LinearRows, NonlinearRows
 
 Array = NDArray[np.float64]
-_TO_CONE = np.linalg.pinv(PSEUDO_INERTIA_MAP).T  # (16, 10): vec Z of <Z, J(x)> = g'x
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +53,85 @@ class Certificate:
         How much of the bound was given away to inexact multipliers, >= 0.
     search_region : mapping of str to float
         Links (or extras) whose size the problem does not bound -> how many times as large as the nominal body the
-        bound lets them be: ``tr Jt <= 4 times`` in the coordinates in which the nominal J is 1. Usually empty.
+        bound lets them be: ``tr Jt <= 4 factor`` in the coordinates in which the nominal J is 1. Usually empty.
     """
 
     lower_bound: float
     leftover: float
     search_region: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Where links and extras are searched that nothing bounds: up to ``factor`` times the nominal point, shape (N,).
+
+    Without a nominal point nothing is said about such links, and the bound may be trivial.
+    """
+
+    nominal: Array | None = None
+    factor: float = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class DualBound:
+    """Lower bound of a linear function over the feasible points.
+
+    Attributes
+    ----------
+    value : float
+    leftover : float
+        Given away to inexact multipliers.
+    search_region : mapping of str to float
+    terms : float
+        Size of the rows' terms in it, for rounding.
+    """
+
+    value: float
+    leftover: float
+    search_region: dict[str, float]
+    terms: float
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """Rows ``lower <= matrix z <= upper`` with numbers that serve as their multipliers, > 0 at an upper bound.
+
+    Attributes
+    ----------
+    matrix, lower, upper, multipliers : ndarray
+    weights : ndarray
+        Price of a unit of violation; infinite where the row is hard.
+    """
+
+    matrix: Array
+    lower: Array
+    upper: Array
+    multipliers: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, rows: LinearRows, multipliers: Array) -> Dual:
+        """Linear rows, hard and soft, with the solver's multipliers."""
+        weights = np.array([np.inf if row.weight is None else row.weight for row in rows.rows])
+        return cls(rows.matrix, rows.lower, rows.upper, multipliers, weights)
+
+    def and_relaxed(self, extra: RelaxedRows) -> Dual:
+        """With rows that stand for nonlinear ones."""
+        return Dual(
+            np.vstack([self.matrix, extra.matrix]),
+            np.concatenate([self.lower, extra.lower]),
+            np.concatenate([self.upper, extra.upper]),
+            np.concatenate([self.multipliers, extra.multipliers]),
+            np.concatenate([self.weights, np.full(len(extra.lower), np.inf)]),
+        )
+
+    def sides(self) -> tuple[Array, Array]:
+        """Multipliers ``l`` and ``u`` >= 0 of lower and upper bounds: admissible, whatever was given."""
+        given = np.nan_to_num(self.multipliers, nan=0.0, posinf=0.0, neginf=0.0)
+        return (
+            np.where(np.isfinite(self.lower), np.clip(-given, 0.0, self.weights), 0.0),
+            np.where(np.isfinite(self.upper), np.clip(given, 0.0, self.weights), 0.0),
+        )
 
 
 def lower_bound(
@@ -76,8 +141,7 @@ def lower_bound(
     multipliers: Array,
     nonlinear: NonlinearRows | None = None,
     nonlinear_multipliers: Array | None = None,
-    nominal: Array | None = None,
-    times: float = 1e3,
+    search: Search | None = None,
     regions: Sequence[LinkRegion] | None = None,
     relaxation: Relaxation | None = None,
 ) -> Certificate:
@@ -94,88 +158,76 @@ def lower_bound(
         trusted.
     nonlinear, nonlinear_multipliers
         The nonlinear rows; used where a valid linear relaxation is known.
-    nominal, times
-        Search region of links that the problem does not bound: up to ``times`` the nominal body, shape (N,). Without
-        a nominal body nothing is said about such links, and the bound may be trivial.
+    search
+        Of links that the problem does not bound.
     regions
         Where each link's parameters can be, if the caller knows better than the problem's bounds: any superset of the
         feasible points that are at least as good as x will do.
     relaxation
-        Of the nonlinear rows, beyond bounds on diagonals of the inertia.
+        Of the nonlinear rows; made if not given.
     """
     objective = problem.objective
     slope = objective.gradient(x)
-    bound, given, searched, rows = dual_bound(
-        problem, x, slope, linear, multipliers, nonlinear, nonlinear_multipliers, nominal, times, regions, relaxation
-    )
-    bound += objective(x) - float(slope @ x) - _rounding(objective, x, rows)
+    dual = Dual.of(linear, multipliers)
+    if nonlinear is not None and nonlinear_multipliers is not None and nonlinear.size:
+        dual = dual.and_relaxed(relaxed_rows(relaxation or Relaxation(problem), nonlinear, nonlinear_multipliers, x))
+    found = dual_bound(problem, slope, dual, search or Search(), regions)
+    value = found.value + objective(x) - float(slope @ x) - _rounding(objective, x, found.terms)
     # A sum of squares is never smaller than the part of it that no x can change.
-    return Certificate(
-        float(max(bound, objective.constant) if np.isfinite(bound) else objective.constant), given, searched
-    )
+    value = max(value, objective.constant) if np.isfinite(value) else objective.constant
+    return Certificate(float(value), found.leftover, found.search_region)
 
 
 def dual_bound(
-    problem: Problem,
-    x: Array,
-    slope: Array,
-    linear: LinearRows,
-    multipliers: Array,
-    nonlinear: NonlinearRows | None = None,
-    nonlinear_multipliers: Array | None = None,
-    nominal: Array | None = None,
-    times: float = 1e3,
-    regions: Sequence[LinkRegion] | None = None,
-    relaxation: Relaxation | None = None,
-) -> tuple[float, float, dict[str, float], float]:
-    """Lower bound of ``slope'z`` (plus the price of soft rows) over all feasible z; arguments as in `lower_bound`.
+    problem: Problem, slope: Array, dual: Dual, search: Search, regions: Sequence[LinkRegion] | None = None
+) -> DualBound:
+    """Lower bound of ``slope'z`` (plus the price of soft rows) over all feasible z; arguments as in `lower_bound`."""
+    at_low, at_high = dual.sides()
+    low, high = (np.where(np.isfinite(b), b, 0.0) for b in (dual.lower, dual.upper))
+    left = slope - dual.matrix.T @ (at_low - at_high)
+    links = _link_shares(problem, left, search, regions or problem.regions)
+    extras = _extra_shares(problem, left, search)
+    value = float(at_low @ low - at_high @ high) + links.value + extras.value
+    return DualBound(
+        value,
+        links.leftover + extras.leftover,
+        {**links.search_region, **extras.search_region},
+        float(at_low @ np.abs(low) + at_high @ np.abs(high)),
+    )
 
-    Returns
-    -------
-    bound, leftover, search region, and the size of the rows' terms in it, for rounding.
-    """
-    matrix, low, high, weights = linear.matrix, linear.lower, linear.upper, _weights(linear)
-    if nonlinear is not None and nonlinear_multipliers is not None and nonlinear.size:
-        extra = relaxed_rows(problem, nonlinear, nonlinear_multipliers, x, relaxation)
-        matrix = np.vstack([matrix, extra.matrix])
-        low, high = np.concatenate([low, extra.lower]), np.concatenate([high, extra.upper])
-        weights = np.concatenate([weights, np.full(len(extra.lower), np.inf)])
-        multipliers = np.concatenate([multipliers, extra.multipliers])
-    multipliers = np.nan_to_num(multipliers, nan=0.0, posinf=0.0, neginf=0.0)
-    at_low = np.where(np.isfinite(low), np.clip(-multipliers, 0.0, weights), 0.0)
-    at_high = np.where(np.isfinite(high), np.clip(multipliers, 0.0, weights), 0.0)
-    left = slope - matrix.T @ (at_low - at_high)
-    bound = float(at_low @ np.where(np.isfinite(low), low, 0.0) - at_high @ np.where(np.isfinite(high), high, 0.0))
 
-    given, searched = 0.0, {}
-    for cone, region in zip(problem.cones, regions or link_regions(problem), strict=True):
-        link = slice(10 * cone.link, 10 * cone.link + 10)
-        body = None if nominal is None else nominal[link]
-        gain, loss, used = _SHARE[cone.kind](left[link], cone, region, body, times)
-        bound += gain - loss
-        given += loss
-        if used:
-            searched[cone.name] = times
+def _link_shares(problem: Problem, left: Array, search: Search, regions: Sequence[LinkRegion]) -> DualBound:
+    """What the links make of the gradient that the rows leave."""
+    value = leftover = 0.0
+    searched = {}
+    for entry, region in zip(problem.cones, regions, strict=True):
+        link = slice(10 * entry.link, 10 * entry.link + 10)
+        body = None if search.nominal is None else search.nominal[link]
+        share = entry.cone.dual_share(left[link], entry.margin, Limits(region.trace, region.box, body, search.factor))
+        value += share.gain - share.cost
+        leftover += share.cost
+        if share.searched:
+            searched[entry.name] = search.factor
+    return DualBound(value, leftover, searched, 0.0)
+
+
+def _extra_shares(problem: Problem, left: Array, search: Search) -> DualBound:
+    """What the extras make of it: they lie within their bounds, else within ``factor`` times their nominal size."""
+    value = leftover = 0.0
+    searched = {}
+    standard = 10 * len(problem.cones)
     for position, (name, (lower, upper)) in enumerate(problem.variables.extras.items()):
-        rest = left[10 * len(problem.cones) + position]
-        if rest and not (np.isfinite(lower) and np.isfinite(upper)):
-            searched[name] = times
-        lowest = float((rest * np.clip([lower, upper], -times, times)).min()) if rest else 0.0
-        bound += lowest
-        given += max(0.0, -lowest)
-    rows = at_low @ np.abs(np.where(np.isfinite(low), low, 0.0))
-    rows += at_high @ np.abs(np.where(np.isfinite(high), high, 0.0))
-    return float(bound), float(given), searched, float(rows)
-
-
-def relative_gap(value: float, bound: float, objective: LeastSquares) -> float:
-    """``(value - bound) / max(value, size)``, with `objective_size` in place of an optimum that is practically zero."""
-    return float((value - bound) / max(value, objective_size(objective)))
-
-
-def objective_size(objective: LeastSquares) -> float:
-    """1e-8 of the objective at x = 0: below it the fit is perfect, and differences drown in rounding."""
-    return 1e-8 * (float(objective.target @ objective.target) + objective.constant) or 1.0
+        rest = float(left[standard + position])
+        if not rest:
+            continue
+        end = lower if rest > 0 else upper
+        if not np.isfinite(end):
+            searched[name] = search.factor
+            body = 0.0 if search.nominal is None else float(search.nominal[standard + position])
+            end = float(np.copysign(search.factor * max(1.0, abs(body)), end))
+        value += rest * end
+        leftover += max(0.0, -rest * end)
+    return DualBound(value, leftover, searched, 0.0)
 
 
 def _rounding(objective: LeastSquares, x: Array, rows: float) -> float:
@@ -185,67 +237,3 @@ def _rounding(objective: LeastSquares, x: Array, rows: float) -> float:
         np.abs(objective.matrix @ x - objective.target) + np.finfo(float).eps * residual
     )
     return 16 * np.finfo(float).eps * (float(slope @ np.abs(x)) + rows + objective.constant)
-
-
-def _weights(linear: LinearRows) -> Array:
-    return np.array([np.inf if row.weight is None else row.weight for row in linear.rows])
-
-
-def _full_share(
-    share: Array, cone: PhysicalConsistency, region: LinkRegion, body: Array | None, times: float
-) -> tuple[float, float, bool]:
-    """Gain from the margin, cost of Z's negative part, and whether the search region was needed."""
-    dual = _symmetric((_TO_CONE @ share).reshape(4, 4))
-    gain = cone.margin * float(np.trace(dual))
-    limit = max(region.trace - 4 * cone.margin, 0.0)
-    if not np.isfinite(limit) and body is not None:
-        factor = np.linalg.cholesky(pseudo_inertia(body) - cone.margin * np.eye(4))
-        return gain, _negative(factor.T @ dual @ factor) * 4 * times, bool(share.any())
-    return gain, _cost(_negative(dual), limit), False
-
-
-def _semi_share(
-    share: Array, cone: PhysicalConsistency, region: LinkRegion, body: Array | None, times: float
-) -> tuple[float, float, bool]:
-    """As `_full_share`; ``tr I' <= tr L`` and ``l'l / m' <= tr L / 2`` (margin taken off) limit the parts."""
-    inertia = tensor(share[:6] * np.array([1, 0.5, 0.5, 1, 0.5, 1]))
-    quadratic = np.zeros((4, 4))
-    quadratic[:3, :3] = np.trace(inertia) * np.eye(3) - inertia
-    quadratic[:3, 3] = quadratic[3, :3] = share[6:9] / 2
-    quadratic[3, 3] = share[9]
-    gain = cone.margin * float(np.trace(inertia) + share[9])
-    trace, mass, searched = float(region.box[[0, 3, 5]].sum()), float(region.box[9]), False
-    if not np.isfinite(trace + mass) and body is not None:
-        matrix = spatial_inertia(body)
-        trace = min(trace, times * float(np.trace(matrix[:3, :3])))
-        mass = min(mass, times * float(matrix[3, 3]))
-        searched = bool(share.any())
-    cost = _cost(_negative(inertia), trace) + _cost(_negative(quadratic), mass + trace / 2)
-    return gain, cost, searched
-
-
-def _free_share(
-    share: Array, cone: PhysicalConsistency, region: LinkRegion, body: Array | None, times: float
-) -> tuple[float, float, bool]:
-    """A link without consistency: only the ranges of its parameters limit ``h'z``."""
-    box, searched = region.box, False
-    if not np.isfinite(box).all() and body is not None:
-        box = np.minimum(box, times * np.maximum(np.abs(body), np.abs(body).max()))
-        searched = bool(share.any())
-    return 0.0, sum(_cost(abs(float(s)), float(b)) for s, b in zip(share, box, strict=True)), searched
-
-
-_SHARE = {"full": _full_share, "semi": _semi_share, "none": _free_share}
-
-
-def _symmetric(matrix: Array) -> Array:
-    return np.asarray((matrix + matrix.T) / 2)
-
-
-def _negative(matrix: Array) -> float:
-    """Size of the most negative eigenvalue, >= 0."""
-    return max(0.0, -float(np.linalg.eigvalsh(_symmetric(matrix))[0]))
-
-
-def _cost(amount: float, limit: float) -> float:
-    return amount * limit if amount else 0.0

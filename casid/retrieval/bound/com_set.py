@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions.interval_arithmetic import enclose
+from casid.retrieval.region import com_quotients
 
 Array = NDArray[np.float64]
 _CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
@@ -110,11 +111,6 @@ def depends_on_com_only(function: ca.Function, size: int, links: int) -> int | N
             return None
         found = found | {mass // 10 for _, mass in interval.quotients}
     return next(iter(found)) if len(found) == 1 else None
-
-
-def com_quotients(link: int, com: Array) -> dict[tuple[int, int], Array]:
-    """Boxes of a link's centre of mass, shape (..., 3, 2), as ranges of first moment over mass."""
-    return {(10 * link + 6 + axis, 10 * link + 9): com[..., axis, :] for axis in range(3)}
 
 
 def _split(cells: Array) -> Array:

@@ -15,13 +15,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions import affine_rows, choose, conditions, is_affine
+from casid.expressions import choose, conditions
 from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
-from casid.retrieval.bound.quadrics import Quadric, find_quadric
-from casid.retrieval.bound.region import LinkRegion, link_regions
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Problem
-from casid.retrieval.program.rows import Row
+from casid.retrieval.quadrics import Quadric
+from casid.retrieval.region import LinkRegion
+from casid.retrieval.rows import Row
 
 Array = NDArray[np.float64]
 _MOST_BRANCHES = 16
@@ -34,6 +34,10 @@ class Cut:
     form: Array
     low: float
 
+    def violated(self, x: Array) -> bool:
+        """Whether it cuts off x."""
+        return bool(self.form @ x - self.low < -1e-7 * float(np.abs(self.form) @ np.abs(x)))
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -44,6 +48,10 @@ class Side:
     sign: float
     bound: float
     quadric: Quadric | None
+
+    def missed(self, constraint: Constraint, values: dict[str, Array]) -> float:
+        """By how much a point misses it, in the units of the expression."""
+        return max(0.0, self.sign * (self.bound - float(values[constraint.label][self.entry])))
 
 
 class Relaxation:
@@ -58,29 +66,37 @@ class Relaxation:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.regions: tuple[LinkRegion, ...] = link_regions(problem)
+        self.regions: tuple[LinkRegion, ...] = problem.regions
+
+    @cached_property
+    def _curved(self) -> tuple[tuple[int, frozenset[int]], ...]:
+        """Constraints and their entries that the solver gets as nonlinear rows, soft ones included."""
+        return tuple(
+            (index, entries)
+            for index, constraint in enumerate(self.problem.constraints)
+            if (entries := frozenset(r.entry for r in constraint.rows(self.problem.setting) if not r.linear))
+        )
 
     @cached_property
     def sides(self) -> tuple[Side, ...]:
-        """Every finite bound of every hard nonlinear constraint."""
-        x, links = self.problem.variables.x, len(self.problem.variables)
-        sides = []
-        for index, constraint in enumerate(self.problem.constraints):
-            if constraint.weight is not None or constraint.quantity in ("mass", "com", "total_mass"):
-                continue
-            forms = affine_rows(constraint.expression, x)
-            for entry in range(constraint.size):
-                if forms[entry] is not None:
-                    continue
-                form = find_quadric(constraint.expression[entry], x, links)
-                if form is not None and not self._positive_mass(form.link):
-                    form = None
-                for sign, bound in ((1.0, constraint.lower[entry]), (-1.0, constraint.upper[entry])):
-                    if np.isfinite(bound):
-                        own = None if form is None else form.minus(float(bound))
-                        own = own.negated() if own is not None and sign < 0 else own
-                        sides.append(Side(index, entry, sign, float(bound), own))
-        return tuple(sides)
+        """Every finite bound of every hard nonlinear constraint that is not implied by another."""
+        found = []
+        for index, entries in self._curved:
+            constraint = self.problem.constraints[index]
+            if constraint.hard:
+                found += [side for entry in sorted(entries) for side in self._both_sides(index, constraint, entry)]
+        return tuple(found)
+
+    def _both_sides(self, index: int, constraint: Constraint, entry: int) -> list[Side]:
+        form = constraint.quadric(entry, self.problem.setting)
+        if form is not None and not self.problem.setting.positive_mass[form.link]:
+            form = None
+        found = []
+        for sign, bound in ((1.0, float(constraint.lower[entry])), (-1.0, float(constraint.upper[entry]))):
+            if np.isfinite(bound):
+                own = None if form is None else form.minus(bound)
+                found.append(Side(index, entry, sign, bound, own.negated() if own is not None and sign < 0 else own))
+        return found
 
     def is_convex(self, side: Side) -> bool:
         """Whether a side is known to describe a convex set."""
@@ -88,23 +104,18 @@ class Relaxation:
 
     @cached_property
     def nonconvex(self) -> tuple[str, ...]:
-        """Labels of the user's constraints that are not known to be convex, and of soft ones that are not linear."""
+        """Labels of constraints that are not known to be convex, and of soft ones that are not linear."""
         labels = [self.problem.constraints[s.constraint].label for s in self.open_sides]
-        x = self.problem.variables.x
-        for constraint in self.problem.constraints:
-            if constraint.weight is not None and not constraint.quantity:
-                if not is_affine(constraint.expression, x):
-                    labels.append(constraint.label)
-        return tuple(dict.fromkeys(labels))
+        soft = [c for index, _ in self._curved if not (c := self.problem.constraints[index]).hard]
+        return tuple(dict.fromkeys([*labels, *(c.label for c in soft if not c.kept_in_relaxation)]))
 
     @cached_property
     def open_sides(self) -> tuple[Side, ...]:
-        """Sides of the user's constraints that are not known to be convex.
-
-        Those of inertia bounds have secants of their own.
-        """
+        """Sides that are not known to be convex, but those that stay in the relaxation's program (inertia bounds)."""
         return tuple(
-            s for s in self.sides if not self.problem.constraints[s.constraint].quantity and not self.is_convex(s)
+            s
+            for s in self.sides
+            if not self.problem.constraints[s.constraint].kept_in_relaxation and not self.is_convex(s)
         )
 
     def side_cuts(self, side: Side, x: Array) -> list[Cut]:
@@ -128,9 +139,9 @@ class Relaxation:
         cuts = [] if side is None else self.side_cuts(side, x)
         if not cuts or side is None or side.quadric is None:
             return None
-        power = 0 if self.problem.constraints[row.constraint].quantity == "inertia_com" else side.quadric.power
+        # the row is the expression, or m times it; its form is m^(power - 1) times it
         mass = float(x[10 * side.quadric.link + 9])
-        return cuts[0], abs(multiplier) * mass ** (1 - power)
+        return cuts[0], abs(multiplier) * row.unit_size(x) * mass ** (1 - side.quadric.power)
 
     @cached_property
     def _by_row(self) -> dict[tuple[int, int, float], Side]:
@@ -180,17 +191,12 @@ class Relaxation:
         return [away] if away is not None else []
 
     def _positive_mass(self, link: int) -> bool:
-        return self.problem.cones[link].kind != "none" or self.regions[link].mass[0] > 0
+        return self.problem.setting.positive_mass[link]
 
     def _embed(self, form: Array, link: int, low: float) -> Cut:
         row = np.zeros(self.problem.variables.size)
         row[10 * link : 10 * link + 10] = form
         return Cut(row, low)
-
-
-def violation(side: Side, constraint: Constraint, values: dict[str, Array]) -> float:
-    """By how much a point misses a side, in the units of the expression."""
-    return max(0.0, -side.sign * (float(values[constraint.label][side.entry]) - side.bound))
 
 
 def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:

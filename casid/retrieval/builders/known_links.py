@@ -1,7 +1,4 @@
-"""What is known of links beyond their bounds.
-
-Symmetry, equality, a payload, a CAD model, the body they must fit in. All linear.
-"""
+"""What is known of links beyond their bounds: symmetry, equality, a payload, a CAD model, the body they fit in."""
 
 from __future__ import annotations
 
@@ -36,10 +33,7 @@ def symmetric_link(link: LinkView, plane: Literal["xy", "xz", "yz"], offset: flo
 
 
 def axisymmetric_link(link: LinkView, axis: Literal["x", "y", "z"]) -> Constraint:
-    """A body of revolution about an axis of the link frame.
-
-    Its centre of mass lies on it, both other moments are equal.
-    """
+    """A body of revolution about an axis of the link frame: its centre of mass on it, its other moments equal."""
     if axis not in ("x", "y", "z"):
         raise ProblemError(f"link '{link.name}': the axis of symmetry is 'x', 'y' or 'z', got '{axis}'")
     k = _AXES.index(axis)

@@ -1,6 +1,4 @@
-"""Where a link's centre of mass can be: cylinder, truncated cone, sphere, ellipsoid, convex hull of points.
-
-And either-or.
+"""Where a link's centre of mass can be: cylinder, truncated cone, sphere, ellipsoid, convex hull of points; either-or.
 
 Each builder returns constraints on ``link.com``, with the box around the shape, which says nothing new but scales the
 solver and bounds the certificate's region. All but `either` describe convex sets.
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.retrieval.constraints import Constraint
+from casid.retrieval.constraints import Constraint, com_box
 from casid.retrieval.variables import LinkView
 
 Array = NDArray[np.float64]
@@ -78,10 +76,7 @@ def com_in_sphere(link: LinkView, centre: ArrayLike, radius: float) -> tuple[Con
 def com_in_ellipsoid(
     link: LinkView, centre: ArrayLike, semi_axes: ArrayLike, rotation: ArrayLike | None = None
 ) -> tuple[Constraint, ...]:
-    """Inside the ellipsoid with these semi-axes [m], along the columns of ``rotation`` (default.
-
-    The link frame's axes).
-    """
+    """Inside the ellipsoid with these semi-axes [m], along the columns of ``rotation`` (default: the link's axes)."""
     label = f"{link.name} com in ellipsoid"
     middle, axes, turn = ellipsoid(label, centre, semi_axes, rotation)
     along = ca.DM(turn.T) @ (link.com - ca.DM(middle))
@@ -120,7 +115,7 @@ def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
 def either(label: str, *options: Sequence[Constraint]) -> Constraint:
     """At least one of several sets of constraints holds: bolted here, or bolted there.
 
-    Every option is a sequence of hard constraints; `casid.retrieval.solve_branches` solves one problem an option, so
+    Every option is a sequence of hard constraints; ``method=Branches()`` solves one problem an option, so
     that the best one is found and certified. ``max over options of min over rows >= 0`` in CasADi terms.
 
     Raises
@@ -175,7 +170,7 @@ def _heights(link: LinkView, unit: Array, first: Array, height: float) -> tuple[
 
 
 def _box(link: LinkView, label: str, low: Array, high: Array) -> Constraint:
-    return Constraint(f"{label}: box", link.com, low, high, quantity="com", links=(link.index,))
+    return com_box(link, low, high, label=f"{label}: box")
 
 
 def _point(value: ArrayLike, label: str, what: str) -> Array:

@@ -1,1 +1,1 @@
-"""What a solution leans on and what the data leave open: conflicts, explanations, intervals."""
+"""What a solution and its data say: explanations, intervals, tolerances, what further knowledge would settle."""

@@ -1,7 +1,4 @@
-"""What holds a solution where it is.
-
-Active constraints, what relaxing each would gain, branches of if-else, what is left open.
-"""
+"""What holds a solution where it is: active constraints, what relaxing each would gain, branches, what is open."""
 
 from __future__ import annotations
 
@@ -10,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import pseudo_inertia
-from casid.retrieval.bound.certificate import objective_size
+from casid.inertia.cones import Full
 from casid.retrieval.bound.cuts import Relaxation
-from casid.retrieval.branching.branches import Branch, taken
-from casid.retrieval.program.rows import Row, bound_text, split_rows
+from casid.retrieval.branches import Branch, branches_at
+from casid.retrieval.rows import Row, split_rows
 from casid.retrieval.solution import Solution
 
 Array = NDArray[np.float64]
@@ -85,7 +81,7 @@ class Explanation:
             (
                 "branches",
                 [
-                    f"{b.constraint}: {b.condition} is {str(b.taken).lower()} (by {abs(b.margin):.3g})"
+                    f"{b.constraint}: {b.condition} is {str(b.holds).lower()} (by {abs(b.margin):.3g})"
                     for b in self.branches
                 ],
             ),
@@ -95,9 +91,6 @@ class Explanation:
             if entries:
                 lines += [f"{title}:", *(f"  {entry}" for entry in entries)]
         return "\n".join(lines)
-
-
-_STEPS = {"kg": 0.1, "m": 0.01, "kg.m^2": 0.01, "": 1.0}
 
 
 def explain(solution: Solution, share: float = 1e-6) -> Explanation:
@@ -111,11 +104,11 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
     share
         Bounds count as active if relaxing them by their step improves the objective by at least this share.
     """
-    problem, x = solution.problem, solution.standard_parameters
+    problem, x = solution.problem, solution.x
     linear, curved = split_rows(problem)
     per_label: dict[str, int] = {}
     bounds = []
-    total = max(solution.total, objective_size(problem.objective))  # a perfect fit has nothing to gain
+    total = max(solution.total, 1e-8 * problem.objective.size)  # a perfect fit has nothing to gain
     for row in (*linear.rows, *curved.rows):
         if row.constraint < 0 or row.weight is not None:
             continue
@@ -137,7 +130,7 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
     return Explanation(
         tuple(bounds),
         tuple(_cones(solution)),
-        taken(problem, np.asarray(x)),
+        branches_at(problem, x),
         soft,
         Relaxation(problem).nonconvex,
         _summary(solution),
@@ -146,31 +139,23 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
 
 def _bound(solution: Solution, row: Row, multiplier: float, x: Array, total: float) -> ActiveBound:
     constraint = solution.problem.constraints[row.constraint]
-    amount, unit = abs(multiplier), ""
-    if constraint.quantity in ("mass", "total_mass"):
-        unit = "kg"
-    elif constraint.quantity in ("com", "inertia_com"):
-        # solver rows are m times the physical one
-        amount *= float(x[10 * constraint.links[0] + 9])
-        unit = "m" if constraint.quantity == "com" else "kg.m^2"
-    if constraint.quantity in ("com", "inertia_com"):
-        text = row.text
-    else:
-        text = bound_text(constraint, row.entry, "upper" if multiplier > 0 else "lower")
-    step = _STEPS[unit]
-    return ActiveBound(text, amount, unit, amount * step / total, step)
+    amount = abs(multiplier) * row.unit_size(x)  # solver rows are m times the physical one
+    side = row.side if row.side != "both" else "upper" if multiplier > 0 else "lower"
+    step = constraint.relaxing_step
+    return ActiveBound(
+        constraint.bound_text(row.entry, side), amount, constraint.entry_unit, amount * step / total, step
+    )
 
 
 def _cones(solution: Solution) -> list[ActiveCone]:
     found = []
-    for cone in solution.problem.cones:
-        if cone.kind == "full":
-            values = np.linalg.eigvalsh(
-                pseudo_inertia(solution.standard_parameters[10 * cone.link : 10 * cone.link + 10])
-            )
-            small = values[values <= max(2 * cone.margin, 1e-9)]
+    for entry in solution.problem.cones:
+        if entry.cone == Full():
+            matrix = entry.cone.matrix(solution.x[10 * entry.link : 10 * entry.link + 10])
+            values = np.linalg.eigvalsh(matrix)
+            small = values[values <= max(2 * entry.margin, 1e-9)]
             if len(small):
-                found.append(ActiveCone(cone.name, tuple(float(v) for v in small), cone.margin))
+                found.append(ActiveCone(entry.name, tuple(float(v) for v in small), entry.margin))
     return found
 
 

@@ -1,11 +1,9 @@
-r"""How much the data and the constraints pin each parameter down.
-
-Its smallest and largest value over all sets that explain the data.
+r"""How far data and constraints pin each parameter down: its range over all sets that explain the data.
 
 For a linear quantity c'x (a standard parameter, a mass, the torque at a pose) ::
 
-    minimise c'x   subject to   ||R x - r||^2 + constant <= F = optimum + tolerance,   hard constraints, J_k(x) >=
-    margin 1
+    minimise c'x   subject to   ||R x - r||^2 + constant <= F = optimum + tolerance,   hard constraints,
+                           J_k(x) >= margin 1
 
 is convex where the constraints are. **Bound.** For any point x and ``nu >= 0``, every feasible z has ::
 
@@ -23,7 +21,7 @@ Dinkelbach's steps: ``a'x - t m`` is minimised, t is moved to the ratio at the m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 
 import casadi as ca
@@ -31,12 +29,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
-from casid.retrieval.bound.certificate import objective_size
+from casid.expressions.polynomial import polynomials
 from casid.retrieval.insight.level_set import LevelSet
 from casid.retrieval.insight.tolerance import indistinguishable
+from casid.retrieval.methods.direct import prepare
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
-from casid.retrieval.solver import Prepared, SolveOptions
+from casid.retrieval.solver.options import SolveOptions
 
 Array = NDArray[np.float64]
 
@@ -163,10 +162,9 @@ def parameter_intervals(
     began = perf_counter()
     options = options or SolveOptions()
     if any(c.weight is not None for c in problem.constraints):
-        hard = tuple(c for c in problem.constraints if c.weight is None)
-        problem, solution = replace(problem, constraints=(*hard, *problem.cones)), None  # type: ignore[arg-type]
+        problem, solution = problem.without(*(c.label for c in problem.constraints if not c.hard)), None
     if solution is None:
-        solution = Prepared(problem, None, options).solve()
+        solution = prepare(problem, None, options).solve()
     if solution.status not in ("optimal", "feasible"):
         raise SolveError(
             f"problem '{problem.name}': intervals need a feasible solution, this one is {solution.status}", solution
@@ -177,7 +175,7 @@ def parameter_intervals(
         tolerance = indistinguishable(problem, solution.objective, sd)
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise ProblemError(f"the tolerance must be positive and finite, got {tolerance}")
-    least = 1e-3 * objective_size(problem.objective)
+    least = 1e-11 * problem.objective.size
     if solution.objective + tolerance < least:
         raise ProblemError(f"the tolerance {tolerance:.3g} drowns in rounding; allow at least {least:.3g}")
     forms = _standard_forms(problem) if quantities is None else _forms(problem, quantities)
@@ -240,8 +238,8 @@ def _forms(problem: Problem, quantities: Mapping[str, ca.SX]) -> dict[str, tuple
         if form is not None:
             found[name] = (form, None)
             continue
-        for link in range(len(problem.variables)):
-            form = _linear_form(expression * x[10 * link + 9], x)
+        for link in _links_of_positive_mass(problem):
+            form = _linear_form(expression, x, 10 * link + 9)
             if form is not None:
                 found[name] = (form, link)
                 break
@@ -253,18 +251,19 @@ def _forms(problem: Problem, quantities: Mapping[str, ca.SX]) -> dict[str, tuple
     return found
 
 
-def _linear_form(expression: ca.SX, x: ca.SX) -> Array | None:
-    """Form f with ``expression = f'x``, found at random points; None if there is none."""
-    rng = np.random.default_rng(3)
-    probe = ca.Function("probe", [x], [expression, ca.gradient(expression, x)])
-    form: Array | None = None
-    for _ in range(3):
-        point = rng.uniform(0.5, 2.0, x.numel())
-        value, gradient = probe(point)
-        slope: Array = np.array(ca.densify(gradient)).reshape(-1)
-        if not np.isfinite(slope).all() or abs(float(value) - slope @ point) > 1e-9 * (1 + np.abs(slope) @ point):
-            return None
-        if form is not None and np.abs(slope - form).max() > 1e-9 * (1 + np.abs(form).max()):
-            return None
-        form = slope
+def _links_of_positive_mass(problem: Problem) -> list[int]:
+    return [k for k, positive in enumerate(problem.setting.positive_mass) if positive]
+
+
+def _linear_form(expression: ca.SX, x: ca.SX, over: int | None = None) -> Array | None:
+    """Form f with ``expression = f'x``, or ``f'x / x[over]``, by its structure; None if there is none."""
+    (found,) = polynomials(expression, x, () if over is None else (over,))
+    if found is None:
+        return None
+    cleared = found if over is None else found.times_power(over, 1)
+    if cleared.degrees != {1} or cleared.lowest_power < 0:
+        return None
+    form = np.zeros(x.numel())
+    for monomial, coefficient in cleared.terms.items():
+        form[monomial[0][0]] = float(coefficient)
     return form

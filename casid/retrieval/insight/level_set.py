@@ -8,29 +8,26 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.bound.certificate import dual_bound
-from casid.retrieval.bound.recheck import hard_violation, violations
-from casid.retrieval.bound.region import link_regions
+from casid.retrieval.bound.certificate import Dual, Search, dual_bound
+from casid.retrieval.bound.relaxation import relaxed_rows
 from casid.retrieval.constraints import Constraint
+from casid.retrieval.gap import checked_bound
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.nlp import LiftedProgram, Point
-from casid.retrieval.program.rows import LinearRows, NonlinearRows, Row, split_rows
+from casid.retrieval.rows import LinearRows, NonlinearRows, Row, split_rows
 from casid.retrieval.solution import Solution
-from casid.retrieval.solver import Prepared, SolveOptions
+from casid.retrieval.solver.options import SolveOptions
+from casid.retrieval.solver.prepared import Prepared
 
 Array = NDArray[np.float64]
 #: Where bound and attained value agree to this share of the quantity's prior range, no other attempt is made.
 _ENOUGH = 1e-7
-_DIAGONAL = (0, 3, 5)
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """A program whose minimum over the level set is looked for.
-
-    The exact one, or the one with secants for inertias' upper bounds.
-    """
+    """A program whose minimum over the level set is looked for: the exact one, or one with secants in place of rows."""
 
     linear: LinearRows
     nonlinear: NonlinearRows
@@ -39,10 +36,7 @@ class _Search:
 
 
 class LevelSet:
-    """All feasible sets of a problem with a sum of squares up to ``optimum + tolerance``.
-
-    Linear functions are minimised over it.
-    """
+    """All feasible points of a problem with a sum of squares up to ``optimum + tolerance``."""
 
     def __init__(self, problem: Problem, solution: Solution, tolerance: float, options: SolveOptions) -> None:
         self.problem, self.options = problem, options
@@ -51,7 +45,7 @@ class LevelSet:
         self.exact = self._search(problem)
         secants = with_secants(problem)
         self.outer = self.exact if secants is problem else self._search(secants)
-        self.point = solution.standard_parameters
+        self.point = solution.x
         self._least_mass: dict[int, float] = {}
 
     def _search(self, problem: Problem) -> _Search:
@@ -73,8 +67,8 @@ class LevelSet:
             rows,
             self.prepared.cones,
             self.prepared.nominal,
-            self.prepared.pulled,
-            4 * self.options.times,
+            self.prepared.unbounded,
+            4 * self.options.search_factor,
         )
         program.nonlinear_scale[-1] = 1.0  # the fit is already relative to its limit
         most = self.options.max_iterations
@@ -99,8 +93,12 @@ class LevelSet:
                     if float(form @ x) < attained and self._explains(x):
                         attained, point = float(form @ x), x
                     if (attained - bound) * scale <= _ENOUGH:
-                        return bound, attained, point
-        return bound, attained, point
+                        return self._sound(form, bound, attained, scale), attained, point
+        return self._sound(form, bound, attained, scale), attained, point
+
+    def _sound(self, form: Array, bound: float, attained: float, scale: float) -> float:
+        """The bound, given up in favour of the prior one if a point of the set contradicts it."""
+        return max(checked_bound(bound, attained, 1.0 / scale, "an interval's end"), self.prior(form)[0])
 
     def prior(self, form: Array) -> tuple[float, float]:
         """Range of ``form'x`` by the problem's own bounds, parameter by parameter."""
@@ -112,12 +110,17 @@ class LevelSet:
         """Proven lower bound of a link's mass over the set [kg]."""
         if link not in self._least_mass:
             mass = np.eye(len(self.point))[10 * link + 9]
-            self._least_mass[link] = max(self.minimum(mass)[0], self.problem.cones[link].margin, 1e-9)
+            self._least_mass[link] = max(self.minimum(mass)[0], self._margin(link), 1e-9)
         return self._least_mass[link]
+
+    def _margin(self, link: int) -> float:
+        """What consistency alone says of the mass: a diagonal entry of a matrix >= margin 1."""
+        entry = self.problem.cones[link]
+        return entry.margin if entry.constrains else 0.0
 
     def ratio_prior(self, form: Array, link: int) -> tuple[float, float]:
         """Range by the box of the centre of mass, where the form has no other entries."""
-        com = link_regions(self.problem)[link].com
+        com = self.problem.regions[link].com
         others = np.delete(form, range(10 * link + 6, 10 * link + 10))
         if others.any():
             return -np.inf, np.inf
@@ -131,22 +134,16 @@ class LevelSet:
         objective = self.problem.objective
         weight = max(float(curved[-1]), 0.0) / self.limit  # nu, in units of form'x per unit of the sum of squares
         slope = objective.gradient(x)
-        value, _, _, _ = dual_bound(
-            self.problem,
-            x,
-            form + weight * slope,
-            search.linear,
-            linear,
-            search.nonlinear,
-            curved[:-1],
-            self.prepared.nominal,
-            self.options.times,
-            relaxation=self.prepared.relaxation if search.nonlinear.size else None,
+        dual = Dual.of(search.linear, linear)
+        if search.nonlinear.size:
+            dual = dual.and_relaxed(relaxed_rows(self.prepared.relaxation, search.nonlinear, curved[:-1], x))
+        found = dual_bound(
+            self.problem, form + weight * slope, dual, Search(self.prepared.nominal, self.options.search_factor)
         )
-        return value + weight * (objective(x) - float(slope @ x) - self.limit)
+        return found.value + weight * (objective(x) - float(slope @ x) - self.limit)
 
     def _explains(self, x: Array) -> bool:
-        feasible = hard_violation(self.problem, violations(self.problem, x)) <= self.options.feasibility
+        feasible = self.problem.hard_violation(self.problem.violations(x)) <= self.options.feasibility
         return feasible and self.problem.objective(x) <= self.limit * (1 + 1e-6)
 
     @property
@@ -158,14 +155,15 @@ class LevelSet:
     @property
     def _prior_box(self) -> tuple[Array, Array]:
         lows, highs = [], []
-        for cone, region in zip(self.problem.cones, link_regions(self.problem), strict=True):
+        for entry, region in zip(self.problem.cones, self.problem.regions, strict=True):
             low, high = -region.box.copy(), region.box.copy()
-            if cone.kind != "none":
+            if entry.cone.positive_mass:
                 low[[0, 3, 5]] = 0.0
             low[9], high[9] = region.mass
             mass = region.mass[1]
-            low[6:9] = np.minimum(region.com[:, 0] * mass, 0.0) if np.isfinite(mass) else -np.inf
-            high[6:9] = np.maximum(region.com[:, 1] * mass, 0.0) if np.isfinite(mass) else np.inf
+            if region.positive_mass:
+                low[6:9] = np.minimum(region.com[:, 0] * mass, 0.0) if np.isfinite(mass) else -np.inf
+                high[6:9] = np.maximum(region.com[:, 1] * mass, 0.0) if np.isfinite(mass) else np.inf
             lows.append(low)
             highs.append(high)
         extras = np.array([*self.problem.variables.extras.values()]).reshape(-1, 2)
@@ -173,33 +171,14 @@ class LevelSet:
 
 
 def with_secants(problem: Problem) -> Problem:
-    """The problem with each upper bound of an inertia replaced by its secant over the box of the centre of mass.
+    """The problem with constraints that know an outer approximation by linear rows replaced by it.
 
-    A linear row.
-
-    Constraints keep their places. Bounds on products of inertia are left out. The same problem if there is nothing to
-    replace.
+    Over the boxes of the centres of mass; constraints keep their places. The same problem if nothing is replaced.
     """
-    constraints, rows = list(problem.constraints), []
-    for index, constraint in enumerate(problem.constraints):
-        if constraint.quantity != "inertia_com" or constraint.weight is not None:
-            continue
-        diagonal = np.isin(np.arange(6), _DIAGONAL)
-        lower = np.where(diagonal, constraint.lower, -np.inf)
-        upper = np.full(6, np.inf)
-        link = problem.variables.links[constraint.links[0]]
-        com = link_regions(problem)[link.index].com
-        for axis, entry in enumerate(_DIAGONAL):
-            across = [a for a in range(3) if a != axis]
-            if np.isfinite(constraint.upper[entry]) and np.isfinite(com[across]).all():
-                steiner = sum(
-                    (com[a].sum() * link.first_moment[a] - com[a].prod() * link.mass for a in across), ca.SX(0)
-                )
-                rows.append(constraint.upper[entry] - (link.parameters[entry] - steiner))
-        if not np.isfinite(lower).any():
-            lower = np.where(diagonal, -1e6, -np.inf)  # a constraint must bound something; inertias are positive
-        constraints[index] = replace(constraint, lower=lower, upper=upper)
+    com = np.array([region.com for region in problem.regions])
+    pairs = [constraint.with_secants(com) for constraint in problem.constraints]
+    rows = [row for _, own in pairs for row in own]
     if not rows:
         return problem
-    secants = Constraint("secants of inertia bounds", ca.vertcat(*rows), lower=0.0)
-    return replace(problem, constraints=(*constraints, secants, *problem.cones))  # type: ignore[arg-type]
+    secants = Constraint("secants of the bounds", ca.vertcat(*rows), lower=0.0)
+    return replace(problem, constraints=(*(constraint for constraint, _ in pairs), secants))

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.retrieval.bound.certificate import objective_size
 from casid.retrieval.problem import Problem
 
 
@@ -17,13 +16,13 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
     ``sum s_i^2 chi^2_1``. Its quantile is taken from the chi-square distribution of the same mean and variance
     (Satterthwaite): ``S / f`` times that of ``f = S^2 / sum s_i^4`` degrees of freedom, ``S = sum s_i^2``. Without
     them, the residual variance ``s^2 = optimum / (samples - rank)`` takes their place, and the increase is ``s^2
-    chi^2_rank``; ``samples`` from the problem's notes, else the number of residuals (then s^2 is ``optimum /
+    chi^2_rank``; ``samples`` from the problem's coefficients, else the number of residuals (then s^2 is ``optimum /
     residuals``).
 
     Parameters
     ----------
     problem
-        ``notes["coefficients"]`` with ``sd`` and ``used`` provides the standard deviations if ``sd`` is not given.
+        Its ``coefficients`` provide the standard deviations if ``sd`` is not given.
     optimum
         Smallest sum of squares.
     sd
@@ -42,9 +41,9 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
     if not 0 < confidence < 1:
         raise ProblemError(f"the confidence must lie between 0 and 1, got {confidence}")
     residuals = len(problem.objective.target)
-    given = problem.notes.get("coefficients")
-    if sd is None and isinstance(given, dict) and "sd" in given:
-        sd = np.asarray(given["sd"], dtype=float)[np.asarray(given.get("used", np.ones(len(given["sd"]), dtype=bool)))]
+    given = problem.coefficients
+    if sd is None and given is not None and given.sd is not None:
+        sd = given.sd[given.used]
     if sd is not None:
         spread = np.asarray(sd, dtype=float)
         if spread.shape != (residuals,) or not np.isfinite(spread).all() or (spread < 0).any() or not spread.any():
@@ -56,8 +55,8 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
         freedom = total**2 / float((spread**4).sum())
         return float(total / freedom * chdtri(freedom, 1 - confidence))
     rank = int(np.linalg.matrix_rank(problem.objective.matrix))
-    samples = int(problem.notes.get("samples", residuals + rank))
-    if optimum <= 1e-3 * objective_size(problem.objective) or samples <= rank:
+    samples = residuals + rank if given is None or given.samples is None else given.samples
+    if optimum <= 1e-11 * problem.objective.size or samples <= rank:
         raise ProblemError(
             f"problem '{problem.name}': a perfect fit does not tell the noise; give the tolerance, or the standard "
             f"deviations sd of its residuals"

@@ -1,7 +1,4 @@
-"""Which extra measurement or constraint would pin the parameters down most.
-
-Intervals solved again with each candidate added.
-"""
+"""Which extra measurement or constraint would pin the parameters down most: intervals solved again with each added."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ import casadi as ca
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.retrieval.constraints import Constraint
+from casid.retrieval.constraints import Constraint, mass_bounds
 from casid.retrieval.insight.intervals import Intervals, parameter_intervals
 from casid.retrieval.problem import Problem
-from casid.retrieval.solver import SolveOptions
+from casid.retrieval.solver.options import SolveOptions
 
 
 @dataclass(frozen=True)
@@ -38,18 +35,12 @@ class WhatIf:
 
 def weigh_each_link(problem: Problem, values: Intervals, accuracy: float = 0.01) -> dict[str, Constraint]:
     """Candidates: each link's mass becomes known, to ``accuracy`` of it, at the middle of its present interval."""
-    candidates = {}
+    candidates: dict[str, Constraint] = {}
     for link in problem.variables:
         entry = values[f"m{link.index + 1}"]
         middle = (entry.attained_low + entry.attained_high) / 2
-        candidates[f"weigh {link.name}"] = Constraint(
-            f"weighed {link.name}",
-            link.mass,
-            middle * (1 - accuracy),
-            middle * (1 + accuracy),
-            quantity="mass",
-            links=(link.index,),
-        )
+        weighed = mass_bounds(link, middle * (1 - accuracy), middle * (1 + accuracy))
+        candidates[f"weigh {link.name}"] = replace(weighed, label=f"weighed {link.name}")
     return candidates
 
 
@@ -83,7 +74,7 @@ def what_if(
     limit = intervals.optimum + intervals.tolerance
     found = []
     for candidate, constraint in candidates.items():
-        extended = replace(problem, constraints=(*problem.constraints, constraint, *problem.cones))  # type: ignore[arg-type]
+        extended = problem.with_constraints(constraint)
         try:
             solved = parameter_intervals(extended, wanted, limit=limit, options=options)
         except ProblemError as error:

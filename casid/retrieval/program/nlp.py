@@ -3,7 +3,7 @@
 Unknowns ``w = (y, T, s)``: preconditioned standard parameters y (``x = C y + x0``), lower triangular factors ``T_k``
 with a non-negative diagonal, slacks s >= 0 of the soft rows::
 
-    minimise    scale (||R x - r||^2 + weights' s) + pull (sum |T_k|^2 over links without bounds)
+    minimise    scale (||R x - r||^2 + weights' s) + proximal (sum |T_k|^2 over links without bounds)
     subject to  lower <= A x -+ s <= upper,   lower <= g(x) -+ s <= upper,   y_k = q(T_k)
 
 where q are the ten quadratic forms of `cones`: the entries of ``T_k T_k'`` for full consistency. With ``diag T >= 0``
@@ -27,9 +27,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.expressions.interrupts import interruptible
+from casid.inertia.cones import ConsistencyCone
 from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.program.cones import NON_NEGATIVE, Cone, quadratic
-from casid.retrieval.program.rows import LinearRows, NonlinearRows
+from casid.retrieval.program.cones import Cone
+from casid.retrieval.rows import LinearRows, NonlinearRows
 
 Array = NDArray[np.float64]
 #: IPOPT calls it a failure that no digit is left to gain; what it reached is judged by re-check and certificate.
@@ -55,6 +57,11 @@ class Outcome:
     iterations: int
     mu: float
 
+    @property
+    def good(self) -> bool:
+        """It succeeded, with finite numbers."""
+        return self.success and bool(np.isfinite(self.point.w).all())
+
 
 class LiftedProgram:
     """The lifted program of one problem; built once, solved from any number of starts.
@@ -69,8 +76,8 @@ class LiftedProgram:
         One a link with physical consistency.
     nominal
         Nominal point, shape (N,).
-    pulled
-        Links that no bound limits; they are pulled to the nominal body.
+    unbounded
+        Links that no bound limits; they are unbounded to the nominal body.
     region
         Upper bound of ``|T_k|^2`` for those links (4 at the nominal body).
     barrier
@@ -85,12 +92,12 @@ class LiftedProgram:
         nonlinear: NonlinearRows,
         cones: tuple[Cone, ...],
         nominal: Array,
-        pulled: tuple[int, ...] = (),
+        unbounded: tuple[int, ...] = (),
         region: float = 1e6,
         barrier: bool = True,
     ) -> None:
         self.objective, self.linear, self.nonlinear, self.cones = objective, linear, nonlinear, cones
-        self.nominal, self._x, self._pulled, self._region = nominal, x, pulled, region
+        self.nominal, self._x, self._unbounded, self._region = nominal, x, unbounded, region
         self._barrier = barrier
         size = len(nominal)
         self._basis, self._origin = _coordinates(cones, nominal)
@@ -164,7 +171,7 @@ class LiftedProgram:
         size, factors, slacks = self._dimensions
         y, t, s = ca.MX.sym("y", size), ca.MX.sym("T", factors), ca.MX.sym("s", slacks)
         w, p = ca.vertcat(y, t, s), ca.MX.sym("p", 2 + size)
-        scale, pull, slope = p[0], p[1], p[2:]
+        scale, proximal, slope = p[0], p[1], p[2:]
         basis = _sparse(self._basis)
         x = basis @ y + ca.DM(self._origin)
 
@@ -172,30 +179,30 @@ class LiftedProgram:
         residual_map, gram = ca.DM(matrix), ca.DM(matrix.T @ matrix)
         offset = ca.DM(self.objective.target - self.objective.matrix @ self._origin)
         residual = residual_map @ y - offset
-        pulled = np.zeros(size + factors)
+        unbounded = np.zeros(size + factors)
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            if cone.link in self._pulled:
-                pulled[entries] = 1.0
-        free = [k for k in self._pulled if k not in {c.link for c in self.cones}]
+            if cone.link in self._unbounded:
+                unbounded[entries] = 1.0
+        free = [k for k in self._unbounded if k not in {c.link for c in self.cones}]
         for k in free:
-            pulled[10 * k : 10 * k + 10] = 1.0
+            unbounded[10 * k : 10 * k + 10] = 1.0
         centre = np.zeros(size + factors)
         for k in free:
             centre[10 * k : 10 * k + 10] = np.linalg.solve(self._basis, self.nominal - self._origin)[
                 10 * k : 10 * k + 10
             ]
-        away = ca.DM(pulled) * (ca.vertcat(y, t) - ca.DM(centre))
+        away = ca.DM(unbounded) * (ca.vertcat(y, t) - ca.DM(centre))
         weights = ca.DM(self.weights)
-        f = scale * (ca.sumsqr(residual) + ca.dot(weights, s)) + pull * ca.sumsqr(away) + ca.dot(slope, y)
+        f = scale * (ca.sumsqr(residual) + ca.dot(weights, s)) + proximal * ca.sumsqr(away) + ca.dot(slope, y)
         gradient = ca.densify(
             ca.vertcat(
-                2 * scale * (residual_map.T @ residual) + 2 * pull * away[:size] + slope,
-                2 * pull * away[size:],
+                2 * scale * (residual_map.T @ residual) + 2 * proximal * away[:size] + slope,
+                2 * proximal * away[size:],
                 scale * weights,
             )
         )
 
-        # rows: linear, nonlinear, second sides of soft rows, region of the pulled cones, factorisations
+        # rows: linear, nonlinear, second sides of soft rows, region of the unbounded cones, factorisations
         rows = self.linear.matrix @ self._basis / self.linear_scale[:, None]
         g_linear = _sparse(rows) @ y + ca.DM(self.linear.matrix @ self._origin / self.linear_scale)
         curved = self.nonlinear.expression / ca.DM(self.nonlinear_scale) if self.nonlinear.size else ca.SX(0, 1)
@@ -239,8 +246,8 @@ class LiftedProgram:
         h_y = 2 * lam_f * scale * gram
         if self.nonlinear.size:
             h_y = h_y + basis.T @ curve_f(x, lam_curved) @ basis
-        h_pull = 2 * lam_f * pull * ca.diag(ca.DM(pulled))
-        hessian = ca.triu(ca.diagcat(ca.diagcat(h_y, h_t) + h_pull, ca.DM(slacks, slacks)))
+        h_proximal = 2 * lam_f * proximal * ca.diag(ca.DM(unbounded))
+        hessian = ca.triu(ca.diagcat(ca.diagcat(h_y, h_t) + h_proximal, ca.DM(slacks, slacks)))
         functions = {
             "grad_f": ca.Function("grad_f", [w, p], [f, gradient], ["x", "p"], ["f", "grad_f_x"]),
             "jac_g": ca.Function("jac_g", [w, p], [g, jac], ["x", "p"], ["g", "jac_g_x"]),
@@ -254,7 +261,7 @@ class LiftedProgram:
         size, factors, slacks = self._dimensions
         lower_w = np.full(size + factors + slacks, -np.inf)
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            lower_w[entries] = [0.0 if i in NON_NEGATIVE[cone.kind] and self._barrier else -np.inf for i in range(10)]
+            lower_w[entries] = [0.0 if i in cone.notion.non_negative and self._barrier else -np.inf for i in range(10)]
         lower_w[size + factors :] = 0.0
         scales = np.concatenate([self.linear_scale, self.nonlinear_scale])
         lower = np.concatenate([self.linear.lower, self.nonlinear.lower]) / scales
@@ -271,7 +278,7 @@ class LiftedProgram:
         }
 
     def _region_rows(self, size: int, factors: int) -> ca.DM:
-        cones = [(c, e) for c, e in zip(self.cones, self._factor_slices, strict=True) if c.link in self._pulled]
+        cones = [(c, e) for c, e in zip(self.cones, self._factor_slices, strict=True) if c.link in self._unbounded]
         rows = ca.DM(len(cones), size + factors)
         for k, (_, entries) in enumerate(cones):
             rows[k, entries] = 1.0 / self._region
@@ -282,11 +289,11 @@ class LiftedProgram:
         size = len(self.nominal)
         select = ca.DM(10 * len(self.cones), size)
         lam = ca.MX.sym("lam", t.shape[0])
-        functions = {kind: _quadratic_functions(kind) for kind in {c.kind for c in self.cones}}
+        functions = {notion: _quadratic_functions(notion) for notion in {c.notion for c in self.cones}}
         products, slopes, curves = [], [], []
         for k, cone in enumerate(self.cones):
             select[10 * k : 10 * k + 10, 10 * cone.link : 10 * cone.link + 10] = ca.DM.eye(10)
-            product, slope, curve = functions[cone.kind]
+            product, slope, curve = functions[cone.notion]
             part = t[10 * k : 10 * k + 10]
             products.append(product(part))
             slopes.append(slope(part))
@@ -309,7 +316,7 @@ class LiftedProgram:
         return ca.nlpsol("retrieval", "ipopt", program, {**quiet, **functions, "ipopt": ipopt})
 
     def solve(
-        self, solver: ca.Function, point: Array | Point, scale: float, pull: float, slope: Array | None = None
+        self, solver: ca.Function, point: Array | Point, scale: float, proximal: float, slope: Array | None = None
     ) -> Outcome:
         """Run IPOPT from w, or warm from a primal-dual point; ``slope'x`` is added to the objective, shape (N,)."""
         bounds = self._program[2]
@@ -319,7 +326,8 @@ class LiftedProgram:
         else:
             w = point
         tilt = np.zeros(len(self.nominal)) if slope is None else self._basis.T @ slope
-        result = solver(x0=w, p=np.concatenate([[scale, pull], tilt]), **bounds, **warm)
+        with interruptible():
+            result = solver(x0=w, p=np.concatenate([[scale, proximal], tilt]), **bounds, **warm)
         stats = solver.stats()
         history = stats.get("iterations", {}).get("mu", [])
         return Outcome(
@@ -345,10 +353,10 @@ def _coordinates(cones: tuple[Cone, ...], nominal: Array) -> tuple[Array, Array]
     return basis, origin
 
 
-def _quadratic_functions(kind: str) -> tuple[ca.Function, ca.Function, ca.Function]:
+def _quadratic_functions(notion: ConsistencyCone) -> tuple[ca.Function, ca.Function, ca.Function]:
     """q(t), its Jacobian, and the Hessian of ``lam' q(t)``, which does not depend on t."""
     t, lam = ca.SX.sym("t", 10), ca.SX.sym("lam", 10)
-    product = quadratic(kind, t)
+    product = notion.products(t)
     return (
         ca.Function("q", [t], [product]),
         ca.Function("slope", [t], [ca.jacobian(product, t)]),

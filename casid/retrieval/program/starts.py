@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import consistency, from_standard, to_standard
-from casid.retrieval.bound.region import LinkRegion, link_regions
 from casid.retrieval.problem import Problem
+from casid.retrieval.region import LinkRegion
 
 Array = NDArray[np.float64]
 #: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known.
@@ -25,7 +25,7 @@ def nominal_parameters(problem: Problem) -> Array:
     -------
     ndarray, shape (N,)
     """
-    regions = link_regions(problem)
+    regions = problem.regions
     masses = _nominal_masses(problem, regions)
     parts = []
     for link, region, mass, cone in zip(problem.variables.robot.links, regions, masses, problem.cones, strict=True):
@@ -49,7 +49,7 @@ def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
     """
     nominal = nominal_parameters(problem)
     parts = []
-    for k, region in enumerate(link_regions(problem)):
+    for k, region in enumerate(problem.regions):
         mass0, com0, inertia0 = from_standard(nominal[10 * k : 10 * k + 10])
         low, high = max(region.mass[0], 0.0), region.mass[1]
         mass = rng.uniform(low, high) if np.isfinite(high) else mass0 * 10 ** rng.uniform(-1, 1)
@@ -85,10 +85,9 @@ def _box(com: Array) -> tuple[Array, Array]:
 def _nominal_masses(problem: Problem, regions: tuple[LinkRegion, ...]) -> Array:
     """Equal shares of the total mass where it is bounded, else 1 kg a link; kept within each link's own bounds."""
     shares = np.ones(len(regions))
-    for constraint in problem.constraints:
-        if constraint.quantity == "total_mass" and np.isfinite(constraint.upper[0]):
-            middle = (max(constraint.lower[0], 0.0) + constraint.upper[0]) / 2
-            shares[list(constraint.links)] = middle / len(constraint.links)
+    for links, lower, upper in problem.facts.totals:
+        if np.isfinite(upper):
+            shares[list(links)] = (max(lower, 0.0) + upper) / 2 / len(links)
     for k, region in enumerate(regions):
         low, high = max(region.mass[0], 0.0), region.mass[1]
         inside = (low + high) / 2 if np.isfinite(high) else max(2 * low, 1.0)

@@ -6,12 +6,14 @@ search region takes their place, and the certificate says so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.retrieval.problem import Problem
+from casid.inertia.cones import ConsistencyCone
+from casid.retrieval.constraints.facts import Facts
 
 Array = NDArray[np.float64]
 _DIAGONAL = [0, 3, 5]
@@ -38,37 +40,37 @@ class LinkRegion:
     trace: float
     box: Array
 
-
-def _hard(problem: Problem, quantity: str, link: int, shape: int) -> Array:
-    bounds = np.tile([-np.inf, np.inf], (shape, 1))
-    for constraint in problem.constraints:
-        if constraint.quantity == quantity and constraint.weight is None and constraint.links == (link,):
-            bounds[:, 0] = np.maximum(bounds[:, 0], constraint.lower)
-            bounds[:, 1] = np.minimum(bounds[:, 1], constraint.upper)
-    return bounds
+    @property
+    def positive_mass(self) -> bool:
+        """Whether no feasible body has a negative mass."""
+        return self.mass[0] >= 0
 
 
-def link_regions(problem: Problem) -> tuple[LinkRegion, ...]:
-    """Region of every link."""
-    consistent = [cone.kind != "none" for cone in problem.cones]
-    masses = np.array([_hard(problem, "mass", k, 1)[0] for k in range(len(consistent))])
-    masses[:, 0] = np.where(consistent, np.maximum(masses[:, 0], 0.0), masses[:, 0])
-    for constraint in problem.constraints:
-        if constraint.quantity == "total_mass" and constraint.weight is None:
-            links = list(constraint.links)
-            for k in links:
-                others = sum(masses[j, 0] for j in links if j != k)
-                masses[k, 1] = min(masses[k, 1], constraint.upper[0] - others)
-    return tuple(_region(problem, k, masses[k], consistent[k]) for k in range(len(consistent)))
+def link_regions(facts: Facts, cones: Sequence[ConsistencyCone]) -> tuple[LinkRegion, ...]:
+    """Region of every link, from what the hard constraints say and what each link's cone implies."""
+    masses = facts.mass.copy()
+    for k, cone in enumerate(cones):
+        if cone.positive_mass:
+            masses[k, 0] = max(masses[k, 0], 0.0)
+    for links, _, upper in facts.totals:
+        for k in links:
+            others = sum(masses[j, 0] for j in links if j != k)
+            masses[k, 1] = min(masses[k, 1], upper - others)
+    return tuple(_region(facts, k, masses[k], cone) for k, cone in enumerate(cones))
 
 
-def _region(problem: Problem, k: int, mass: Array, consistent: bool) -> LinkRegion:
-    com = _hard(problem, "com", k, 3)
-    inertia = _hard(problem, "inertia_com", k, 6)
+def com_quotients(link: int, com: Array) -> dict[tuple[int, int], Array]:
+    """Boxes of a link's centre of mass, shape (..., 3, 2), as ranges of first moment over mass."""
+    return {(10 * link + 6 + axis, 10 * link + 9): com[..., axis, :] for axis in range(3)}
+
+
+def _region(facts: Facts, k: int, mass: Array, cone: ConsistencyCone) -> LinkRegion:
+    com, inertia, reach = facts.com[k], facts.inertia_com[k], float(facts.reach[k])
+    consistent = cone.positive_mass
     mass_max = float(np.abs(mass).max())
     com_max = np.abs(com).max(axis=1)
     upper = inertia[_DIAGONAL, 1].copy()
-    if problem.cones[k].kind == "full":  # triangle inequality: one moment is at most the sum of the other two
+    if cone.triangle:  # one principal moment is at most the sum of the other two
         for axis in range(3):
             upper[axis] = min(upper[axis], upper[(axis + 1) % 3] + upper[(axis + 2) % 3])
     moment = np.array([_product(mass_max, c) for c in com_max])
@@ -79,13 +81,13 @@ def _region(problem: Problem, k: int, mass: Array, consistent: bool) -> LinkRegi
     for position, (i, j) in ((1, (0, 1)), (2, (0, 2)), (4, (1, 2))):
         own = np.abs(inertia[position]).max() + _product(mass_max, _product(com_max[i], com_max[j]))
         off.append(min(own, (diagonal[i] + diagonal[j]) / 2) if consistent else own)
-    reach = _hard(problem, "gyration", k, 1)[0, 1]  # tr L = 2 tr Sigma <= 2 m reach
-    diagonal = np.minimum(diagonal, 2 * _product(mass_max, float(reach)) if consistent else np.inf)
-    moment = np.minimum(moment, _product(mass_max, float(np.sqrt(reach))) if consistent else np.inf)
-    off = [min(value, _product(mass_max, float(reach))) if consistent else value for value in off]
+    if consistent:  # tr L = 2 tr Sigma <= 2 m reach, and m |c|^2 <= tr L / 2
+        diagonal = np.minimum(diagonal, 2 * _product(mass_max, reach))
+        off = [min(value, _product(mass_max, reach)) for value in off]
+        moment = np.minimum(moment, _product(mass_max, float(np.sqrt(max(reach, 0.0)))))
     box = np.array([diagonal[0], off[0], off[1], diagonal[1], off[2], diagonal[2], *moment, mass_max])
     trace = float(upper.sum() / 2 + mass_max + _product(mass_max, float(np.sum(com_max**2))))
-    trace = min(trace, mass_max + _product(mass_max, float(reach)))
+    trace = min(trace, mass_max + _product(mass_max, reach))
     return LinkRegion((float(mass[0]), float(mass[1])), com, trace if consistent else np.inf, box)
 
 

@@ -14,21 +14,20 @@ from __future__ import annotations
 from dataclasses import replace
 from time import perf_counter
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia
-from casid.retrieval.bound.certificate import lower_bound, relative_gap
-from casid.retrieval.bound.recheck import hard_violation, violations
-from casid.retrieval.bound.region import LinkRegion, link_regions
+from casid.inertia.cones import Full
+from casid.retrieval.bound.certificate import lower_bound
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.cones import Cone
 from casid.retrieval.program.nlp import LiftedProgram, Point
-from casid.retrieval.program.rows import LinearRows, NonlinearRows
 from casid.retrieval.program.splitting import SVEC_WEIGHTS, from_svec, lower_factors, split
-from casid.retrieval.solution import Solution
+from casid.retrieval.region import LinkRegion
+from casid.retrieval.rows import LinearRows, NonlinearRows
+from casid.retrieval.solution import Solution, Tolerances, assess
 
 Array = NDArray[np.float64]
 
@@ -56,19 +55,19 @@ def applies(problem: Problem) -> bool:
         square
         and not problem.constraints
         and not problem.variables.extras
-        and all(cone.kind == "full" for cone in problem.cones)
+        and all(entry.cone == Full() for entry in problem.cones)
     )
 
 
-def solve_directly(problem: Problem, certified_gap: float, feasibility: float) -> Solution | None:
+def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | None:
     """Solve a problem to which the fast way `applies`.
 
     Parameters
     ----------
     problem
         What to solve.
-    certified_gap, feasibility
-        Relative gap and violation up to which the solution counts as certified.
+    tolerances
+        What counts as certified.
 
     Returns
     -------
@@ -76,43 +75,28 @@ def solve_directly(problem: Problem, certified_gap: float, feasibility: float) -
         A certified solution; None where the data leave parameters undetermined or the answer is not certified.
     """
     began = perf_counter()
-    program = _Direct.prepare(problem)
+    program = _Determined.prepare(problem)
     if program is None:
         return None
     built = perf_counter()
     x, iterations, status = program.minimise()
     if not np.isfinite(x).all():
         return None
-    value = problem.objective(x)
     certificate = lower_bound(problem, x, _no_rows(len(x)), np.zeros(0), regions=program.regions_within(x))
-    gap = relative_gap(value, certificate.lower_bound, problem.objective)
-    amounts = violations(problem, x)
-    worst = hard_violation(problem, amounts)
-    if not (gap <= certified_gap and worst <= feasibility):
-        return None
-    return Solution(
-        problem=problem,
-        status="optimal",
-        objective=value,
-        penalty=0.0,
-        lower_bound=certificate.lower_bound,
-        gap=gap,
-        certified=True,
-        standard_parameters=x,
-        violations=amounts,
-        max_violation=worst,
-        multipliers={},
+    found = assess(
+        problem,
+        x,
+        certificate.lower_bound,
+        tolerances=tolerances,
         iterations=iterations,
-        restarts=0,
         build_time=built - began,
         solve_time=perf_counter() - built,
-        starts=1,
-        seed=None,
         solver_status=status,
     )
+    return found if found.certified else None
 
 
-class _Direct:
+class _Determined:
     """The data in scaled coordinates ``x = basis (v / weights) + origin``, the program and its solver."""
 
     def __init__(self, problem: Problem, R: Array, r: Array) -> None:
@@ -123,7 +107,7 @@ class _Direct:
             problem.variables.x,
             LeastSquares(R, r, problem.objective.constant),
             _no_rows(size),
-            NonlinearRows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ()),
+            NonlinearRows.none(),
             cones,
             nominal,
             barrier=False,
@@ -140,11 +124,11 @@ class _Direct:
         reach = np.tensordot(inverse.reshape(-1, 10, size), _TRACE, axes=(1, 0))
         self._least_traces = (inverse @ r).reshape(-1, 10) @ _TRACE
         self._trace_slopes = np.linalg.norm(reach, axis=1)
-        self._regions = link_regions(problem)
+        self._regions = problem.regions
         self._R, self._r = R, r
 
     @classmethod
-    def prepare(cls, problem: Problem) -> _Direct | None:
+    def prepare(cls, problem: Problem) -> _Determined | None:
         """Build the program; None where the data do not determine every parameter."""
         objective, size = problem.objective, problem.variables.size
         triangle = np.asarray(np.linalg.qr(np.column_stack([objective.matrix, objective.target]), mode="r"))

@@ -6,15 +6,14 @@ inertia about it. Over m > 0 they read ::
 
     a'L + b'l + d m + l'P l / m >= 0        (L: six entries of the inertia about the origin)
 
-* No L, and ``Q = [[P, b/2], [b'/2, d]]`` with one positive eigenvalue: a second-order cone. One nappe of it is
-convex, and
-  ``y'Q z >= 0`` for any y, z in it (the reversed Cauchy-Schwarz inequality): its tangents hold everywhere.
+* No L, and ``Q = [[P, b/2], [b'/2, d]]`` with one positive eigenvalue: a second-order cone. One nappe of it is convex,
+  and ``y'Q z >= 0`` for any y, z in it (the reversed Cauchy-Schwarz inequality): its tangents hold everywhere.
 * In general with ``P = sum p v v'``: where p < 0 the tangent ``(v'l)^2/m >= 2 t v'l - t^2 m``; where p > 0 the secant
-over the range
-  of the centre of mass, ``(v'l)^2/m <= (alpha + beta) v'l - alpha beta m``, with ``alpha <= v'c <= beta``. For
-  products of two coordinates also McCormick's envelopes.
+  over the range of the centre of mass, ``(v'l)^2/m <= (alpha + beta) v'l - alpha beta m``, with
+  ``alpha <= v'c <= beta``. For products of two coordinates also McCormick's envelopes.
 
-That an expression has this form is read off its structure (`casid.expressions.quadratic_form`), never off samples.
+The form is read off the expression's structure (`casid.expressions.quadratic`): sums, products, division by the mass,
+integer powers; nothing is sampled, and what saturates, jumps or bends is not taken.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions import quadratic_form
+from casid.expressions.quadratic import quadratic_form
 
 Array = NDArray[np.float64]
 
@@ -54,6 +53,16 @@ class Quadric:
     mass: float
     square: Array
     offset: float = 0.0
+
+    @property
+    def linear(self) -> bool:
+        """Whether nothing but linear terms is left: ``m^(power - 1)`` times the expression is linear."""
+        return not self.square.any() and self.offset == 0.0
+
+    def numerator(self, x: ca.SX) -> ca.SX:
+        """``inertia'L + moment'l + mass m`` of the unknowns x."""
+        form = ca.sparsify(ca.DM(self._linear()))
+        return ca.dot(form, x[10 * self.link : 10 * self.link + 10])
 
     def minus(self, bound: float) -> Quadric | None:
         """The form of ``expression - bound``; None where the bound's term has no place in it."""
@@ -168,15 +177,15 @@ class Quadric:
 
 
 def find_quadric(expression: ca.SX, x: ca.SX, links: int) -> Quadric | None:
-    """The form of a scalar expression, if it has one; else None."""
+    """The form of a scalar expression of the unknowns x of so many links, by its structure; None if it has none."""
     used = [k for k, depends in enumerate(ca.which_depends(expression, x, 1, False)) if depends]
     touched = {k // 10 for k in used}
     if len(touched) != 1 or max(used) >= 10 * links:
         return None
     link = touched.pop()
     own = range(10 * link, 10 * link + 10)
-    form = quadratic_form(expression, x, own, own[9])
-    if form is None or np.abs(form.matrix[:6, :9]).max() > 0:
+    found = quadratic_form(expression, x, own, 10 * link + 9)
+    if found is None or np.abs(found.matrix[:6, :9]).max() > 0:
         return None
-    H = 2 * form.matrix
-    return Quadric(link, form.power, H[:6, 9], H[6:9, 9], float(H[9, 9] / 2), H[6:9, 6:9] / 2)
+    H = found.matrix
+    return Quadric(link, found.power, 2 * H[:6, 9], 2 * H[6:9, 9], float(H[9, 9]), H[6:9, 6:9].copy())

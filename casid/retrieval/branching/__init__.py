@@ -1,1 +1,0 @@
-"""If-else and either-or: branches, their enumeration and smoothing, the paper's penalty."""

@@ -1,0 +1,292 @@
+"""A constraint: an expression with bounds that knows its rows for the solver, its value, its unit, and what it implies.
+
+`Constraint` itself is the user's: nothing is assumed of its expression but what its structure shows. Constraints on a
+physical quantity (`casid.retrieval.constraints.mass`, ...) derive from it; each is one file, and no other file knows
+which there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, TypeVar
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import ProblemError
+from casid.expressions.affine import affine_rows
+from casid.expressions.evaluate import evaluate
+from casid.retrieval.constraints.facts import Facts
+from casid.retrieval.quadrics import Quadric, find_quadric
+from casid.retrieval.variables import LinkView
+
+Array = NDArray[np.float64]
+Side = Literal["lower", "upper", "both"]
+Self = TypeVar("Self", bound="Constraint")
+#: Depth to which two expressions are compared node by node.
+_DEPTH = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What the rows of a constraint may depend on beside itself.
+
+    Attributes
+    ----------
+    x : SX, shape (N, 1)
+        All unknowns.
+    positive_mass : tuple of bool
+        Links whose mass is not negative, by consistency or by a hard bound: only then may a row be multiplied by it.
+    triangle : tuple of bool
+        Links whose consistency includes the triangle inequality.
+    """
+
+    x: ca.SX
+    positive_mass: tuple[bool, ...]
+    triangle: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarRow:
+    """One row of a constraint in the form the solver gets.
+
+    Attributes
+    ----------
+    expression : SX
+        Scalar.
+    lower, upper : float
+    linear : bool
+        Affine in the unknowns.
+    entry : int
+        Entry of the constraint's expression that it bounds.
+    side : str
+        Which bound of that entry.
+    mass_of : int or None
+        The row is this link's mass times the expression less its bound; None: the expression itself.
+    """
+
+    expression: ca.SX
+    lower: float
+    upper: float
+    linear: bool
+    entry: int
+    side: Side = "both"
+    mass_of: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """``lower <= expression <= upper``, entry by entry.
+
+    Attributes
+    ----------
+    label : str
+        Its name in reports and errors.
+    expression : SX
+        Any CasADi expression of the problem's variables; a matrix is taken entry by entry, by columns. Expressions that
+        are linear in the unknowns (mass, first moment, inertia about the origin, pseudo-inertia) keep the problem
+        convex and its certificate tight. A bound that jumps (`casadi.if_else`) is allowed: only the branch taken at the
+        present point acts on the solver, so use several starts, or ``method=Branches()``.
+    lower, upper : ndarray
+        Infinite where free; given as a number or one an entry.
+    weight : float or None
+        ``None`` for a hard constraint; for a soft one the price of a unit of violation (exact l1 penalty, by slacks).
+
+    Raises
+    ------
+    ProblemError
+        For a missing label, an expression that is no SX, bounds that cross, are NaN or of the wrong number, or a weight
+        that is not positive.
+    """
+
+    label: str
+    expression: ca.SX
+    lower: Any = -np.inf  # numbers and arrays alike: broadcast below
+    upper: Any = np.inf
+    weight: float | None = None
+
+    #: Unit of the expression, and the step by which `explain` relaxes it.
+    unit: ClassVar[str] = ""
+    step: ClassVar[float] = 1.0
+    #: A bound that Algorithm 1 of Gaz et al. (2019) keeps hard (Tables VIII and IX there).
+    hard_in_algorithm_1: ClassVar[bool] = False
+    #: Kept in the convex relaxation's program although not convex: seldom active, and relaxed in its certificate.
+    kept_in_relaxation: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.label, str) or not self.label:
+            raise ProblemError(f"a constraint needs a label, a non-empty string; got {self.label!r}")
+        if not isinstance(self.expression, ca.SX):
+            raise ProblemError(
+                f"constraint '{self.label}': the expression must be a casadi.SX of link quantities, got "
+                f"{type(self.expression).__name__}"
+            )
+        size = int(self.expression.numel())
+        if size == 0:
+            raise ProblemError(f"constraint '{self.label}': the expression is empty")
+        object.__setattr__(self, "expression", ca.densify(ca.vec(self.expression)))
+        for side in ("lower", "upper"):
+            object.__setattr__(self, side, _bound(getattr(self, side), size, self.label, side))
+        crossing = np.flatnonzero((self.lower > self.upper) | (self.lower == np.inf) | (self.upper == -np.inf))
+        if crossing.size:
+            entry = "" if size == 1 else f" of entry {crossing[0]}"
+            raise ProblemError(
+                f"constraint '{self.label}': bounds cross: lower{entry} = {self.lower[crossing[0]]:.6g} exceeds "
+                f"upper{entry} = {self.upper[crossing[0]]:.6g}"
+            )
+        if np.isinf(self.lower).all() and np.isinf(self.upper).all():
+            raise ProblemError(f"constraint '{self.label}' bounds nothing: give lower, upper or both")
+        if self.weight is not None and not (np.isfinite(self.weight) and self.weight > 0):
+            raise ProblemError(f"constraint '{self.label}': the weight must be positive and finite, got {self.weight}")
+
+    # ------------------------------------------------------------------ for everyone
+
+    @property
+    def size(self) -> int:
+        """Number of scalar entries."""
+        return len(self.lower)
+
+    @property
+    def hard(self) -> bool:
+        """Whether it must hold."""
+        return self.weight is None
+
+    def soften(self: Self, weight: float) -> Self:
+        """The same constraint, soft."""
+        return replace(self, weight=weight)
+
+    def violation(self, value: ArrayLike) -> float:
+        """Largest amount by which a value of the expression leaves its bounds; infinite if the value is NaN."""
+        value = np.asarray(value, dtype=float).reshape(-1)
+        excess = np.maximum(self.lower - value, value - self.upper)
+        return float("inf") if np.isnan(excess).any() else float(max(excess.max(), 0.0))
+
+    def value(self, x: ca.SX, point: Array) -> Array:
+        """Value of the expression at a point of the unknowns x, shape (size,): its graph, evaluated in numpy."""
+        return evaluate(self.expression, x, point)
+
+    def entry_name(self, entry: int) -> str:
+        """Name of an entry in messages."""
+        name = self._entry_name(entry) if self.is_own else None
+        return name or (self.label if self.size == 1 else f"{self.label}[{entry}]")
+
+    def bound_text(self, entry: int, side: Side) -> str:
+        """A bound in words: ``link3 mass <= 4 kg``."""
+        name, unit = self.entry_name(entry), f" {self.entry_unit}" if self.entry_unit else ""
+        lower, upper = self.lower[entry], self.upper[entry]
+        if side == "lower" or (side == "both" and np.isinf(upper)):
+            return f"{name} >= {lower:.6g}{unit}"
+        if side == "upper" or np.isinf(lower):
+            return f"{name} <= {upper:.6g}{unit}"
+        return f"{lower:.6g} <= {name} <= {upper:.6g}{unit}"
+
+    @property
+    def entry_unit(self) -> str:
+        """Unit of the expression; empty where it is not known."""
+        return self.unit if self.is_own else ""
+
+    @property
+    def relaxing_step(self) -> float:
+        """Step by which `explain` relaxes a bound."""
+        return self.step if self.is_own else 1.0
+
+    def rows(self, setting: Setting) -> list[ScalarRow]:
+        """What the solver gets: equivalent to the bounds wherever the problem's other constraints hold."""
+        return list(self._rows(setting) if self.is_own else Constraint._rows(self, setting))
+
+    def quadric(self, entry: int, setting: Setting) -> Quadric | None:
+        """The quadratic form of one link's parameters that an entry is, times a power of the link's mass, if it is."""
+        return self._quadric(entry, setting) if self.is_own else Constraint._quadric(self, entry, setting)
+
+    def tell(self, facts: Facts) -> None:
+        """Say what a hard constraint implies for the links' regions."""
+        if self.hard and self.is_own:
+            self._tell(facts)
+
+    def with_secants(self, com: Array) -> tuple[Constraint, tuple[ca.SX, ...]]:
+        """An outer approximation over boxes of the centres of mass, shape (n, 3, 2).
+
+        Returns
+        -------
+        The constraint without what is approximated, and rows that must be >= 0 in its place.
+        """
+        return self._with_secants(com) if self.is_own and self.hard else (self, ())
+
+    def moved(self, x: ca.SX, to: ca.SX, links: Sequence[LinkView]) -> Constraint:
+        """The same constraint on other expressions ``to`` in place of the unknowns x, and on their links."""
+        if self.is_own:
+            found = self._moved(links)
+            if found is not None:
+                return found
+        return Constraint(self.label, ca.substitute(self.expression, x, to), self.lower, self.upper, self.weight)
+
+    @cached_property
+    def is_own(self) -> bool:
+        """Whether the expression is the one the class is about; not after ``dataclasses.replace(expression=...)``."""
+        own = self._own_expression()
+        if own is None:
+            return True
+        return bool(own.numel() == self.size and ca.is_equal(ca.densify(ca.vec(own)), self.expression, _DEPTH))
+
+    # ------------------------------------------------------------------ for those who derive
+
+    def _own_expression(self) -> ca.SX | None:
+        """The expression a derived class is about; what it overrides below holds for this expression only."""
+        return None
+
+    def _entry_name(self, entry: int) -> str | None:
+        return None
+
+    def _rows(self, setting: Setting) -> Iterable[ScalarRow]:
+        """Rows by the structure of each entry.
+
+        Affine: linear. Linear over a mass that is not negative, ``e = f/m``: ``f - m bound``, linear. Else as it is.
+        """
+        forms = affine_rows(self.expression, setting.x)
+        for entry in range(self.size):
+            low, high = float(self.lower[entry]), float(self.upper[entry])
+            if not (np.isfinite(low) or np.isfinite(high)):
+                continue
+            expression = self.expression[entry]
+            if forms[entry] is not None:
+                yield ScalarRow(expression, low, high, True, entry)
+                continue
+            form = self.quadric(entry, setting)
+            if form is not None and form.power == 2 and form.linear and setting.positive_mass[form.link]:
+                numerator = form.numerator(setting.x)
+                mass = setting.x[10 * form.link + 9]
+                if np.isfinite(low):
+                    yield ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", form.link)
+                if np.isfinite(high):
+                    yield ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", form.link)
+                continue
+            yield ScalarRow(expression, low, high, False, entry)
+
+    def _quadric(self, entry: int, setting: Setting) -> Quadric | None:
+        return find_quadric(self.expression[entry], setting.x, len(setting.positive_mass))
+
+    def _tell(self, facts: Facts) -> None:
+        pass
+
+    def _with_secants(self, com: Array) -> tuple[Constraint, tuple[ca.SX, ...]]:
+        return self, ()
+
+    def _moved(self, links: Sequence[LinkView]) -> Constraint | None:
+        return None
+
+
+def _bound(value: ArrayLike, size: int, label: str, side: str) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(value, dtype=float).reshape(-1)
+    except (TypeError, ValueError):
+        raise ProblemError(f"constraint '{label}': {side} bound must be a number or an array of numbers") from None
+    if array.size not in (1, size):
+        raise ProblemError(f"constraint '{label}': expected 1 or {size} {side} bounds, got {array.size}")
+    if np.isnan(array).any():
+        raise ProblemError(f"constraint '{label}': {side} bound is NaN")
+    array = np.full(size, array[0]) if array.size == 1 else array.copy()
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,1 @@
+"""Ways to solve a problem, one file each, with one contract: `Method`."""

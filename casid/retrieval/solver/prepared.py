@@ -1,0 +1,360 @@
+"""Solve a problem: two calls of IPOPT on the lifted program, a re-check and a certificate.
+
+The first call finds the optimum's neighbourhood: the objective is scaled to a gradient of moderate size at the nominal
+body. The second starts warm from there, scaled to an objective of 1, and follows the central path to the barrier
+parameter ``mu = target gap / number of barrier terms``, stopping there and not at zero: on a convex problem that
+point is unique and its dual is strictly feasible, so the answer is reproducible and its certificate tight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import ProblemError
+from casid.retrieval.bound.certificate import Certificate, Search, lower_bound
+from casid.retrieval.bound.cuts import Relaxation
+from casid.retrieval.conflict import Conflict
+from casid.retrieval.gap import relative_gap
+from casid.retrieval.problem import Problem
+from casid.retrieval.program.cones import Cone
+from casid.retrieval.program.nlp import LiftedProgram, Outcome
+from casid.retrieval.program.starts import nominal_parameters, random_parameters
+from casid.retrieval.rows import split_rows
+from casid.retrieval.solution import Solution, assess
+from casid.retrieval.solver.elastic import Rows, find_conflict
+from casid.retrieval.solver.options import SolveOptions
+
+Array = NDArray[np.float64]
+#: A bound of a problem whose constraints are not convex, near a point: what `Prepared` asks where its own is open.
+Tighten = Callable[["Prepared", Array], Certificate]
+#: Calls of IPOPT after the first, at most; another is not needed where the optimum is this share of the value that
+#: scaled it.
+_POLISHES, _ACCURATE = 3, 0.5
+#: The objective is never scaled by less than this share of its value at x = 0: differences would drown in rounding.
+_LEAST_SCALE = 1e-8
+
+
+class Prepared:
+    """A problem with its program built: shared by all starts of a multi-start.
+
+    Parameters
+    ----------
+    problem
+        What to solve.
+    nominal
+        Fully consistent parameters that set the scale of the variables, shape (N,). Default: `nominal_parameters`.
+    options
+        See `SolveOptions`.
+    tighten
+        Bound to ask for where the constraints are not convex and the multipliers leave the gap open.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        nominal: ArrayLike | None = None,
+        options: SolveOptions | None = None,
+        tighten: Tighten | None = None,
+    ) -> None:
+        began = perf_counter()
+        self.problem, self.options, self._tighten = problem, options or SolveOptions(), tighten
+        self.nominal = nominal_parameters(problem) if nominal is None else checked_point(problem, nominal, "nominal")
+        self.linear, self.nonlinear = split_rows(problem)
+        self.cones = tuple(
+            Cone.around(entry, self.nominal[10 * entry.link : 10 * entry.link + 10])
+            for entry in problem.cones
+            if entry.constrains
+        )
+        #: Links that no bound limits.
+        self.unbounded = tuple(
+            entry.link
+            for entry, region in zip(problem.cones, problem.regions, strict=True)
+            if not np.isfinite(region.trace if entry.constrains else region.box).all()
+        )
+        self.program = LiftedProgram(
+            problem.variables.x,
+            problem.objective,
+            self.linear,
+            self.nonlinear,
+            self.cones,
+            self.nominal,
+            self.unbounded,
+            4 * self.options.search_factor,
+        )
+        rows = [*self.linear.rows, *self.nonlinear.rows]
+        self._terms = 2 * len(self.cones) + 2 * len(rows) + 1
+        self._first = self.program.solver(
+            {
+                "tol": 1e-7,
+                "mu_target": 1e-8,
+                "max_iter": self.options.max_iterations,
+                **(self.options.ipopt or {}),
+            }
+        )
+        self._polishers: dict[int, ca.Function] = {}
+        self._unregularised: dict[float, Certificate] = {}
+        self._relaxed: Certificate | None = None
+        self.build_time = perf_counter() - began
+
+    # ------------------------------------------------------------------ one start
+
+    def solve(self, start: ArrayLike | None = None, seed: int | None = None, throw: bool = True) -> Solution:
+        """Solve from one start, with restarts where it fails.
+
+        Parameters
+        ----------
+        start
+            Point to start from, shape (N,). Default: the nominal body of every link.
+        seed
+            Start from the random point of this seed instead.
+        throw
+            Raise on failure (`Solution.or_raise`); otherwise the solution's status says so.
+        """
+        began = perf_counter()
+        best: Solution | None = None
+        iterations = attempt = 0
+        for attempt in range(self.options.restarts + 1):
+            outcome, scale = self._minimise(self.starting_point(start, seed, attempt))
+            iterations += outcome.iterations
+            found = self._assess(outcome, scale, seed)
+            if best is None or found.rank() < best.rank():
+                best = found
+            if best.certified or (best.status == "feasible" and self.nonlinear.size and outcome.success):
+                break
+            if attempt == 0 and not best.usable and self.conflict is not None and self.conflict.proven:
+                break
+        assert best is not None
+        best = replace(
+            best,
+            conflict=None if best.usable else self.conflict,
+            iterations=iterations,
+            restarts=attempt,
+            solve_time=perf_counter() - began,
+        )
+        return best.or_raise() if throw else best
+
+    def starting_point(self, start: ArrayLike | None, seed: int | None, attempt: int = 0) -> Array:
+        """Where an attempt starts, shape (N,): the given point, the nominal bodies, or a random point.
+
+        Raises
+        ------
+        ProblemError
+            If the given point has a wrong shape, or a constraint is NaN there.
+        """
+        if attempt == 0 and start is not None:
+            return self._defined(checked_point(self.problem, start, "start"))
+        if attempt == 0 and seed is None:
+            return self._defined(self.nominal)
+        rng = np.random.default_rng([0 if seed is None else seed, attempt])
+        for _ in range(20):
+            x = random_parameters(self.problem, rng)
+            if self._nan_constraint(x) is None:
+                return x
+        return self._defined(x)
+
+    def _nan_constraint(self, x: Array) -> str | None:
+        """Label of a constraint that has no value at x."""
+        if not self.nonlinear.size or np.isfinite(self.nonlinear.values(self.problem.variables.x, x)).all():
+            return None
+        for label, value in self.problem.values(x).items():
+            if not np.isfinite(value).all():
+                return label
+        return None
+
+    def _defined(self, x: Array) -> Array:
+        label = self._nan_constraint(x)
+        if label is not None:
+            raise ProblemError(
+                f"constraint '{label}' is NaN or infinite at the starting point; pass a start where it is defined, or "
+                "rewrite the expression (guard square roots, logarithms and divisions)"
+            )
+        return x
+
+    # ------------------------------------------------------------------ IPOPT
+
+    def _minimise(self, x0: Array) -> tuple[Outcome, float]:
+        """Both calls of IPOPT; the outcome's multipliers belong to the scale returned with it.
+
+        The second is repeated, rescaled, where it found an optimum far below the value it was scaled by.
+        """
+        proximal = 1e-9 if self.options.proximal else 0.0
+        gradient = self.program.gradient_size()
+        coarse = self.options.initial_gradient / gradient if gradient > 0 else 1.0
+        best, scale = self.program.solve(self._first, self.program.start(x0), coarse, proximal), coarse
+        statuses, iterations = best.status, best.iterations
+        for attempt in range(_POLISHES):
+            if not best.good:
+                break
+            value = max(self.program.objective_value(best.point.w), _LEAST_SCALE * self.problem.objective.size)
+            if scale * value >= _ACCURATE and attempt:
+                break
+            tried = self._polished(best, scale, value)
+            iterations += sum(outcome.iterations for outcome in tried)
+            statuses += "".join(f", {outcome.status}" for outcome in tried)
+            if not tried[-1].good:
+                break
+            best, scale = tried[-1], 1.0 / value
+        return replace(best, iterations=iterations, status=statuses), scale
+
+    def _polished(self, best: Outcome, scale: float, value: float) -> list[Outcome]:
+        """Warm from an outcome, scaled to an objective of 1; where that fails, again from its point alone."""
+        ratio = 1.0 / (value * scale)
+        warm = replace(
+            best.point,
+            multipliers=best.point.multipliers * ratio,
+            bound_multipliers=best.point.bound_multipliers * ratio,
+        )
+        target = self.options.target_gap / self._terms
+        proximal = target / 2 * self.options.proximal
+        solver = self._polisher(max(best.mu * ratio, 10 * target), target)
+        found = [self.program.solve(solver, warm, 1.0 / value, proximal)]
+        if not found[0].good:
+            found.append(self.program.solve(self._first, best.point.w, 1.0 / value, proximal))
+        return found
+
+    def _polisher(self, mu: float, target: float) -> ca.Function:
+        """Solver that starts warm at a barrier parameter (rounded up to a power of 10) and stops at the target."""
+        exponent = int(np.ceil(np.log10(mu)))
+        if exponent not in self._polishers:
+            pushes = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
+            self._polishers[exponent] = self.program.solver(
+                {
+                    "tol": 1e-12,
+                    "acceptable_tol": 1e-9,
+                    "acceptable_iter": 4,
+                    "mu_target": target,
+                    "mu_init": 10.0**exponent,
+                    "dual_inf_tol": 1e-4,
+                    "compl_inf_tol": 1e-4,
+                    "max_iter": self.options.max_iterations,
+                    "warm_start_init_point": "yes",
+                    **{f"warm_start_{push}": 1e-16 for push in pushes},
+                    **{k: v for k, v in (self.options.ipopt or {}).items() if k.startswith(("mumps", "fast_step"))},
+                }
+            )
+        return self._polishers[exponent]
+
+    # ------------------------------------------------------------------ proof
+
+    def _assess(self, outcome: Outcome, scale: float, seed: int | None) -> Solution:
+        """The outcome as a solution, with the best bound that its multipliers, or a relaxation, give."""
+        w = outcome.point.w
+        broken = not np.isfinite(w).all()
+        x = self.nominal if broken else self._perfected(self.program.parameters(w))
+        linear, curved = self.program.row_multipliers(outcome.point, scale)
+        work: dict[str, Any] = {
+            "multipliers": self._by_label(linear, curved),
+            "converged": outcome.success and not broken,
+            "tolerances": self.options.tolerances,
+            "build_time": self.build_time,
+            "seed": seed,
+            "solver_status": outcome.status,
+        }
+        if broken:
+            return assess(self.problem, x, **work)
+        certificate = self._certify(x, linear, curved)
+        found = assess(self.problem, x, certificate.lower_bound, search_region=certificate.search_region, **work)
+        if found.feasible and found.converged and not found.certified and self.nonlinear.size and self._tighten:
+            if self._relaxed is None:  # found once, it holds for every start
+                self._relaxed = self._tighten(self, x)
+            if self._relaxed.lower_bound > found.lower_bound:
+                region = self._relaxed.search_region
+                return assess(self.problem, x, self._relaxed.lower_bound, search_region=region, **work)
+        return found
+
+    def _perfected(self, x: Array) -> Array:
+        """A nearly perfect fit, made perfect by the shortest step to the least-squares optimum, if that is feasible."""
+        objective, basis = self.problem.objective, self.program.coordinates[0]
+        value = objective(x) - objective.constant
+        if self.problem.penalty(x) > 0 or not 0 < value <= _LEAST_SCALE * objective.size:
+            return x
+        step = (
+            basis @ np.linalg.lstsq(objective.matrix @ basis, objective.target - objective.matrix @ x, rcond=1e-12)[0]
+        )
+        moved = np.asarray(x + step)
+        feasible = self.problem.hard_violation(self.problem.violations(moved)) <= 0.1 * self.options.feasibility
+        return moved if feasible and objective(moved) - objective.constant < value else x
+
+    def _certify(self, x: Array, linear: Array, curved: Array) -> Certificate:
+        least = 1e3 if self._is_regularised else self.options.search_factor
+        factor = max(least, float(10.0 ** np.ceil(np.log10(100 * self._size(x)))))
+        relaxation = self.relaxation if self.nonlinear.size else None
+        search = Search(self.nominal, factor)
+        own = lower_bound(self.problem, x, self.linear, linear, self.nonlinear, curved, search, relaxation=relaxation)
+        total, negligible = self.problem.objective(x) + self.problem.penalty(x), self.problem.objective.negligible(x)
+        if not self._is_regularised or relative_gap(total, own.lower_bound, negligible) <= self.options.certified_gap:
+            return own
+        # The proximal term can spoil the multipliers of unbounded links: take those of the problem without it.
+        if factor not in self._unregularised:
+            options = replace(self.options, search_factor=factor, proximal=False, restarts=0)
+            found = Prepared(self.problem, self.nominal, options).solve(throw=False)
+            self._unregularised[factor] = Certificate(found.lower_bound, 0.0, dict(found.search_region))
+        return max(own, self._unregularised[factor], key=lambda certificate: certificate.lower_bound)
+
+    @property
+    def _is_regularised(self) -> bool:
+        return bool(self.unbounded) and self.options.proximal
+
+    def _size(self, x: Array) -> float:
+        """How many times as large as its nominal value the largest link or extra is that nothing bounds."""
+        coned = {cone.link: cone for cone in self.cones}
+        sizes = [1.0]
+        for k in self.unbounded:
+            link = slice(10 * k, 10 * k + 10)
+            if k in coned:
+                sizes.append(float(np.sum(coned[k].factor(x[link]) ** 2)) / 4)
+            else:
+                sizes.append(float(np.abs(x[link]).max() / np.abs(self.nominal[link]).max()))
+        standard = 10 * len(self.problem.variables)
+        for position, bounds in enumerate(self.problem.variables.extras.values(), start=standard):
+            if not np.isfinite(bounds).all():
+                sizes.append(float(abs(x[position]) / max(1.0, abs(self.nominal[position]))))
+        return max(sizes)
+
+    @cached_property
+    def relaxation(self) -> Relaxation:
+        """Linear rows that hold wherever the nonlinear constraints do."""
+        return Relaxation(self.problem)
+
+    @cached_property
+    def conflict(self) -> Conflict | None:
+        """Why the constraints cannot be met together; ``None`` if they can."""
+        rows = Rows(self.linear, self.nonlinear, self.cones, self.nominal)
+        return find_conflict(self.problem, rows, self.relaxation, self.options.search_factor)
+
+    def _by_label(self, linear: Array, curved: Array) -> dict[str, Array]:
+        found: dict[str, list[float]] = {c.label: [] for c in self.problem.constraints}
+        for rows, values in ((self.linear.rows, linear), (self.nonlinear.rows, curved)):
+            for row, value in zip(rows, values, strict=True):
+                if row.constraint >= 0:
+                    found[self.problem.constraints[row.constraint].label].append(float(value))
+        return {label: np.array(values) for label, values in found.items()}
+
+
+def checked_point(problem: Problem, point: ArrayLike, what: str) -> Array:
+    """A point of a problem's unknowns, shape (N,), read-only.
+
+    Raises
+    ------
+    ProblemError
+        For a wrong shape, or numbers that are not finite.
+    """
+    try:
+        x = np.array(point, dtype=float)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{what}: expected {problem.variables.size} numbers, got {type(point).__name__}") from None
+    if x.shape != (problem.variables.size,):
+        raise ProblemError(f"{what}: expected {problem.variables.size} numbers, got shape {x.shape}")
+    if not np.isfinite(x).all():
+        name = problem.variables.names[int(np.flatnonzero(~np.isfinite(x))[0])]
+        raise ProblemError(f"{what}: '{name}' is NaN or infinite")
+    x.setflags(write=False)
+    return x
