@@ -176,7 +176,7 @@ class StudyFile(Kind):
         from casid.retrieval import run_study
 
         study = run_study(self.problem, path, starts=3, seed=1)
-        return [np.asarray(result.standard_parameters) for result in study.results]
+        return [solution.x for solution in study.solutions]
 
 
 CONSTRAINTS = '''"""Constraints of a regression."""
@@ -209,7 +209,8 @@ class ConstraintFile(Kind):
     def read(self, path: Path) -> Iterable[Any]:
         from casid.retrieval import load_constraints
 
-        return [np.array([float(len(tuple(load_constraints(path)(self.variables))))])]
+        load_constraints(path)(self.variables)
+        return []
 
 
 class ExportJson(Kind):

@@ -81,8 +81,8 @@ def revived(problem: Problem, stored: Mapping[str, Any], tolerances: Tolerances)
     found = stored["conflict"]
     conflict = None
     if found is not None:
-        words = tuple(found["conflicting"]), dict(found["relaxation"]), tuple(found["advice"])
-        conflict = Conflict(*words, proven=bool(found["proven"]))
+        parts = tuple(found["conflicting"]), dict(found["relaxation"]), tuple(found["advice"])
+        conflict = Conflict(*parts, proven=bool(found["proven"]))
     return assess(
         problem,
         np.array(stored["x"], dtype=float),
@@ -97,6 +97,8 @@ def revived(problem: Problem, stored: Mapping[str, Any], tolerances: Tolerances)
 def read(path: Path, header: Mapping[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
     """Results of an earlier run; an incomplete last line, left by a kill, does not count."""
     try:
+        if path.exists() and not path.is_file():
+            raise ProblemError(f"study file '{path}' is not a regular file; choose another name")
         if not path.exists() or not path.stat().st_size:
             return {}
     except (OSError, ValueError) as error:
@@ -175,7 +177,7 @@ def appending(path: Path, header: Mapping[str, Any]) -> Iterator[Callable[[dict[
     """A function that appends a record to a study's file, which no other process may open meanwhile."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b")
+        file = path.open("a+b", buffering=0)
     except (OSError, ValueError) as error:
         raise ProblemError(f"study file '{path}' cannot be written: {reason(error).lower()}") from None
     with file:
@@ -188,8 +190,9 @@ def appending(path: Path, header: Mapping[str, Any]) -> Iterator[Callable[[dict[
 
         def write(stored: Mapping[str, Any]) -> None:
             try:
-                file.write(_line(stored))
-                file.flush()
+                rest = memoryview(_line(stored))
+                while rest:
+                    rest = rest[file.write(rest) :]
                 os.fsync(file.fileno())
             except OSError as error:
                 words = f"study file '{path}' cannot be written: {reason(error).lower()}"
