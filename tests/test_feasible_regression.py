@@ -352,6 +352,7 @@ def test_command_line_identify_and_validate(robot, noisy, tmp_path):
         "base_parameters.csv",
         "torques.png",
         "friction.png",
+        "links.png",
         "base_parameters.png",
         "report.html",
     }

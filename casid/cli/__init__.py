@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import code, convert, excitation, problems, recordings, robots, simulation
+from casid.cli import code, convert, excitation, loads, problems, recordings, robots, simulation
 from casid.cli.shared import Group
 from casid.version import __version__
 
@@ -48,6 +48,8 @@ for _command in (  # in the order of the help
     recordings.identify,
     recordings.validate,
     recordings.check,
+    loads.payload,
+    loads.gains,
     excitation.excite,
     simulation.simulate,
     code.export,

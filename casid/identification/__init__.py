@@ -14,13 +14,16 @@ from casid.identification.feasibility import (
 )
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.finding import Finding, Verdict
+from casid.identification.gains import Gains, gains
 from casid.identification.held_out import Errors, HeldOut, held_out
 from casid.identification.identification import Identification
 from casid.identification.identify import identify
+from casid.identification.payload import Payload, payload
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.identification.prediction import Prediction, predict
 from casid.identification.record import load_model, load_processing, read_record
 from casid.identification.regression import RegressionProblem, extra_bounds, feasible_regression
+from casid.identification.repair import Repair, repair
 from casid.identification.verdict import judge
 
 __all__ = [
@@ -32,12 +35,15 @@ __all__ = [
     "FeasibleFit",
     "FileCheck",
     "Finding",
+    "Gains",
     "HeldOut",
     "Identification",
     "LinkCheck",
+    "Payload",
     "PlausibleBodies",
     "Prediction",
     "RegressionProblem",
+    "Repair",
     "Verdict",
     "believable",
     "check_file",
@@ -47,6 +53,7 @@ __all__ = [
     "extra_bounds",
     "feasibility_test",
     "feasible_regression",
+    "gains",
     "held_out",
     "identify",
     "judge",
@@ -56,7 +63,9 @@ __all__ = [
     "nearest_correction",
     "nearest_feasible",
     "noise_share",
+    "payload",
     "plausible_bodies",
     "predict",
     "read_record",
+    "repair",
 ]

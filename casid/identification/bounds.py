@@ -104,7 +104,7 @@ def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[floa
     largest = float(torques.max(initial=0.0))
     bounds = {}
     for column, (term, joint) in sorted(model.term_columns.items()):
-        if term.group != "friction" or not torques[joint] > 0:
+        if not term.group.endswith("friction") or term.unit not in ("N.m", "N.m.s/rad") or not torques[joint] > 0:
             continue
         name = model.parameter_names[column]
         most = float(torques[joint])

@@ -18,6 +18,7 @@ from casid.identification.prediction import Prediction, predict
 from casid.inertia import parameter_record
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit
+from casid.regression.friction import Candidate, Friction
 
 Array = NDArray[np.float64]
 
@@ -39,8 +40,11 @@ class Identification:
     processing : Processing, bool or None
         As `identify` was told.
     friction : str
-        ``linear``, or the nonlinear friction model, with ``shapes``.
-    shapes : ndarray or None
+        As `identify` was told.
+    law : Friction or None
+        Nonlinear friction, joint by joint.
+    candidates : tuple of Candidate
+        What it was chosen from.
     held_out : HeldOut or None
         Errors on parts of the motion that a fit did not see.
     verdict : Verdict or None
@@ -54,7 +58,8 @@ class Identification:
     notes: tuple[str, ...]
     processing: Processing | bool | None
     friction: str = "linear"
-    shapes: Array | None = None
+    law: Friction | None = None
+    candidates: tuple[Candidate, ...] = ()
     held_out: HeldOut | None = None
     verdict: Verdict | None = None
 
@@ -87,7 +92,8 @@ class Identification:
             ],
             "velocity_deadband": self.model.velocity_deadband,
             "friction": self.friction,
-            "friction_shapes": None if self.shapes is None else self.shapes.tolist(),
+            "friction_law": None if self.law is None else self.law.record(),
+            "friction_candidates": [dataclasses.asdict(candidate) for candidate in self.candidates],
             **parameter_record(self.model.named(feasible.parameters)),
             "status": solution.status,
             "certified": solution.certified,

@@ -19,7 +19,18 @@ from casid.identification.plausible import PlausibleBodies
 from casid.identification.regression import Bounds, RegressionProblem
 from casid.identification.verdict import judge
 from casid.measurement import Dataset, Processing, check_against, prepare
-from casid.regression import CompressedData, Fit, compress, fit_jointly, irls, ols, unexcited_reasons, wls
+from casid.regression import (
+    CompressedData,
+    Fit,
+    choose_friction,
+    compress,
+    fit_jointly,
+    irls,
+    ols,
+    unexcited_reasons,
+    wls,
+)
+from casid.regression.friction import Candidate, Friction
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind
 from casid.retrieval.load import ConstraintBuilder
@@ -39,7 +50,7 @@ def identify(
     *,
     processing: Processing | bool | None = None,
     terms: Sequence[str | JointTerm] = LINEAR_FRICTION,
-    friction: Literal["linear", "sigmoid", "stribeck", "smooth"] = "linear",
+    friction: str = "linear",
     velocity_deadband: float = 0.0,
     gravity: ArrayLike | None = None,
     method: Literal["WLS", "OLS", "IRLS"] = "WLS",
@@ -68,7 +79,8 @@ def identify(
     terms
         Joint terms. With nonlinear ``friction``, viscous, coulomb and offset are left out of them.
     friction
-        ``linear``, or a model of `casid.regression.FRICTION_MODELS`, fitted jointly with the inertial parameters.
+        ``linear``; ``auto``: chosen joint by joint by cross-validation (`casid.regression.choose_friction`); or the
+        name of a law, fitted jointly with the inertial parameters (`fit_jointly`).
     method
         Of the unconstrained fit, whose weights the feasible one uses.
     consistency, margin, prior
@@ -103,7 +115,7 @@ def identify(
     progress("processing", 0, 1)
     datasets = tuple(prepare(check_against(data, robot), processing) for data in raw)
     progress("friction", 0, 1)
-    model, shapes = _model(robot, datasets, terms, friction, gravity, velocity_deadband)
+    model, law, candidates = _model(robot, datasets, terms, friction, gravity, velocity_deadband)
     progress("compressing", 0, 1)
     data = compress(model, datasets)
     progress("fitting", 0, 2)
@@ -136,7 +148,7 @@ def identify(
         progress("other readings", 0, 4)
         said = judge(robot, raw, datasets, feasible, kept, lambda done, total: progress("other readings", done, total))
     notes = (*data.notes, *_notes(fit, feasible), *([complaint] if complaint else []))
-    return Identification(model, datasets, fit, feasible, notes, processing, friction, shapes, kept, said)
+    return Identification(model, datasets, fit, feasible, notes, processing, friction, law, candidates, kept, said)
 
 
 def _model(
@@ -146,13 +158,16 @@ def _model(
     friction: str,
     gravity: ArrayLike | None,
     velocity_deadband: float,
-) -> tuple[Model, Array | None]:
-    """The model to fit, and the shapes of nonlinear friction."""
+) -> tuple[Model, Friction | None, tuple[Candidate, ...]]:
+    """The model to fit, its nonlinear friction, and what that was chosen from."""
     if friction == "linear":
-        return Model(robot, terms, gravity, velocity_deadband), None
-    rest = [t for t in terms if t not in LINEAR_FRICTION]
-    joint_fit = fit_jointly(Model(robot, rest, gravity, velocity_deadband), datasets, friction)
-    return joint_fit.fit.data.model, joint_fit.shapes
+        return Model(robot, terms, gravity, velocity_deadband), None, ()
+    bare = Model(robot, [t for t in terms if t not in LINEAR_FRICTION], gravity, velocity_deadband)
+    if friction == "auto":
+        choice = choose_friction(bare, datasets)
+        return choice.model, choice.friction, choice.table
+    together = fit_jointly(bare, datasets, friction)
+    return together.fit.data.model, together.friction, ()
 
 
 def _estimate(data: CompressedData, method: str) -> Fit:

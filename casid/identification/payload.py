@@ -26,10 +26,11 @@ from numpy.typing import ArrayLike, NDArray
 from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
-from casid.errors import DatasetError
+from casid.errors import CasidError, DatasetError
 from casid.identification.believable import believable
+from casid.identification.load_intervals import DETERMINED, chi_square, load_intervals
 from casid.identification.plausible import PlausibleBodies
-from casid.inertia import STANDARD_NAMES, express_in, from_standard, to_standard
+from casid.inertia import express_in, from_standard, to_standard
 from casid.measurement import Dataset
 from casid.regression.observation import filtered_blocks, motion
 from casid.retrieval.constraints import gyration_bound, mass_bounds
@@ -47,8 +48,6 @@ LARGEST_RADIUS, LARGEST_MASS = 1.0, 1000.0
 EDGE = 0.1
 #: Smallest margin of a load's physical consistency [SI].
 MARGIN = 1e-9
-#: A column whose rest after those before it is shorter than this share is not determined.
-DETERMINED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,19 +153,14 @@ def payload(
     """
     if (unloaded is None) == (parameters is None):
         raise DatasetError("payload: give either recordings without the load, or the robot's parameters")
-    with_load = (loaded,) if isinstance(loaded, Dataset) else tuple(loaded)
-    without = () if unloaded is None else (unloaded,) if isinstance(unloaded, Dataset) else tuple(unloaded)
-    stack = _Stack(model, None if parameters is None else np.asarray(parameters, dtype=float), drift)
-    for data in without:
-        stack.add(data, False)
-    for data in with_load:
-        stack.add(data, True)
+    with_load, without = _recordings(loaded), _recordings(unloaded)
+    stack = load_stack(model, with_load, without, parameters, drift)
     R, r, left, freedom = stack.compressed()
     start = np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
     variance = left / max(freedom, 1.0)
-    tolerance = variance * _quantile(int(np.linalg.matrix_rank(R)), confidence)
+    tolerance = variance * chi_square(int(np.linalg.matrix_rank(R)), confidence)
     standard, extras, solution = _consistent(R, r, left, stack.names, tolerance)
-    intervals = _intervals(R, start, tolerance)
+    intervals = load_intervals(R, start, tolerance)
     notes = [*_similar(without, with_load), *_too_heavy(model.robot, standard, with_load)]
     if solution.objective - left > tolerance + float(np.sum((R @ start - r) ** 2)):
         notes.append("no real body explains the difference: the robot, its friction or the recordings differ otherwise")
@@ -174,7 +168,33 @@ def payload(
     return Payload(standard, intervals, extras, solution, *stack.errors(x), tuple(notes))
 
 
-class _Stack:
+def load_stack(
+    model: Model,
+    loaded: Dataset | Sequence[Dataset],
+    unloaded: Dataset | Sequence[Dataset] | None,
+    parameters: ArrayLike | None,
+    drift: bool,
+) -> LoadStack:
+    """R factors of recordings with and without a load; arguments as `payload`."""
+    stack = LoadStack(model, None if parameters is None else np.asarray(parameters, dtype=float), drift)
+    for data in _recordings(unloaded):
+        stack.add(data, False)
+    for data in _recordings(loaded):
+        stack.add(data, True)
+    return stack
+
+
+def combined(stack: LoadStack) -> tuple[list[Array], Array, float]:
+    """R factor of each joint, weights of the joints, and the degrees of freedom."""
+    stack.compressed()
+    return stack.factors(), stack.weights, float(stack.independent.sum()) - stack.factors()[0].shape[1]
+
+
+def _recordings(given: Dataset | Sequence[Dataset] | None) -> tuple[Dataset, ...]:
+    return () if given is None else (given,) if isinstance(given, Dataset) else tuple(given)
+
+
+class LoadStack:
     """R factors of ``[W_b, W_l, drift, tau]`` joint by joint, and from them the load's own system."""
 
     def __init__(self, model: Model, parameters: Array | None, drift: bool) -> None:
@@ -186,9 +206,9 @@ class _Stack:
         self.names = [*self.drift]
         self._rows: list[list[Array]] = [[] for _ in range(model.n)]
         self._loaded: list[list[Array]] = [[] for _ in range(model.n)]
-        self._samples = np.zeros(model.n)
-        self._independent = np.zeros(model.n)
-        self._moving = np.zeros(model.n, dtype=bool)
+        self.samples = np.zeros(model.n)
+        self.weights = np.ones(model.n)
+        self.independent = np.zeros(model.n)
 
     def add(self, data: Dataset, loaded: bool) -> None:
         """Rows of one recording."""
@@ -218,9 +238,8 @@ class _Stack:
             for k in range(n):
                 self._joint(k, block[:, k], data, rows, loaded)
         counted = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
-        self._samples += counted
-        self._independent += counted / (1.0 if data.full is None else data.full.correlation)
-        self._moving |= (np.abs(source.dq) > 1e-3).any(axis=0)
+        self.samples += counted
+        self.independent += counted / (1.0 if data.full is None else data.full.correlation)
 
     def _joint(self, k: int, block: Array, data: Dataset, rows: slice, loaded: bool) -> None:
         keep = slice(None) if data.mask is None else data.mask[rows, k]
@@ -237,15 +256,19 @@ class _Stack:
             entry = np.column_stack([base, load, drift, tau - known, tau])
             self._loaded[k].append(_triangle(entry))
 
+    def factors(self) -> list[Array]:
+        """R factor of each joint's ``[W_b, W_l, drift, tau]``."""
+        return [_triangle(np.vstack(rows)) for rows in self._rows]
+
     def compressed(self) -> tuple[Array, Array, float, float]:
         """R, r of the load and the drifts, the sum of squares that is left, and the degrees of freedom.
 
         Joints are weighted by 1/RMS of their residual.
         """
-        factors = [_triangle(np.vstack(rows)) for rows in self._rows]
+        factors = self.factors()
         x = self._least_squares(factors, np.ones(len(factors)))
         sizes = np.array([np.linalg.norm(f[:, :-1] @ x - f[:, -1]) for f in factors])
-        rms = sizes / np.sqrt(np.maximum(self._samples, 1))
+        rms = sizes / np.sqrt(np.maximum(self.samples, 1))
         self.weights = np.where(rms > 0, 1.0 / np.where(rms > 0, rms, 1.0), 0.0)
         stack = np.vstack([w * f for w, f in zip(self.weights, factors, strict=True)])
         R: Array = np.asarray(np.linalg.qr(stack, mode="r"))
@@ -257,7 +280,7 @@ class _Stack:
         left = float(np.sum(R[width - 1 :, width - 1] ** 2))
         if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= DETERMINED * np.linalg.norm(stack[:, self.base + 9]):
             raise DatasetError("payload: the load has no effect on these torques; move it against gravity")
-        return own, target, left, float(self._independent.sum()) - width + 1
+        return own, target, left, float(self.independent.sum()) - width + 1
 
     def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
         stack = np.vstack([w * f for w, f in zip(weights, factors, strict=True)])
@@ -305,63 +328,14 @@ def _consistent(
     com = solution.standard_parameters[6:9] / mass
     cube = to_standard(mass, com, mass * EDGE**2 / 6 * np.eye(3))
     bodies = PlausibleBodies(cube, ("description",))
-    choice = believable(problem, solution, bodies, tolerance=max(tolerance, 1e-12 * left, 1e-300))
     extras = dict.fromkeys(names, 0.0)
+    try:
+        choice = believable(problem, solution, bodies, tolerance=max(tolerance, 1e-12 * left, 1e-300))
+    except CasidError:  # nothing to choose from: the load is as good as none
+        extras.update(solution.extras)
+        return solution.standard_parameters[:10].copy(), extras, solution
     extras.update(choice.extras)
     return choice.standard_parameters.copy(), extras, solution
-
-
-def _intervals(R: Array, x: Array, tolerance: float) -> dict[str, tuple[float, float]]:
-    """Intervals of the ellipsoid ``||R (z - x)||^2 <= tolerance``."""
-    lengths = np.linalg.norm(R, axis=0)
-    scale = np.where(lengths > 0, lengths, 1.0)
-    _, s, Vt = np.linalg.svd(R / scale, full_matrices=True)
-    values = np.zeros(R.shape[1])
-    values[: len(s)] = s
-    sure = values > DETERMINED * values[0]
-    inverse = (Vt[sure].T / values[sure]) / scale[:, None]
-    free = (Vt[~sure].T) / scale[:, None]
-    found = {}
-    names = dict(zip(STANDARD_NAMES, range(10), strict=True))
-    for name, k in names.items():
-        if name in ("lx", "ly", "lz"):
-            continue
-        unit = np.eye(R.shape[1])[k]
-        half = _half(unit, inverse, free, tolerance, scale)
-        found[name] = (float(x[k] - half), float(x[k] + half))
-    mass = np.eye(R.shape[1])[9]
-    for axis, k in zip("xyz", (6, 7, 8), strict=True):
-        found[f"c{axis}"] = _ratio(np.eye(R.shape[1])[k], mass, x, inverse, free, tolerance, scale)
-    return found
-
-
-def _half(c: Array, inverse: Array, free: Array, tolerance: float, scale: Array) -> float:
-    if free.size and np.abs(c @ (free * scale[:, None])).max() > 1e-5:
-        return float("inf")
-    return float(np.sqrt(tolerance) * np.linalg.norm(c @ inverse))
-
-
-def _ratio(
-    a: Array, b: Array, x: Array, inverse: Array, free: Array, tolerance: float, scale: Array
-) -> tuple[float, float]:
-    """Fieller's interval of ``a'z / b'z``: all t with ``((a - t b)'x)^2 <= tolerance |(a - t b)'B|^2``."""
-    if not np.isfinite(_half(a, inverse, free, tolerance, scale) + _half(b, inverse, free, tolerance, scale)):
-        return -np.inf, np.inf
-    va, vb = a @ inverse, b @ inverse
-    A = float(b @ x) ** 2 - tolerance * float(vb @ vb)
-    B = -2.0 * (float(a @ x) * float(b @ x) - tolerance * float(va @ vb))
-    C = float(a @ x) ** 2 - tolerance * float(va @ va)
-    root = B**2 - 4 * A * C
-    if A <= 0 or root < 0:
-        return -np.inf, np.inf
-    ends = sorted(((-B - np.sqrt(root)) / (2 * A), (-B + np.sqrt(root)) / (2 * A)))
-    return float(ends[0]), float(ends[1])
-
-
-def _quantile(rank: int, confidence: float) -> float:
-    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
-
-    return float(chdtri(max(rank, 1), 1.0 - confidence))
 
 
 def _similar(without: Sequence[Dataset], with_load: Sequence[Dataset]) -> list[str]:

@@ -15,7 +15,7 @@ from casid.errors import DatasetError, RobotError
 from casid.files import read_json
 from casid.inertia import read_parameters
 from casid.measurement import Processing
-from casid.regression import FRICTION_MODELS, friction_terms
+from casid.regression.friction import Friction, friction_terms
 
 Array = NDArray[np.float64]
 
@@ -69,8 +69,11 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
         record = content
     try:
         terms: list[str | JointTerm] = list(record["terms"])
-        if record["friction"] != "linear":
-            terms += friction_terms(FRICTION_MODELS[record["friction"]], record["friction_shapes"])
+        joints = [joint.name for joint in robot.joints]
+        if record.get("friction_law") is not None:
+            terms += Friction.from_record(record["friction_law"]).terms(joints)
+        elif record["friction"] != "linear":  # as version 0.1 wrote it
+            terms += friction_terms(record["friction"], record["friction_shapes"])
         model = Model(robot, terms, record["gravity"], record["velocity_deadband"])
         values = record["parameters"]
     except KeyError as error:

@@ -151,7 +151,7 @@ def _friction(readings: Readings, here: float, feasible: FeasibleFit) -> list[Fi
     driving: dict[int, list[float]] = {}
     for column, (term, joint) in model.term_columns.items():
         name = model.parameter_names[column]
-        if term.nonnegative and term.group == "friction" and name in names and np.isfinite(fit.sd[names[name]]):
+        if term.nonnegative and term.group.endswith("friction") and name in names and np.isfinite(fit.sd[names[name]]):
             i = names[name]
             driving.setdefault(joint, []).append(float(fit.beta[i] / max(fit.sd[i], 1e-300)))
     joints = [joint.name for joint in model.robot.joints]

@@ -13,6 +13,7 @@ from casid.report.identification import (
 )
 from casid.report.intervals import intervals_figure, intervals_table, what_if_table, write_intervals
 from casid.report.links_plot import links_figure
+from casid.report.loads import flange_of, gains_tables, payload_record, payload_tables
 from casid.report.simulation import simulation_record, simulation_table, write_simulation
 from casid.report.simulation_plots import energy_figure, tracking_figure
 from casid.report.solution import solution_figures, solution_record, solution_tables, write_solution
@@ -28,12 +29,16 @@ __all__ = [
     "excitation_record",
     "excitation_tables",
     "fit_figure",
+    "flange_of",
+    "gains_tables",
     "html_report",
     "identification_tables",
     "intervals_figure",
     "intervals_table",
     "links_figure",
     "links_table",
+    "payload_record",
+    "payload_tables",
     "robots_table",
     "simulation_record",
     "simulation_table",

@@ -15,6 +15,7 @@ from casid.files import csv_bytes, json_bytes, write_files
 from casid.identification import FileCheck, Identification, Prediction
 from casid.inertia import parameter_csv
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
+from casid.report.links_plot import links_figure
 from casid.report.plain_table import PlainTable
 from casid.report.tables import links_table, summary_table
 from casid.report.write import pictures
@@ -28,7 +29,9 @@ p.lead { color: #6b7280; margin-top: 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .86rem; }
 th, td { text-align: right; padding: .22rem .7rem; border-bottom: 1px solid #e6e9ee; }
 th { color: #6b7280; font-weight: 600; } td:first-child, th:first-child, td.text { text-align: left; }
-img { max-width: 100%; } ul { padding-left: 1.2rem; } .note { background: #fff7e6; border-left: 3px solid #ea7317;
+img { max-width: 100%; } ul { padding-left: 1.2rem; } .verdict { font-weight: 600;
+padding: .5rem .9rem; border-left: 4px solid #15803d; background: #ecfdf3; } .verdict.wrong { border-color: #b91c1c;
+background: #fef2f2; } .note { background: #fff7e6; border-left: 3px solid #ea7317;
 padding: .4rem .8rem; } .cards { display: flex; flex-wrap: wrap; gap: .8rem; } .card { background: #f3f5f8;
 border-radius: .5rem; padding: .6rem 1rem; } .card b { display: block; font-size: 1.25rem; } .card span { color:
 #6b7280; font-size: .8rem; } .scroll { overflow-x: auto; }
@@ -48,7 +51,8 @@ def identification_tables(result: Identification) -> list[Table]:
         (f"unconstrained ({fit.method})", f"{fit.relative_error:.3f} % of the torque"),
         (
             "physically consistent",
-            f"{feasible.relative_error:.3f} %, weighted residual x {feasible.residual_ratio:.4f}",
+            f"{feasible.relative_error:.3f} % ({_raw_error(result):.3f} % of the unfiltered torque), weighted "
+            f"residual x {feasible.residual_ratio:.4f}",
         ),
         (
             "certificate",
@@ -57,13 +61,37 @@ def identification_tables(result: Identification) -> list[Table]:
         *_choice_rows(result),
         *_held_out_rows(result),
         ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
+        ("determined by the data", _told(result)),
         *(("note", note) for note in result.notes),
     ]
     return [
+        *verdict_tables(result),
         joints_table(result),
         links_table(feasible.link_parameters),
         summary_table(f"{result.model.robot.name} identification", rows),
     ]
+
+
+def verdict_tables(result: Identification) -> list[Table]:
+    """The verdict in one line, then each finding with what mends it."""
+    if result.verdict is None:
+        return []
+    rows = [("", result.verdict.line)]
+    rows += [(finding.kind, f"{finding.text}; {finding.remedy}") for finding in result.verdict.findings]
+    return [summary_table("Verdict", rows)]
+
+
+def _raw_error(result: Identification) -> float:
+    """Error of the consistent fit against the torques before filtering [%]."""
+    return result.feasible.data.relative_errors(result.feasible.beta, raw=True)[0]
+
+
+def _told(result: Identification) -> str:
+    """Single parameters that the data determine; the others are the plausible choice."""
+    told = [entry.name for entry in result.determined if entry.by_data]
+    count = len(result.model.parameter_names)
+    listed = ", ".join(told) if told else "no single parameter"
+    return f"{listed}: {len(told)} of {count}, the rest is the plausible choice among all that explain the data"
 
 
 def _choice_rows(result: Identification) -> list[tuple[str, str]]:
@@ -126,12 +154,20 @@ def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Tabl
     return [table]
 
 
+#: Widest table whose title is kept on its line.
+_WIDEST = 140
+
+
 def check_table(what: str, result: FileCheck) -> Table:
     """One row a link: margins of physical consistency, what is wrong, and how much the repair changes."""
     title = f"{Path(what).name}: {len(result.unphysical)} of {len(result.links)} links unphysical"
+    if result.unphysical and result.repair is not None:
+        title += f"\n{result.verdict}"
     table = PlainTable(title)
+    table.min_width = min(max(map(len, title.splitlines())), _WIDEST)  # a title wraps at its table's width
     table.add_column("link", style="bold")
-    for column in ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]", "repair changes [kg.m^2]"):
+    margins = ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]")
+    for column in (*margins, "repair moves inertia", "mass by [kg]", "centre by [mm]"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict")
     for link in result.links:
@@ -141,7 +177,9 @@ def check_table(what: str, result: FileCheck) -> Table:
             f"{state.mass:.5g}",
             f"{state.smallest_principal_moment:.3g}",
             f"{state.triangle_margin:.3g}",
-            f"{link.change:.3g}" if not state.full else "-",
+            f"{link.change:.3g}" if link.changed else "-",
+            f"{link.mass_change:+.3g}" if link.changed else "-",
+            f"{1e3 * link.com_change:.3g}" if link.changed else "-",
             "physical" if state.full else state.complaint(),
         )
     if result.massless:
@@ -201,6 +239,12 @@ def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -
         (f"{feasible.relative_error:.2f} %", "torque error, physically consistent"),
         (f"{fit.relative_error:.2f} %", f"unconstrained, {fit.method}"),
         (f"{feasible.residual_ratio:.4f}", "weighted residual, consistent / unconstrained"),
+        *(
+            [(f"{result.held_out.tested['consistent'].total:.2f} %", "held out, physically consistent")]
+            if result.held_out
+            else []
+        ),
+        (f"{_raw_error(result):.2f} %", "against the unfiltered torques"),
         (f"{solution.gap:.1e}", "certified gap" if solution.certified else "gap, not certified"),
         (f"{fit.rank} of {fit.data.base.rank}", "base parameters determined"),
         (f"{fit.condition_number:.3g}", "condition number"),
@@ -234,6 +278,7 @@ def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -
         f"<h1>{escape(result.model.robot.name)}: identification</h1>",
         f'<p class="lead">casid {escape(__version__)} · {escape(", ".join(fit.data.datasets))} · '
         f"{int(fit.data.counts.max())} samples a joint</p>",
+        *_verdict_lines(result),
         '<div class="cards">'
         + "".join(f'<div class="card"><b>{escape(v)}</b><span>{escape(t)}</span></div>' for v, t in cards)
         + "</div>",
@@ -256,11 +301,14 @@ def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -
             ],
             links,
         ),
-        "<p>Only the base parameters below are determined by the data; single link values are one physically "
-        "possible choice.</p>",
+        _image(drawn.get("links.png")),
+        f"<p>Determined by the data alone: {escape(_told(result))}.</p>",
+        "<h2>Bounds that are reached</h2>"
+        + ("".join(f"<p>{escape(bound.text)}</p>" for bound in feasible.active) or "<p>None.</p>"),
         "<h2>Friction and drive train</h2>",
         _html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
         _image(drawn.get("friction.png")),
+        *_candidates(result),
         "<h2>Base parameters</h2>",
         _image(drawn.get("base_parameters.png")),
         _html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
@@ -273,6 +321,36 @@ def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{title}</title><style>{_STYLE}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
+
+
+def _candidates(result: Identification) -> list[str]:
+    """Friction laws that were tried, joint by joint, by their held-out error."""
+    if not result.candidates:
+        return []
+    rows = [
+        [
+            c.joint,
+            c.law + (" (chosen)" if c.chosen else ""),
+            ", ".join(f"{name} {value:.3g}" for name, value in c.shape.items()),
+            f"{c.held_out:.4f}",
+            f"{c.training:.4f}",
+            str(c.parameters),
+        ]
+        for c in result.candidates
+    ]
+    header = ["joint", "law", "shape (rad/s, rad)", "held out [N·m]", "training [N·m]", "parameters"]
+    return ["<h2>Friction laws tried</h2>", _html_table(header, rows, text=(1, 2))]
+
+
+def _verdict_lines(result: Identification) -> list[str]:
+    if result.verdict is None:
+        return []
+    kind = "right" if result.verdict.right else "wrong"
+    found = "".join(
+        f'<p class="note">{escape(f.kind)}: {escape(f.text)}. <b>{escape(f.remedy)}</b></p>'
+        for f in result.verdict.findings
+    )
+    return [f'<p class="verdict {kind}">{escape(result.verdict.line)}</p>{found}']
 
 
 def _joint_rows(result: Identification) -> list[list[str]]:
@@ -306,6 +384,8 @@ def _figures(result: Identification) -> dict[str, Figure]:
     for number, data in enumerate(result.datasets):
         key = "torques" if len(result.datasets) == 1 else f"torques_{number + 1}"
         figures[key] = torque_figure(result.predict(data), names, f"{data.name}: measured and predicted torques")
+    title = f"{result.model.robot.name}: links as ellipsoids of uniform density"
+    figures["links"] = links_figure(result.model.robot, result.feasible.standard_parameters, title=title)
     figures["friction"] = friction_figure(result)
     figures["base_parameters"] = base_figure(result)
     return figures

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from casid.identification import Identification, Prediction, predict
-from casid.report.style import BAND, BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report.style import BAND, BLUE, FAINT, GREEN, INK, MUTED, ORANGE, new_figure, set_title, tidy
 
 #: Most points of a curve; more do not show.
 _POINTS = 3000
@@ -21,8 +21,8 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
     t = prediction.dataset.t[::step]
     for k, ax in enumerate(axes):
         ax.plot(t, prediction.dataset.tau[::step, k], color=BLUE, linewidth=1.4, label="measured (filtered)")
-        ax.plot(t, prediction.predicted[::step, k], color=ORANGE, linewidth=1.0, label="predicted")
-        ax.plot(t, prediction.residual[::step, k], color=RED, linewidth=0.8, label="residual")
+        ax.plot(t, prediction.predicted[::step, k], color=ORANGE, linewidth=1.0, linestyle="--", label="predicted")
+        ax.plot(t, prediction.residual[::step, k], color=MUTED, linewidth=0.8, label="residual")
         tidy(ax)
         ax.set_ylabel("N·m")
         mask = prediction.dataset.mask

@@ -1,0 +1,9 @@
+"""Right on real robots: believable links, friction, verdicts, payloads, measured on recordings and simulations."""
+
+from __future__ import annotations
+
+from measures.real_faults import FAULT_ROWS
+from measures.real_identification import IDENTIFICATION_ROWS
+from measures.real_regression import ROWS
+
+MEASURES = (*IDENTIFICATION_ROWS, *FAULT_ROWS, *ROWS)
