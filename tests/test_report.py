@@ -15,13 +15,14 @@ from rich.console import Console
 
 from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
-from casid.errors import DatasetError, ExportError
+from casid.errors import CasidWarning, DatasetError, ExportError
 from casid.files import csv_bytes, json_bytes, prepare_directory, write_files
 from casid.report.fit_plot import fit_figure
 from casid.report.links_plot import link_placements, links_figure, middle_posture
+from casid.report.plain_table import PlainTable
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import base_table, links_table, robots_table
-from casid.report.write import png_bytes
+from casid.report.write import pictures, png_bytes
 from casid.retrieval import LinkParameters
 
 
@@ -176,3 +177,39 @@ def test_starts_picture_counts_the_certified(count: int, tmp_path: Path) -> None
     figure = starts_figure(gaps, np.arange(count) + 20, certified, 1e-6)
     assert figure.axes[0].get_title(loc="left") == f"{certified.sum()} of {count} certified"
     assert read_png(figure, tmp_path / "starts.png").shape[1] >= 1000
+
+
+# ---------------------------------------------------------------------- names
+
+
+NASTY = ("a$b$c", "x_{$\\frac$", "[/x]", "[bold]name", ":warning:", "\U000e0001", "100 %", "<b>&")
+
+
+@pytest.mark.claim("names with markup, formulas or emoji are shown as they are")
+@pytest.mark.parametrize("name", NASTY)
+def test_any_name_is_shown_in_tables_and_pictures(name: str, tmp_path: Path) -> None:
+    table = PlainTable(name)
+    table.add_column(name)
+    table.add_row(name)
+    table.note(name)
+    text = text_of(table)
+    assert text.count(name) == 4
+    figure = Figure()
+    axes = figure.subplots()
+    axes.set_title(name)
+    axes.set_yticks([0, 1], [name, "10"])
+    axes.plot([1, 1000], [0, 1], label=name)
+    axes.legend()
+    axes.set_xscale("log")
+    assert png_bytes(figure).startswith(b"\x89PNG")
+
+
+@pytest.mark.claim("a picture that cannot be drawn never costs the results")
+def test_a_picture_that_fails_is_a_warning() -> None:
+    good, bad = Figure(), Figure()
+    bad.text(0, 0, "x").set_fontproperties(None)
+    bad.savefig = lambda *_, **__: 1 / 0
+    with pytest.warns(CasidWarning, match=r"bad.png could not be drawn.*division by zero"):
+        assert set(pictures(lambda: {"good": good, "bad": bad})) == {"good.png"}
+    with pytest.warns(CasidWarning, match=r"the pictures could not be drawn"):
+        assert pictures(lambda: {"a": 1 / 0}) == {}

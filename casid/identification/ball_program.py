@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.expressions.interrupts import interruptible
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows, NonlinearRows
 
@@ -225,14 +226,15 @@ class BallProgram:
     def _run(self, solver: ca.Function, w: Array, price: float, radius: float) -> BallOutcome:
         free, slacks = 30.0 if self._scaled.any() else 0.0, len(self._soft)
         inf = np.full(self._size, np.inf)
-        result = solver(
-            x0=w,
-            p=price,
-            lbx=np.concatenate([-inf, [-free], np.zeros(slacks)]),
-            ubx=np.concatenate([inf, [free], np.full(slacks, np.inf)]),
-            lbg=np.concatenate([[-np.inf], self._low]),
-            ubg=np.concatenate([[radius], self._high]),
-        )
+        with interruptible():
+            result = solver(
+                x0=w,
+                p=price,
+                lbx=np.concatenate([-inf, [-free], np.zeros(slacks)]),
+                ubx=np.concatenate([inf, [free], np.full(slacks, np.inf)]),
+                lbg=np.concatenate([[-np.inf], self._low]),
+                ubg=np.concatenate([[radius], self._high]),
+            )
         stats = solver.stats()
         found, lam = (np.array(result[name], dtype=float).ravel() for name in ("x", "lam_g"))
         lam = np.nan_to_num(lam)

@@ -57,6 +57,10 @@ def read_joint_states(path: Path, topic: str | None) -> tuple[dict[str, Array], 
         return _stack(messages, path.name)
     except DatasetError:
         raise
+    except (MemoryError, OverflowError):  # asked for in one piece, which `check_bag_size` has not found in the file
+        raise DatasetError(
+            f"cannot read recording '{path}': it is damaged: a length in it is beyond the file"
+        ) from None
     except Exception as error:  # rosbags raises its own tree, differing between versions
         raise DatasetError(f"cannot read recording '{path}': {reason(error)}") from None
 

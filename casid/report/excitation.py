@@ -23,8 +23,9 @@ from casid.excitation import (
 )
 from casid.files import json_bytes, prepare_directory, write_files
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
-from casid.report.tables import _table, summary_table
-from casid.report.write import png_bytes
+from casid.report.plain_table import PlainTable
+from casid.report.tables import summary_table
+from casid.report.write import pictures
 from casid.version import __version__
 
 
@@ -50,10 +51,9 @@ def excitation_tables(designer: Designer, design: Design) -> list[Table]:
         rows.append((constraint.name, text))
     if design.interrupted:
         rows.append(("interrupted", "the best motion so far; it keeps all limits"))
-    weak = _table("Weakest parameters")
-    weak.add_column("parameter")
-    weak.add_column("standard deviation", justify="right")
-    weak.add_column("why")
+    weak = PlainTable("Weakest parameters")
+    for name, justify in (("parameter", "left"), ("standard deviation", "right"), ("why", "left")):
+        weak.add_column(name, justify=justify)
     for parameter in weak_parameters(design.observation, design.information, count=5):
         weak.add_row(parameter.name, f"{parameter.deviation:.3g}", parameter.reason)
     return [summary_table(f"Excitation of {design.trajectory.robot or 'the robot'}", rows), weak]
@@ -136,11 +136,15 @@ def write_excitation(
         "trajectory.toml": trajectory_toml(trajectory).encode(),
         "trajectory.csv": trajectory_csv(trajectory, rate).encode(),
         "excitation.json": json_bytes(excitation_record(designer, design)),
-        "motion.png": png_bytes(motion_figure(trajectory, designer.limits)),
-        "singular_values.png": png_bytes(singular_values_figure(design.observation, trajectory, samples)),
-        "deviations.png": png_bytes(deviations_figure(design.observation.names, design.deviations(), alone)),
-        "animation.gif": animation_gif(robot, trajectory),
     }
+    files |= pictures(
+        lambda: {
+            "motion": motion_figure(trajectory, designer.limits),
+            "singular_values": singular_values_figure(design.observation, trajectory, samples),
+            "deviations": deviations_figure(design.observation.names, design.deviations(), alone),
+        }
+    )
+    files["animation.gif"] = animation_gif(robot, trajectory)
     if not trajectory.basis.static:
         files["joint_trajectory.yaml"] = trajectory_ros2(trajectory, rate).encode()
     return write_files(directory, files)

@@ -29,6 +29,7 @@ from casid.report.style import (
     set_title,
     tidy,
 )
+from casid.report.write import png_bytes
 
 Array = NDArray[np.float64]
 _UNITS = ("rad", "rad/s", "rad/s²")
@@ -177,8 +178,7 @@ def skeleton_gif(
             set_limits(centre - half, centre + half)
         figure.text(0.04, 0.94, label, fontsize=11, color=INK)
         figure.text(0.04, 0.90, title, fontsize=9, color=MUTED)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=80)
+        buffer = io.BytesIO(png_bytes(figure, dpi=80))
         images.append(Image.open(buffer).convert("P", palette=Image.Palette.ADAPTIVE, colors=64))
     out = io.BytesIO()
     images[0].save(

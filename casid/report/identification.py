@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from rich import box
 from rich.table import Table
 
 from casid.files import csv_bytes, json_bytes, write_files
@@ -17,8 +16,9 @@ from casid.identification import FileCheck, Identification, Prediction
 from casid.inertia import parameter_csv
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
 from casid.report.links_plot import links_figure
+from casid.report.plain_table import PlainTable
 from casid.report.tables import links_table, summary_table
-from casid.report.write import png_bytes
+from casid.report.write import pictures
 from casid.version import __version__
 
 _STYLE = """
@@ -118,7 +118,7 @@ def _held_out_rows(result: Identification) -> list[tuple[str, str]]:
 
 def joints_table(result: Identification) -> Table:
     """Error of each joint, in N.m and in percent: a large percentage of a small torque is a small error."""
-    table = Table(title="Joints", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = PlainTable("Joints")
     table.add_column("joint", style="bold", no_wrap=True)
     for column in joint_columns(result)[1:]:
         table.add_column(column, justify="right", no_wrap=True)
@@ -136,7 +136,7 @@ def joint_columns(result: Identification) -> list[str]:
 def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Table]:
     """RMS, MSE and relative error of each joint on another recording."""
     title = f"{prediction.dataset.name}: predicted by Newton-Euler"
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = PlainTable(title)
     table.add_column("joint", style="bold", no_wrap=True)
     for column in ("torque RMS [N.m]", "error RMS [N.m]", "MSE [(N.m)^2]", "error [%]"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -160,10 +160,10 @@ _WIDEST = 140
 
 def check_table(what: str, result: FileCheck) -> Table:
     """One row a link: margins of physical consistency, what is wrong, and how much the repair changes."""
-    title = f"{what}: {len(result.unphysical)} of {len(result.links)} links unphysical"
+    title = f"{Path(what).name}: {len(result.unphysical)} of {len(result.links)} links unphysical"
     if result.unphysical and result.repair is not None:
         title += f"\n{result.verdict}"
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = PlainTable(title)
     table.min_width = min(max(map(len, title.splitlines())), _WIDEST)  # a title wraps at its table's width
     table.add_column("link", style="bold")
     margins = ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]")
@@ -183,14 +183,13 @@ def check_table(what: str, result: FileCheck) -> Table:
             "physical" if state.full else state.complaint(),
         )
     if result.massless:
-        table.caption = f"Without mass and inertia, left alone: {', '.join(result.massless)}"
-        table.caption_justify = "left"
+        table.note(f"Without mass and inertia, left alone: {', '.join(result.massless)}")
     return table
 
 
 def write_identification(result: Identification, directory: Path) -> list[Path]:
     """Write JSON, CSV files, the pictures and ``report.html``: all of them or none."""
-    pictures = _pictures(result)
+    drawn = _pictures(result)
     model, feasible = result.model, result.feasible
     base = result.record()["base_parameters"]
     files = {
@@ -203,8 +202,8 @@ def write_identification(result: Identification, directory: Path) -> list[Path]:
                 for b in base
             ],
         ),
-        **{f"{name}.png": content for name, content in pictures.items()},
-        "report.html": html_report(result, pictures).encode(),
+        **drawn,
+        "report.html": html_report(result, drawn).encode(),
     }
     return write_files(directory, files)
 
@@ -227,11 +226,12 @@ def write_validation(prediction: Prediction, names: Sequence[str], directory: Pa
         "steps": list(prediction.dataset.steps),
         "notes": list(prediction.dataset.notes),
     }
-    figure = torque_figure(prediction, tuple(names), f"{prediction.dataset.name}: measured and predicted torques")
-    return write_files(directory, {"validation.json": json_bytes(record), "torques.png": png_bytes(figure)})
+    title = f"{prediction.dataset.name}: measured and predicted torques"
+    drawn = pictures(lambda: {"torques": torque_figure(prediction, tuple(names), title)})
+    return write_files(directory, {"validation.json": json_bytes(record), **drawn})
 
 
-def html_report(result: Identification, pictures: dict[str, bytes] | None = None) -> str:
+def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -> str:
     """One self-contained page: no script, no link to anything outside."""
     fit, feasible = result.unconstrained, result.feasible
     solution = feasible.solution
@@ -273,7 +273,7 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
         [result.model.parameter_names[c], term.doc, f"{feasible.parameters[c]:.5g}", term.unit]
         for c, (term, _) in sorted(result.model.term_columns.items())
     ]
-    pictures = _pictures(result) if pictures is None else pictures
+    drawn = _pictures(result) if drawn is None else drawn
     body = [
         f"<h1>{escape(result.model.robot.name)}: identification</h1>",
         f'<p class="lead">casid {escape(__version__)} · {escape(", ".join(fit.data.datasets))} · '
@@ -286,7 +286,7 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
         "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little "
         "it is large although the error in N·m is small. Compare both columns.</p>",
         _html_table([column.replace("N.m", "N·m") for column in joint_columns(result)], _joint_rows(result)),
-        *(_image(picture) for name, picture in pictures.items() if name.startswith("torques")),
+        *(_image(picture) for name, picture in drawn.items() if name.startswith("torques")),
         "<h2>Links</h2>",
         _html_table(
             [
@@ -301,16 +301,16 @@ def html_report(result: Identification, pictures: dict[str, bytes] | None = None
             ],
             links,
         ),
-        _image(pictures["links"]),
+        _image(drawn.get("links.png")),
         f"<p>Determined by the data alone: {escape(_told(result))}.</p>",
         "<h2>Bounds that are reached</h2>"
         + ("".join(f"<p>{escape(bound.text)}</p>" for bound in feasible.active) or "<p>None.</p>"),
         "<h2>Friction and drive train</h2>",
         _html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
-        _image(pictures["friction"]),
+        _image(drawn.get("friction.png")),
         *_candidates(result),
         "<h2>Base parameters</h2>",
-        _image(pictures["base_parameters"]),
+        _image(drawn.get("base_parameters.png")),
         _html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
         "<h2>What was done</h2><ul>" + "".join(f"<li>{escape(step)}</li>" for step in fit.data.steps) + "</ul>",
         f"<p>{escape(solution.status)}: {escape(solution.solver_status)}, {solution.iterations} iterations; largest "
@@ -375,6 +375,10 @@ def _joint_rows(result: Identification) -> list[list[str]]:
 
 
 def _pictures(result: Identification) -> dict[str, bytes]:
+    return pictures(lambda: _figures(result))
+
+
+def _figures(result: Identification) -> dict[str, Figure]:
     names = tuple(joint.name for joint in result.model.robot.joints)
     figures: dict[str, Figure] = {}
     for number, data in enumerate(result.datasets):
@@ -384,10 +388,12 @@ def _pictures(result: Identification) -> dict[str, bytes]:
     figures["links"] = links_figure(result.model.robot, result.feasible.standard_parameters, title=title)
     figures["friction"] = friction_figure(result)
     figures["base_parameters"] = base_figure(result)
-    return {name: png_bytes(figure) for name, figure in figures.items()}
+    return figures
 
 
-def _image(picture: bytes) -> str:
+def _image(picture: bytes | None) -> str:
+    if picture is None:
+        return "<p>This picture could not be drawn.</p>"
     return f'<img alt="" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
 
 

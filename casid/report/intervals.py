@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
-from rich import box
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from casid.files import csv_bytes, write_files
+from casid.report.plain_table import PlainTable
 from casid.report.style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
-from casid.report.write import png_bytes
+from casid.report.write import pictures
 
 if TYPE_CHECKING:
     from casid.retrieval import Intervals, ParameterInterval, WhatIf
@@ -39,15 +39,9 @@ def verdict(entry: ParameterInterval) -> str:
 
 def intervals_table(intervals: Intervals) -> Table:
     """Proven and attained ends, digits that the data add to the bounds, and a verdict; one row a quantity."""
-    table = Table(
-        title=escape(
-            f"{intervals.problem.name}: values that explain the data up to a sum of squares of "
-            f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
-        ),
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
+    table = PlainTable(
+        f"{intervals.problem.name}: values that explain the data up to a sum of squares of "
+        f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
     )
     table.add_column("quantity", style="bold", no_wrap=True)
     for column in ("at least", "at most", "attained from", "to", "bounds from", "to", "digits"):
@@ -57,21 +51,19 @@ def intervals_table(intervals: Intervals) -> Table:
     for e in intervals.entries:
         said = verdict(e)
         numbers = (e.low, e.high, e.attained_low, e.attained_high, *e.prior)
-        table.add_row(e.name, *(f"{v:.5g}" for v in numbers), f"{digits(e):.1f}", f"[{colours[said]}]{said}")
+        table.add_row(e.name, *(f"{v:.5g}" for v in numbers), f"{digits(e):.1f}", Text(said, style=colours[said]))
     return table
 
 
 def what_if_table(effects: Iterable[WhatIf]) -> Table:
     """Candidates, the most helpful first."""
-    table = Table(
-        title="What an extra measurement would settle", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
-    )
+    table = PlainTable("What an extra measurement would settle")
     table.add_column("measurement", style="bold")
     table.add_column("intervals shrink by", justify="right")
     table.add_column("most helped")
     for effect in effects:
         helped = ", ".join(f"{name} {100 * share:.0f} %" for name, share in effect.most_helped if share > 0.005)
-        table.add_row(escape(effect.candidate), f"{100 * effect.reduction:.1f} %", helped or "-")
+        table.add_row(effect.candidate, f"{100 * effect.reduction:.1f} %", helped or "-")
     return table
 
 
@@ -125,6 +117,6 @@ def write_intervals(intervals: Intervals, directory: Path) -> list[Path]:
         directory,
         {
             "intervals.csv": csv_bytes((*header, "digits", "verdict"), rows),
-            "intervals.png": png_bytes(intervals_figure(intervals)),
+            **pictures(lambda: {"intervals": intervals_figure(intervals)}),
         },
     )

@@ -16,7 +16,7 @@ from casid.report.fit_plot import fit_figure
 from casid.report.links_plot import links_figure
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import links_table, summary_table
-from casid.report.write import png_bytes
+from casid.report.write import pictures
 from casid.retrieval import LinkParameters, Solution, Study
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
@@ -73,8 +73,7 @@ def write_solution(result: Solution | Study, directory: Path) -> list[Path]:
         deviations = np.full(len(fit.given), None) if fit.sd is None else fit.sd
         rows = zip(fit.expressions, fit.given, deviations, fit.fitted, fit.used, strict=True)
         contents["coefficients.csv"] = csv_bytes(["coefficient", "given", "sd", "fitted", "used"], list(rows))
-    for name, figure in solution_figures(result).items():
-        contents[f"{name}.png"] = png_bytes(figure)
+    contents |= pictures(lambda: solution_figures(result))
     return write_files(directory, contents)
 
 

@@ -6,42 +6,34 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich import box
-from rich.markup import escape
 from rich.table import Table
 
 from casid.codegen import Operations
 from casid.description import Robot
 from casid.dynamics import BaseParameters
+from casid.report.plain_table import PlainTable
 
 if TYPE_CHECKING:
     from casid.retrieval import LinkParameters
 
 
-def _table(title: str, header: bool = True) -> Table:
-    return Table(
-        title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False,
-        show_header=header,
-    )  # fmt: skip
-
-
 def robots_table(robots: Iterable[Robot]) -> Table:
     """One row a robot: joints, their types, mass of the moving links where known, source of the kinematics."""
-    table = _table("Robots")
+    table = PlainTable("Robots")
     table.add_column("name", style="bold", no_wrap=True)
     table.add_column("joints", justify="right")
     table.add_column("types", no_wrap=True)
-    table.add_column(escape("mass [kg]"), justify="right")
+    table.add_column("mass [kg]", justify="right")
     table.add_column("kinematics from")
     for robot in robots:
         types = "".join("P" if joint.type == "prismatic" else "R" for joint in robot.joints)
-        table.add_row(*map(escape, (robot.name, str(robot.n), types, _mass(robot), _source(robot))))
+        table.add_row(robot.name, str(robot.n), types, _mass(robot), _source(robot))
     return table
 
 
 def base_table(name: str, base: BaseParameters) -> Table:
     """Base parameters written out; those without effect in the caption."""
-    table = _table(f"{name}: {base.rank} base parameters of {len(base.parameter_names)} standard parameters")
+    table = PlainTable(f"{name}: {base.rank} base parameters of {len(base.parameter_names)} standard parameters")
     table.min_width = 80  # the title in one line
     table.add_column("#", justify="right", style="dim")
     table.add_column("leads", style="bold", no_wrap=True)
@@ -49,36 +41,35 @@ def base_table(name: str, base: BaseParameters) -> Table:
     for k, (leader, expression) in enumerate(zip(base.names, base.expressions, strict=True)):
         table.add_row(str(k + 1), leader, expression)
     if base.unidentifiable:
-        table.caption = f"Without effect on the torques: {', '.join(base.unidentifiable)}"
-        table.caption_justify = "left"
+        table.note(f"Without effect on the torques: {', '.join(base.unidentifiable)}")
     return table
 
 
 def operations_table(title: str, rows: Iterable[tuple[str, Operations]]) -> Table:
     """Operation counts, one row a function."""
-    table = _table(title)
+    table = PlainTable(title)
     table.add_column("function", style="bold")
     for name in ("mul", "add", "div", "sin/cos", "other", "negations"):
         table.add_column(name, justify="right")
     for label, count in rows:
         arithmetic = (count.multiplications, count.additions, count.divisions)
-        table.add_row(escape(label), *map(str, (*arithmetic, count.trigonometric, count.other, count.negations)))
+        table.add_row(label, *map(str, (*arithmetic, count.trigonometric, count.other, count.negations)))
     return table
 
 
 def links_table(links: Iterable[LinkParameters]) -> Table:
     """Mass, centre of mass and principal moments about it, one row a link."""
-    table = _table("Links")
+    table = PlainTable("Links")
     table.add_column("link", style="bold", no_wrap=True)
-    table.add_column(escape("mass [kg]"), justify="right", no_wrap=True)
-    table.add_column(escape("centre of mass [m]"), justify="right", no_wrap=True)
-    table.add_column(escape("principal moments [kg m²]"), justify="right", no_wrap=True)
+    table.add_column("mass [kg]", justify="right", no_wrap=True)
+    table.add_column("centre of mass [m]", justify="right", no_wrap=True)
+    table.add_column("principal moments [kg m²]", justify="right", no_wrap=True)
     total = 0.0
     for link in links:
         total += link.mass
         com = "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com)
         moments = "  ".join(f"{value:.2e}" for value in link.principal_moments)
-        table.add_row(escape(link.name), f"{link.mass:.4f}", com, moments)
+        table.add_row(link.name, f"{link.mass:.4f}", com, moments)
     table.add_section()
     table.add_row("total", f"{total:.4f}", "", "")
     return table
@@ -86,11 +77,11 @@ def links_table(links: Iterable[LinkParameters]) -> Table:
 
 def summary_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
     """Two columns: what, value."""
-    table = _table(title, header=False)
+    table = PlainTable(title, header=False)
     table.add_column("what", style="dim", no_wrap=True)
     table.add_column("value")
     for what, value in rows:
-        table.add_row(escape(what), escape(value))
+        table.add_row(what, value)
     return table
 
 

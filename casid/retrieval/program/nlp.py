@@ -27,6 +27,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.expressions.interrupts import interruptible
 from casid.inertia.cones import ConsistencyCone
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.program.cones import Cone
@@ -327,10 +328,9 @@ class LiftedProgram:
         else:
             w = point
         tilt = np.zeros(len(self.nominal)) if slope is None else self._basis.T @ slope
-        result = solver(x0=w, p=np.concatenate([[scale, proximal], tilt]), **bounds, **warm)
+        with interruptible():
+            result = solver(x0=w, p=np.concatenate([[scale, proximal], tilt]), **bounds, **warm)
         stats = solver.stats()
-        if stats["return_status"] == "User_Requested_Stop":  # IPOPT takes Ctrl-C for a wish to see what it has
-            raise KeyboardInterrupt
         history = stats.get("iterations", {}).get("mu", [])
         return Outcome(
             Point(*(np.array(result[name]).reshape(-1) for name in ("x", "lam_g", "lam_x"))),

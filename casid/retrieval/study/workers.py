@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from threading import Thread
+from time import sleep
 from typing import Any
 
 from casid.errors import ProblemError
@@ -44,8 +47,9 @@ def solve_elsewhere(
 ) -> Iterator[dict[str, Any]]:
     """On processes of this machine, or on a cluster: records, as they come in."""
     joblib = _joblib()
+    here = os.getpid() if cluster is None else None
     blobs = {name: pickle.dumps((problem, method, nominal, options)) for name, problem in problems.items()}
-    calls = (joblib.delayed(_solve_one)(blobs[name], name, number, seed) for name, number, seed in tasks)
+    calls = (joblib.delayed(_solve_one)(blobs[name], name, number, seed, here) for name, number, seed in tasks)
     if cluster is None:
         yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(calls)
         return
@@ -53,8 +57,23 @@ def solve_elsewhere(
         yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(calls)
 
 
-def _solve_one(blob: bytes, name: str, number: int, seed: int) -> dict[str, Any]:
+def _solve_one(blob: bytes, name: str, number: int, seed: int, study: int | None = None) -> dict[str, Any]:
+    if study is not None and study != os.getpid():
+        _end_with(study)
     return record(name, number, _bound(blob).solve(seed))
+
+
+@lru_cache(maxsize=1)
+def _end_with(study: int) -> None:
+    """End this worker when the process of the study is gone, which may have been killed without a word."""
+
+    def watch() -> None:
+        while os.getppid() == study:
+            sleep(1.0)
+        os._exit(1)
+
+    if os.getppid() == study:
+        Thread(target=watch, daemon=True, name="end with the study").start()
 
 
 @lru_cache(maxsize=4)

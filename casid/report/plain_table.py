@@ -1,0 +1,44 @@
+"""Tables whose cells are what they say: names are shown as they are, never read as markup or emoji."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+
+class PlainTable(Table):
+    """A table of plain text; a cell with a style is given as `rich.text.Text`.
+
+    Parameters
+    ----------
+    title
+        Above the table, on the left.
+    header
+        Whether columns have names.
+    """
+
+    def __init__(self, title: str, header: bool = True) -> None:
+        super().__init__(
+            title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
+            show_header=header,
+        )  # fmt: skip
+
+    def add_column(self, header: RenderableType = "", *args: Any, **options: Any) -> None:
+        """Add a column; its name is shown as it is."""
+        super().add_column(_as_it_is(header), *args, **options)
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        """Add a row; text is shown as it is."""
+        super().add_row(*(None if cell is None else _as_it_is(cell) for cell in cells), **options)
+
+    def note(self, text: str) -> None:
+        """Text below the table."""
+        self.caption, self.caption_justify = Text(text), "left"
+
+
+def _as_it_is(cell: RenderableType) -> RenderableType:
+    return Text(cell) if isinstance(cell, str) else cell

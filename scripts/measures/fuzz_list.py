@@ -1,0 +1,14 @@
+"""All kinds of files that casid reads, in the order of the table."""
+
+from __future__ import annotations
+
+from measures import fuzz_kinds as files
+from measures import fuzz_results as results
+from measures.fuzz_kinds import Kind
+
+KINDS: tuple[Kind, ...] = (
+    files.RobotToml(), files.Urdf(), files.Trajectory(), files.Npz(), files.Csv(), files.CsvGz(), files.Mat(),
+    files.Bag(), files.RecordingToml(), results.SolutionJson(), results.IdentificationJson(), results.ParameterCsv(),
+    results.ParameterJson(), results.ParameterNpy(), files.Stl(), results.StudyFile(), results.ConstraintFile(),
+    results.ExportJson(),
+)  # fmt: skip
