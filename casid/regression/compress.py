@@ -254,7 +254,7 @@ def _row_factors(data: Dataset, weights: ArrayLike | None) -> Array:
         raise DatasetError(
             f"{data.name}: expected finite weights of shape {data.tau.shape} that are not negative, got shape {h.shape}"
         )
-    return np.sqrt(h)
+    return np.asarray(np.sqrt(h))
 
 
 def _whole(segments: Sequence[Segment], n: int) -> tuple[Array, ...]:

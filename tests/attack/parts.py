@@ -6,12 +6,12 @@ No solve is needed, so that this reaches problems by the thousand.
 from __future__ import annotations
 
 import numpy as np
-from casid.retrieval.rows import split_rows
 
 from casid.retrieval import Problem
 from casid.retrieval.bound.certificate import Search, lower_bound
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.program.starts import nominal_parameters
+from casid.retrieval.rows import split_rows
 from tests.attack.points import EXACT, feasible_points, walk
 from tests.attack.problems import Attack
 from tests.attack.quantities import in_numpy, pseudo_inertias
