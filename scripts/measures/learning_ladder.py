@@ -8,7 +8,7 @@ import numpy as np
 
 from casid.codegen import evaluate_batch
 from casid.inertia.parametrisations import PARAMETRISATIONS
-from casid.learning import Adam, Chart, GaussNewton, NaturalGradient, TorqueLoss, certified_limit, train
+from casid.learning import Adam, Chart, GaussNewton, NaturalGradient, Optimiser, TorqueLoss, certified_limit, train
 from measures.learning_data import dataset, iiwa, sines
 from measures.measure import Measure
 
@@ -49,13 +49,13 @@ def guarantees() -> tuple[str, bool]:
     return f"{broken} exceptions of {len(PARAMETRISATIONS)} x 1e5; round trip {worst:.1e}", not broken and worst < 1e-12
 
 
-def _epochs(optimiser: object, name: str, limit: int) -> dict[float, list[float]]:
+def _epochs(optimiser: Optimiser, name: str, limit: int) -> dict[float, list[float]]:
     reached: dict[float, list[float]] = {target: [] for target in TARGETS}
     kind = PARAMETRISATIONS[name]
     loss = TorqueLoss(iiwa(), dataset(sines()), symmetric=kind.symmetric)
     chart = Chart(iiwa(), kind)
     for seed in SEEDS:
-        run = train(loss, chart, optimiser, epochs=limit, target=min(TARGETS), seed=seed)  # type: ignore[arg-type]
+        run = train(loss, chart, optimiser, epochs=limit, target=min(TARGETS), seed=seed)
         for target in TARGETS:
             found = next((e.number for e in run.epochs if e.nmse <= target), np.inf)
             reached[target].append(found)

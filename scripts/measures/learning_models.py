@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from baselines.contract import Baseline, Motion
 
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
@@ -18,7 +19,7 @@ from measures.recordings import panda, panda_model
 NETWORK_EPOCHS = 60
 
 
-def _baselines(friction: bool) -> list[object]:
+def _baselines(friction: bool) -> list[Baseline]:
     need("jax", "learning")
     need("optax", "learning")
     from baselines import delan, mlp
@@ -35,7 +36,6 @@ def _baselines(friction: bool) -> list[object]:
 
 def _scores(model: Model, train_on: Dataset, test_on: Dataset, friction: bool) -> dict[str, float]:
     """Mean NMSE over the joints on the test motion, of every model."""
-    from baselines.contract import Motion
 
     def motion(d: Dataset) -> Motion:
         assert d.dq is not None and d.ddq is not None
@@ -56,8 +56,8 @@ def _scores(model: Model, train_on: Dataset, test_on: Dataset, friction: bool) -
 
     scores: dict[str, float] = {}
     for baseline in _baselines(friction):
-        baseline.fit(motion(train_on), seed=0)  # type: ignore[attr-defined]
-        scores[baseline.name] = score(baseline.predict(motion(test_on)))  # type: ignore[attr-defined]
+        baseline.fit(motion(train_on), seed=0)
+        scores[baseline.name] = score(baseline.predict(motion(test_on)))
     columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
     for name, kind in PARAMETRISATIONS.items():
         if not kind.symmetric:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from casid.description import Description, load_description, load_robot, write_description
+from casid.description import Description, Link, load_description, load_robot, write_description
 from casid.description.formats import Changes
 from casid.description.write import description_of
 from casid.dynamics import Model
@@ -118,7 +118,7 @@ def engines() -> tuple[str, bool]:
 def _repaired(description: Description, done: Repair) -> Description:
     inertials = done.inertials()
 
-    def link(old):  # type: ignore[no-untyped-def]
+    def link(old: Link) -> Link:
         return replace(old, inertial=inertials.get(old.name, old.inertial))
 
     joints = tuple(replace(joint, link=link(joint.link)) for joint in description.joints)
