@@ -14,6 +14,7 @@ from casid.retrieval import (
     Branches,
     Direct,
     Global,
+    Intervals,
     Penalty,
     SimulatedAnnealing,
     Smoothed,
@@ -172,7 +173,7 @@ def _check_bound(attack: Attack, method: str, found: Solution, points: np.ndarra
         _note(attack, tally, "bound above a feasible value", text)
 
 
-def _covered(attack: Attack, found: Solution, points: np.ndarray) -> np.ndarray:
+def _covered(attack: Attack, found: Solution | Intervals, points: np.ndarray) -> np.ndarray:
     """Points that a bound speaks of: all, or those within the search region that it states."""
     keep = np.ones(points.shape[1], dtype=bool)
     if not found.search_region:
@@ -217,7 +218,10 @@ def _check_intervals(
 
             for start in points.T[values <= within * (1 - 1e-12)][:2]:
                 tally.ends += 1
-                value = float(walk(attack, start, goal, rng, 15)[k])
+                reached = walk(attack, start, goal, rng, 15)
+                if not _covered(attack, found, reached[:, None])[0]:
+                    continue
+                value = float(reached[k])
                 slack = RELATIVE * max(abs(interval.low), abs(interval.high), abs(value))
                 if value < interval.low - slack or value > interval.high + slack:
                     text = f"{names[k]} in [{interval.low!r}, {interval.high!r}], feasible {value!r}"

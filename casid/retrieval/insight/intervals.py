@@ -21,7 +21,7 @@ Dinkelbach's steps: ``a'x - t m`` is minimised, t is moved to the ratio at the m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 
 import casadi as ca
@@ -100,6 +100,9 @@ class Intervals:
         Sets count as explaining the data up to ``optimum + tolerance``.
     time : float
         [s]
+    search_region : mapping of str to float
+        Links and extras that the problem does not bound -> how many times their nominal size the proofs let them be;
+        usually empty.
     """
 
     entries: tuple[ParameterInterval, ...]
@@ -107,6 +110,7 @@ class Intervals:
     optimum: float
     tolerance: float
     time: float
+    search_region: Mapping[str, float] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> ParameterInterval:
         for entry in self.entries:
@@ -181,7 +185,9 @@ def parameter_intervals(
     forms = _standard_forms(problem) if quantities is None else _forms(problem, quantities)
     search = LevelSet(problem, solution, tolerance, options)
     entries = tuple(_interval(search, name, form, link) for name, (form, link) in forms.items())
-    return Intervals(entries, problem, solution.objective, float(tolerance), perf_counter() - began)
+    return Intervals(
+        entries, problem, solution.objective, float(tolerance), perf_counter() - began, search.search_region
+    )
 
 
 def _interval(search: LevelSet, name: str, form: Array, link: int | None) -> ParameterInterval:
@@ -202,14 +208,22 @@ def _least_ratio(search: LevelSet, form: Array, link: int) -> tuple[float, float
     """Proven lower bound of ``form'x / m``, the value attained, and where."""
     mass = np.eye(len(form))[10 * link + 9]
     point = search.point
+    if not point[10 * link + 9] > 0:
+        point = search.minimum(-mass)[2]
+    if not point[10 * link + 9] > 0:
+        name = search.problem.variables.links[link].name
+        raise ProblemError(f"link '{name}' weighs nothing in every set that explains the data: it has no such ratio")
     t = float(form @ point / point[10 * link + 9])
     for _ in range(30):
         bound, _, found = search.minimum(form - t * mass)
+        if not found[10 * link + 9] > 0:
+            break
         ratio = float(form @ found / found[10 * link + 9])
         if ratio >= t - 1e-9 * max(1.0, abs(t)):
             break
         t, point = ratio, found
-    proven = t + min(0.0, bound) / search.least_mass(link)
+    least = search.least_mass(link)
+    proven = t if bound >= 0 else t + bound / least if least > 0 else -np.inf
     # A little below t the minimum is positive: where that can be proven, the division by the mass costs nothing.
     for step in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2):
         lower = t - step * max(abs(t), 1e-2)

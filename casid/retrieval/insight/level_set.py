@@ -46,6 +46,7 @@ class LevelSet:
         secants = with_secants(problem)
         self.outer = self.exact if secants is problem else self._search(secants)
         self.point = solution.x
+        self.search_region: dict[str, float] = {}
         self._least_mass: dict[int, float] = {}
 
     def _search(self, problem: Problem) -> _Search:
@@ -103,15 +104,15 @@ class LevelSet:
     def prior(self, form: Array) -> tuple[float, float]:
         """Range of ``form'x`` by the problem's own bounds, parameter by parameter."""
         low, high = self._prior_box
-        used = form != 0
+        used = np.flatnonzero(form)  # zero times an infinite bound is zero
         ends = np.stack([form[used] * low[used], form[used] * high[used]])
         return float(ends.min(axis=0).sum()), float(ends.max(axis=0).sum())
 
     def least_mass(self, link: int) -> float:
-        """Proven lower bound of a link's mass over the set [kg]."""
+        """Proven lower bound of a link's mass over the set [kg]; 0 where there is none."""
         if link not in self._least_mass:
             mass = np.eye(len(self.point))[10 * link + 9]
-            self._least_mass[link] = max(self.minimum(mass)[0], self._margin(link), 1e-9)
+            self._least_mass[link] = max(self.minimum(mass)[0], self._margin(link), 0.0)
         return self._least_mass[link]
 
     def _margin(self, link: int) -> float:
@@ -126,7 +127,7 @@ class LevelSet:
         if others.any():
             return -np.inf, np.inf
         part = form[10 * link + 6 : 10 * link + 9, None]
-        ends = np.where(part == 0, 0.0, part * np.where(part == 0, 0.0, com))
+        ends = part * np.where(part == 0, 0.0, com)
         constant = float(form[10 * link + 9])
         return float(ends.min(axis=1).sum()) + constant, float(ends.max(axis=1).sum()) + constant
 
@@ -141,7 +142,11 @@ class LevelSet:
         found = dual_bound(
             self.problem, form + weight * slope, dual, Search(self.prepared.nominal, self.options.search_factor)
         )
-        return found.value + weight * (objective(x) - float(slope @ x) - self.limit)
+        self.search_region.update(found.search_region)
+        # what rounding can have added: a few units in the last place of the largest terms
+        terms = found.terms + weight * (objective(x) + float(np.abs(slope) @ np.abs(x)) + self.limit)
+        rounding = 16 * np.finfo(float).eps * terms
+        return found.value + weight * (objective(x) - float(slope @ x) - self.limit) - rounding
 
     def _explains(self, x: Array) -> bool:
         feasible = self.problem.hard_violation(self.problem.violations(x)) <= self.options.feasibility
