@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from casid.cli import options as o
 from casid.cli.shared import RobotArgument, TermsOption, console, names
 
 
@@ -29,16 +30,18 @@ def export(
     frame: Annotated[str | None, typer.Option(help="Frame of the payload and the operational space.")] = None,
     prefix: Annotated[str | None, typer.Option(help="Beginning of all C names; default: the robot's name.")] = None,
     batched: Annotated[bool, typer.Option(help="Add functions for many samples at once (GCC, Clang).")] = False,
+    lock: o.Lock = None,
+    gravity: o.Gravity = None,
+    angle_tolerance: o.AngleTolerance = None,
     overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
 ) -> None:
     """Write a robot's dynamics as C code for a controller."""
-    from casid.description import load_robot
     from casid.dynamics import Model, terms_of
     from casid.export import all_functions, default_functions, export_robot, numbers
     from casid.inertia import read_parameters
     from casid.report.tables import operations_table
 
-    loaded, chosen_terms = load_robot(robot), tuple(names(terms))
+    loaded, chosen_terms = o.robot_of(robot, lock, gravity, angle_tolerance), tuple(names(terms))
     given = None
     if parameters is not None:
         given = read_parameters(parameters, Model(loaded, chosen_terms))

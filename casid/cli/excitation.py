@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from casid.cli import options as o
 from casid.cli.shared import RobotArgument, console, names, progress, say_written
+
+if TYPE_CHECKING:
+    from casid.description import Robot
 
 
 def excite(
@@ -34,6 +38,9 @@ def excite(
     collision: Annotated[bool, typer.Option(help="Keep the robot's capsules apart.")] = True,
     torque: Annotated[bool, typer.Option(help="Keep torque limits, with the nominal parameters.")] = True,
     floor: Annotated[float | None, typer.Option(help="Smallest height of the link frames, base frame [m].")] = None,
+    lock: o.Lock = None,
+    gravity: o.Gravity = None,
+    angle_tolerance: o.AngleTolerance = None,
     samples: Annotated[int, typer.Option(min=2, help="Samples of the observation matrix.")] = 160,
     starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first start.")] = 0,
@@ -43,13 +50,13 @@ def excite(
     out: Annotated[Path | None, typer.Option(help="Folder for the trajectory, pictures and an animation.")] = None,
 ) -> None:
     """Design a motion (or static poses) that makes identification good. Ctrl-C keeps the best so far."""
-    from casid.description import load_robot
     from casid.excitation import Study, evaluate_trajectory, read_trajectory
     from casid.files import prepare_directory
     from casid.report import excitation_tables, write_excitation
 
     folder = None if out is None else prepare_directory(out)
-    machine = load_robot(robot)
+    machine = o.robot_of(robot, lock, gravity, angle_tolerance)
+    machine = _with_capsules(machine, robot) if collision else machine
     study = Study(
         criterion=criterion, parameters=tuple(parameter or ()), harmonics=harmonics, duration=duration, basis=basis,
         ramp=ramp, rest=rest, poses=poses, terms=tuple(names(terms)),
@@ -62,10 +69,35 @@ def excite(
     else:
         designer, design = evaluate_trajectory(study, machine, read_trajectory(evaluate))
     screen = console()
+    if not (collision and machine.capsules):
+        typer.echo("note: no collision check: " + ("switched off" if not collision else "no capsules known"), err=True)
+    if not (
+        torque
+        and any(limit < float("inf") for limit in machine.limits.effort)
+        and all(link.inertial for link in machine.links)
+    ):
+        reason = "switched off" if not torque else "the robot's file gives no effort limits, or no bodies"
+        typer.echo(f"note: no torque limits: {reason}", err=True)
     for table in excitation_tables(designer, design):
         screen.print(table)
     if folder is not None:
         say_written(folder, write_excitation(machine, designer, design, folder, rate))
+
+
+def _with_capsules(machine: Robot, name: str) -> Robot:
+    """The robot with capsules fitted to its URDF's meshes, where it has none of its own and they are found."""
+    if machine.capsules or not name.lower().endswith(".urdf"):
+        return machine
+    from dataclasses import replace
+
+    from casid.errors import RobotError
+    from casid.excitation import fit_capsules
+
+    try:
+        return replace(machine, capsules=fit_capsules(name, machine))
+    except RobotError as error:
+        typer.echo(f"note: no capsules from the meshes: {error}", err=True)
+        return machine
 
 
 @contextmanager

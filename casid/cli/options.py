@@ -100,6 +100,8 @@ class Settings:
         if "angle_tolerance" in self.given:
             options["angle_tolerance"] = float(self.given["angle_tolerance"])
         robot = load_robot(name, **options)
+        for note in robot.notes:
+            typer.echo(f"note: {note}", err=True)
         if "total_mass" in self.given:
             robot = replace(robot, total_mass=_range("--total-mass", self.given["total_mass"]))
         return robot
@@ -127,6 +129,11 @@ class Settings:
             inertial = name.rstrip("0123456789") in STANDARD_NAMES
             (links if inertial else terms)[name] = _range(f"bounds of {name}", text)
         return terms, links
+
+
+def robot_of(name: str, lock: str | None, gravity: str | None, angle_tolerance: float | None) -> Robot:
+    """The robot that a command is about, with the options that every such command has."""
+    return Settings.merged((), lock=lock, gravity=gravity, angle_tolerance=angle_tolerance).robot(name)
 
 
 def with_link_bounds(build: ConstraintBuilder, bounds: Mapping[str, tuple[float, float]]) -> ConstraintBuilder:

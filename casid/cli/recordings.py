@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, console, names, say_written
+from casid.cli.shared import RobotArgument, console, names, say_conversion, say_written
 from casid.errors import InertiaWarning
 
 
@@ -57,9 +57,12 @@ def identify(
         bool, typer.Option(help="Of all parameters that explain the data as well, take the most plausible.")
     ] = True,
     folds: Annotated[int, typer.Option(min=0, help="Parts of the motion that are held out in turn; 0: none.")] = 4,
+    urdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this URDF.")] = None,
+    mjcf: Annotated[Path | None, typer.Option(help="Write the identified robot to this MJCF file (.xml).")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the report, tables and pictures.")] = None,
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
+    from casid.description import write_robot
     from casid.files import prepare_directory
     from casid.identification import default_bounds
     from casid.identification import identify as run
@@ -101,6 +104,9 @@ def identify(
         screen.print(table)
     if folder is not None:
         say_written(folder, write_identification(result, folder))
+    for path in (urdf, mjcf):
+        if path is not None:
+            say_conversion(write_robot(loaded.with_parameters(result.model.named(result.parameters)), path))
 
 
 def validate(
@@ -156,11 +162,20 @@ def validate(
 def check(
     parameters: Annotated[
         str,
-        typer.Argument(metavar="PARAMETERS", help="A .urdf, a robot, an identification.json or a csv of parameters."),
+        typer.Argument(metavar="PARAMETERS", help="A robot, its file, an identification.json or a csv of parameters."),
     ],
+    robot: Annotated[
+        str | None,
+        typer.Option(metavar="ROBOT", help="Whose parameters a json or csv holds."),
+    ] = None,
+    lock: o.Lock = None,
+    angle_tolerance: o.AngleTolerance = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the repaired file.")] = None,
 ) -> None:
-    """Say which links are unphysical, by how much, and write the nearest repaired file. Exit code 1 if any is."""
+    """Say which links are unphysical and whether the dynamics are, and write a repaired file. Exit code 1 if any is.
+
+    The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
+    """
     from casid.files import prepare_directory, write_files
     from casid.identification import check_file
     from casid.report import check_table
@@ -168,7 +183,8 @@ def check(
     folder = None if out is None else prepare_directory(out)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # the table says more
-        result = check_file(parameters)
+        owner = None if robot is None else o.robot_of(robot, lock, None, angle_tolerance)
+        result = check_file(parameters, owner)
     console().print(check_table(parameters, result))
     if folder is not None:
         say_written(folder, write_files(folder, {result.repaired_name: result.repaired}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from casid.cli import options as o
 from casid.cli.shared import RobotArgument, TermsOption, console, names
 
 
@@ -13,22 +14,28 @@ def robots() -> None:
     console().print(robots_table(load_robot(name) for name in robot_names()))
 
 
-def base(robot: RobotArgument) -> None:
+def base(
+    robot: RobotArgument, lock: o.Lock = None, gravity: o.Gravity = None, angle_tolerance: o.AngleTolerance = None
+) -> None:
     """Print the base parameters of a robot: rank and groupings."""
-    from casid.description import load_robot
     from casid.dynamics import Model
     from casid.report.tables import base_table
 
-    model = Model(load_robot(robot))
+    model = Model(o.robot_of(robot, lock, gravity, angle_tolerance))
     console().print(base_table(model.robot.name, model.base))
 
 
-def ops(robot: RobotArgument, terms: TermsOption = "") -> None:
+def ops(
+    robot: RobotArgument,
+    terms: TermsOption = "",
+    lock: o.Lock = None,
+    gravity: o.Gravity = None,
+    angle_tolerance: o.AngleTolerance = None,
+) -> None:
     """Count the operations of a robot's functions, beside the published counts."""
-    from casid.description import load_robot
     from casid.dynamics import Model
     from casid.export import count_robot
     from casid.report.tables import operations_table
 
-    model = Model(load_robot(robot), names(terms))
+    model = Model(o.robot_of(robot, lock, gravity, angle_tolerance), names(terms))
     console().print(operations_table(f"Operations: {model.robot.name}", count_robot(model)))

@@ -23,6 +23,7 @@ from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.identification.prediction import Prediction, predict
 from casid.identification.record import load_model, load_processing, read_record
 from casid.identification.regression import RegressionProblem, extra_bounds, feasible_regression
+from casid.identification.repair import Repair, repair
 from casid.identification.verdict import judge
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "PlausibleBodies",
     "Prediction",
     "RegressionProblem",
+    "Repair",
     "Verdict",
     "believable",
     "check_file",
@@ -65,4 +67,5 @@ __all__ = [
     "plausible_bodies",
     "predict",
     "read_record",
+    "repair",
 ]

@@ -1,45 +1,34 @@
-"""Which links of a file are unphysical, by how much, and the nearest repair: URDF, robots, parameter files."""
+"""Which bodies of a file are unphysical, whether the robot's dynamics are all the same, and the repaired file."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.description import load_robot
+from casid.description import Description, Robot, load_description
+from casid.description.formats import FORMATS, Changes
+from casid.description.write import description_of
 from casid.errors import DatasetError, RobotError
-from casid.files import read_xml
 from casid.identification.feasibility import nearest_consistent
-from casid.inertia import (
-    Consistency,
-    consistency,
-    from_standard,
-    parameter_csv,
-    read_parameters,
-    standard_names,
-    tensor,
-    tensor_entries,
-    to_standard,
-)
+from casid.identification.repair import Repair, repair
+from casid.inertia import Consistency, consistency, from_standard, parameter_csv, read_parameters, standard_names
 
 Array = NDArray[np.float64]
-_ENTRIES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 @dataclass(frozen=True, eq=False)
 class LinkCheck:
-    """One link: its parameters, their margins, and the nearest consistent ones.
+    """One body: its parameters, their margins, and the repaired ones.
 
     Attributes
     ----------
     name : str
     parameters, repaired : ndarray, shape (10,)
-        Standard parameters as given and repaired: mass and centre of mass are kept where they can be.
+        Standard parameters as given and repaired.
     state : Consistency
     """
 
@@ -49,14 +38,29 @@ class LinkCheck:
     state: Consistency
 
     @property
+    def changed(self) -> bool:
+        """Whether the repair touches this body."""
+        return not np.array_equal(self.parameters, self.repaired)
+
+    @property
     def change(self) -> float:
         """Largest change of an entry of the inertia about the centre of mass [kg.m^2]."""
         return float(np.abs(from_standard(self.repaired)[2] - from_standard(self.parameters)[2]).max())
 
+    @property
+    def mass_change(self) -> float:
+        """Change of the mass [kg]."""
+        return float(self.repaired[9] - self.parameters[9])
+
+    @property
+    def com_change(self) -> float:
+        """How far the centre of mass moves [m]."""
+        return float(np.linalg.norm(from_standard(self.repaired)[1] - from_standard(self.parameters)[1]))
+
 
 @dataclass(frozen=True, eq=False)
 class FileCheck:
-    """All links of a file, and the repaired file where its format allows one.
+    """All bodies of a file, and the repaired file.
 
     Attributes
     ----------
@@ -65,21 +69,47 @@ class FileCheck:
         Links without mass and inertia (frames, sensors): not bodies, left alone.
     repaired_name, repaired : str, bytes
         Name and content of the repaired file.
+    repair : Repair, optional
+        The verdict and the base parameters; ``None`` for parameters without a robot.
     """
 
     links: tuple[LinkCheck, ...]
     massless: tuple[str, ...]
     repaired_name: str
     repaired: bytes
+    repair: Repair | None = None
 
     @property
     def unphysical(self) -> tuple[LinkCheck, ...]:
         """The links that no real body can have."""
         return tuple(link for link in self.links if not link.state.full)
 
+    @property
+    def verdict(self) -> str:
+        """What the file is, in a sentence."""
+        if not self.unphysical:
+            return "feasible: every body can exist"
+        count = f"{len(self.unphysical)} of {len(self.links)} bodies cannot exist"
+        if self.repair is None:
+            return f"{count}; without a robot nobody can tell whether its dynamics can"
+        if self.repair.verdict == "virtually feasible":
+            return (
+                f"virtually feasible: {count}, but a consistent set has the same base parameters; the repair keeps "
+                f"them (to {self.repair.relative_base_change:.1e})"
+            )
+        if self.repair.verdict == "marginal":
+            return (
+                f"marginal: {count}, and consistent sets only approach its base parameters; the repair moves them by "
+                f"{self.repair.base_change:.3g} ({self.repair.relative_base_change:.1e} of their size)"
+            )
+        return (
+            f"infeasible: {count}, and no consistent set has the same base parameters; the repair moves them by "
+            f"{self.repair.base_change:.3g}, and less than {self.repair.proven_distance:.3g} is proven impossible"
+        )
+
 
 def check_links(names: Sequence[str], parameters: Array, margin: float = 1e-9) -> tuple[LinkCheck, ...]:
-    """Check standard parameters, shape (10 n,), link by link."""
+    """Check standard parameters, shape (10 n,), link by link; repaired without regard to the robot's dynamics."""
     tens = np.asarray(parameters, dtype=float).reshape(len(names), 10)
     repaired = nearest_consistent(tens, margin=margin).reshape(-1, 10)
     return tuple(
@@ -87,15 +117,21 @@ def check_links(names: Sequence[str], parameters: Array, margin: float = 1e-9) -
     )
 
 
-def check_file(name_or_path: str | Path, margin: float = 1e-9) -> FileCheck:
-    """Check a URDF, a robot (shipped or TOML), or a parameter file.
+def check_file(name_or_path: str | Path, robot: Robot | None = None) -> FileCheck:
+    """Check a robot file, a shipped robot, or a file of parameters.
 
     Parameters
     ----------
     name_or_path
-        ``.urdf``; a robot's name or ``.toml``; a file of parameters (`casid.inertia.read_parameters`).
-    margin
-        Smallest principal second moment of a repaired link [kg.m^2].
+        A robot's name or file (TOML, URDF, MJCF, SDF); an ``identification.json`` or a csv with columns
+        ``parameter,value``.
+    robot
+        Whose parameters a json or csv file holds: then the repair keeps the dynamics where it can.
+
+    Returns
+    -------
+    FileCheck
+        The repaired file has the format of the given one and differs from it only in bodies.
 
     Raises
     ------
@@ -103,64 +139,40 @@ def check_file(name_or_path: str | Path, margin: float = 1e-9) -> FileCheck:
         If the file cannot be read, or holds no inertial values.
     """
     path = Path(name_or_path)
-    if path.suffix.lower() == ".urdf":
-        return _check_urdf(path, margin)
     if path.suffix.lower() in (".json", ".csv", ".npy"):
-        given = read_parameters(path)
-        if not given.n:
-            raise DatasetError(f"{path.name}: no standard parameters Lxx1 ... m1")
-    else:
-        given = load_robot(name_or_path).parameters
-    links = check_links(given.link_names, given.standard, margin)
-    repaired = np.concatenate([link.repaired for link in links])
-    changed = given.with_values(dict(zip(standard_names(given.n), repaired, strict=True)))
-    return FileCheck(links, (), f"{path.stem}_repaired.csv", parameter_csv(changed))
-
-
-def _check_urdf(path: Path, margin: float) -> FileCheck:
-    """Every ``inertial`` element by itself; the repair touches nothing else of the file."""
-    root = read_xml(path, "URDF", RobotError, comments=True)
-    names, tens, elements, massless = [], [], [], []
-    for link in root.iter("link"):
-        inertial = link.find("inertial")
-        if inertial is None:
-            continue
-        name = link.get("name", "?")
-        mass, inertia = _attribute(inertial, "mass", ("value",), name), _attribute(inertial, "inertia", _ENTRIES, name)
-        if not mass[0] and not any(inertia):
-            massless.append(name)
-            continue
-        names.append(name)
-        tens.append(
-            to_standard(mass[0], np.zeros(3), tensor(inertia))
-        )  # in the inertial frame: the origin does not matter
-        elements.append(inertial)
-    if not names:
+        return _check_values(path, robot)
+    description = load_description(name_or_path)
+    done = repair(description)
+    if not done.bodies:
         raise RobotError(f"'{path.name}' has no link with mass and inertia")
-    links = check_links(names, np.concatenate(tens), margin)
-    for check, inertial in zip(links, elements, strict=True):
-        if np.array_equal(check.parameters, check.repaired):
-            continue
-        mass_value, _, matrix = from_standard(check.repaired)
-        mass_element, inertia_element = inertial.find("mass"), inertial.find("inertia")
-        assert mass_element is not None and inertia_element is not None
-        mass_element.set("value", repr(mass_value))
-        for key, value in zip(_ENTRIES, tensor_entries(matrix), strict=True):
-            inertia_element.set(key, repr(float(value)))
-    return FileCheck(
-        links,
-        tuple(massless),
-        f"{path.stem}_repaired.urdf",
-        ElementTree.tostring(root, encoding="utf-8", xml_declaration=True),
+    bodies = {body.link for body in done.bodies}
+    massless = [link.name for link in description.links if link.inertial is not None and link.name not in bodies]
+    form = next(form for form in FORMATS if form.name == description.format)
+    content = form.edit(description.content, Changes(dict(done.inertials())), description.where)
+    suffix = path.suffix or ".toml"
+    return FileCheck(_links(done), tuple(massless), f"{path.stem}_repaired{suffix}", content, done)
+
+
+def _links(done: Repair) -> tuple[LinkCheck, ...]:
+    return tuple(
+        LinkCheck(body.link, body.given, new, body.state) for body, new in zip(done.bodies, done.repaired, strict=True)
     )
 
 
-def _attribute(inertial: ElementTree.Element, tag: str, keys: Sequence[str], link: str) -> list[float]:
-    element = inertial.find(tag)
-    try:
-        values = [] if element is None else [float(element.attrib[key]) for key in keys]
-    except (KeyError, ValueError) as error:
-        raise RobotError(f"link '{link}': <{tag}> of its inertial: {error}") from error
-    if element is None or not all(math.isfinite(value) for value in values):
-        raise RobotError(f"link '{link}': its inertial needs a <{tag}> with finite {', '.join(keys)}")
-    return values
+def _check_values(path: Path, robot: Robot | None) -> FileCheck:
+    given = read_parameters(path)
+    if not given.n:
+        raise DatasetError(f"{path.name}: no standard parameters Lxx1 ... m1")
+    if robot is None:
+        done, links = None, check_links(given.link_names, given.standard)
+    else:
+        done = repair(_described(robot, given.standard))
+        links = _links(done)
+    repaired = np.concatenate([link.repaired for link in links])
+    changed = given.with_values(dict(zip(standard_names(given.n), repaired, strict=True)))
+    return FileCheck(links, (), f"{path.stem}_repaired.csv", parameter_csv(changed), done)
+
+
+def _described(robot: Robot, parameters: Array) -> Description:
+    """A robot with these parameters, its fixed links merged."""
+    return description_of(robot.with_parameters(parameters))

@@ -154,12 +154,20 @@ def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Tabl
     return [table]
 
 
+#: Widest table whose title is kept on its line.
+_WIDEST = 140
+
+
 def check_table(what: str, result: FileCheck) -> Table:
     """One row a link: margins of physical consistency, what is wrong, and how much the repair changes."""
     title = f"{what}: {len(result.unphysical)} of {len(result.links)} links unphysical"
+    if result.unphysical and result.repair is not None:
+        title += f"\n{result.verdict}"
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.min_width = min(max(map(len, title.splitlines())), _WIDEST)  # a title wraps at its table's width
     table.add_column("link", style="bold")
-    for column in ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]", "repair changes [kg.m^2]"):
+    margins = ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]")
+    for column in (*margins, "repair moves inertia", "mass by [kg]", "centre by [mm]"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict")
     for link in result.links:
@@ -169,7 +177,9 @@ def check_table(what: str, result: FileCheck) -> Table:
             f"{state.mass:.5g}",
             f"{state.smallest_principal_moment:.3g}",
             f"{state.triangle_margin:.3g}",
-            f"{link.change:.3g}" if not state.full else "-",
+            f"{link.change:.3g}" if link.changed else "-",
+            f"{link.mass_change:+.3g}" if link.changed else "-",
+            f"{1e3 * link.com_change:.3g}" if link.changed else "-",
             "physical" if state.full else state.complaint(),
         )
     if result.massless:

@@ -59,5 +59,7 @@ def checked_times(t: ArrayLike | None, count: int, last: float) -> float:
 
 def regressor_rows(function: ca.Function, samples: dict[str, Array]) -> Array:
     """The regressor at the samples, shape (N, n, columns); a few samples go through CasADi's own evaluation."""
-    few = None if len(samples["q"]) > FEW else False
-    return np.asarray(evaluate_batch(function, samples["q"], samples["dq"], samples["ddq"], compiled=few))
+    q, dq, ddq = samples["q"], samples["dq"], samples["ddq"]
+    if len(q) == 1:
+        return np.asarray(function(q[0], dq[0], ddq[0]).full())[None]
+    return np.asarray(evaluate_batch(function, q, dq, ddq, compiled=None if len(q) > FEW else False))

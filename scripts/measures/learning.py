@@ -1,0 +1,9 @@
+"""The learning ladder against the certified optimum, and identification on line."""
+
+from __future__ import annotations
+
+from measures.learning_ladder import ROWS as LADDER
+from measures.learning_models import ROWS as MODELS
+from measures.learning_online import ROWS as ONLINE
+
+MEASURES = [*LADDER, *MODELS, *ONLINE]

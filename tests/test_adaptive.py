@@ -1,0 +1,51 @@
+"""Adaptive control: V decreases by exactly what is dissipated, natural estimates stay bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import casid
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.inertia import to_standard
+from casid.simulation import Sine
+from casid.simulation.adaptive import NaturalAdaptation, SlotineLi, simulate_adaptive
+
+
+@pytest.fixture(scope="module")
+def setting():
+    model = Model(casid.load_robot("spatial_2r"))
+    truth = np.tile(to_standard(3.0, [-0.3, 0.02, 0.05], np.diag([0.02, 0.05, 0.05])), 2)
+    start = np.tile(to_standard(1.0, [-0.1, 0.0, 0.0], np.diag([0.002, 0.002, 0.002])), 2)
+    reference = Sine(np.array([0.0, 0.3]), np.array([1.2, 1.0]), np.array([0.5, 0.8]), 100.0)
+    return model, truth, start, reference
+
+
+@pytest.mark.parametrize("law", [NaturalAdaptation(0.5), SlotineLi(0.2)], ids=lambda law: law.name)
+def test_the_lyapunov_function_falls_by_what_is_dissipated(setting, law):
+    model, truth, start, reference = setting
+    run = simulate_adaptive(model, truth, start, law, reference, 6.0, q0=[0.2, 0.1])
+    book = run.lyapunov + run.dissipated
+    assert np.ptp(book) <= 1e-7 * book[0]
+    assert (np.diff(run.lyapunov) <= 1e-9 * run.lyapunov[0]).all()
+    late = np.abs(run.error[-1000:]).max()
+    assert late < 0.5 * np.abs(run.error[:1000]).max()
+
+
+def test_natural_estimates_stay_bodies_where_slotine_and_li_leave_them(setting):
+    model, truth, start, reference = setting
+    natural = simulate_adaptive(model, truth, start, NaturalAdaptation(0.5), reference, 4.0, q0=[0.5, 0.8])
+    euclidean = simulate_adaptive(model, truth, start, SlotineLi(0.5), reference, 4.0, q0=[0.5, 0.8])
+    assert (natural.smallest_eigenvalue > 0).all()
+    assert euclidean.smallest_eigenvalue.min() < -1e-3
+
+
+def test_bad_input(setting):
+    model, truth, start, reference = setting
+    with pytest.raises(DatasetError, match="without joint terms"):
+        simulate_adaptive(Model(model.robot, ("viscous",)), truth, start, SlotineLi(), reference, 1.0)
+    with pytest.raises(DatasetError, match="expected 20 finite"):
+        simulate_adaptive(model, truth[:10], start, SlotineLi(), reference, 1.0)
+    with pytest.raises(DatasetError, match="not finite from"):
+        simulate_adaptive(model, truth, start, SlotineLi(1e6), reference, 1.0, q0=[1.0, 1.0])

@@ -1,0 +1,128 @@
+"""Repair of unphysical files: the dynamics stay where a consistent set has them, else the nearest is proven nearest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import casid
+from casid.cli import app
+from casid.description import Inertial, load_description, load_robot
+from casid.description.write import description_of
+from casid.identification import check_file, nearest_feasible, repair
+from casid.inertia import consistency
+
+ARM = """<robot name="arm">
+  <!-- kept -->
+  <link name="base"/>
+  <link name="one"><inertial><origin xyz="0 0 0.1"/><mass value="1.5"/>
+    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="%s"/></inertial></link>
+  <link name="two"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+    <inertia ixx="%s" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+  <link name="tool"><inertial><mass value="0.2"/>
+    <inertia ixx="1e-3" ixy="0" ixz="0" iyy="1e-3" iyz="0" izz="%s"/></inertial></link>
+  <joint name="a" type="revolute"><parent link="base"/><child link="one"/><axis xyz="0 0 1"/></joint>
+  <joint name="b" type="revolute"><parent link="one"/><child link="two"/><origin xyz="0 0 0.3"/>
+    <axis xyz="0 1 0"/></joint>
+  <joint name="c" type="fixed"><parent link="two"/><child link="tool"/><origin xyz="0.2 0 0"/></joint>
+</robot>
+"""
+
+
+def described(tmp_path: Path, izz: float = 0.01, ixx: float = 0.01, tool: float = 1e-3) -> Path:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM % (izz, ixx, tool), encoding="utf-8")
+    return path
+
+
+def base_values(path: Path) -> np.ndarray:
+    robot = load_robot(path)
+    return np.asarray(casid.Model(robot).base.values(robot.standard_parameters()))
+
+
+@pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
+@pytest.mark.parametrize("change", [{"izz": 0.05}, {"ixx": 0.03}, {"tool": 0.01}, {"izz": 0.05, "tool": 0.01}])
+def test_the_dynamics_stay_where_a_consistent_set_has_them(tmp_path: Path, change: dict[str, float]) -> None:
+    path = described(tmp_path, **change)
+    result = check_file(path)
+    assert len(result.unphysical) == len(change)
+    assert result.repair is not None and result.repair.verdict == "virtually feasible"
+    (tmp_path / result.repaired_name).write_bytes(result.repaired)
+    np.testing.assert_allclose(base_values(tmp_path / result.repaired_name), base_values(path), rtol=1e-10, atol=1e-13)
+    again = check_file(tmp_path / result.repaired_name)
+    assert not again.unphysical
+    assert b"<!-- kept -->" in result.repaired
+    assert result.verdict.startswith("virtually feasible")
+
+
+@pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
+def test_a_proven_distance_where_no_consistent_set_has_them(tmp_path: Path) -> None:
+    path = described(tmp_path, tool=-0.2)  # the whole of link two turns backwards
+    result = repair(load_description(path))
+    assert result.verdict == "infeasible"
+    assert all(consistency(ten).full for ten in result.repaired)
+    assert 0.5 * result.base_change < result.proven_distance <= result.base_change * (1 + 1e-9)
+    robot = load_robot(path)
+    base = casid.Model(robot).base  # the same question to the certified program
+    other = nearest_feasible(robot, base.K, base.values(robot.standard_parameters()))
+    assert result.base_change == pytest.approx(other.distance, rel=0.05)  # an infimum: larger bodies come nearer
+
+
+@pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
+def test_a_shifted_set_is_virtually_feasible() -> None:
+    robot = load_robot("panda")
+    base, given = casid.Model(robot).base, robot.standard_parameters()
+    null = np.linalg.svd(base.K)[2][base.rank :]
+    shifted = given + null.T @ (4.0 * np.random.default_rng(0).standard_normal(len(null)))
+    wrong = sum(not consistency(ten).full for ten in shifted.reshape(-1, 10))
+    assert wrong > 3
+    result = repair(description_of(robot.with_parameters(shifted)))
+    assert len(result.unphysical) == wrong
+    assert result.verdict == "virtually feasible"
+    assert result.relative_base_change < 1e-9
+    np.testing.assert_allclose(base.values(result.repaired.ravel()), base.values(given), atol=1e-9)
+    assert all(consistency(ten).full for ten in result.repaired)
+
+
+def test_bodies_that_can_exist_are_left_alone_where_that_suffices(tmp_path: Path) -> None:
+    result = repair(load_description(described(tmp_path, izz=0.05)))
+    assert [result.bodies[k].link for k in result.changed] == ["one"]
+    assert repair(load_description("kuka_iiwa")).verdict == "feasible"
+
+
+def test_objects_and_bodies_of_nothing(tmp_path: Path) -> None:
+    described(tmp_path)
+    description = load_description(tmp_path / "arm.urdf")
+    bad = Inertial(1.0, [0, 0, 0], np.diag([1.0, 1.0, 5.0]))
+    alone = replace(description, joints=(), base=replace(description.base, inertial=bad))
+    result = repair(alone)
+    assert result.verdict == "virtually feasible" and consistency(result.repaired[0]).full
+    assert result.repaired[0][9] == pytest.approx(1.0, rel=1e-6)
+    point = Inertial(2.0, [0, 0, 0.1], np.zeros((3, 3)))
+    assert consistency(repair(replace(alone, base=replace(alone.base, inertial=point))).repaired[0]).full
+
+
+@pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
+def test_the_command_says_the_verdict_and_writes_the_file(tmp_path: Path) -> None:
+    path = described(tmp_path, izz=0.05)
+    run = CliRunner().invoke(app, ["check", str(path), "--out", str(tmp_path / "out")])
+    assert run.exit_code == 1
+    assert "virtually feasible" in run.output
+    assert CliRunner().invoke(app, ["check", str(tmp_path / "out" / "arm_repaired.urdf")]).exit_code == 0
+
+
+@pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
+def test_parameters_are_repaired_with_their_robot(tmp_path: Path) -> None:
+    path = described(tmp_path, izz=0.05)
+    robot = load_robot(path)
+    rows = "".join(f"{n},{v!r}\n" for n, v in robot.parameters.to_dict().items())
+    (tmp_path / "p.csv").write_text("parameter,value\n" + rows, encoding="utf-8")
+    assert check_file(tmp_path / "p.csv").repair is None
+    with_robot = check_file(tmp_path / "p.csv", robot)
+    assert with_robot.repair is not None and with_robot.repair.verdict == "virtually feasible"
+    run = CliRunner().invoke(app, ["check", str(tmp_path / "p.csv"), "--robot", str(path)])
+    assert "virtually feasible" in run.output
