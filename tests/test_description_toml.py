@@ -1,11 +1,12 @@
 """The TOML format: what it says is what a Robot holds, and what it cannot say is refused with words that help."""
 
 import math
+from importlib import resources
 
 import numpy as np
 import pytest
 
-from casid.description import parse_toml, read_toml
+from casid.description import load_robot, parse_toml, read_toml
 from casid.errors import InertiaWarning, RobotError
 
 HEAD = """
@@ -270,3 +271,13 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(RobotError, match=r"bytes.toml.*not text in UTF-8"):
         read_toml(tmp_path / "bytes.toml")
+
+
+@pytest.mark.claim("a robot whose numbers overflow is refused in one line")
+def test_numbers_that_overflow_are_refused(tmp_path):
+    robot = resources.files("casid.robots").joinpath("kuka_iiwa.toml").read_text(encoding="utf-8")
+    mass = next(line for line in robot.splitlines() if line.strip().startswith("mass ="))
+    file = tmp_path / "huge.toml"
+    file.write_text(robot.replace(mass, "mass = 1e308").replace("com = [", "com = [1e200, 1e200, 1e200] # ", 1))
+    with pytest.raises(RobotError, match=r"huge\.toml"):
+        load_robot(file)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib.resources
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.description.document import Description
@@ -71,7 +74,9 @@ def load_robot(
     >>> load_robot("panda").n
     7
     """
-    return load_description(name_or_path, angle_tolerance=angle_tolerance).robot(lock=lock, gravity=gravity)
+    description = load_description(name_or_path, angle_tolerance=angle_tolerance)
+    with _computable(str(name_or_path)):
+        return description.robot(lock=lock, gravity=gravity)
 
 
 def load_description(name_or_path: str | Path, *, angle_tolerance: float = ANGLE_TOLERANCE) -> Description:
@@ -89,12 +94,23 @@ def load_description(name_or_path: str | Path, *, angle_tolerance: float = ANGLE
     if path.is_dir():
         raise RobotError(f"'{path}' is a folder; give a robot file, {listed(SUFFIXES)}")
     content = read_bytes(path, "robot file", RobotError)
-    description = _format_of(path, content).read(content, Reading(path.name, path.parent, angle_tolerance))
+    with _computable(path.name):
+        description = _format_of(path, content).read(content, Reading(path.name, path.parent, angle_tolerance))
     sidecar = path.with_name(path.name + SUFFIX)
     if sidecar.is_file():
         description = restore(description, read_bytes(sidecar, "sidecar file", RobotError), sidecar.name)
     warn_of_units(description)
     return description
+
+
+@contextmanager
+def _computable(where: str) -> Iterator[None]:
+    """RobotError where a description's numbers are too large to compute with."""
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except FloatingPointError as error:
+        raise RobotError(f"{where}: its numbers are too large to compute with ({error}); SI units?") from None
 
 
 def format_of_name(name: str) -> Format:

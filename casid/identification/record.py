@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from casid.description import Robot
 from casid.dynamics import JointTerm, Model, terms_of
 from casid.errors import DatasetError, RobotError
-from casid.files import read_json
+from casid.files import finite_number, read_json
 from casid.inertia import read_parameters
 from casid.measurement import Processing
 from casid.regression.friction import Friction, friction_terms
@@ -88,7 +88,8 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
             f"the identification is of robot '{record.get('robot')}' with {len(values)} parameters; '{robot.name}' "
             f"needs {len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
         )
-    return model, np.array([float(values[name]) for name in model.parameter_names])
+    names = model.parameter_names
+    return model, np.array([finite_number(values[name], f"identification, '{name}'", DatasetError) for name in names])
 
 
 def _model_of_parameters(path: Path, robot: Robot) -> tuple[Model, Array]:

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.errors import DatasetError
+
 #: Names of a link's ten standard parameters, in order.
 STANDARD_NAMES = ("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz", "lx", "ly", "lz", "m")
 #: Row and column of each of the six tensor entries, in order xx xy xz yy yz zz.
@@ -65,10 +67,19 @@ def to_standard(mass: float, com: ArrayLike, inertia_com: ArrayLike) -> Vector:
     -------
     ndarray, shape (10,)
         ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m``.
+
+    Raises
+    ------
+    DatasetError
+        If finite numbers are so large that the parameters are not.
     """
-    com = np.asarray(com, dtype=float)
-    about_origin = np.asarray(inertia_com, dtype=float) + mass * (com @ com * np.eye(3) - np.outer(com, com))
-    return np.concatenate([tensor_entries(about_origin), mass * com, [mass]])
+    com, own = np.asarray(com, dtype=float), np.asarray(inertia_com, dtype=float)
+    with np.errstate(over="ignore", invalid="ignore"):
+        about_origin = own + mass * (com @ com * np.eye(3) - np.outer(com, com))
+        result = np.concatenate([tensor_entries(about_origin), mass * com, [mass]])
+    if not np.isfinite(result).all() and np.isfinite([mass, *com, *own.ravel()]).all():
+        raise DatasetError(f"a body of mass {mass:.3g} kg at {com} m is too large to compute with; SI units?")
+    return result
 
 
 def from_standard(parameters: ArrayLike) -> tuple[float, Vector, Vector]:

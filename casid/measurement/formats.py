@@ -90,7 +90,10 @@ class Bag:
 
     def knows(self, path: Path) -> bool:
         """By the ending; every folder counts as a bag."""
-        return path.is_dir() or path.suffix in (".mcap", ".db3")
+        try:
+            return path.is_dir() or path.suffix in (".mcap", ".db3")
+        except OSError:  # a name too long for the file system: the reader of files says so
+            return False
 
     def read(self, path: Path, topic: str | None) -> Columns:
         """Joint states of one topic."""

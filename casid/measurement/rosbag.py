@@ -40,9 +40,9 @@ def read_joint_states(path: Path, topic: str | None) -> tuple[dict[str, Array], 
         raise DatasetError(
             f"'{path.name}': reading bags needs the package rosbags: pip install casid[rosbag]"
         ) from None
-    if not path.exists():
-        raise DatasetError(f"cannot read recording '{path}': no such file or directory")
     try:
+        if not path.exists():
+            raise DatasetError(f"cannot read recording '{path}': no such file or directory")
         check_bag_size(path)
         with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
             counts: dict[str, int] = {}

@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 
 from measures import structure
+from measures.fuzz import ROWS as FUZZ
 from measures.measure import Measure, NotMeasured
 
 #: Problems that the attack is made of, and seconds that it and one of them may take.
@@ -114,6 +115,7 @@ MEASURES = [
     Measure("'optimal' with a violation above 1e-8", "0", "independent re-check", statuses),
     Measure("interval ends passed by a feasible point", "0", "relative 1e-9", ends),
     Measure("other false statements, tracebacks", "0", "infeasible though not, throw=False", others),
+    *FUZZ,
     Measure("circles among files; arrows against the slope", "0; 0", "syntax trees", circles),
     Measure("files that name a constraint kind outside its own", "0", "syntax trees", kinds),
     Measure("places that build a Solution", "1", "syntax trees", builders),

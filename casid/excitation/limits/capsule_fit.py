@@ -16,7 +16,10 @@ from casid.description import Capsule, Robot, capsule_on
 from casid.description.placement import xyz_rpy
 from casid.errors import RobotError
 from casid.excitation.motions.basis import Array
-from casid.files import read_xml
+from casid.files import read_xml, shown
+
+#: No robot is larger [m].
+_LARGEST = 1e6
 
 
 def fit_capsule(points: ArrayLike) -> tuple[Array, Array, float]:
@@ -153,11 +156,22 @@ def _points(body: ElementTree.Element, urdf: Path, packages: Sequence[Path], lin
         points = radius * directions / np.linalg.norm(directions, axis=1, keepdims=True)
     else:
         raise RobotError(f"{urdf.name}: link '{link}': geometry <{shape.tag}> is not mesh, box, cylinder or sphere")
+    if not np.abs(points).max(initial=0.0) <= _LARGEST:
+        raise RobotError(f"{urdf.name}: link '{link}': a geometry larger than {_LARGEST:g} m")
     return np.asarray(points @ placement[:3, :3].T + placement[:3, 3])
 
 
 def _numbers(element: ElementTree.Element | None, key: str, default: str) -> list[float]:
-    return [float(word) for word in (default if element is None else element.get(key, default)).split()]
+    text = default if element is None else element.get(key, default)
+    try:
+        numbers = [float(word) for word in text.split()]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(default.split()) or not all(abs(number) <= _LARGEST for number in numbers):
+        raise RobotError(
+            f"{key}={shown(text)} of a geometry: expected {len(default.split())} numbers of at most {_LARGEST:g} m"
+        )
+    return numbers
 
 
 def _mesh(shape: ElementTree.Element, urdf: Path, packages: Sequence[Path], link: str) -> Array:
