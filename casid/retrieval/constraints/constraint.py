@@ -161,7 +161,8 @@ class Constraint:
     def violation(self, value: ArrayLike) -> float:
         """Largest amount by which a value of the expression leaves its bounds; infinite if the value is NaN."""
         value = np.asarray(value, dtype=float).reshape(-1)
-        excess = np.maximum(self.lower - value, value - self.upper)
+        with np.errstate(invalid="ignore"):  # an infinite value against an infinite bound is NaN: violated
+            excess = np.maximum(self.lower - value, value - self.upper)
         return float("inf") if np.isnan(excess).any() else float(max(excess.max(), 0.0))
 
     def value(self, x: ca.SX, point: Array) -> Array:

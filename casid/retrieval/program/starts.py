@@ -49,10 +49,11 @@ def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
     parts = []
     for k, region in enumerate(problem.regions):
         mass0, com0, inertia0 = from_standard(nominal[10 * k : 10 * k + 10])
-        low, high = max(region.mass[0], 0.0), region.mass[1]
+        high = region.mass[1]
+        low = min(max(region.mass[0], 0.0), high)  # masses without consistency may be negative
         mass = rng.uniform(low, high) if np.isfinite(high) else mass0 * 10 ** rng.uniform(-1, 1)
         box = np.where(np.isfinite(region.com), region.com, com0[:, None] + np.array([-HALF_EDGE, HALF_EDGE]))
-        com = rng.uniform(box[:, 0], box[:, 1])
+        com = rng.uniform(box.min(axis=1), box.max(axis=1))  # bounds of a single point cross by rounding
         reach = region.box[[0, 3, 5]].min() / 2
         if np.isfinite(reach):
             second = rng.uniform(0.0, reach, 3)
@@ -97,7 +98,8 @@ def _nominal_masses(problem: Problem, regions: tuple[LinkRegion, ...]) -> Array:
         if np.isfinite(upper):
             shares[list(links)] = (max(lower, 0.0) + upper) / 2 / len(links)
     for k, region in enumerate(regions):
-        low, high = max(region.mass[0], 0.0), region.mass[1]
+        high = region.mass[1]
+        low = min(max(region.mass[0], 0.0), high)  # masses without consistency may be negative
         inside = (low + high) / 2 if np.isfinite(high) else max(2 * low, 1.0)
         if not low < shares[k] < high:
             shares[k] = inside
