@@ -19,7 +19,7 @@ from casid.description.placement import ANGLE_TOLERANCE
 from casid.description.raw import Lock
 from casid.description.robot import Robot
 from casid.description.sidecar import SUFFIX, restore
-from casid.errors import RobotError
+from casid.errors import DatasetError, RobotError
 from casid.files import listed, near, read_bytes
 
 if TYPE_CHECKING:
@@ -111,6 +111,8 @@ def _computable(where: str) -> Iterator[None]:
             yield
     except FloatingPointError as error:
         raise RobotError(f"{where}: its numbers are too large to compute with ({error}); SI units?") from None
+    except DatasetError as error:  # of a body
+        raise RobotError(f"{where}: {error}") from None
 
 
 def format_of_name(name: str) -> Format:
