@@ -241,7 +241,7 @@ def import_time() -> tuple[str, bool]:
         "casid.load_robot, casid.Model, casid.solve\n"
         "print(time.perf_counter() - t)"
     )
-    seconds = min(float(_fresh(code)[0]) for _ in range(3))
+    seconds = min(float(_fresh(code)[0]) for _ in range(9))
     return f"{seconds:.3f} s (with load_robot, Model and solve resolved)", seconds <= 0.3
 
 
