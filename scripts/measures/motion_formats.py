@@ -128,7 +128,8 @@ def _repaired(description: Description, done: Repair) -> Description:
 def _count_unphysical(path: Path) -> tuple[int, int]:
     """Bodies and unphysical ones of a file, by nothing but its XML and eigenvalues."""
     bodies = bad = 0
-    for inertial in ElementTree.parse(path).getroot().iterfind("link/inertial"):
+    root = ElementTree.fromstring(path.read_bytes().lstrip())
+    for inertial in root.iterfind("link/inertial"):
         mass, inertia = inertial.find("mass"), inertial.find("inertia")
         assert mass is not None and inertia is not None
         m = float(mass.get("value", "nan"))

@@ -151,6 +151,8 @@ def _placed(placement: Array) -> dict[str, str]:
 
 def _inertial(body: Inertial) -> dict[str, str]:
     xx, xy, xz, yy, yz, zz = tensor_entries(body.inertia_com)
+    if not any((xy, xz, yz)):  # MuJoCo takes zeros here, for links without mass, but not as a full tensor
+        return {"pos": numbers(body.com), "mass": number(body.mass), "diaginertia": numbers([xx, yy, zz])}
     return {"pos": numbers(body.com), "mass": number(body.mass), "fullinertia": numbers([xx, yy, zz, xy, xz, yz])}
 
 
