@@ -14,13 +14,15 @@ from casid.description import Robot
 from casid.errors import CasidError
 from casid.identification.alternatives import FEWER, Readings
 from casid.identification.bounds import STANDARD_G, reach
+from casid.identification.delay import filtered, worthwhile
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.finding import Finding, Verdict
 from casid.identification.held_out import HeldOut
 from casid.identification.plausible import trustworthy
 from casid.identification.signals import signal_findings
-from casid.measurement import Dataset, Processing
-from casid.regression.observation import observation_blocks, torques
+from casid.measurement import Dataset
+from casid.regression import estimate_delay
+from casid.regression.observation import torques
 
 Array = NDArray[np.float64]
 
@@ -32,8 +34,6 @@ DOUBT = 0.2
 CONTRADICTION = 1.5
 #: Torque over nominal torque, and largest torque over g reach^4 [kg/m^3], that real arms have.
 GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
-#: Delays worth a word: in sampling periods, in standard deviations, and the share of the residual that they explain.
-DELAY_SAMPLES, DELAY_SD, DELAY_GAIN = 0.5, 3.0, 0.005
 CLOCKS = (0.1, 0.5, 0.7, 1.4, 2.0, 10.0)
 
 
@@ -77,7 +77,7 @@ def judge(
     found = [*found, *signals] if any(f.wrong for f in found) else [*signals, *found]
     progress(4, 4)
     if not any(f.kind in ("clock", "gravity", "sign", "joint order") for f in found):
-        found += _delay(raw[longest], feasible)
+        found += _delay(raw[longest], datasets[longest], feasible)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
     return Verdict(tuple(found), feasible.relative_error, held, tried)
 
@@ -218,33 +218,17 @@ def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit
     return []
 
 
-def _delay(raw: Dataset, feasible: FeasibleFit) -> list[Finding]:
-    """Lag of the torques behind the positions, from the first-order change ``-delay d tau/dt`` that it makes."""
-    model, fit = feasible.model, feasible.fit
+def _delay(raw: Dataset, dataset: Dataset, feasible: FeasibleFit) -> list[Finding]:
+    """Lag of the torques behind the positions."""
     try:
-        data = Processing().apply(raw)
+        lag = estimate_delay(feasible.model, filtered(raw, dataset), feasible.fit.weights)
     except CasidError:
         return []
-    blocks = [block for _, block in observation_blocks(model, data)]
-    columns = np.concatenate(blocks)
-    slope = np.gradient(columns @ fit.beta, data.t, axis=0)
-    weights = fit.weights if data.mask is None else fit.weights * data.mask
-    rows = (columns * np.broadcast_to(weights, data.tau.shape)[:, :, None]).reshape(-1, columns.shape[2])
-    last = np.column_stack([(slope * weights).ravel(), (data.tau * weights).ravel()])
-    R: Array = np.asarray(np.linalg.qr(np.column_stack([rows, last]), mode="r"))
-    size = rows.shape[1]
-    corner = R[size:, size:]
-    if not corner[0, 0]:
+    if not worthwhile(lag):
         return []
-    delay = -float(corner[0, 1] / corner[0, 0])
-    left = float(abs(corner[1, 1])) if len(corner) > 1 else 0.0
-    gain = 1.0 - left / max(float(np.hypot(corner[0, 1], left)), 1e-300)
-    count = max(int(fit.data.independent_samples.sum()), size + 1)
-    sd = left / np.sqrt(count - size) / abs(float(corner[0, 0])) * np.sqrt(len(rows) / count)
-    if abs(delay) < DELAY_SAMPLES * raw.period or abs(delay) < DELAY_SD * sd or gain < DELAY_GAIN:
-        return []
+    beyond = "at least " if lag.at_limit else ""
     text = (
-        f"{raw.name}: torques lag {1e3 * delay:.2f} ms ({delay / raw.period:.1f} samples) behind the positions; "
-        f"taking it out lowers the residual by {100 * gain:.1f} %"
+        f"{raw.name}: torques lag {beyond}{1e3 * lag.seconds:.2f} ms ({lag.samples:.1f} samples) behind the positions; "
+        f"taking it out lowers the residual by {100 * lag.gain:.1f} %"
     )
-    return [Finding("delay", text, f"--delay {delay:.6f}", wrong=False)]
+    return [Finding("delay", text, f"--delay {lag.seconds:.6f}, or --delay auto", wrong=False)]
