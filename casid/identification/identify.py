@@ -158,7 +158,15 @@ def identify(
     said = None
     if verdict:
         progress("other readings", 0, 4)
-        said = judge(robot, raw, datasets, feasible, kept, lambda done, total: progress("other readings", done, total))
+        said = judge(
+            robot,
+            raw,
+            datasets,
+            feasible,
+            kept,
+            lambda done, total: progress("other readings", done, total),
+            lambda f: consistent(f)[0],
+        )
     notes = (*data.notes, *_notes(fit, feasible), *(text for text in (mended, complaint) if text))
     return Identification(model, datasets, fit, feasible, notes, processing, friction, law, candidates, kept, said)
 

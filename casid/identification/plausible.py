@@ -19,6 +19,7 @@ The common factor of the boxes' masses is left to the data (`casid.identificatio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,6 +143,19 @@ def _uniform_box(corners: Array, lighter: float) -> Array:
     return to_standard(mass, corners.mean(axis=1), np.diag(second.sum() - second))
 
 
+def nominal_bodies(robot: Robot) -> Array | None:
+    """Standard parameters of the description, shape (10 n,): zero where it has none, None where it has few to trust."""
+    boxes = skeleton_boxes(robot)
+    known = [k for k, link in enumerate(robot.links) if link.inertial is not None]
+    if 3 * len(known) < 2 * robot.n or not _trusted(robot, boxes, known):
+        return None
+    found = np.zeros((robot.n, 10))
+    for k, link in enumerate(robot.links):
+        if link.inertial is not None:
+            found[k] = link.inertial.standard_parameters()
+    return found.ravel()
+
+
 def trustworthy(robot: Robot, boxes: Array | None = None) -> bool:
     """Whether the description's inertial values can be those of real links, all of them.
 
@@ -151,14 +165,20 @@ def trustworthy(robot: Robot, boxes: Array | None = None) -> bool:
     """
     if any(link.inertial is None for link in robot.links):
         return False
-    boxes = skeleton_boxes(robot) if boxes is None else boxes
-    tens = robot.standard_parameters().reshape(-1, 10)
+    return _trusted(robot, skeleton_boxes(robot) if boxes is None else boxes, range(robot.n))
+
+
+def _trusted(robot: Robot, boxes: Array, known: Sequence[int]) -> bool:
+    """The same of some links."""
+    tens = [
+        link.inertial.standard_parameters() for link in (robot.links[k] for k in known) if link.inertial is not None
+    ]
     moments = [np.linalg.eigvalsh(from_standard(ten)[2]) for ten in tens]
     spheres = sum(bool(np.ptp(values) <= 1e-6 * abs(values).max()) for values in moments)
     copies = sum(any(np.allclose(ten, other, rtol=1e-9, atol=0) for other in tens[:k]) for k, ten in enumerate(tens))
     if max(spheres, copies) > len(tens) / 2:
         return False
-    return all(_real(ten, box) for ten, box in zip(tens, boxes, strict=True))
+    return all(_real(ten, boxes[k]) for k, ten in zip(known, tens, strict=True))
 
 
 def _real(ten: Array, box: Array) -> bool:
