@@ -107,7 +107,7 @@ def _verdict(name: str, fault: str | None) -> tuple[bool, str]:
     robot, data, terms, deadband = _cases((name,))[name]
     kinds: tuple[str, ...] = ()
     if fault is not None:
-        kinds, robot, data = next(rest for title, *rest in faults(robot, data) if title == fault)
+        _, kinds, robot, data = next(one for one in faults(robot, data) if one[0] == fault)
     try:
         said = identify(robot, data, terms=terms, velocity_deadband=deadband, folds=0).verdict
     except CasidError as error:
@@ -120,7 +120,7 @@ def _verdict(name: str, fault: str | None) -> tuple[bool, str]:
 
 def verdicts(only: tuple[str, ...] = ROBOTS, jobs: int = 2) -> Result:
     """All faults of these robots, spread over processes."""
-    work = [(name, None) for name in only]
+    work: list[tuple[str, str | None]] = [(name, None) for name in only]
     for name, (robot, data, _, _) in _cases(only).items():
         work += [(name, fault[0]) for fault in faults(robot, data)]
     judged = Parallel(n_jobs=jobs)(delayed(_verdict)(*one) for one in work)
