@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.dynamics import Model
+from casid.dynamics import JointTerm, Model
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
@@ -33,7 +33,8 @@ class Readings:
     Parameters
     ----------
     model
-        Its terms must not ask for more inputs than the motion.
+        Its terms must not ask for more inputs than the motion. Friction is taken as linear, without a dead band: shapes
+        over the velocity would favour other clocks.
     dataset
         Processed.
     samples
@@ -42,7 +43,7 @@ class Readings:
 
     def __init__(self, model: Model, dataset: Dataset, samples: int = SAMPLES) -> None:
         assert dataset.dq is not None and dataset.ddq is not None
-        self.model = Model(model.robot, model.terms, "input", model.velocity_deadband)
+        self.model = Model(model.robot, _plain(model), "input")
         self.gravity = np.asarray(model.robot.gravity if model.gravity_vector is None else model.gravity_vector)
         moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
         pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
@@ -170,3 +171,12 @@ class Readings:
         """All velocities times a factor."""
         for factor in factors:
             yield factor, self.residual(self.regressor(clock=factor))
+
+
+def _plain(model: Model) -> list[JointTerm | str]:
+    """The model's terms with linear friction in place of what has a shape."""
+    kept: list[JointTerm | str] = [term for term in model.terms if term.group != "nonlinear_friction"]
+    if len(kept) < len(model.terms):
+        present = {term.name for term in model.terms}
+        kept += [name for name in ("viscous", "coulomb", "offset") if name not in present]
+    return kept
