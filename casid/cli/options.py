@@ -43,6 +43,10 @@ Only = Annotated[str | None, typer.Option(metavar="JOINT,...", help="Use the tor
 AngleTolerance = Annotated[
     float | None, typer.Option(help="Angles this near a multiple of pi/2 count as it [rad]; 1e-5 for printed 1.5708.")
 ]
+Share = Annotated[
+    float | None,
+    typer.Option(help="By how much the residual's norm may grow for more plausible links, e.g. 0.005."),
+]
 TotalMass = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links [kg].")]
 BoundsOption = Annotated[
     list[str] | None,

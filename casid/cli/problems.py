@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casid.cli.options import Share
 from casid.cli.shared import ProblemArgument, console, progress_bar, say_written
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def solve(
             "explain them as well."
         ),
     ] = True,
+    share: Share = None,
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
@@ -53,7 +55,7 @@ def solve(
     best = result.best if isinstance(result, retrieval.Study) else result
     if best.usable:
         screen = console()
-        choice = _choice(best) if believable else None
+        choice = _choice(best, share) if believable else None
         for table in (*solution_tables(result), *([] if choice is None else believable_tables(choice))):
             screen.print(table)
         if folder is not None:
@@ -120,8 +122,8 @@ def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
     typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
 
 
-def _choice(solution: Solution) -> Believable | None:
-    """The most plausible parameters that explain coefficients with standard deviations; None for other problems."""
+def _choice(solution: Solution, share: float | None) -> Believable | None:
+    """The most plausible parameters that explain the coefficients; None where nothing says how well they are known."""
     from casid.errors import CasidError
     from casid.identification import believable
     from casid.inertia.cones import Full
@@ -129,9 +131,12 @@ def _choice(solution: Solution) -> Believable | None:
 
     problem = solution.problem
     given = problem.coefficients
-    if given is None or given.sd is None or any(entry.cone != Full() for entry in problem.cones):
+    unknown = share is None and (given is None or given.sd is None)
+    if unknown or any(entry.cone != Full() for entry in problem.cones):
         return None
     try:
+        if share is not None:
+            return believable(problem, solution, share=share)
         return believable(problem, solution, tolerance=indistinguishable(problem, solution.objective))
     except CasidError as error:
         typer.echo(f"note: no more plausible parameters were found: {error}", err=True)

@@ -54,6 +54,10 @@ def identify(
     believable: Annotated[
         bool, typer.Option(help="Of all parameters that explain the data as well, take the most plausible.")
     ] = True,
+    share: o.Share = None,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Also prove how far masses and centres of mass can be from the choice.")
+    ] = False,
     folds: Annotated[int, typer.Option(min=0, help="Parts of the motion that are held out in turn; 0: none.")] = 4,
     urdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this URDF.")] = None,
     mjcf: Annotated[Path | None, typer.Option(help="Write the identified robot to this MJCF file (.xml).")] = None,
@@ -78,7 +82,13 @@ def identify(
     given = settings.given
     with o.steps() as progress:
         data = [settings.counted(read_dataset(path, columns=columns), loaded) for path in recording]
-        options: dict[str, Any] = {"consistency": consistency, "believable": believable, "folds": folds}
+        options: dict[str, Any] = {
+            "consistency": consistency,
+            "believable": believable,
+            "share": share,
+            "folds": folds,
+            "intervals": intervals,
+        }
         options |= {key: given[key] for key in ("friction", "method") if key in given}
         if "terms" in given:
             options["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])

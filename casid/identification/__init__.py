@@ -3,6 +3,7 @@
 from casid.identification.active import ActiveBound
 from casid.identification.believable import Believable, believable, noise_share
 from casid.identification.bounds import default_bounds
+from casid.identification.certified import certified_intervals
 from casid.identification.check import FileCheck, LinkCheck, check_file, check_links
 from casid.identification.delay import without_delay
 from casid.identification.determined import Determined, determined
@@ -47,6 +48,7 @@ __all__ = [
     "Repair",
     "Verdict",
     "believable",
+    "certified_intervals",
     "check_file",
     "check_links",
     "default_bounds",

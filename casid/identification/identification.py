@@ -19,6 +19,7 @@ from casid.inertia import parameter_record
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit
 from casid.regression.friction import Candidate, Friction
+from casid.retrieval import Intervals
 
 Array = NDArray[np.float64]
 
@@ -49,6 +50,8 @@ class Identification:
         Errors on parts of the motion that a fit did not see.
     verdict : Verdict or None
         Is the model right, and what was found if not.
+    intervals : Intervals or None
+        Proven ranges of the links' masses and centres of mass, if asked for.
     """
 
     model: Model
@@ -62,6 +65,7 @@ class Identification:
     candidates: tuple[Candidate, ...] = ()
     held_out: HeldOut | None = None
     verdict: Verdict | None = None
+    intervals: Intervals | None = None
 
     @property
     def parameters(self) -> Array:
@@ -124,6 +128,13 @@ class Identification:
             "verdict": None if self.verdict is None else self.verdict.record(),
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
+            "determined": [
+                {"name": e.name, "value": e.value, "low": _finite(e.low), "high": _finite(e.high), "by_data": e.by_data}
+                for e in self.determined
+            ],
+            "intervals": None
+            if self.intervals is None
+            else {e.name: [_finite(e.low), _finite(e.high)] for e in self.intervals.entries},
             "held_out": None if self.held_out is None else self.held_out.record(),
             "processing": dataclasses.asdict(self.processing)
             if isinstance(self.processing, Processing)
@@ -157,3 +168,7 @@ class Identification:
             f"{'certified' if feasible.certified else 'not certified'}"
             f"{'' if self.verdict is None or self.verdict.right else '; WRONG: see verdict'})"
         )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -12,6 +12,7 @@ from casid.description import Robot
 from casid.dynamics import JointTerm, Model
 from casid.errors import CasidError, DatasetError
 from casid.identification.bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
+from casid.identification.certified import certified_intervals
 from casid.identification.delay import without_delay
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.held_out import HeldOut, held_out
@@ -66,6 +67,7 @@ def identify(
     share: float | None = None,
     folds: int = 4,
     verdict: bool = True,
+    intervals: bool = False,
     progress: Progress = lambda text, done, total: None,
 ) -> Identification:
     """Identify a robot: check, process, compress, fit without and with physical consistency, predict what was held out.
@@ -104,6 +106,8 @@ def identify(
         Parts of the motion that are held out in turn; 0: none.
     verdict
         Whether other readings of the recordings are tried (`judge`).
+    intervals
+        Whether proven ranges of masses and centres of mass are computed (`certified_intervals`), a few seconds.
     progress
         Called with each step.
 
@@ -155,6 +159,13 @@ def identify(
     kept = None
     if folds:
         kept = _held_out(fit, method, lambda f: consistent(f)[0].beta, folds, progress)
+    ranges, open_question = None, None
+    if intervals:
+        progress("proven intervals", 0, 1)
+        try:
+            ranges = certified_intervals(feasible)
+        except CasidError as error:
+            open_question = f"no proven intervals: {error}"
     said = None
     if verdict:
         progress("other readings", 0, 4)
@@ -167,8 +178,10 @@ def identify(
             lambda done, total: progress("other readings", done, total),
             lambda f: consistent(f)[0],
         )
-    notes = (*data.notes, *_notes(fit, feasible), *(text for text in (mended, complaint) if text))
-    return Identification(model, datasets, fit, feasible, notes, processing, friction, law, candidates, kept, said)
+    notes = (*data.notes, *_notes(fit, feasible), *(text for text in (mended, complaint, open_question) if text))
+    return Identification(
+        model, datasets, fit, feasible, notes, processing, friction, law, candidates, kept, said, ranges
+    )
 
 
 def _model(

@@ -162,8 +162,10 @@ def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tu
         joints = joints or theirs
     for key, meaning in (("q", "joint positions"), ("tau", "torques")):
         if key not in found:
+            option = " or --tau NAME" if key == "tau" else ""
             raise DatasetError(
-                f"{where}: no {meaning}: it has {listed(arrays)}; name the column, e.g. columns={{'{key}': ...}}"
+                f'{where}: no {meaning}: it has {listed(arrays)}; name the column: columns = {{ {key} = "NAME" }} in '
+                f"a TOML for the recording{option}"
             )
     if "t" in found and names.get("t") is None:
         found["t"] = found["t"] * SCALED_TIMES.get(str(_present(arrays, "t")).lower(), 1.0)

@@ -4,14 +4,8 @@ from casid.report.believable import believable_record, believable_tables
 from casid.report.coefficients import FittedCoefficients, coefficients
 from casid.report.excitation import excitation_record, excitation_tables, write_excitation
 from casid.report.fit_plot import fit_figure
-from casid.report.identification import (
-    check_table,
-    html_report,
-    identification_tables,
-    validation_tables,
-    write_identification,
-    write_validation,
-)
+from casid.report.identification import check_table, html_report, write_identification, write_validation
+from casid.report.identification_tables import identification_tables, validation_tables
 from casid.report.intervals import intervals_figure, intervals_table, what_if_table, write_intervals
 from casid.report.links_plot import links_figure
 from casid.report.loads import flange_of, gains_tables, payload_record, payload_tables

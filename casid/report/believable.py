@@ -24,7 +24,7 @@ def believable_tables(choice: Believable) -> list[Table]:
     ]
     return [
         links_table(choice.link_parameters),
-        summary_table(f"{choice.problem.name}: most plausible of all that the standard deviations allow", rows),
+        summary_table(f"{choice.problem.name}: most plausible of all that explain the data", rows),
     ]
 
 

@@ -1,0 +1,39 @@
+"""Proven ranges of links' masses and centres of mass: what the data and every constraint together leave open."""
+
+from __future__ import annotations
+
+from casid.errors import ProblemError
+from casid.identification.feasible_fit import FeasibleFit
+from casid.retrieval import Intervals, parameter_intervals
+
+
+def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals:
+    """Smallest and largest mass and centre of mass of each link over all consistent sets that explain the data.
+
+    With the residual variance ``s^2 = F* / (samples - rank)`` of independent samples, a set explains the data if its
+    weighted sum of squares is at most ``F* + s^2 chi^2_rank``.
+
+    Parameters
+    ----------
+    fit
+    confidence
+        Of the chi-square quantile.
+
+    Raises
+    ------
+    ProblemError, SolveError
+        As `casid.retrieval.parameter_intervals`; if there are fewer independent samples than base parameters.
+    """
+    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
+
+    solution, rank = fit.solution, fit.fit.rank
+    freedom = float(fit.data.independent_samples.sum()) - rank
+    if freedom <= 0:
+        raise ProblemError(f"{freedom + rank:.0f} independent samples do not tell the noise of {rank} base parameters")
+    quantities = {}
+    for view in solution.problem.variables.links:
+        quantities[f"{view.name} mass"] = view.mass
+        for axis, k in zip("xyz", range(3), strict=True):
+            quantities[f"{view.name} c{axis}"] = view.com[k]
+    tolerance = solution.objective / freedom * float(chdtri(rank, 1.0 - confidence))
+    return parameter_intervals(solution.problem, quantities, tolerance, solution)

@@ -1,0 +1,187 @@
+"""An identification as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from casid.identification import Identification
+from casid.report.identification_tables import joint_columns, joint_rows, raw_error, told_words
+from casid.report.intervals import verdict
+from casid.version import __version__
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a2e; max-width: 70rem; margin: 2rem auto; padding: 0 1.2rem; }
+h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+p.lead { color: #6b7280; margin-top: 0; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .86rem; }
+th, td { text-align: right; padding: .22rem .7rem; border-bottom: 1px solid #e6e9ee; }
+th { color: #6b7280; font-weight: 600; } td:first-child, th:first-child, td.text { text-align: left; }
+img { max-width: 100%; } ul { padding-left: 1.2rem; } .verdict { font-weight: 600;
+padding: .5rem .9rem; border-left: 4px solid #15803d; background: #ecfdf3; } .verdict.wrong { border-color: #b91c1c;
+background: #fef2f2; } .note { background: #fff7e6; border-left: 3px solid #ea7317;
+padding: .4rem .8rem; } .cards { display: flex; flex-wrap: wrap; gap: .8rem; } .card { background: #f3f5f8;
+border-radius: .5rem; padding: .6rem 1rem; } .card b { display: block; font-size: 1.25rem; } .card span { color:
+#6b7280; font-size: .8rem; } .scroll { overflow-x: auto; }
+"""
+
+
+def identification_page(result: Identification, drawn: dict[str, bytes]) -> str:
+    """One self-contained page: no script, no link to anything outside."""
+    fit, feasible = result.unconstrained, result.feasible
+    solution = feasible.solution
+    cards = [
+        (f"{feasible.relative_error:.2f} %", "torque error, physically consistent"),
+        (f"{fit.relative_error:.2f} %", f"unconstrained, {fit.method}"),
+        (f"{feasible.residual_ratio:.4f}", "weighted residual, consistent / unconstrained"),
+        *(
+            [(f"{result.held_out.tested['consistent'].total:.2f} %", "held out, physically consistent")]
+            if result.held_out
+            else []
+        ),
+        (f"{raw_error(result):.2f} %", "against the unfiltered torques"),
+        (f"{solution.gap:.1e}", "certified gap" if solution.certified else "gap, not certified"),
+        (f"{fit.rank} of {fit.data.base.rank}", "base parameters determined"),
+        (f"{fit.condition_number:.3g}", "condition number"),
+    ]
+    base = [
+        [
+            name,
+            f"{fit.beta[k]:.5g}",
+            f"{fit.sd[k]:.2g}" if np.isfinite(fit.sd[k]) else "-",
+            f"{fit.relative_sd[k]:.1f}" if np.isfinite(fit.relative_sd[k]) else "-",
+            f"{feasible.beta[k]:.5g}",
+            expression,
+        ]
+        for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
+    ]
+    links = [
+        [
+            p.name,
+            f"{p.mass:.4f}",
+            *(f"{1e3 * c:.1f}" for c in p.com),
+            *(f"{value:.2e}" for value in p.principal_moments),
+        ]
+        for p in feasible.link_parameters
+    ]
+    terms = [
+        [result.model.parameter_names[c], term.doc, f"{feasible.parameters[c]:.5g}", term.unit]
+        for c, (term, _) in sorted(result.model.term_columns.items())
+    ]
+    body = [
+        f"<h1>{escape(result.model.robot.name)}: identification</h1>",
+        f'<p class="lead">casid {escape(__version__)} · {escape(", ".join(fit.data.datasets))} · '
+        f"{int(fit.data.counts.max())} samples a joint</p>",
+        *_verdict_lines(result),
+        '<div class="cards">'
+        + "".join(f'<div class="card"><b>{escape(v)}</b><span>{escape(t)}</span></div>' for v, t in cards)
+        + "</div>",
+        "<h2>Notes</h2>" + ("".join(f'<p class="note">{escape(note)}</p>' for note in result.notes) or "<p>None.</p>"),
+        "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little "
+        "it is large although the error in N·m is small. Compare both columns.</p>",
+        _html_table([column.replace("N.m", "N·m") for column in joint_columns(result)], joint_rows(result)),
+        *(_image(picture) for name, picture in drawn.items() if name.startswith("torques")),
+        "<h2>Links</h2>",
+        _html_table(
+            [
+                "link",
+                "mass [kg]",
+                "c<sub>x</sub> [mm]",
+                "c<sub>y</sub> [mm]",
+                "c<sub>z</sub> [mm]",
+                "I<sub>1</sub> [kg·m²]",
+                "I<sub>2</sub>",
+                "I<sub>3</sub>",
+            ],
+            links,
+        ),
+        _image(drawn.get("links.png")),
+        *_determined(result),
+        "<h2>Bounds that are reached</h2>"
+        + ("".join(f"<p>{escape(bound.text)}</p>" for bound in feasible.active) or "<p>None.</p>"),
+        "<h2>Friction and drive train</h2>",
+        _html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
+        _image(drawn.get("friction.png")),
+        *_candidates(result),
+        "<h2>Base parameters</h2>",
+        _image(drawn.get("base_parameters.png")),
+        _html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
+        "<h2>What was done</h2><ul>" + "".join(f"<li>{escape(step)}</li>" for step in fit.data.steps) + "</ul>",
+        f"<p>{escape(solution.status)}: {escape(solution.solver_status)}, {solution.iterations} iterations; largest "
+        f"violation of a constraint on re-check {solution.max_violation:.1e}.</p>",
+    ]
+    title = escape(f"{result.model.robot.name}: identification")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{title}</title><style>{_STYLE}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
+    )
+
+
+def _determined(result: Identification) -> list[str]:
+    """Which numbers the data determine, with intervals, and which are the plausible choice; proven ranges of links."""
+    rows = [[e.name, f"{e.value:.5g}", f"{e.low:.5g}", f"{e.high:.5g}"] for e in result.determined if e.by_data]
+    lines = [
+        f"<p>Determined by the data alone: {escape(told_words(result))}.</p>",
+        "<details><summary>95 % intervals of these, from the unconstrained fit</summary>",
+        _html_table(["parameter", "chosen", "at least", "at most"], rows),
+        "</details>",
+    ]
+    if result.intervals is not None:
+        ranges = [[e.name, f"{e.low:.5g}", f"{e.high:.5g}", verdict(e)] for e in result.intervals.entries]
+        lines += [
+            "<p>Proven ranges: no physically consistent set that explains the data has a mass [kg] or centre of mass "
+            "[m] outside; what is open is the plausible choice.</p>",
+            _html_table(["quantity", "at least", "at most", ""], ranges, text=(3,)),
+        ]
+    return lines
+
+
+def _candidates(result: Identification) -> list[str]:
+    """Friction laws that were tried, joint by joint, by their held-out error."""
+    if not result.candidates:
+        return []
+    rows = [
+        [
+            c.joint,
+            c.law + (" (chosen)" if c.chosen else ""),
+            ", ".join(f"{name} {value:.3g}" for name, value in c.shape.items()),
+            f"{c.held_out:.4f}",
+            f"{c.training:.4f}",
+            str(c.parameters),
+        ]
+        for c in result.candidates
+    ]
+    header = ["joint", "law", "shape (rad/s, rad)", "held out [N·m]", "training [N·m]", "parameters"]
+    return ["<h2>Friction laws tried</h2>", _html_table(header, rows, text=(1, 2))]
+
+
+def _verdict_lines(result: Identification) -> list[str]:
+    if result.verdict is None:
+        return []
+    kind = "right" if result.verdict.right else "wrong"
+    found = "".join(
+        f'<p class="note">{escape(f.kind)}: {escape(f.text)}. <b>{escape(f.remedy)}</b></p>'
+        for f in result.verdict.findings
+    )
+    return [f'<p class="verdict {kind}">{escape(result.verdict.line)}</p>{found}']
+
+
+def _image(picture: bytes | None) -> str:
+    if picture is None:
+        return "<p>This picture could not be drawn.</p>"
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
+
+
+def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], text: Sequence[int] = ()) -> str:
+    head = "".join(f"<th>{cell}</th>" for cell in header)
+    lines = "".join(
+        "<tr>"
+        + "".join(f"<td{' class=text' if k in text else ''}>{escape(str(cell))}</td>" for k, cell in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
