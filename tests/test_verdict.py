@@ -9,6 +9,7 @@ from synthetic import recording
 import casid
 from casid.dynamics import Model
 from casid.identification import identify
+from casid.report import html_report
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -94,3 +95,19 @@ def test_one_way_motion_is_said_but_not_wrong(robot, data):
     one_way = np.where(np.arange(6) == 2, np.abs(data.dq) + 0.05, data.dq)
     said = verdict(robot, replace(data, dq=one_way))
     assert any(f.kind == "one way" and not f.wrong for f in said.findings)
+
+
+@pytest.mark.claim("the report says which numbers the data determine and which are the plausible choice")
+def test_proven_ranges_hold_the_truth_and_the_choice(robot, data):
+    result = identify(robot, data, processing=False, folds=0, verdict=False, intervals=True)
+    assert result.intervals is not None and len(result.intervals.entries) == robot.n
+    true = robot.standard_parameters().reshape(-1, 10)
+    for k, (link, chosen) in enumerate(zip(robot.links, result.feasible.link_parameters, strict=True)):
+        entry = result.intervals[f"{link.name} mass"]
+        slack = 1e-6 * max(1.0, abs(entry.high))
+        assert entry.low - slack <= true[k, 9] <= entry.high + slack
+        assert entry.low - slack <= chosen.mass <= entry.high + slack
+    record = result.record()
+    assert record["intervals"][f"{robot.links[0].name} mass"][0] is not None
+    assert {entry["name"] for entry in record["determined"]} == set(result.model.parameter_names)
+    assert "Proven ranges" in html_report(result)

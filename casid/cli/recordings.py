@@ -56,7 +56,7 @@ def identify(
     ] = True,
     share: o.Share = None,
     intervals: Annotated[
-        bool, typer.Option("--intervals", help="Also prove how far masses and centres of mass can be from the choice.")
+        bool, typer.Option("--intervals", help="Also prove between which ends each link's mass lies.")
     ] = False,
     folds: Annotated[int, typer.Option(min=0, help="Parts of the motion that are held out in turn; 0: none.")] = 4,
     urdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this URDF.")] = None,

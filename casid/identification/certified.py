@@ -1,4 +1,4 @@
-"""Proven ranges of links' masses and centres of mass: what the data and every constraint together leave open."""
+"""Proven ranges of links' masses: what the data and every constraint together leave open."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from casid.retrieval import Intervals, parameter_intervals
 
 
 def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals:
-    """Smallest and largest mass and centre of mass of each link over all consistent sets that explain the data.
+    """Smallest and largest mass of each link over all consistent sets that explain the data.
 
     With the residual variance ``s^2 = F* / (samples - rank)`` of independent samples, a set explains the data if its
     weighted sum of squares is at most ``F* + s^2 chi^2_rank``.
@@ -30,10 +30,6 @@ def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals
     freedom = float(fit.data.independent_samples.sum()) - rank
     if freedom <= 0:
         raise ProblemError(f"{freedom + rank:.0f} independent samples do not tell the noise of {rank} base parameters")
-    quantities = {}
-    for view in solution.problem.variables.links:
-        quantities[f"{view.name} mass"] = view.mass
-        for axis, k in zip("xyz", range(3), strict=True):
-            quantities[f"{view.name} c{axis}"] = view.com[k]
+    quantities = {f"{view.name} mass": view.mass for view in solution.problem.variables.links}
     tolerance = solution.objective / freedom * float(chdtri(rank, 1.0 - confidence))
     return parameter_intervals(solution.problem, quantities, tolerance, solution)

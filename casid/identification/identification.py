@@ -51,7 +51,7 @@ class Identification:
     verdict : Verdict or None
         Is the model right, and what was found if not.
     intervals : Intervals or None
-        Proven ranges of the links' masses and centres of mass, if asked for.
+        Proven ranges of the links' masses, if asked for.
     """
 
     model: Model

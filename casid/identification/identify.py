@@ -107,7 +107,7 @@ def identify(
     verdict
         Whether other readings of the recordings are tried (`judge`).
     intervals
-        Whether proven ranges of masses and centres of mass are computed (`certified_intervals`), a few seconds.
+        Whether proven ranges of the links' masses are computed too (`certified_intervals`).
     progress
         Called with each step.
 

@@ -133,8 +133,8 @@ def _determined(result: Identification) -> list[str]:
     if result.intervals is not None:
         ranges = [[e.name, f"{e.low:.5g}", f"{e.high:.5g}", verdict(e)] for e in result.intervals.entries]
         lines += [
-            "<p>Proven ranges: no physically consistent set that explains the data has a mass [kg] or centre of mass "
-            "[m] outside; what is open is the plausible choice.</p>",
+            "<p>Proven ranges [kg]: no physically consistent set that explains the data has a mass outside; what is "
+            "open is the plausible choice.</p>",
             _html_table(["quantity", "at least", "at most", ""], ranges, text=(3,)),
         ]
     return lines
