@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.errors import ProblemError
 from casid.expressions.affine import affine_rows
 from casid.expressions.evaluate import evaluate
+from casid.inertia import mass_index
 from casid.retrieval.constraints.facts import Facts
 from casid.retrieval.quadrics import Quadric, find_quadric
 from casid.retrieval.variables import LinkView
@@ -261,7 +262,7 @@ class Constraint:
             over_mass = form is not None and form.power == 2 and form.linear and setting.positive_mass[form.link]
             if form is not None and over_mass and self.hard:
                 numerator = form.numerator(setting.x)
-                mass = setting.x[10 * form.link + 9]
+                mass = setting.x[mass_index(form.link)]
                 if np.isfinite(low):
                     yield ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", form.link)
                 if np.isfinite(high):

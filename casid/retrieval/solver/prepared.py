@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
+from casid.inertia import link_slice
 from casid.retrieval.bound.certificate import Certificate, Search, lower_bound
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.conflict import Conflict
@@ -28,7 +29,7 @@ from casid.retrieval.program.cones import Cone
 from casid.retrieval.program.nlp import LiftedProgram, Outcome
 from casid.retrieval.program.starts import nominal_parameters, random_parameters
 from casid.retrieval.rows import split_rows
-from casid.retrieval.solution import Solution, assess
+from casid.retrieval.solution import Solution, annotated, assess
 from casid.retrieval.solver.elastic import Rows, find_conflict
 from casid.retrieval.solver.options import SolveOptions
 
@@ -69,9 +70,7 @@ class Prepared:
         self.nominal = nominal_parameters(problem) if nominal is None else checked_point(problem, nominal, "nominal")
         self.linear, self.nonlinear = split_rows(problem)
         self.cones = tuple(
-            Cone.around(entry, self.nominal[10 * entry.link : 10 * entry.link + 10])
-            for entry in problem.cones
-            if entry.constrains
+            Cone.around(entry, self.nominal[link_slice(entry.link)]) for entry in problem.cones if entry.constrains
         )
         #: Links that no bound limits.
         self.unbounded = tuple(
@@ -132,7 +131,7 @@ class Prepared:
             if attempt == 0 and not best.usable and self.conflict is not None and self.conflict.proven:
                 break
         assert best is not None
-        best = replace(
+        best = annotated(
             best,
             conflict=None if best.usable else self.conflict,
             iterations=iterations,
@@ -308,12 +307,12 @@ class Prepared:
         coned = {cone.link: cone for cone in self.cones}
         sizes = [1.0]
         for k in self.unbounded:
-            link = slice(10 * k, 10 * k + 10)
+            link = link_slice(k)
             if k in coned:
                 sizes.append(float(np.sum(coned[k].factor(x[link]) ** 2)) / 4)
             else:
                 sizes.append(float(np.abs(x[link]).max() / np.abs(self.nominal[link]).max()))
-        standard = 10 * len(self.problem.variables)
+        standard = self.problem.variables.standard_size
         for position, bounds in enumerate(self.problem.variables.extras.values(), start=standard):
             if not np.isfinite(bounds).all():
                 sizes.append(float(abs(x[position]) / max(1.0, abs(self.nominal[position]))))
