@@ -204,7 +204,9 @@ class Solution:
 
     @cached_property
     def gap(self) -> float:
-        """``(total - lower_bound) / max(total, negligible)``: `casid.retrieval.gap.relative_gap`."""
+        """``(total - lower_bound) / max(total, negligible)``, see `relative_gap`; infinite where x is not feasible."""
+        if not self.feasible:
+            return float("inf")
         return relative_gap(self.total, self.lower_bound, self.problem.objective.negligible(self.x))
 
     @property
@@ -252,12 +254,15 @@ class Solution:
         if self.conflict is not None:
             raise self.conflict.error(self.problem.name, self)
         tried = self.restarts + 1 if self.starts == 1 else self.starts
-        raise SolveError(
-            f"problem '{self.problem.name}': no feasible point was found from {tried} start{'s' if tried > 1 else ''} "
-            f"(last status {self.solver_status}, largest violation {self.max_violation:.3g}); give a start, or soften "
-            "a constraint",
-            self,
-        )
+        starts = f"from {tried} start{'s' if tried > 1 else ''} (last status {self.solver_status}"
+        if self.feasible:
+            found = f"the solver did not converge {starts}; its last point is feasible)"
+        else:
+            found = f"no feasible point was found {starts}, largest violation {self.max_violation:.3g})"
+        advice = "give a start, or soften a constraint"
+        if self.problem.conditions:
+            advice = f"try the method 'branches', which enumerates the branches of if-else; or {advice}"
+        raise SolveError(f"problem '{self.problem.name}': {found}; {advice}", self)
 
 
 def assess(

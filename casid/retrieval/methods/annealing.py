@@ -66,6 +66,9 @@ class SimulatedAnnealing(Method):
         )  # fmt: skip
         near = energy.point(np.asarray(found.x, dtype=float))
         polished = prepared.solve(start=near if energy.defined(near) else x0, throw=False)
+        if not polished.usable:  # where no slope leads on, the point found may hold as it is
+            candidate = reassess(polished, x=near, converged=True, conflict=None)
+            polished = candidate if candidate.usable else polished
         status = f"annealing: {int(found.nfev)} evaluations, energy {float(found.fun):.6g}; {polished.solver_status}"
         return reassess(
             polished, seed=start.seed, solver_status=status, trace=(near,), solve_time=perf_counter() - began

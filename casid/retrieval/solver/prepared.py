@@ -41,6 +41,9 @@ Tighten = Callable[["Prepared", Array], Certificate]
 _POLISHES, _ACCURATE = 3, 0.5
 #: The objective is never scaled by less than this share of its value at x = 0: differences would drown in rounding.
 _LEAST_SCALE = 1e-8
+#: A link that nothing bounds and that reaches this share of its search region gets a nominal body of its size, at most
+#: so many times.
+_OUTGROWN, _GROWTHS = 0.1, 3
 
 
 class Prepared:
@@ -101,6 +104,7 @@ class Prepared:
         self._polishers: dict[int, ca.Function] = {}
         self._unregularised: dict[float, Certificate] = {}
         self._relaxed: Certificate | None = None
+        self._growths = _GROWTHS
         self.build_time = perf_counter() - began
 
     # ------------------------------------------------------------------ one start
@@ -131,11 +135,19 @@ class Prepared:
             if attempt == 0 and not best.usable and self.conflict is not None and self.conflict.proven:
                 break
         assert best is not None
+        grown = self._grown(best.x) if best.usable and self._growths else None
+        if grown is not None:
+            larger = Prepared(self.problem, grown, self.options, self._tighten)
+            larger._growths = self._growths - 1
+            again = larger.solve(best.x, throw=False)
+            iterations += again.iterations
+            best = min(best, again, key=Solution.rank)
         best = annotated(
             best,
             conflict=None if best.usable else self.conflict,
             iterations=iterations,
             restarts=attempt,
+            seed=seed,
             solve_time=perf_counter() - began,
         )
         return best.or_raise() if throw else best
@@ -309,7 +321,7 @@ class Prepared:
         for k in self.unbounded:
             link = link_slice(k)
             if k in coned:
-                sizes.append(float(np.sum(coned[k].factor(x[link]) ** 2)) / 4)
+                sizes.append(self._link_size(coned[k], x))
             else:
                 sizes.append(float(np.abs(x[link]).max() / np.abs(self.nominal[link]).max()))
         standard = self.problem.variables.standard_size
@@ -317,6 +329,21 @@ class Prepared:
             if not np.isfinite(bounds).all():
                 sizes.append(float(abs(x[position]) / max(1.0, abs(self.nominal[position]))))
         return max(sizes)
+
+    def _grown(self, x: Array) -> Array | None:
+        """The nominal point with larger bodies where x nearly leaves the search region; None if it does not."""
+        grown = self.nominal.copy()
+        for cone in self.cones:
+            link = link_slice(cone.link)
+            size = self._link_size(cone, x)
+            if cone.link in self.unbounded and size > _OUTGROWN * self.options.search_factor:
+                grown[link] *= size
+        return None if np.array_equal(grown, self.nominal) else grown
+
+    @staticmethod
+    def _link_size(cone: Cone, x: Array) -> float:
+        """How many times as large as its nominal body a link is: ``tr Jt / 4``."""
+        return float(np.sum(cone.factor(x[link_slice(cone.link)]) ** 2)) / 4
 
     @cached_property
     def relaxation(self) -> Relaxation:
