@@ -76,8 +76,8 @@ def _raced(estimator: Online | OnlineLoad, name: str, folder: Path, rows: NDArra
     clean = run("safe", len(rows), 1).returncode == 0
     calls = re.findall(r"\b(?:malloc|calloc|realloc|alloca)\b", (folder / f"{name}.c").read_text())
     text = (
-        f"{name}: update mean {mean:.1f}, worst {worst:.1f} us (of CPU; a single pass: 99.99 % {rare:.0f}, worst {single:.0f}, "
-        f"interrupted by others {switches:.0f} times), estimate cold {cold:.0f}, warm {warm:.0f} us (gap {gap:.0e}), "
+        f"{name}: update mean {mean:.1f}, worst {worst:.1f} us (CPU; single pass: 99.99 % {rare:.0f}, worst "
+        f"{single:.0f}, interrupted {switches:.0f}), estimate cold {cold:.0f}, warm {warm:.0f} us (gap {gap:.0e}), "
         f"{allocated:.0f} allocations, no warnings, sanitizers {'clean' if clean else 'NOT clean'}"
     )
     good = worst <= _UPDATE[name] and warm <= _WARM and clean and not calls and allocated == 0.0
