@@ -85,11 +85,11 @@ class Chart:
 
     def parameters(self, theta: Array) -> Array:
         """Parameters at theta, shape (count,)."""
-        return self._calls[0](theta)[0].copy()
+        return np.array(self._calls[0](theta)[0])
 
     def pullback(self, theta: Array, slope: Array) -> Array:
         """``(d pi / d theta)' slope``: gradient in theta of a function whose gradient in pi is ``slope``."""
-        return self._calls[1](theta, slope)[0].copy()
+        return np.array(self._calls[1](theta, slope)[0])
 
     def linearised(self, theta: Array) -> tuple[Array, Array]:
         """Parameters and their Jacobian in theta, shapes (count,) and (count, size)."""

@@ -134,7 +134,8 @@ class TorqueLoss(Loss):
     def _compressed(self) -> tuple[Array, Array, float]:
         """``(R, rho, rest)`` with ``value = |rho - R pi|^2 + rest``."""
         weights = 1.0 / (self.scale * np.sqrt(self.model.n))
-        stack = np.linalg.qr((self._joints * weights[:, None, None]).reshape(-1, self._joints.shape[2]), mode="r")
+        rows = (self._joints * weights[:, None, None]).reshape(-1, self._joints.shape[2])
+        stack = np.asarray(np.linalg.qr(rows, mode="r"))
         return stack[:-1, :-1], stack[:-1, -1], float(stack[-1, -1] ** 2)
 
     @cached_property
