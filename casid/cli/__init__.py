@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import code, convert, excitation, loads, problems, recordings, robots, simulation
+from casid.cli import code, convert, excitation, loads, problems, recordings, robots, simulation, view
 from casid.cli.shared import Group
 from casid.version import __version__
 
@@ -52,6 +52,7 @@ for _command in (  # in the order of the help
     loads.gains,
     excitation.excite,
     simulation.simulate,
+    view.view,
     code.export,
     code.cache,
 ):
