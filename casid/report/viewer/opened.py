@@ -93,7 +93,7 @@ def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
         table = read_toml(path, "file", DatasetError)
         if "basis" in table:
             return _trajectory(path, robot)
-        return _robot(path) if "recording" not in table else _recording(path, robot)
+        return _recording(path, robot) if "file" in table else _robot(path)
     if suffix in _ROBOT_FILES:
         return _robot(path)
     if suffix in _RECORDINGS:
