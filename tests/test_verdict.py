@@ -110,4 +110,4 @@ def test_proven_ranges_hold_the_truth_and_the_choice(robot, data):
     record = result.record()
     assert record["intervals"][f"{robot.links[0].name} mass"][0] is not None
     assert {entry["name"] for entry in record["determined"]} == set(result.model.parameter_names)
-    assert "Proven ranges" in html_report(result)
+    assert "Proven ranges" in html_report(result, {})

@@ -94,9 +94,9 @@ def write_validation(prediction: Prediction, names: Sequence[str], directory: Pa
     return write_files(directory, {"validation.json": json_bytes(record), **drawn})
 
 
-def html_report(result: Identification) -> str:
-    """One self-contained page: no script, no link to anything outside."""
-    return identification_page(result, _pictures(result))
+def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -> str:
+    """One self-contained page, no link to anything outside: the robot to turn, curves to zoom, tables to sort."""
+    return identification_page(result, _pictures(result) if drawn is None else drawn)
 
 
 def _pictures(result: Identification) -> dict[str, bytes]:
