@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.identification import Identification
+from casid.regression.friction import friction_model
 from casid.report.identification_tables import joint_columns, joint_rows, raw_error, told_words
 from casid.report.intervals import verdict
 from casid.report.viewer import html_table, image, page, plot_box, robot_box, scene, torque_charts
@@ -94,6 +96,7 @@ def identification_page(result: Identification, drawn: dict[str, bytes]) -> str:
         + ("".join(f"<p>{escape(bound.text)}</p>" for bound in feasible.active) or "<p>None.</p>"),
         "<h2>Friction and drive train</h2>",
         html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
+        *_laws(result),
         image(drawn.get("friction.png")),
         *_candidates(result),
         "<h2>Base parameters</h2>",
@@ -149,6 +152,28 @@ def _determined(result: Identification) -> list[str]:
     return lines
 
 
+def _shape(law: str, values: Mapping[str, float]) -> str:
+    """Shapes of a friction law with their units."""
+    units = {shape.name: shape.unit for shape in friction_model(law).shape}
+    return ", ".join(f"{name} = {value:.3g} {units.get(name, '')}".rstrip() for name, value in values.items())
+
+
+def _laws(result: Identification) -> list[str]:
+    """The friction law of each joint, with its shape."""
+    if result.law is None:
+        return []
+    joints = [joint for joint in result.model.robot.joints if joint.mimic is None]
+    rows = [
+        [
+            joint.name,
+            own.law.name,
+            _shape(own.law.name, dict(zip((s.name for s in own.law.shape), own.theta, strict=True))),
+        ]
+        for joint, own in zip(joints, result.law.joints, strict=True)
+    ]
+    return [html_table(["joint", "friction law", "shape"], rows, text=(1, 2))]
+
+
 def _candidates(result: Identification) -> list[str]:
     """Friction laws that were tried, joint by joint, by their held-out error."""
     if not result.candidates:
@@ -157,14 +182,14 @@ def _candidates(result: Identification) -> list[str]:
         [
             c.joint,
             c.law + (" (chosen)" if c.chosen else ""),
-            ", ".join(f"{name} {value:.3g}" for name, value in c.shape.items()),
+            _shape(c.law, c.shape),
             f"{c.held_out:.4f}",
             f"{c.training:.4f}",
             str(c.parameters),
         ]
         for c in result.candidates
     ]
-    header = ["joint", "law", "shape (rad/s, rad)", "held out [N·m]", "training [N·m]", "parameters"]
+    header = ["joint", "law", "shape", "held out [N·m]", "training [N·m]", "parameters"]
     return ["<h2>Friction laws tried</h2>", html_table(header, rows, text=(1, 2))]
 
 
