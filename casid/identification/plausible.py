@@ -85,7 +85,7 @@ def plausible_bodies(robot: Robot, nominal: bool = True) -> PlausibleBodies:
         com = link.bounds.com
         fills = bool(np.isfinite(com).all())  # the body reaches beyond the box of its centre
         corners = com + np.array([-1.0, 1.0]) * (com[:, 1:] - com[:, :1]) / 4 if fills else box
-        bodies.append(_uniform_box(corners, share**LIGHTER))
+        bodies.append(_uniform_box(corners, 1.0 if fills else share**LIGHTER))  # given bounds taper by themselves
         origins.append("box of its centre of mass" if fills else "skeleton")
     return PlausibleBodies(np.concatenate(bodies), tuple(origins))
 
