@@ -303,7 +303,7 @@ def test_the_exported_load_estimator_does_the_same(model, tmp_path):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp_path):
     """A sample that is not finite changes no bit of the state; a minute at rest winds nothing up."""
-    t, q, dq, ddq, tau, pi = recorded(model, 300)
+    _, q, dq, ddq, tau, pi = recorded(model, 300)
     online = Online(model, np.full(model.n, 20.0), plausible(model), forgetting=0.99)
     export_online(online, tmp_path / "c", "resting")
     subprocess.run(

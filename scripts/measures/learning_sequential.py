@@ -1,7 +1,8 @@
 """Row: batches of 256 in the order in which they come, each seen once (Sutanto et al. 2020, Fig. 1).
 
-The gradient models take `STEPS` Adam steps on the newest batch; the networks know the scales of the whole set. The error
-is that on the whole set, seen and not yet seen. ``python scripts/measures/learning_sequential.py PICTURE.png`` draws it.
+The gradient models take `STEPS` Adam steps on the newest batch; the networks know the scales of the whole set. The
+error is that on the whole set, seen and not yet seen. ``python scripts/measures/learning_sequential.py PICTURE.png``
+draws it.
 """
 
 from __future__ import annotations
@@ -72,7 +73,6 @@ def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
     state = optimiser.init(weights)
     torque = jax.vmap(network.torque, in_axes=(None, 0, 0, 0))
 
-    @jax.jit
     def batch(w: Any, s: Any, q: Any, dq: Any, ddq: Any, tau: Any) -> Any:
         def step(carry: Any, _: Any) -> Any:
             w, s = carry
@@ -82,11 +82,12 @@ def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
 
         return jax.lax.scan(step, (w, s), None, length=STEPS)[0]
 
+    compiled = jax.jit(batch)
     errors = []
     for part in _batches(motion):
         tau = (part.tau - network.offset()) / network.scale
         arrays = [jnp.asarray(x, dtype=jnp.float32) for x in (part.q, part.dq, part.ddq, tau)]
-        weights, state = batch(weights, state, *arrays)
+        weights, state = compiled(weights, state, *arrays)
         network._weights = weights
         errors.append(float(nmse(check.tau, network.predict(check)).mean()))
     return errors
