@@ -5,5 +5,6 @@ from __future__ import annotations
 from measures.learning_ladder import ROWS as LADDER
 from measures.learning_models import ROWS as MODELS
 from measures.learning_online import ROWS as ONLINE
+from measures.learning_tracking import ROWS as TRACKING
 
-MEASURES = [*LADDER, *MODELS, *ONLINE]
+MEASURES = [*LADDER, *TRACKING, *MODELS, *ONLINE]
