@@ -42,6 +42,7 @@ class Network(Baseline):
         self._weights: Any = None
         self._key: tuple[Any, ...] = ()
         self._programs: tuple[Any, Any, Any] = (None, None, None)
+        self._predict: Any = None
 
     @property
     def weights(self) -> Any:
@@ -126,6 +127,8 @@ class Network(Baseline):
 
     def predict(self, motion: Motion) -> Array:
         """See `Baseline`."""
+        if self._predict is None:
+            self._predict = jax.jit(jax.vmap(self.torque, in_axes=(None, 0, 0, 0)))
         parts = []
         for begin in range(0, len(motion), 8192):
             part = motion.rows(slice(begin, begin + 8192))
