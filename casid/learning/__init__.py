@@ -10,6 +10,7 @@ from casid.learning.limit import Limit, certified_limit
 from casid.learning.loss import Loss
 from casid.learning.natural_gradient import NaturalGradient
 from casid.learning.optimiser import Optimiser, Step
+from casid.learning.rollout import RolloutLoss
 from casid.learning.torque import TorqueLoss
 from casid.learning.training import Training, train
 
@@ -24,6 +25,7 @@ __all__ = [
     "Loss",
     "NaturalGradient",
     "Optimiser",
+    "RolloutLoss",
     "Step",
     "TorqueLoss",
     "Training",

@@ -135,7 +135,7 @@ class Chart:
             J = pseudo_inertia(pi[count * k : count * k + 10])
             own = np.eye(count)
             if np.linalg.eigvalsh(J)[0] > 0:
-                inverse = np.linalg.inv(J)
+                inverse = np.linalg.inv(J + 1e-12 * np.trace(J) * np.eye(4))  # links on the boundary: rank-deficient
                 own[:10, :10] = PSEUDO_INERTIA_MAP.T @ np.kron(inverse, inverse) @ PSEUDO_INERTIA_MAP / 2
             G[size * k : size * k + size, size * k : size * k + size] = block.T @ own @ block
         split = self.n * size

@@ -1,5 +1,6 @@
 """Simulation: plants, controllers, integrators, rollouts, and the book of energy."""
 
+from casid.simulation.black_box import simulate_law
 from casid.simulation.controllers import (
     CONTROLLERS,
     PD,
@@ -80,6 +81,7 @@ __all__ = [
     "nominal",
     "record",
     "simulate",
+    "simulate_law",
     "simulate_many",
     "with_terms",
 ]

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from baselines.contract import Array
-from baselines.network import Network, dense, random_weights
+from baselines.contract import Array, Motion
+from baselines.network import Network, Weights, dense, random_weights
 
 
 class DeLaN(Network):
@@ -35,43 +35,48 @@ class DeLaN(Network):
         super().__init__(name, epochs, rate)
         self.structured, self.hidden, self.damping = structured, tuple(hidden), damping
 
+    def prepare(self, motion: Motion) -> None:
+        """Scales of energies, of their slopes along each joint, and of the inertia."""
+        super().prepare(motion)
+        speeds, accelerations = self.inputs[1][1], self.inputs[2][1]
+        self.root = np.sqrt(_inertia(motion, 0.02 * self.scale / accelerations))
+        kinetic = float(((self.root * speeds) ** 2).sum() / 2)
+        self.energy = float(self.scale.max())
+        # a torque is the slope of an energy: joints of small torque see the network through small inputs
+        self.slope = np.clip(self.scale / self.energy, 1e-4, 1.0)
+        self.turn = np.clip(self.scale / max(kinetic, 1e-12), 1e-4, 1.0)
+
     def start(self, key: jax.Array, n: int) -> Any:
-        """Random layers; factors' diagonals start at about one."""
+        """Random layers, the last one small: a constant diagonal inertia and no potential to begin with."""
         one, two = jax.random.split(key)
         self.lower = np.tril_indices(n, -1)
-        friction = jnp.full((2, n), 0.1)
+        friction = jnp.full((2, n), -3.0)
         if self.structured:
             size = n * (n + 1) // 2
             return {
-                "T": random_weights(one, [2 * n, *self.hidden, size]),
-                "V": random_weights(two, [2 * n, *self.hidden, 1]),
+                "T": _small(random_weights(one, [2 * n, *self.hidden, size])),
+                "V": _small(random_weights(two, [2 * n, *self.hidden, 1])),
                 "f": friction,
             }
-        return {"L": random_weights(one, [3 * n, *self.hidden, 1]), "f": friction}
+        return {"L": _small(random_weights(one, [3 * n, *self.hidden, 1])), "f": friction}
 
     def offset(self) -> Array:
         """None: gravity has to come from the potential."""
         return np.zeros_like(self.mean)
 
     def _lagrangian(self, weights: Any, q: jax.Array, dq: jax.Array) -> jax.Array:
-        x = jnp.concatenate([jnp.sin(q), jnp.cos(q)])
+        x = jnp.concatenate([self.slope * jnp.sin(q), self.slope * jnp.cos(q)])
+        scaled = dq * self.root
         if not self.structured:
-            return dense(weights["L"], jnp.concatenate([x, dq]), jax.nn.softplus)[0] * self.energy
+            network = dense(weights["L"], jnp.concatenate([x, dq / self.inputs[1][1] * self.slope]), jax.nn.softplus)
+            return jnp.sum(scaled**2) / 2 + network[0] * self.energy
         n = len(q)
-        entries = dense(weights["T"], x, jax.nn.softplus)
-        T = jnp.zeros((n, n)).at[self.lower].set(entries[n:]) + jnp.diag(jax.nn.softplus(entries[:n]) + 1e-3)
-        kinetic = jnp.sum((T.T @ (dq * self.root)) ** 2) / 2
+        entries = dense(
+            weights["T"], jnp.concatenate([self.turn * jnp.sin(q), self.turn * jnp.cos(q)]), jax.nn.softplus
+        )
+        T = jnp.zeros((n, n)).at[self.lower].set(entries[n:]) + jnp.diag(jax.nn.softplus(entries[:n] + 0.54) + 1e-3)
+        kinetic = jnp.sum((T.T @ scaled) ** 2) / 2
         return kinetic - dense(weights["V"], x, jax.nn.softplus)[0] * self.energy
-
-    @property
-    def energy(self) -> float:
-        """Scale of energies: the largest torque deviation over a radian."""
-        return float(self.scale.max())
-
-    @property
-    def root(self) -> Array:
-        """Scale of the inertia's root: torque over acceleration."""
-        return np.sqrt(self.scale / self.inputs[2][1])
 
     def torque(self, weights: Any, q: jax.Array, dq: jax.Array, ddq: jax.Array) -> jax.Array:
         """Euler-Lagrange by automatic differentiation."""
@@ -85,3 +90,22 @@ class DeLaN(Network):
             f = jax.nn.softplus(weights["f"]) * self.scale
             tau = tau + f[0] * dq / self.inputs[1][1] + f[1] * jnp.tanh(20 * dq / self.inputs[1][1])
         return tau / self.scale
+
+
+def _small(weights: Weights, factor: float = 0.1) -> Weights:
+    *first, (W, b) = weights
+    return [*first, (factor * W, b)]
+
+
+def _inertia(motion: Motion, least: Array) -> Array:
+    """Diagonal of a constant inertia, by least squares beside sines and cosines and their products (gravity)."""
+    harmonic = np.concatenate([np.sin(motion.q), np.cos(motion.q)], axis=1)
+    i, j = np.triu_indices(harmonic.shape[1], 1)
+    features = np.concatenate(
+        [motion.ddq, np.ones((len(motion), 1)), harmonic, harmonic[:, i] * harmonic[:, j]], axis=1
+    )
+    size = np.maximum(np.abs(features).max(axis=0), 1e-12)
+    gram = (features / size).T @ (features / size)
+    gram += 1e-6 * np.trace(gram) / len(gram) * np.eye(len(gram))
+    found = np.linalg.solve(gram, (features / size).T @ motion.tau) / size[:, None]
+    return np.asarray(np.maximum(np.diag(found[: motion.q.shape[1]]), least))

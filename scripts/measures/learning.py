@@ -8,5 +8,6 @@ from measures.learning_load import ROWS as LOADS
 from measures.learning_models import ROWS as MODELS
 from measures.learning_online import ROWS as ONLINE
 from measures.learning_sequential import ROWS as SEQUENTIAL
+from measures.learning_tracking import ROWS as TRACKING
 
-MEASURES = [*LADDER, *MODELS, *SEQUENTIAL, *ONLINE, *LOADS, *EXPORTED]
+MEASURES = [*LADDER, *TRACKING, *MODELS, *SEQUENTIAL, *ONLINE, *LOADS, *EXPORTED]

@@ -24,12 +24,30 @@ class Measure:
         As printed.
     run : callable
         Measures anew; returns the value as text and whether the bar is met; raises `NotMeasured` where it cannot.
+    quick : callable, optional
+        The same with less of something, for ``--quick``; default: the whole.
+    left_out : str
+        What the quick form leaves out, in a few words.
     """
 
     name: str
     bar: str
     reference: str
     run: Callable[[], tuple[str, bool]]
+    quick: Callable[[], tuple[str, bool]] | None = None
+    left_out: str = ""
+
+    def measure(self, quick: bool = False) -> tuple[str, bool]:
+        """Value and verdict; the quick form says what it leaves out."""
+        if not quick or self.quick is None:
+            return self.run()
+        value, met = self.quick()
+        return f"{value} (quick: without {self.left_out})", met
+
+
+def skipped() -> tuple[str, bool]:
+    """Quick form of a row that takes minutes and has no small one."""
+    raise NotMeasured("left out by --quick")
 
 
 def need(module: str, extra: str = "peers") -> ModuleType:

@@ -44,7 +44,7 @@ UR10E_ROWS = {
 # ---------------------------------------------------------------------- friction on recordings
 
 
-def _ur10e(name: str) -> Dataset:
+def ur10e_recording(name: str) -> Dataset:
     """A recording of the UR10e by the reference protocol, the regressor's columns filtered as well."""
     folder = data_folder() / "ur10e" / "identification_data"
     (path,) = folder.glob(f"*{name}.npz")
@@ -57,9 +57,11 @@ def _ur10e(name: str) -> Dataset:
 
 
 def ur10e() -> Result:
-    choice = choose_friction(Model(casid.load_robot("ur10e"), ("rotor",), recordings.GRAVITY), _ur10e("30sec_12harm"))
+    choice = choose_friction(
+        Model(casid.load_robot("ur10e"), ("rotor",), recordings.GRAVITY), ur10e_recording("30sec_12harm")
+    )
     bars = {"40sec_12harm": 5.31, "20sec_8harm": 7.51, "14harm50sec": 4.86}
-    errors = {name: compress(choice.model, _ur10e(name)).relative_errors(choice.fit.beta)[0] for name in bars}
+    errors = {name: compress(choice.model, ur10e_recording(name)).relative_errors(choice.fit.beta)[0] for name in bars}
     laws = ", ".join(joint.law.name for joint in choice.friction.joints)
     text = "; ".join(f"{name} {errors[name]:.2f} % ({errors[name] / bars[name]:.2f} x)" for name in bars) + f"; {laws}"
     return text, all(errors[name] <= 0.65 * bars[name] for name in bars)
