@@ -10,7 +10,7 @@ import typer
 from casid.cli.shared import ProblemArgument, console, progress_bar, say_written
 
 if TYPE_CHECKING:
-    from casid.retrieval import Solution
+    from casid.retrieval import Problem, Solution
 
 MethodOption = Annotated[
     str,
@@ -26,6 +26,9 @@ def solve(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0,
     method: MethodOption = "direct",
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
+    sdpa: Annotated[
+        Path | None, typer.Option(help="Also write the problem to this file, as a semidefinite program (.dat-s).")
+    ] = None,
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
@@ -34,6 +37,8 @@ def solve(
 
     folder = None if out is None else prepare_directory(out)
     chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    if sdpa is not None:
+        _write_sdpa(loaded, sdpa)
     result: retrieval.Solution | retrieval.Study
     if starts is None:
         result = retrieval.solve(loaded, method=chosen, throw=False)
@@ -109,6 +114,15 @@ def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
 
     chosen = retrieval.method_of(method)
     typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
+
+
+def _write_sdpa(problem: Problem, path: Path) -> None:
+    from casid.export import write_sdpa
+
+    program = write_sdpa(problem, path)
+    typer.echo(f"written: {path}, {len(program.cost)} unknowns, {len(program.blocks)} blocks")
+    if program.left_out:
+        typer.echo(f"note: not affine and left out of {path.name}: {', '.join(program.left_out)}", err=True)
 
 
 def _exit_unless_usable(solution: Solution) -> None:

@@ -1,4 +1,4 @@
-"""C code for controllers: a robot's dynamics, or any CasADi function, as a folder that builds anywhere."""
+"""C code for controllers, as a folder that builds anywhere; problems as files that other solvers read."""
 
 from casid.export.catalogue import FUNCTIONS, Exportable
 from casid.export.controller import export_controller
@@ -7,9 +7,10 @@ from casid.export.directory import ExportedDirectory, export_c
 from casid.export.load import LoadedFunction, LoadedLibrary, load
 from casid.export.parameters import default_frame, numbers, with_payload
 from casid.export.robot import DEFAULT_FUNCTIONS, all_functions, default_functions, export_robot
+from casid.export.sdpa import SemidefiniteProgram, parse_sdpa, read_sdpa, semidefinite_program, write_sdpa
 
 __all__ = [
     "DEFAULT_FUNCTIONS", "FUNCTIONS", "PUBLISHED", "Exportable", "ExportedDirectory", "LoadedFunction", "LoadedLibrary",
-    "all_functions", "count_robot", "default_frame", "default_functions", "export_c", "export_controller",
-    "export_robot", "load", "numbers", "with_payload",
+    "SemidefiniteProgram", "all_functions", "count_robot", "default_frame", "default_functions", "export_c", "export_controller",
+    "export_robot", "load", "numbers", "parse_sdpa", "read_sdpa", "semidefinite_program", "with_payload", "write_sdpa",
 ]  # fmt: skip
