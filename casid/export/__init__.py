@@ -11,6 +11,8 @@ from casid.export.sdpa import SemidefiniteProgram, parse_sdpa, read_sdpa, semide
 
 __all__ = [
     "DEFAULT_FUNCTIONS", "FUNCTIONS", "PUBLISHED", "Exportable", "ExportedDirectory", "LoadedFunction", "LoadedLibrary",
-    "SemidefiniteProgram", "all_functions", "count_robot", "default_frame", "default_functions", "export_c", "export_controller",
-    "export_robot", "load", "numbers", "parse_sdpa", "read_sdpa", "semidefinite_program", "with_payload", "write_sdpa",
+    "SemidefiniteProgram", "all_functions", "count_robot", "default_frame", "default_functions", "export_c",
+    "export_controller",
+    "export_robot", "load", "numbers", "parse_sdpa", "read_sdpa", "semidefinite_program", "with_payload",
+    "write_sdpa",
 ]  # fmt: skip

@@ -184,7 +184,9 @@ def parse_sdpa(text: str, where: str) -> SemidefiniteProgram:
     places, values = [], []
     for number, words in lines[4:]:
         if len(words) != 5:
-            raise DatasetError(f"{where}: line {number}: expected 'matrix block row column value', got {len(words)} words")
+            raise DatasetError(
+                f"{where}: line {number}: expected 'matrix block row column value', got {len(words)} words"
+            )
         k, block, i, j = _integers((number, words[:4]), where, 4)
         if not (0 <= k <= count and 1 <= block <= blocks and 1 <= min(i, j) and max(i, j) <= abs(sizes[block - 1])):
             raise DatasetError(f"{where}: line {number}: there is no entry {k} {block} {i} {j}")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-
-from measures.measure import Measure
 from seeds import panda
 from seeds.gaz2019.algorithm_1 import study
 from seeds.gaz2019_supplement import fig_10, table_iii, table_viii
 from seeds.gaz2019_supplement.two_links import relaxed
 from seeds.item import Status
 from seeds.papers import PAPERS
+
+from measures.measure import Measure
 
 Result = tuple[str, bool]
 
@@ -66,7 +66,8 @@ def classical() -> Result:
     others = [panda.classical(cutoff=c, trim=t, every=5).condition() for c, t in ((1.0, 0.5), (5.0, 0.0), (20.0, 0.5))]
     text = (
         f"{len(rows)} rows; printed pi_CLS gives {table_iii.printed_error('pi_CLS'):.2f} % on this recording, ours "
-        f"{found.ordinary.relative_error:.2f} %; condition number {condition:.1f} ({condition / 121.88 - 1:+.1%}), with "
+        f"{found.ordinary.relative_error:.2f} %; condition number {condition:.1f} ({condition / 121.88 - 1:+.1%}), "
+        "with "
         f"the ramps and other filters {min(others):.1f} to {max(others):.1f}; joints weighted {weighted:.1f} "
         f"({weighted / 121.88 - 1:+.1%})"
     )
@@ -118,7 +119,7 @@ def searches() -> Result:
 
 
 PANDA_ROWS = [
-    Measure("items of the four documents", "each reproduced, in kind or impossible with the reason; 0 missing", "-", items),
+    Measure("items of the four documents", "reproduced, in kind, or impossible (reason); 0 missing", "-", items),
     Measure(
         "Table III: 43 pi_RE, relative error, reliable coefficients",
         "printed digits; 0.0011 % explained; 41",

@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-
-from measures.measure import Measure, need
 from seeds.item import Setting
 from seeds.sousa2014 import extra_constraints, model_reduction, predictions
 from seeds.sousa2014.study import of
+
+from measures.measure import Measure, need
 
 Result = tuple[str, bool]
 FULL = Setting()
@@ -21,7 +21,9 @@ def reduction() -> Result:
     found = model_reduction.paths(FULL)
     removed = np.array([p.feasible_at if p.feasible_at is not None else 76 for p in found])
     ordered = sum(p.reduced is not None and p.weighted <= p.feasible < p.reduced for p in found)
-    middle = [float(np.median([getattr(p, name) or np.nan for p in found])) for name in ("weighted", "reduced", "feasible")]
+    middle = [
+        float(np.median([getattr(p, name) or np.nan for p in found])) for name in ("weighted", "reduced", "feasible")
+    ]
     text = (
         f"removed {removed.min()} to {removed.max()}, median {np.median(removed):.0f} of 76; errors {middle[0]:.3f} -> "
         f"{middle[1]:.3f} / {middle[2]:.3f} % (medians), in the thesis's order in {ordered} of {len(found)} seeds"
@@ -39,7 +41,8 @@ def point_masses() -> Result:
     ordered = int(((errors[:, 0] <= errors[:, 1]) & (errors[:, 1] < errors[:, 2])).sum())
     a, b, c, d = np.median(errors, axis=0)
     text = (
-        f"WLS {a:.2f}, beta* {b:.2f}, point masses {c:.2f} with the CAD prior of eq. 2.76 ({d:.2f} without), medians of "
+        f"WLS {a:.2f}, beta* {b:.2f}, point masses {c:.2f} with the CAD prior of eq. 2.76 ({d:.2f} without), medians "
+        "of "
         f"{len(done)} seeds; in the thesis's order in {ordered}"
     )
     return text, ordered == len(done)

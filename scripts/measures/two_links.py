@@ -121,13 +121,9 @@ def reach(problem: Problem, truth: Array, motion: Motion, ratio: float) -> float
 
 
 def _box(problem: Problem) -> tuple[Array, Array]:
-    rows = [
-        pair
-        for link in problem.variables.robot.links
-        for pair in (link.bounds.mass, *link.bounds.com, *link.bounds.inertia_com)
-    ]
-    low, high = np.array(rows, dtype=float).T
-    return low, high
+    bounds = [link.bounds for link in problem.variables.robot.links]
+    rows = np.vstack([np.vstack([b.mass, b.com, b.inertia_com]) for b in bounds]).astype(float)
+    return rows[:, 0], rows[:, 1]
 
 
 def _standard(p: Array) -> Array:

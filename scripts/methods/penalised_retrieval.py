@@ -53,9 +53,9 @@ class PenalisedRetrieval:
         low, high = [], []
         for link in robot.links:
             bounds = link.bounds
-            rows = [bounds.mass, *bounds.com, *bounds.inertia_com]
-            low.append([pair[0] for pair in rows])
-            high.append([pair[1] for pair in rows])
+            rows = np.vstack([bounds.mass, bounds.com, bounds.inertia_com])
+            low.append(rows[:, 0])
+            high.append(rows[:, 1])
         assert robot.total_mass is not None
         lower, upper = np.ravel(low).astype(float), np.ravel(high).astype(float)
         if not (np.isfinite(lower).all() and np.isfinite(upper).all()):

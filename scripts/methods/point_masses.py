@@ -1,6 +1,7 @@
 """The method of Ayusawa and Nakamura (2010): links made of point masses, hence a quadratic program.
 
-``minimise ||R delta - r||^2 + ||G_p (p_hat - p)||^2`` with ``delta = A p`` and ``p >= 0`` (Sousa 2014, eq. 2.74-2.77): an
+``minimise ||R delta - r||^2 + ||G_p (p_hat - p)||^2`` with ``delta = A p`` and ``p >= 0`` (Sousa 2014, eq. 2.74-2.77):
+an
 inner, polyhedral approximation of the feasible cone. The points are the regular grid of each link's bounding box; with
 the article's 3 x 3 x 3 = 27 they are its centre, vertices and the centres of its edges and faces. The second term pulls
 towards masses p_hat of a CAD model where the data do not tell; random regressors determine everything, and there it is
@@ -54,7 +55,9 @@ class PriorMasses:
     @classmethod
     def of_bodies(cls, bodies: Array, maps: Sequence[Array], weight: float) -> PriorMasses:
         """Masses whose bodies are nearest to given standard parameters, shape (10 n,): what a CAD model gives."""
-        return cls(np.concatenate([nnls(A, ten)[0] for A, ten in zip(maps, bodies.reshape(-1, 10), strict=True)]), weight)
+        return cls(
+            np.concatenate([nnls(A, ten)[0] for A, ten in zip(maps, bodies.reshape(-1, 10), strict=True)]), weight
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,12 @@ class MassesFound:
 
 
 def regression_by_masses(
-    R: Array, r: Array, maps: Sequence[Array], offset: Array, prior: PriorMasses | None = None, tolerance: float | None = None
+    R: Array,
+    r: Array,
+    maps: Sequence[Array],
+    offset: Array,
+    prior: PriorMasses | None = None,
+    tolerance: float | None = None,
 ) -> MassesFound:
     """Solve the quadratic program by Clarabel.
 

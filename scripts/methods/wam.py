@@ -1,8 +1,10 @@
 """The Barrett WAM end to end, simulated: the ground for Ch. 4 and 6 of Sousa (2014), whose logs are not public.
 
 **The machine** has the 76 base parameters beta*e that the thesis ends with (Table 4.9), friction and coupled rotors
-included. It follows trajectories A and B (Tables 4.4, 4.5), three periods of 12.5 s at 1 kHz, under the thesis's control
-(eq. 4.16, 4.18, gains of Table 4.3, CAD values of the links). C and D are not printed: their stand-ins take the motion of
+included. It follows trajectories A and B (Tables 4.4, 4.5), three periods of 12.5 s at 1 kHz, under the thesis's
+control
+(eq. 4.16, 4.18, gains of Table 4.3, CAD values of the links). C and D are not printed: their stand-ins take the motion
+of
 the odd joints from A and of the even ones from B, and the reverse.
 
 **Measured** are positions of the resolution of the motors' encoders, and the commanded torque with what no model
@@ -10,7 +12,8 @@ explains: for each joint a ripple of its position (cogging, cables), the same on
 size is that of Table 4.7 (what weighted least squares left there). The seed draws the ripple's shape and the noise. The
 disturbance is added to the recorded torque and does not act on the motion.
 
-**Processing** is the thesis's: third-order Butterworth filter at 4.8 Hz forth and back on positions, central differences.
+**Processing** is the thesis's: third-order Butterworth filter at 4.8 Hz forth and back on positions, central
+differences.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from measures import published, thesis
 
 from casid.dynamics import BaseParameters, Model
 from casid.excitation import Fourier, Trajectory
-from casid.identification import FeasibleFit, Feasibility, feasibility_test, feasible_regression
+from casid.identification import Feasibility, FeasibleFit, feasibility_test, feasible_regression
 from casid.measurement import Dataset, Processing
 from casid.regression import CompressedData, Fit, compress, ols, wls
 from casid.retrieval import LinkVariables, com_box, total_mass
@@ -77,9 +80,7 @@ def recorded(name: str, periods: int = PERIODS) -> Dataset:
     model = thesis.model()
     plant = Plant(model, thesis.parameters(thesis.MACHINE), SmoothCoulomb(SMOOTH))
     links = Model(model.robot)
-    control = AccelerationFeedForward(
-        links, model.robot.standard_parameters(), *thesis.gains("wam_table_4_3_pd_gains")
-    )
+    control = AccelerationFeedForward(links, model.robot.standard_parameters(), *thesis.gains("wam_table_4_3_pd_gains"))
     motion = Follow(trajectory(name, periods))
     done = simulate(plant, control, motion, motion.span[1], rate=1000.0)
     raw = done.dataset(f"trajectory {name}")
@@ -89,9 +90,7 @@ def recorded(name: str, periods: int = PERIODS) -> Dataset:
 @cache
 def processed(name: str, periods: int = PERIODS, every: int = EVERY) -> Dataset:
     """The same, filtered and differentiated."""
-    settings = Processing(
-        cutoff=CUTOFF, torque_cutoff=None, order=ORDER, rate=None, every=every, filter_columns=False
-    )
+    settings = Processing(cutoff=CUTOFF, torque_cutoff=None, order=ORDER, rate=None, every=every, filter_columns=False)
     return replace(settings.apply(recorded(name, periods)), tau_raw=None)
 
 

@@ -40,9 +40,7 @@ def run(setting: Setting) -> Outcome:
         rows.append([k + 1, row["A_rad_per_s"], row["T_s"], top, float(limits.velocity[k]), "yes" if inside else "no"])
     columns = ("joint", "A [rad/s] (printed)", "T [s] (printed)", "largest speed [rad/s]", "limit", "q within limits")
     over = [str(row[0]) for row in rows if float(str(row[3])) > float(str(row[4]))]
-    words = (
-        f"The printed speeds of joints {', '.join(over)} exceed the limits that the vendor documents."
-    )
+    words = f"The printed speeds of joints {', '.join(over)} exceed the limits that the vendor documents."
     return Outcome(
         (Comparison.of("Validation sinusoids", columns, rows),),
         {"table_i_sinusoids": joints_figure(t, {"q": state.q}, "Sinusoids of Table I, centred in the ranges", "rad")},

@@ -82,7 +82,8 @@ def run(setting: Setting) -> Outcome:
             "The mass matrices and gravity torques at hand are evaluations of the published model, without the noise "
             "of the vendor's interface: hence a smaller error and smaller standard deviations than printed, and more "
             "coefficients that look reliable. Printed pi(p_hat) of rows 17, 21, 25 and 39 do not follow from the "
-            "printed p_hat (its c6z repeats the digits of c7x); row 2 must not contain m3. The document names neither the "
+            "printed p_hat (its c6z repeats the digits of c7x); row 2 must not contain m3. The document names neither "
+            "the "
             "filter nor the samples of the classical identification; the condition number lies between 108 and 116 "
             "over filters of 1 to 20 Hz with the ramps kept or cut, and at 121 when joints are weighted.",
         ),

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 from measures import published, thesis
+
 from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 

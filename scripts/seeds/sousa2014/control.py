@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from measures import published, thesis
-from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 from casid.report.simulation_plots import motion_figure
+from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 STAND_IN = (
     "stand-in: the arm itself; a simulated one with beta*e, its friction and rotors, under the thesis's control, "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from measures import published, thesis
+
 from seeds.item import Comparison, Item, Outcome, Setting, Status
 from seeds.sousa2014.study import STAND_IN, of
-
 
 
 def table_4_6(setting: Setting) -> Outcome:
@@ -83,4 +83,3 @@ ITEMS = (
     Item("Table 4.7", "relative errors of OLS and WLS for each joint", Status.IN_KIND, STAND_IN, table_4_7),
     Item("Table 4.9", "classical and feasible base parameter estimates", Status.IN_KIND, STAND_IN, table_4_9),
 )
-

@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 from measures import published, thesis
-from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 from casid.identification import Feasibility, feasibility_test
 from casid.retrieval import LinkVariables, com_box, total_mass
 from casid.retrieval.problem import Constraints
+from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 #: Printed values have four decimals: base parameters this near may be the same.
 ROUNDING = 0.5e-4 * np.sqrt(76)
@@ -24,7 +24,9 @@ READINGS = ("as printed", "turned", "left free")
 def boxes(reading: str) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds of the centres of mass, shape (7, 3) each."""
     rows = published.table("wam_table_4_8_com_bounds")
-    low, high = (np.array([[float(row[f"{side}_{axis}_m"]) for axis in "xyz"] for row in rows]) for side in ("lower", "upper"))
+    low, high = (
+        np.array([[float(row[f"{side}_{axis}_m"]) for axis in "xyz"] for row in rows]) for side in ("lower", "upper")
+    )
     if reading == "turned":
         low[2, 1], high[2, 1] = -high[2, 1], -low[2, 1]
     elif reading == "left free":
@@ -42,9 +44,7 @@ def verdict(name: str, reading: str | None) -> Feasibility:
     """Of a printed set; reading None: physical feasibility alone."""
     rows = published.table("wam_table_4_9_feasible_estimates")
     build = None if reading is None else partial(constraints, reading=reading)
-    return feasibility_test(
-        thesis.model(), published.column(rows, SETS[name]), consistency="semi", constraints=build
-    )
+    return feasibility_test(thesis.model(), published.column(rows, SETS[name]), consistency="semi", constraints=build)
 
 
 def word(found: Feasibility) -> str:
@@ -82,7 +82,8 @@ def run(setting: Setting) -> Outcome:
         ),
         words=(
             "Link 3's printed range of y, [-0.55, 0.04], does not hold the vendor's own centre of mass, y = +0.21: the "
-            "body reaches from the elbow's frame towards +y. Turned, [-0.04, 0.55], it does. The robot file leaves y of "
+            "body reaches from the elbow's frame towards +y. Turned, [-0.04, 0.55], it does. The robot file leaves y "
+            "of "
             "link 3 free, and has the total mass of at most 27 kg.",
         ),
     )

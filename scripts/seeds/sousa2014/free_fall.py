@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from free_fall import joints_figure, totals_figure
 from measures import thesis
-from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 from casid.report.simulation_plots import energy_figure
+from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 HOW = "free fall of the arm with the printed base parameters (Table 4.9); scripts/free_fall.py"
 
@@ -17,8 +18,6 @@ def _seconds(setting: Setting) -> float:
 
 def fig_5_1(setting: Setting) -> Outcome:
     """Positions with beta_WLS."""
-    from free_fall import joints_figure
-
     done = thesis.divergence("beta_WLS")
     rows = [["integration stops after [s]", 0.041, done.end.time], ["because", "not said", str(done.end)]]
     return Outcome(
@@ -34,15 +33,11 @@ def fig_5_2(setting: Setting) -> Outcome:
 
 def fig_5_3(setting: Setting) -> Outcome:
     """Positions with beta*e."""
-    from free_fall import joints_figure
-
     return Outcome(pictures={"fig_5_3": joints_figure(thesis.free_fall("beta*e", _seconds(setting)), "beta*e")})
 
 
 def fig_5_4(setting: Setting) -> Outcome:
     """Energies of all three feasible sets."""
-    from free_fall import totals_figure
-
     falls = {name: thesis.free_fall(name, _seconds(setting)) for name in thesis.FEASIBLE}
     rows = [
         [name, float(np.abs(done.dq).max(axis=1).nonzero()[0][-1] / 200.0), done.energy.relative_imbalance]

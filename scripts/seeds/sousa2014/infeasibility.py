@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from methods.figures import pd_ratio_figure
 from methods.positive_definite_ratio import pd_curve, published_ends
+
 from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 POSES = 10_000

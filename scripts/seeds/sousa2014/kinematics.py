@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from measures import published, thesis
+
 from seeds.gaz2019_supplement.table_vi import standard_dh, value
 from seeds.item import Comparison, Item, Outcome, Setting, Status
 

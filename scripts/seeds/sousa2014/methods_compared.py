@@ -10,6 +10,7 @@ from methods.figures import error_figure, time_figure
 from methods.study import Size, run_sizes
 from methods.wam import PERIODS
 from methods.wam_inertial import inertial_errors
+
 from seeds.item import Comparison, Item, Outcome, Setting, Status
 from seeds.sousa2014.study import STAND_IN, seeds
 
@@ -29,7 +30,9 @@ def _table(setting: Setting, what: str) -> Comparison:
     rows = []
     for name in names:
         answers = [size.answers.get(name) for size in done]
-        values = [None if a is None else (a.error_above_ols if what == "error" else 1e3 * a.solve_time) for a in answers]
+        values = [
+            None if a is None else (a.error_above_ols if what == "error" else 1e3 * a.solve_time) for a in answers
+        ]
         marks = ["" if a is None or a.success else "*" for a in answers]
         rows.append([name, *("" if v is None else f"{v:.3g}{m}" for v, m in zip(values, marks, strict=True))])
     title = "Error above OLS [%]" if what == "error" else "Time of the solver [ms]"
@@ -61,7 +64,8 @@ def table_6_2(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of("Relative error of the weighted data, inertial parameters alone [%]", columns, rows),),
         words=(
-            "Inertial parameters alone are modelled, as in the thesis, so friction stays in the error. Point masses: the "
+            "Inertial parameters alone are modelled, as in the thesis, so friction stays in the error. Point masses: "
+            "the "
             "grid of 27 on the boxes of Table 4.8 (y of link 3 turned), with the prior term of eq. 2.76 towards the "
             "vendor's CAD bodies, and without it.",
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from methods.figures import reduction_figure
 from methods.reduction_study import ReductionPath, reduction_path
+
 from seeds.item import Comparison, Item, Outcome, Setting, Status
 from seeds.sousa2014.study import STAND_IN, of, seeds
 
@@ -34,6 +35,4 @@ def run(setting: Setting) -> Outcome:
     )
 
 
-ITEM = Item(
-    "Fig. 6.4", "model reduction method of Diaz-Rodriguez et al. on the WAM", Status.IN_KIND, STAND_IN, run
-)
+ITEM = Item("Fig. 6.4", "model reduction method of Diaz-Rodriguez et al. on the WAM", Status.IN_KIND, STAND_IN, run)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from measures import published, thesis
 from methods.wam import PERIODS, TRAJECTORIES, recorded, trajectory
-from seeds.item import Comparison, Item, Outcome, Setting, Status
-from seeds.pictures import joints_figure
 
 from casid.codegen import evaluate_batch
+from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.pictures import joints_figure
 
 #: Condition numbers of the filtered data of A and B, as printed (Sec. 4.3.3); the design aimed at 110.
 PRINTED = {"A": 105.0, "B": 111.0}
@@ -32,8 +32,10 @@ def table(name: str, printed: str) -> Item:
         inside = ((motion.q.T >= limits.lower) & (motion.q.T <= limits.upper)).all(axis=0)
         outside = [str(k + 1) for k in range(7) if not inside[k]]
         words = (
-            f"Condition number of the base regressor along the reference {condition(name):.1f}; printed, of the recorded "
-            f"motion, {PRINTED[name]:.0f}. Joints beyond the mechanical stops of the manual: {', '.join(outside) or 'none'}."
+            f"Condition number of the base regressor along the reference {condition(name):.1f}; printed, of the "
+            "recorded "
+            f"motion, {PRINTED[name]:.0f}. Joints beyond the mechanical stops of the manual: "
+            f"{', '.join(outside) or 'none'}."
         )
         return Outcome((Comparison.of("Fourier coefficients", columns, rows),), words=(words,))
 

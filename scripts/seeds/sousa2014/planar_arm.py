@@ -5,12 +5,12 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 from methods.sylvester import minors
-from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.identification import feasibility_test
 from casid.inertia import spatial_inertia
+from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 
 def planar_arm(length: float = 0.5) -> Robot:
@@ -58,7 +58,8 @@ def run(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of("The feasible set as a semialgebraic set", ("", "here"), rows),),
         words=(
-            "For the arm the quantifiers can be eliminated by hand: Lzz2 > 0 and beta_1 > a^2 (lx2^2 + ly2^2) / Lzz2. The "
+            "For the arm the quantifiers can be eliminated by hand: Lzz2 > 0 and beta_1 > a^2 (lx2^2 + ly2^2) / Lzz2. "
+            "The "
             "thesis leaves this to cylindrical algebraic decomposition and gives no result.",
         ),
     )

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from measures import published
 from methods.wam import PERIODS, TRAJECTORIES, disturbed, processed
+
+from casid.regression import predicted_torques
 from seeds.item import Comparison, Item, Outcome, Setting, Status
 from seeds.pictures import joints_figure
 from seeds.sousa2014.study import STAND_IN, of, seeds
-
-from casid.regression import predicted_torques
 
 SETS = ("beta_WLS", "beta'", "beta*", "beta*e")
 #: Rows of Table 4.10: the weighted data of A, then the plain data of every trajectory.
@@ -61,7 +61,10 @@ def study(setting: Setting) -> Study:
         table += [[found.relative_error(beta, name) for beta in sets.values()] for name in TRAJECTORIES]
         errors.append(table)
         joints.append(
-            [[found.sets[name].relative_errors(sets[key])[1] for key in ("beta_WLS", "beta*e")] for name in TRAJECTORIES]
+            [
+                [found.sets[name].relative_errors(sets[key])[1] for key in ("beta_WLS", "beta*e")]
+                for name in TRAJECTORIES
+            ]
         )
     return Study(np.array(errors), np.array(joints))
 
@@ -80,7 +83,8 @@ def table_4_10(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of(f"Relative error [%], here the median of {count} seeds", columns, rows),),
         words=(
-            f"On the data fitted to, beta_WLS < beta* < beta' in {found.training_order} of {count} seeds. On validation "
+            f"On the data fitted to, beta_WLS < beta* < beta' in {found.training_order} of {count} seeds. On "
+            "validation "
             f"trajectories beta* beats beta_WLS in {found.validation_wins} of {pairs}, and beta* or beta*e is the best "
             f"of the four in {found.best_on_validation} of {pairs}.",
         ),

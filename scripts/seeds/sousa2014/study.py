@@ -11,7 +11,8 @@ from seeds.item import Setting
 #: Seeds of the disturbance.
 SEEDS = 10
 STAND_IN = (
-    "stand-in: the arm's logs are not public; simulated with the thesis's beta*e as the machine, its trajectories A and "
+    "stand-in: the arm's logs are not public; simulated with the thesis's beta*e as the machine, its trajectories A "
+    "and "
     "B (C and D are not printed: their joints mixed), its control and filter, and a torque disturbance of the size of "
     "Table 4.7"
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from measures import published
 from methods.yoshida_khalil import three_link_verdicts
-from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 import casid
 from casid.dynamics import Model
+from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 #: Distance of beta_t2 from the feasible set.
 PRINTED = 1.65e-3
@@ -32,7 +32,8 @@ def run(setting: Setting) -> Outcome:
         words=(
             f"Distance of beta_t2 from the feasible set: printed {PRINTED:.2e}, here {second.distance:.4e}.",
             *(v.text + "." for v in verdicts.values()),
-            "Their recursion from link to link, with regions drawn on screen, is replaced by a conic program that decides "
+            "Their recursion from link to link, with regions drawn on screen, is replaced by a conic program that "
+            "decides "
             "the same set.",
         ),
     )

@@ -7,11 +7,11 @@ from itertools import count as counter
 
 import numpy as np
 from measures import published
-from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 import casid
 from casid.codegen import CFunction, evaluate_batch
 from casid.dynamics import Model
+from seeds.item import Comparison, Item, Outcome, Setting, Status
 
 ROBOTS = {"Stanford": "stanford", "Puma_560": "puma560", "WAM_7DOF": "wam7"}
 
@@ -55,7 +55,9 @@ def run(setting: Setting) -> Outcome:
     columns = ("", *(text for key in ROBOTS for text in (key, f"{key}, here")))
     return Outcome(
         (Comparison.of("Inverse dynamics with viscous and Coulomb friction", columns, rows),),
-        words=("The thesis measured on an i3 of 2010. Python: CasADi's interpreter; C: one of many samples in a batch.",),
+        words=(
+            "The thesis measured on an i3 of 2010. Python: CasADi's interpreter; C: one of many samples in a batch.",
+        ),
     )
 
 
