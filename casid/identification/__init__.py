@@ -4,6 +4,7 @@ from casid.identification.active import ActiveBound
 from casid.identification.believable import Believable, believable, noise_share
 from casid.identification.bounds import default_bounds
 from casid.identification.check import FileCheck, LinkCheck, check_file, check_links
+from casid.identification.delay import without_delay
 from casid.identification.determined import Determined, determined
 from casid.identification.feasibility import (
     Feasibility,
@@ -18,6 +19,7 @@ from casid.identification.gains import Gains, gains
 from casid.identification.held_out import Errors, HeldOut, held_out
 from casid.identification.identification import Identification
 from casid.identification.identify import identify
+from casid.identification.online import Online, OnlineLoad
 from casid.identification.payload import Payload, payload
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.identification.prediction import Prediction, predict
@@ -41,6 +43,8 @@ __all__ = [
     "HeldOut",
     "Identification",
     "LinkCheck",
+    "Online",
+    "OnlineLoad",
     "Payload",
     "PlausibleBodies",
     "Prediction",
@@ -74,4 +78,5 @@ __all__ = [
     "refit_friction",
     "repair",
     "reverse_engineered",
+    "without_delay",
 ]

@@ -49,7 +49,7 @@ def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
     nominal = nominal_parameters(problem)
     parts = []
     for k, region in enumerate(problem.regions):
-        mass0, com0, inertia0 = from_standard(nominal[10 * k : 10 * k + 10])
+        mass0, com0, inertia0 = from_standard(nominal[link_slice(k)])
         high = region.mass[1]
         low = min(max(region.mass[0], 0.0), high)  # masses without consistency may be negative
         mass = rng.uniform(low, high) if np.isfinite(high) else mass0 * 10 ** rng.uniform(-1, 1)
