@@ -64,13 +64,14 @@ class AccelerationFeedForward(ModelBased):
 @cache
 def trajectory(name: str, periods: int = PERIODS) -> Trajectory:
     """One of `TRAJECTORIES`."""
-    tables = []
+    tables: list[Array] = []
     for table in ("wam_table_4_4_trajectory_A", "wam_table_4_5_trajectory_B"):
         rows = published.table(table)
         keys = [key for key in rows[0] if key != "joint"]
         tables.append(np.array([[float(row[key]) for key in keys] for row in rows]))
     odd = (np.arange(7) % 2 == 0)[:, None]
-    mixed = {"A": tables[0], "B": tables[1], "C": np.where(odd, *tables), "D": np.where(odd, *tables[::-1])}
+    a, b = tables
+    mixed: dict[str, Array] = {"A": a, "B": b, "C": np.where(odd, a, b), "D": np.where(odd, b, a)}
     return Trajectory(Fourier(FUNDAMENTAL, HARMONICS, periods=periods), mixed[name], robot="wam7")
 
 

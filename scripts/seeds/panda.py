@@ -157,7 +157,7 @@ class Validation:
 def validated(beta: Array) -> Validation:
     """Coefficients on the recording (Gaz et al. 2019, Sec. IV-B and VI)."""
     data = recording()
-    assert data.dq is not None
+    assert data.dq is not None and data.ddq is not None
     Y = np.asarray(evaluate_batch(model().base_regressor, data.q, data.dq, data.ddq))
     rigid = Y @ beta
     friction, shapes = np.zeros_like(rigid), np.zeros((7, 3))

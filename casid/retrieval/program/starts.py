@@ -76,7 +76,7 @@ def uniform_parameters(problem: Problem, rng: np.random.Generator) -> Array:
     x, facts = random_parameters(problem, rng), problem.facts
 
     def drawn(bounds: Array, given: Array) -> Array:
-        known = np.isfinite(bounds).all(axis=-1)
+        known = np.asarray(np.isfinite(bounds).all(axis=-1))
         low, high = np.where(known[..., None], bounds, 0.0).T
         return np.where(known, rng.uniform(np.minimum(low, high), high), given)
 

@@ -33,7 +33,7 @@ def table() -> list[list[object]]:
                 row["pi_of_p_hat"] + (" (erratum)" if k + 1 in ERRATA else ""), float(of_hat[k]), float(of_casid[k]),
             ]  # fmt: skip
         else:
-            column, own = names.row(row["expression_exact"]), [""] * 7
+            column, own = names.row(row["expression_exact"]), list[object]([""] * 7)
         classical = [
             row["pi_CLS"], float(found.ordinary.beta[column]), row["sd_CLS_percent"],
             float(found.ordinary.relative_sd[column]), row["pi_OSI"], float(found.one_step.beta[column]),

@@ -19,7 +19,10 @@ def _seconds(setting: Setting) -> float:
 def fig_5_1(setting: Setting) -> Outcome:
     """Positions with beta_WLS."""
     done = thesis.divergence("beta_WLS")
-    rows = [["integration stops after [s]", 0.041, done.end.time], ["because", "not said", str(done.end)]]
+    rows: list[list[object]] = [
+        ["integration stops after [s]", 0.041, done.end.time],
+        ["because", "not said", str(done.end)],
+    ]
     return Outcome(
         (Comparison.of("Free fall with beta_WLS", ("", "printed", "here"), rows),),
         {"fig_5_1": joints_figure(done, "Free fall with beta_WLS, mass matrix not checked")},
