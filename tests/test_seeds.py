@@ -13,9 +13,12 @@ from casid.retrieval.program.starts import uniform_parameters
 pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
 
 from measures import published, seeds_panda
+from methods.lmi import lmi
 from methods.penalised_retrieval import PenalisedRetrieval
 from methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
+from methods.random_data import random_regression
 from methods.sylvester import minors
+from methods.ting import parameters_of, theta_of, ting
 from reproduce import compute
 from seeds.item import Setting, Status
 from seeds.page import counts, page, slug
@@ -131,6 +134,19 @@ def test_minors_are_the_printed_polynomials():
     assert_allclose(np.array(function(link)).ravel()[:3], [m, first, second], rtol=1e-12)
 
 
+def test_theta_of_ting_is_a_feasible_body_and_never_beats_the_semidefinite_optimum():
+    data = random_regression(2, seed=2, points=40, kind="semi")
+    bodies = data.truth
+    back, jacobian = parameters_of(theta_of(bodies))
+    assert_allclose(back, bodies, atol=1e-12)
+    theta, step = theta_of(bodies), 1e-6
+    numeric = (parameters_of(theta + step)[0] - parameters_of(theta - step)[0]) / (2 * step)
+    assert_allclose(np.concatenate([block @ np.ones(10) for block in jacobian]), numeric, atol=1e-7)
+    found = ting(data)
+    assert found.eigenvalue >= -1e-12
+    assert found.excess >= lmi(data, 1e-11).excess * (1 - 1e-6)
+
+
 @pytest.fixture(scope="module")
 def wam():
     try:
@@ -145,7 +161,7 @@ def wam():
 def test_the_simulated_arm_is_infeasible_by_least_squares_and_ordered_like_the_thesis(wam):
     assert wam.base.rank == 76
     errors = {name: wam.relative_error(beta, weighted=True) for name, beta in wam.solutions().items()}
-    assert wam.corrected.verdict == "infeasible" and wam.feasible.certified
+    assert wam.corrected.verdict == "infeasible" and wam.constrained.certified
     assert errors["beta_WLS"] <= errors["beta*"] <= errors["beta*e"] + 1e-9
     assert errors["beta*"] <= errors["beta'"] + 1e-9
     triangle = wam.triangle
