@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import LANGUAGES, CFunction, script_source
+from casid.codegen import CFunction
+from casid.codegen.languages import LANGUAGES, script_source
 from casid.errors import ExportError
 from casid.export import export_c, export_robot
 

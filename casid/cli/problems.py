@@ -125,15 +125,6 @@ def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
     typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
 
 
-def _write_sdpa(problem: Problem, path: Path) -> None:
-    from casid.export import write_sdpa
-
-    program = write_sdpa(problem, path)
-    typer.echo(f"written: {path}, {len(program.cost)} unknowns, {len(program.blocks)} blocks")
-    if program.left_out:
-        typer.echo(f"note: not affine and left out of {path.name}: {', '.join(program.left_out)}", err=True)
-
-
 def _choice(solution: Solution) -> Believable | None:
     """The most plausible parameters that explain coefficients with standard deviations; None for other problems."""
     from casid.errors import CasidError
@@ -155,3 +146,12 @@ def _choice(solution: Solution) -> Believable | None:
 def _exit_unless_usable(solution: Solution) -> None:
     if not solution.usable:
         raise typer.Exit(1)
+
+
+def _write_sdpa(problem: Problem, path: Path) -> None:
+    from casid.export import write_sdpa
+
+    program = write_sdpa(problem, path)
+    typer.echo(f"written: {path}, {len(program.cost)} unknowns, {len(program.blocks)} blocks")
+    if program.left_out:
+        typer.echo(f"note: not affine and left out of {path.name}: {', '.join(program.left_out)}", err=True)

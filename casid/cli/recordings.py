@@ -149,11 +149,10 @@ def validate(
     model, parameters = load_model(identification, loaded)
     columns = None if tau is None else {"tau": tau}
     data = settings.counted(check_against(read_dataset(recording, columns=columns), loaded), loaded)
-    processed = settings.prepared(data, load_processing(record), model)
     if refit_friction is not None:
-        fitted = refit(model, parameters, processed, refit_friction)
+        fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
         model, parameters = fitted.model, fitted.parameters
-    prediction = predict(model, parameters, processed)
+    prediction = predict(model, parameters, settings.prepared(data, load_processing(record), model))
     joints = [joint.name for joint in loaded.joints]
     screen = console()
     for table in validation_tables(prediction, joints):

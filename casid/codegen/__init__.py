@@ -3,13 +3,12 @@
 from casid.codegen.batch import evaluate_batch, evaluate_blocks
 from casid.codegen.cache import CacheEntry, cache_directory, cache_entries, clear_cache
 from casid.codegen.compiler import compile_shared, find_compiler
-from casid.codegen.languages import LANGUAGES, Language, script_source
 from casid.codegen.operations import Operations
 from casid.codegen.simplify import operation_count
 from casid.codegen.source import CFunction, batch_source, check_identifier, scalar_source
 
 __all__ = [
-    "LANGUAGES", "CFunction", "CacheEntry", "Language", "Operations", "batch_source", "cache_directory",
-    "cache_entries", "check_identifier", "clear_cache", "compile_shared", "evaluate_batch", "evaluate_blocks",
-    "find_compiler", "operation_count", "scalar_source", "script_source",
+    "CFunction", "CacheEntry", "Operations", "batch_source", "cache_directory", "cache_entries", "check_identifier",
+    "clear_cache", "compile_shared", "evaluate_batch", "evaluate_blocks", "find_compiler", "operation_count",
+    "scalar_source",
 ]  # fmt: skip

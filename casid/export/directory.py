@@ -11,7 +11,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.codegen import LANGUAGES, CFunction, batch_source, check_identifier, scalar_source, script_source
+from casid.codegen import CFunction, batch_source, check_identifier, scalar_source
+from casid.codegen.languages import LANGUAGES, script_source
 from casid.errors import ExportError
 from casid.export import texts
 from casid.files import check_target, write_directory
