@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from methods.feasibility_test import closest_feasible, feasibility_test
 from methods.model_reduction import reductions
 from methods.regression import Kind
@@ -34,6 +36,10 @@ class ReductionPath:
 def reduction_path(data: WamData, kind: Kind = "semi", beyond: int = 4, distances: bool = True) -> ReductionPath:
     """Remove base parameters until the estimate is feasible, and ``beyond`` more.
 
+    What left the model says nothing any more: an estimate is feasible if bodies exist that have the remaining base
+    parameters, whatever the removed ones are. (Held at zero, an inertia that left beside a first moment that stayed would
+    forbid every body.) Distances are between the remaining ones.
+
     Parameters
     ----------
     distances
@@ -43,11 +49,17 @@ def reduction_path(data: WamData, kind: Kind = "semi", beyond: int = 4, distance
     R, r, constant = data.triangle[:-1, :-1], data.triangle[:-1, -1], float(data.triangle[-1, -1] ** 2)
     removed, error, distance = [], [], []
     feasible_at = None
+    kept = np.ones(base.rank, dtype=bool)
     for step in reductions(R, r, constant, data.rows):
-        possible = feasibility_test(base.K, step.values, allowed, tolerance=1e-7).feasible
+        if step.last_removed is not None:
+            kept[step.last_removed] = False
+        if not kept.any():
+            break
+        K, values = base.K[kept], step.values[kept]
+        possible = feasibility_test(K, values, allowed, tolerance=1e-7).feasible
         removed.append(step.removed)
         error.append(data.relative_error(step.values, weighted=True))
-        away = closest_feasible(base.K, step.values, allowed)[1] if distances and not possible else float("nan")
+        away = closest_feasible(K, values, allowed)[1] if distances and not possible else float("nan")
         distance.append(0.0 if possible else away)
         if possible and feasible_at is None:
             feasible_at = step.removed
