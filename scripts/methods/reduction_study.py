@@ -37,8 +37,8 @@ def reduction_path(data: WamData, kind: Kind = "semi", beyond: int = 4, distance
     """Remove base parameters until the estimate is feasible, and ``beyond`` more.
 
     What left the model says nothing any more: an estimate is feasible if bodies exist that have the remaining base
-    parameters, whatever the removed ones are. (Held at zero, an inertia that left beside a first moment that stayed would
-    forbid every body.) Distances are between the remaining ones.
+    parameters, whatever the removed ones are. (Held at zero, an inertia that left beside a first moment that stayed
+    would forbid every body.) Distances are between the remaining ones.
 
     Parameters
     ----------
