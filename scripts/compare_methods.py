@@ -2,8 +2,9 @@
 
     python scripts/compare_methods.py --out build/methods
 
-Random data for 1 to 40 links (Fig. 6.2, 6.3), the Barrett WAM (Fig. 6.1, 6.4) and the test of Yoshida and Khalil;
-writes pictures and ``compare_methods.json``. ``--quick`` takes a few small sizes. Everything runs on one thread.
+Random data for 1 to 40 links (Fig. 6.2, 6.3), the Barrett WAM (Fig. 6.1, 6.4; needs the published tables: set
+CASID_DATA to the data folder) and the test of Yoshida and Khalil; writes pictures and ``compare_methods.json``.
+``--quick`` takes a few small sizes. Everything runs on one thread.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from measures.measure import NotMeasured
 from methods.figures import error_figure, pd_ratio_figure, reduction_figure, time_figure
-from methods.positive_definite_ratio import pd_curves
+from methods.positive_definite_ratio import pd_curve, published_ends
 from methods.reduction_study import reduction_path
 from methods.study import Size, as_records, run_sizes
-from methods.wam import simulate
+from methods.wam import PERIODS, wam_data
 from methods.yoshida_khalil import three_link_verdicts
 
 from casid.files import json_bytes, prepare_directory, write_files
@@ -58,38 +59,35 @@ def main() -> int:
     )
     sizes = list(track(runs, "random data", total=len(links), console=console))
     console.print(_table(sizes))
-    data = simulate()
     weights = np.linspace(0.0, 1.2, 25)
-    curves, missing = {}, ""
+    curves, path, missing = {}, None, ""
     try:
-        curves.update(pd_curves(data, weights, poses, from_tables=True))
+        data = wam_data(options.seed, ("A",), 1 if options.quick else PERIODS)
+        curves["the thesis's published WAM parameters"] = pd_curve(*published_ends(), weights, poses)
+        curves["identified here from simulated WAM data"] = pd_curve(data.estimate, data.feasible.beta, weights, poses)
+        path = reduction_path(data)
     except NotMeasured as reason:
-        missing = f"Fig. 6.1 without the thesis's own parameters: {reason}"
+        missing = f"Fig. 6.1 and 6.4: {reason}"
         console.print(missing)
-    curves.update(pd_curves(data, weights, poses))
-    path = reduction_path(data)
     verdicts = three_link_verdicts()
     for verdict in verdicts:
         console.print(verdict.text)
-    write_files(
-        folder,
-        {
-            "figure_6_1_positive_definite_ratio.png": png_bytes(pd_ratio_figure(weights, curves)),
-            "figure_6_2_regression_error.png": png_bytes(error_figure(sizes)),
-            "figure_6_3_solver_time.png": png_bytes(time_figure(sizes)),
-            "figure_6_4_model_reduction.png": png_bytes(reduction_figure(path)),
-            "compare_methods.json": json_bytes(
-                {
-                    "kind": options.kind,
-                    "seed": options.seed,
-                    "sizes": as_records(sizes),
-                    "positive_definite_ratio": {"lambda": weights, **curves, "missing": missing},
-                    "model_reduction": vars(path),
-                    "yoshida_khalil": [v.text for v in verdicts],
-                }
-            ),
-        },
-    )
+    pictures = {
+        "figure_6_2_regression_error.png": png_bytes(error_figure(sizes)),
+        "figure_6_3_solver_time.png": png_bytes(time_figure(sizes)),
+    }
+    if path is not None:
+        pictures["figure_6_1_positive_definite_ratio.png"] = png_bytes(pd_ratio_figure(weights, curves))
+        pictures["figure_6_4_model_reduction.png"] = png_bytes(reduction_figure(path))
+    record = {
+        "kind": options.kind,
+        "seed": options.seed,
+        "sizes": as_records(sizes),
+        "positive_definite_ratio": {"lambda": weights, **curves, "missing": missing},
+        "model_reduction": None if path is None else vars(path),
+        "yoshida_khalil": [v.text for v in verdicts],
+    }
+    write_files(folder, {**pictures, "compare_methods.json": json_bytes(record)})
     console.print(f"written to {folder}")
     return 0
 

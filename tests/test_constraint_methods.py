@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measures.two_links import infeasible_parameters, outside_shapes, torques, validation_motion, wrenches
+from measures.two_links import force_ratios, outside_shapes, relaxed_retrieval, torques, validation_motion, wrenches
 
 import casid
 from casid.errors import ProblemError
@@ -62,9 +62,15 @@ def test_spatial_2r_from_random_starts():
         assert np.abs(torques(robot, x, motion) - true).max() <= 1e-8 * np.abs(true).max()
         assert outside_shapes(x) <= 1e-8
         assert solution.max_violation <= 1e-8
-    bad = infeasible_parameters(problem.objective.matrix, problem.objective.target, 1e7)
-    assert np.abs(torques(robot, bad, motion) - true).max() <= 1e-6 * np.abs(true).max()
-    assert np.abs(wrenches(robot, bad, motion)).max() > 1e3 * np.abs(wrenches(robot, truth, motion)).max()
+    relaxed = [relaxed_retrieval(problem, seed) for seed in range(3)]
+    for bad in relaxed:  # no bodies, and yet the torques are right; the joints' forces are not
+        assert np.abs(torques(robot, bad.parameters, motion) - true).max() <= 1e-6 * np.abs(true).max()
+        assert bad.eigenvalue < 0
+        ratios = force_ratios(robot, bad.parameters, truth, motion)
+        assert max(abs(np.log(ratio)) for ratio in ratios) > 0.05
+        forces = np.abs(wrenches(robot, bad.parameters, motion)[:, :, :3]).max()
+        assert forces < 1e3 * np.abs(wrenches(robot, truth, motion)[:, :, :3]).max()  # starts within bounds stay small
+    assert force_ratios(robot, truth, truth, motion) == pytest.approx((1.0, 1.0))
     assert outside_shapes(truth) == 0.0
 
 

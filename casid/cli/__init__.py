@@ -37,6 +37,7 @@ def _options(
     pass
 
 
+app.command("reverse-engineer")(recordings.reverse_engineer)
 for _command in (  # in the order of the help
     robots.robots,
     robots.base,

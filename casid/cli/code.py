@@ -30,6 +30,7 @@ def export(
     frame: Annotated[str | None, typer.Option(help="Frame of the payload and the operational space.")] = None,
     prefix: Annotated[str | None, typer.Option(help="Beginning of all C names; default: the robot's name.")] = None,
     batched: Annotated[bool, typer.Option(help="Add functions for many samples at once (GCC, Clang).")] = False,
+    languages: Annotated[str, typer.Option(metavar="NAME,...", help="Also write the functions in python, julia.")] = "",
     lock: o.Lock = None,
     gravity: o.Gravity = None,
     angle_tolerance: o.AngleTolerance = None,
@@ -86,6 +87,7 @@ def export(
         frame=frame,
         prefix=prefix,
         batched=batched,
+        languages=tuple(names(languages)),
         overwrite=overwrite,
     )
     screen = console()

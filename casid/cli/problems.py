@@ -12,7 +12,7 @@ from casid.cli.shared import ProblemArgument, console, progress_bar, say_written
 
 if TYPE_CHECKING:
     from casid.identification import Believable
-    from casid.retrieval import Solution
+    from casid.retrieval import Problem, Solution
 
 MethodOption = Annotated[
     str,
@@ -36,6 +36,9 @@ def solve(
     ] = True,
     share: Share = None,
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
+    sdpa: Annotated[
+        Path | None, typer.Option(help="Also write the problem to this file, as a semidefinite program (.dat-s).")
+    ] = None,
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
@@ -44,6 +47,8 @@ def solve(
 
     folder = None if out is None else prepare_directory(out)
     chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    if sdpa is not None:
+        _write_sdpa(loaded, sdpa)
     result: retrieval.Solution | retrieval.Study
     if starts is None:
         result = retrieval.solve(loaded, method=chosen, throw=False)
@@ -146,3 +151,12 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
 def _exit_unless_usable(solution: Solution) -> None:
     if not solution.usable:
         raise typer.Exit(1)
+
+
+def _write_sdpa(problem: Problem, path: Path) -> None:
+    from casid.export import write_sdpa
+
+    program = write_sdpa(problem, path)
+    typer.echo(f"written: {path}, {len(program.cost)} unknowns, {len(program.blocks)} blocks")
+    if program.left_out:
+        typer.echo(f"note: not affine and left out of {path.name}: {', '.join(program.left_out)}", err=True)

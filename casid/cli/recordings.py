@@ -118,7 +118,8 @@ def identify(
 def validate(
     robot: RobotArgument,
     identification: Annotated[
-        Path, typer.Argument(metavar="IDENTIFICATION", help="identification.json of 'casid identify'.")
+        Path,
+        typer.Argument(metavar="IDENTIFICATION", help="identification.json, solution.json or a csv."),
     ],
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording that was not used for it.")],
     cutoff: o.Cutoff = None,
@@ -133,6 +134,9 @@ def validate(
     lock: o.Lock = None,
     only: o.Only = None,
     angle_tolerance: o.AngleTolerance = None,
+    refit_friction: Annotated[
+        str | None, typer.Option(metavar="LAW", help="Fit this friction law to the recording first, links unchanged.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for validation.json and the picture.")] = None,
 ) -> None:
     """Predict the torques of another recording by Newton-Euler and compare.
@@ -141,6 +145,7 @@ def validate(
     """
     from casid.files import prepare_directory
     from casid.identification import load_model, load_processing, predict, read_record
+    from casid.identification import refit_friction as refit
     from casid.measurement import check_against, read_dataset
     from casid.report import validation_tables, write_validation
 
@@ -154,6 +159,9 @@ def validate(
     model, parameters = load_model(identification, loaded)
     columns = None if tau is None else {"tau": tau}
     data = settings.counted(check_against(read_dataset(recording, columns=columns), loaded), loaded)
+    if refit_friction is not None:
+        fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
+        model, parameters = fitted.model, fitted.parameters
     prediction = predict(model, parameters, settings.prepared(data, load_processing(record), model))
     joints = [joint.name for joint in loaded.joints]
     screen = console()
@@ -196,3 +204,76 @@ def check(
         say_written(folder, write_files(folder, {result.repaired_name: result.repaired}))
     if result.unphysical:
         raise typer.Exit(1)
+
+
+def reverse_engineer(
+    robot: RobotArgument,
+    samples: Annotated[
+        Path,
+        typer.Argument(metavar="SAMPLES", help="npz with q (N, n), M (N, n, n) and g (N, n) of a controller's model."),
+    ],
+    recording: Annotated[
+        Path | None, typer.Argument(metavar="[RECORDING]", help="Positions and torques: for friction and validation.")
+    ] = None,
+    friction: Annotated[
+        str, typer.Option(help="Law fitted to what the coefficients leave of the torques.")
+    ] = "sigmoid",
+    largest_sd: Annotated[
+        float, typer.Option(help="Coefficients with a larger standard deviation are left out [%].")
+    ] = 30.0,
+    cutoff: o.Cutoff = None,
+    cutoff_torque: o.CutoffTorque = None,
+    order: o.Order = None,
+    rate: o.Rate = None,
+    velocity: o.Velocity = None,
+    trim: o.Trim = None,
+    every: o.Every = None,
+    delay: o.Delay = None,
+    gravity: o.Gravity = None,
+    lock: o.Lock = None,
+    angle_tolerance: o.AngleTolerance = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for solution.json, identification.json and tables.")] = None,
+) -> None:
+    """Find feasible links behind a controller's mass matrices and gravity torques, and friction from a recording."""
+    from casid.errors import DatasetError
+    from casid.files import json_bytes, npz_arrays, prepare_directory, read_bytes, write_files
+    from casid.identification import reverse_engineered
+    from casid.measurement import check_against, read_dataset
+    from casid.report import solution_tables, validation_tables, write_solution, write_validation
+
+    folder = None if out is None else prepare_directory(out)
+    settings = o.Settings.merged(
+        [] if recording is None else [recording], cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate,
+        velocity=velocity, trim=trim, every=every, delay=delay, gravity=gravity, lock=lock,
+        angle_tolerance=angle_tolerance,
+    )  # fmt: skip
+    loaded = settings.robot(robot)
+    arrays = npz_arrays(read_bytes(samples, "samples", DatasetError), str(samples), "samples", DatasetError)
+    for name in ("q", "M", "g"):
+        if name not in arrays:
+            known = ", ".join(arrays) or "none"
+            raise DatasetError(f"{samples}: array '{name}' is missing; needed are q, M and g, there are {known}")
+    data = None if recording is None else check_against(read_dataset(recording), loaded)
+    result = reverse_engineered(
+        loaded, arrays["q"], arrays["M"], arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
+        processing=settings.processing(),
+    )  # fmt: skip
+    screen = console()
+    estimate = result.estimate
+    screen.print(
+        f"{estimate.rank} coefficients, {int(estimate.reliable(largest_sd).sum())} reliable; condition number "
+        f"{estimate.condition_number:.4g}, relative error {estimate.relative_error:.4g} %",
+        highlight=False,
+    )
+    for table in solution_tables(result.solution):
+        screen.print(table)
+    joints = [joint.name for joint in loaded.joints]
+    if result.validation is not None:
+        for table in validation_tables(result.validation, joints):
+            screen.print(table)
+    if folder is not None:
+        written = write_solution(result.solution, folder)
+        written += write_files(folder, {"identification.json": json_bytes(result.record())})
+        if result.validation is not None:
+            written += write_validation(result.validation, joints, folder)
+        say_written(folder, written)

@@ -184,8 +184,11 @@ class Emitter:
         if self.uses[number] == 1 and size <= _LONGEST and node.op in ("add", "mul"):
             self.text[number], self.operands[number] = f"({expression})", size
             return
-        self.lines.append(f"const {self.type} v{number} = {expression};")
+        self.lines.append(self._assignment(number, expression))
         self._named(number)
+
+    def _assignment(self, number: int, expression: str) -> str:
+        return f"const {self.type} v{number} = {expression};"
 
     def _constant(self, value: float) -> str:
         if not math.isfinite(value):
@@ -213,10 +216,12 @@ class Emitter:
                 return _VECTOR[node.op].format(*(f"({a})" for a in args))
             self.functions.add((node.op, len(args)))
             return f"lanes_{node.op}({', '.join(args)})"
-        args = [self._operand(a) for a in node.args]
-        if node.op in _SCALAR:
-            return _SCALAR[node.op].format(*(f"({a})" if a.startswith("-") else a for a in args))
-        return f"{node.op}({', '.join(args)})"
+        return self._function(node.op, [self._operand(a) for a in node.args])
+
+    def _function(self, name: str, arguments: list[str]) -> str:
+        if name in _SCALAR:
+            return _SCALAR[name].format(*(f"({a})" if a.startswith("-") else a for a in arguments))
+        return f"{name}({', '.join(arguments)})"
 
 
 def lanes_functions(functions: set[tuple[str, int]]) -> str:

@@ -1,4 +1,4 @@
-"""C code for controllers: a robot's dynamics, or any CasADi function, as a folder that builds anywhere."""
+"""C code for controllers, as a folder that builds anywhere; problems as files that other solvers read."""
 
 from casid.export.catalogue import FUNCTIONS, Exportable
 from casid.export.controller import export_controller
@@ -9,10 +9,12 @@ from casid.export.load import LoadedFunction, LoadedLibrary, load
 from casid.export.parameters import default_frame, numbers, with_payload
 from casid.export.robot import DEFAULT_FUNCTIONS, all_functions, default_functions, export_robot
 from casid.export.ros2 import ExportedPackage, export_ros2
+from casid.export.sdpa import SemidefiniteProgram, parse_sdpa, read_sdpa, semidefinite_program, write_sdpa
 
 __all__ = [
     "DEFAULT_FUNCTIONS", "FUNCTIONS", "PUBLISHED", "Exportable", "ExportedDirectory", "ExportedFmu",
-    "ExportedPackage", "LoadedFunction", "LoadedLibrary",
+    "ExportedPackage", "LoadedFunction", "LoadedLibrary", "SemidefiniteProgram",
     "all_functions", "count_robot", "default_frame", "default_functions", "export_c", "export_controller",
-    "export_fmu", "export_robot", "export_ros2", "load", "numbers", "with_payload",
+    "export_fmu", "export_robot", "export_ros2", "load", "numbers", "parse_sdpa", "read_sdpa", "semidefinite_program",
+    "with_payload", "write_sdpa",
 ]  # fmt: skip

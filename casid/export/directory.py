@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.codegen import CFunction, batch_source, check_identifier, scalar_source
+from casid.codegen.languages import LANGUAGES, script_source
 from casid.errors import ExportError
 from casid.export import texts
 from casid.files import check_target, write_directory
@@ -49,6 +50,7 @@ def export_c(
     notes: Sequence[str] = (),
     samples: Mapping[str, ArrayLike] | None = None,
     batched: bool = False,
+    languages: Sequence[str] = (),
     overwrite: bool = False,
 ) -> ExportedDirectory:
     """Write CasADi functions as plain C.
@@ -74,6 +76,8 @@ def export_c(
         Values that arguments of these names take in the self-test; others are random.
     batched
         Add functions for many samples at once (GCC or Clang).
+    languages
+        Other languages in which the functions are written beside C: ``python``, ``julia``.
     overwrite
         Replace files of an earlier export in the same folder.
 
@@ -110,6 +114,10 @@ def export_c(
     if batched:
         contents[f"{prefix}_batch.h"] = texts.batch_header(prefix, built)
         contents[f"{prefix}_batch.c"] = f'#include "{prefix}_batch.h"\n\n' + batch_source(built, f"{prefix}_batch")
+    for name in languages:
+        if name not in LANGUAGES:
+            raise ExportError(f"language '{name}': expected {', '.join(LANGUAGES)}")
+        contents[f"{prefix}.{LANGUAGES[name].ending}"] = script_source(built, prefix, LANGUAGES[name])
     write_directory(target, contents, overwrite=overwrite)
     return ExportedDirectory(target, tuple(contents), tuple(built))
 

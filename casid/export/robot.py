@@ -62,6 +62,7 @@ def export_robot(
     gravity: ArrayLike | str | None = None,
     prefix: str | None = None,
     batched: bool = False,
+    languages: Sequence[str] = (),
     overwrite: bool = False,
 ) -> ExportedDirectory:
     """Write C functions of a robot's dynamics.
@@ -92,6 +93,8 @@ def export_robot(
         Beginning of the functions' and files' names; default: the robot's name.
     batched
         Add functions for many samples at once (GCC or Clang).
+    languages
+        Other languages beside C: ``python``, ``julia``.
     overwrite
         Replace files of an earlier export in the same folder.
 
@@ -137,6 +140,7 @@ def export_robot(
         notes=_notes(model, values, runtime_parameters, frame, payload),
         samples={name: arguments[name] for name in ("pi", "beta")},
         batched=batched,
+        languages=languages,
         overwrite=overwrite,
     )
 

@@ -25,8 +25,10 @@ from casid.identification.payload import Payload, payload
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.identification.prediction import Prediction, predict
 from casid.identification.record import load_model, load_processing, read_record
+from casid.identification.refit import Refitted, refit_friction
 from casid.identification.regression import RegressionProblem, extra_bounds, feasible_regression
 from casid.identification.repair import Repair, repair
+from casid.identification.reverse import ReverseEngineering, reverse_engineered
 from casid.identification.verdict import judge
 
 __all__ = [
@@ -47,8 +49,10 @@ __all__ = [
     "Payload",
     "PlausibleBodies",
     "Prediction",
+    "Refitted",
     "RegressionProblem",
     "Repair",
+    "ReverseEngineering",
     "Verdict",
     "believable",
     "certified_intervals",
@@ -73,6 +77,8 @@ __all__ = [
     "plausible_bodies",
     "predict",
     "read_record",
+    "refit_friction",
     "repair",
+    "reverse_engineered",
     "without_delay",
 ]

@@ -19,7 +19,7 @@ from casid.retrieval import Global, Penalty, parameter_intervals, run_study, sta
 from measures import published
 from measures.constraints_methods import METHOD_MEASURES
 from measures.measure import Measure
-from measures.two_links import infeasible_parameters, outside_shapes, torques, validation_motion, wrenches
+from measures.two_links import force_ratios, outside_shapes, relaxed_retrieval, torques, validation_motion
 from problems import cookbook
 from problems.spatial_2r import true_parameters
 
@@ -64,24 +64,17 @@ def two_links() -> tuple[str, bool]:
 
 def two_links_forces() -> tuple[str, bool]:
     problem = casid.load_problem("spatial_2r")
-    robot, motion = problem.variables.robot, validation_motion()
-    truth = true_parameters()
-    bad = infeasible_parameters(problem.objective.matrix, problem.objective.target, 1e7)
-    sets = {"feasible": casid.solve(problem).standard_parameters, "infeasible": bad}
-    true_forces, true_torques = wrenches(robot, truth, motion), torques(robot, truth, motion)
-    parts, met = [], True
-    for name, parameters in sets.items():
-        forces = wrenches(robot, parameters, motion)
-        ratios = [
-            float(np.linalg.norm(forces[k][:, :3], axis=1).max() / np.linalg.norm(true_forces[k][:, :3], axis=1).max())
-            for k in range(2)
-        ]
-        error = float(np.abs(torques(robot, parameters, motion) - true_torques).max() / np.abs(true_torques).max())
-        parts.append(f"{name}: forces {ratios[0]:.3g} and {ratios[1]:.3g} x the true ones, torques {error:.0e} off")
-        met &= error <= 1e-6 and (
-            max(ratios) <= 3 and min(ratios) >= 1 / 3 if name == "feasible" else min(ratios) >= 1e3
-        )
-    return "; ".join(parts), met
+    robot, motion, truth = problem.variables.robot, validation_motion(), true_parameters()
+    feasible = force_ratios(robot, casid.solve(problem).standard_parameters, truth, motion)
+    relaxed = [relaxed_retrieval(problem, seed) for seed in range(100)]
+    ratios = np.array([force_ratios(robot, one.parameters, truth, motion) for one in relaxed])
+    middle, most, least = np.median(ratios, axis=0), ratios.max(axis=0), ratios.min(axis=0)
+    text = (
+        f"feasible: forces {feasible[0]:.3g} and {feasible[1]:.3g} x the true ones; relaxed retrieval, 100 starts: "
+        f"{sum(one.eigenvalue < 0 for one in relaxed)} infeasible, {middle[0]:.2g} ({least[0]:.2g} ... {most[0]:.2g}) "
+        f"and {middle[1]:.2g} ({least[1]:.2g} ... {most[1]:.2g}) x"
+    )
+    return text, max(feasible) <= 3 and min(feasible) >= 1 / 3 and max(one.misfit for one in relaxed) <= 1e-6
 
 
 def algorithm_1() -> tuple[str, bool]:
@@ -197,7 +190,7 @@ MEASURES = (
     ),
     Measure(
         "2R joint forces, feasible vs infeasible parameters",
-        "infeasible orders of magnitude off, feasible of the true order",
+        "feasible of the true order; infeasible: the distribution",
         "Fig. 10: 1e6 times",
         two_links_forces,
     ),

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.inertia import from_standard, link_slice
+from casid.inertia import TENSOR_INDEX, from_standard, link_slice, pseudo_inertia, to_standard
+from casid.retrieval import Problem
 
 Array = NDArray[np.float64]
 #: Shapes of the links [m] (Gaz et al. 2019, supplement, Sec. V).
@@ -60,12 +62,75 @@ def outside_shapes(parameters: Array) -> float:
     return -min(0.0, inside1, inside2, float(ends))
 
 
-def infeasible_parameters(forms: Array, values: Array, size: float, seed: int = 0) -> Array:
-    """A parameter set that explains the base parameters exactly and means nothing: retrieval without any constraint.
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """One retrieval without any physical constraint.
 
-    Among all solutions of ``K p = values``, the one nearest to a random start of the given size.
+    Attributes
+    ----------
+    parameters : ndarray, shape (20,)
+        Standard parameters.
+    misfit : float
+        ``|K x - beta| / |beta|``.
+    eigenvalue : float
+        Smallest of both links' pseudo-inertias; negative where they are no bodies.
     """
-    start: Array = size * np.random.default_rng(seed).uniform(-1.0, 1.0, (forms.shape[1],))
-    for _ in range(3):  # iterative refinement: the start is large, the torques must still be right
-        start = start + np.linalg.pinv(forms) @ (values - forms @ start)
-    return np.asarray(start)
+
+    parameters: Array
+    misfit: float
+    eigenvalue: float
+
+
+def relaxed_retrieval(problem: Problem, seed: int) -> Relaxed:
+    """Algorithm 1's objective in its own unknowns ``(m, c, I)`` from a random start, every constraint left out.
+
+    The start is uniform between the bounds of Table VII (1 m where a centre of mass has none); least squares (trust
+    region) then goes wherever the coefficients are met.
+    """
+    forms, values = problem.objective.matrix, problem.objective.target
+    rng = np.random.default_rng([seed, 10])
+
+    def residual(p: Array) -> Array:
+        return np.asarray(forms @ _standard(p) - values)
+
+    low, high = (np.where(np.isfinite(b), b, sign) for b, sign in zip(_box(problem), (-1.0, 1.0), strict=True))
+    found = least_squares(residual, rng.uniform(low, high), xtol=1e-15, ftol=1e-15, gtol=1e-15, x_scale="jac")
+    x = _standard(found.x)
+    smallest = min(float(np.linalg.eigvalsh(pseudo_inertia(x[link_slice(k)]))[0]) for k in range(2))
+    return Relaxed(x, float(np.linalg.norm(forms @ x - values) / np.linalg.norm(values)), smallest)
+
+
+def force_ratios(robot: Robot, parameters: Array, truth: Array, motion: Motion) -> tuple[float, float]:
+    """Largest force that each joint transmits, over the true one."""
+    ours, true = (wrenches(robot, x, motion)[:, :, :3] for x in (parameters, truth))
+    one, two = np.linalg.norm(ours, axis=2).max(axis=1) / np.linalg.norm(true, axis=2).max(axis=1)
+    return float(one), float(two)
+
+
+def reach(problem: Problem, truth: Array, motion: Motion, ratio: float) -> float:
+    """Largest mass [kg] of the smallest parameters that explain the coefficients and give forces of this ratio.
+
+    Forces are linear in the parameters; the coefficients leave a null space, and its direction of strongest force is
+    followed until joint 1 transmits ``ratio`` times the true force.
+    """
+    forms, robot = problem.objective.matrix, problem.variables.robot
+    null = np.linalg.svd(forms)[2][np.linalg.matrix_rank(forms) :]
+    gains = [force_ratios(robot, direction, truth, motion)[0] for direction in null]
+    best = int(np.argmax(gains))
+    return float(np.abs(truth + ratio / gains[best] * null[best])[[9, 19]].max())
+
+
+def _box(problem: Problem) -> tuple[Array, Array]:
+    bounds = [link.bounds for link in problem.variables.robot.links]
+    rows = np.vstack([np.vstack([b.mass, b.com, b.inertia_com]) for b in bounds]).astype(float)
+    return rows[:, 0], rows[:, 1]
+
+
+def _standard(p: Array) -> Array:
+    parts = []
+    for m, *rest in p.reshape(2, 10):
+        inertia = np.zeros((3, 3))
+        for value, (i, j) in zip(rest[3:], TENSOR_INDEX, strict=True):
+            inertia[i, j] = inertia[j, i] = value
+        parts.append(to_standard(m, np.array(rest[:3]), inertia))
+    return np.concatenate(parts)

@@ -1,23 +1,25 @@
 """The method of Ayusawa and Nakamura (2010): links made of point masses, hence a quadratic program.
 
-``delta = A p`` with ``p >= 0`` (Sousa 2014, eq. 2.74-2.77): an inner, polyhedral approximation of the feasible cone.
-The points are the regular grid of each link's bounding box; with the article's 3 x 3 x 3 = 27 they are its centre,
-vertices and the centres of its edges and faces. The box is what a CAD model gives: here the axis-aligned box of the
-body that made the data. The margin of the constraint set is added to the point masses' pseudo-inertia, so every
-method searches within the same set.
-
-The article's second term ``||G_p (p_hat - p)||^2`` pulls towards a CAD prior, where the data do not determine the
-parameters. Random regressors determine all of them and there is no prior: it is left out.
+``minimise ||R delta - r||^2 + ||G_p (p_hat - p)||^2`` with ``delta = A p`` and ``p >= 0`` (Sousa 2014, eq. 2.74-2.77):
+an
+inner, polyhedral approximation of the feasible cone. The points are the regular grid of each link's bounding box; with
+the article's 3 x 3 x 3 = 27 they are its centre, vertices and the centres of its edges and faces. The second term pulls
+towards masses p_hat of a CAD model where the data do not tell; random regressors determine everything, and there it is
+left out. The margin of the constraint set is added to the point masses' pseudo-inertia, so every method searches within
+the same set.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import clarabel
 import numpy as np
 from scipy import sparse
+from scipy.optimize import nnls
 
 from casid.inertia import from_pseudo_inertia, link_slice, to_standard
 from methods.cones import stack
@@ -35,50 +37,111 @@ def mass_map(points: Array) -> Array:
     return np.stack([to_standard(1.0, point, np.zeros((3, 3))) for point in points], axis=1)
 
 
-def point_masses(data: Regression, per_edge: int = 3, tolerance: float | None = None) -> Answer:
-    """``min ||R (A p + offset) - r||^2`` subject to ``p >= 0``, by Clarabel."""
+@dataclass(frozen=True, eq=False)
+class PriorMasses:
+    """The second term of eq. 2.76.
+
+    Attributes
+    ----------
+    masses : ndarray, shape (points,)
+        p_hat [kg].
+    weight : float
+        G_p, the same for all points.
+    """
+
+    masses: Array
+    weight: float
+
+    @classmethod
+    def of_bodies(cls, bodies: Array, maps: Sequence[Array], weight: float) -> PriorMasses:
+        """Masses whose bodies are nearest to given standard parameters, shape (10 n,): what a CAD model gives."""
+        return cls(
+            np.concatenate([nnls(A, ten)[0] for A, ten in zip(maps, bodies.reshape(-1, 10), strict=True)]), weight
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MassesFound:
+    """Standard parameters ``A p + offset``, the solver's status, its iterations and times [s]."""
+
+    x: Array
+    status: str
+    iterations: int
+    build_time: float
+    solve_time: float
+
+
+def regression_by_masses(
+    R: Array,
+    r: Array,
+    maps: Sequence[Array],
+    offset: Array,
+    prior: PriorMasses | None = None,
+    tolerance: float | None = None,
+) -> MassesFound:
+    """Solve the quadratic program by Clarabel.
+
+    Parameters
+    ----------
+    R, r
+        ``||R delta - r||^2``, shapes (m, 10 n) and (m,).
+    maps
+        A of every link, see `mass_map`.
+    offset
+        Standard parameters added to ``A p``, shape (10 n,).
+    prior
+        See `PriorMasses`.
+    """
     start = time.perf_counter()
-    size = 10 * data.links
-    maps = [mass_map(grid(box, per_edge)) for box in data.boxes]
-    offset = np.tile(data.margin * from_pseudo_inertia(np.eye(4)), data.links)
-    scale = [np.linalg.norm(block, axis=0) for block in maps]
-    A = np.zeros((size, sum(block.shape[1] for block in maps)))
+    rows, size = R.shape
+    lengths = np.concatenate([np.linalg.norm(block, axis=0) for block in maps])
+    A = np.zeros((size, len(lengths)))
     column = 0
     for k, block in enumerate(maps):
-        A[link_slice(k), column : column + block.shape[1]] = block / scale[k]
+        A[link_slice(k), column : column + block.shape[1]] = block
         column += block.shape[1]
-    count = A.shape[1]
-    # unknowns p, x, t: x = A p + offset, t = R x - r
-    P = sparse.block_diag([sparse.csc_matrix((count + size, count + size)), sparse.identity(size)], format="csc")
+    A /= lengths  # unknowns p times the length of their column, x = A p + offset, t = R x - r
+    count = len(lengths)
+    pull = np.zeros(count) if prior is None else (prior.weight / lengths) ** 2
+    aim = np.zeros(count) if prior is None else prior.masses * lengths
+    P = sparse.block_diag([sparse.diags(pull), sparse.csc_matrix((size, size)), sparse.identity(rows)], format="csc")
     identity = sparse.identity(size)
     constraints = stack(
         [
             [sparse.csc_matrix(A), -identity, None],
-            [None, sparse.csc_matrix(data.R), -identity],
+            [None, sparse.csc_matrix(R), -sparse.identity(rows)],
             [-sparse.identity(count), None, None],
         ]
     )
-    b = np.concatenate([-offset, data.r, np.zeros(count)])
     solver = clarabel.DefaultSolver(
         P,
-        np.zeros(count + 2 * size),
+        np.concatenate([-pull * aim, np.zeros(size + rows)]),
         constraints,
-        b,
-        [clarabel.ZeroConeT(2 * size), clarabel.NonnegativeConeT(count)],
+        np.concatenate([-offset, r, np.zeros(count)]),
+        [clarabel.ZeroConeT(size + rows), clarabel.NonnegativeConeT(count)],
         settings(tolerance),
     )
     built = time.perf_counter()
     result = solver.solve()
     done = time.perf_counter()
     masses = np.maximum(np.array(result.x)[:count], 0.0)  # the solver meets bounds to its tolerance; these are exact
-    status = str(result.status)
+    return MassesFound(A @ masses + offset, str(result.status), int(result.iterations), built - start, done - built)
+
+
+def point_masses(data: Regression, per_edge: int = 3, tolerance: float | None = None) -> Answer:
+    """``min ||R (A p + offset) - r||^2`` subject to ``p >= 0``, without a prior."""
+    start = time.perf_counter()
+    maps = [mass_map(grid(box, per_edge)) for box in data.boxes]
+    offset = np.tile(data.margin * from_pseudo_inertia(np.eye(4)), data.links)
+    mapped = time.perf_counter() - start
+    found = regression_by_masses(data.R, data.r, maps, offset, tolerance=tolerance)
     return answer(
         f"Point masses ({per_edge}^3)",
         data,
-        A @ masses + offset,
-        solved=status in ("Solved", "AlmostSolved"),
-        status=status,
-        iterations=int(result.iterations),
-        build_time=built - start,
-        solve_time=done - built,
+        found.x,
+        solved=found.status in ("Solved", "AlmostSolved"),
+        status=found.status,
+        iterations=found.iterations,
+        build_time=mapped + found.build_time,
+        solve_time=found.solve_time,
     )

@@ -7,12 +7,10 @@ lambda.
 from __future__ import annotations
 
 import numpy as np
-from measures import published
+from measures import published, thesis
 
-import casid
-from casid.dynamics import BaseParameters, Model
+from casid.dynamics import Model
 from methods.regression import Array
-from methods.wam import WamData
 
 
 def random_poses(n: int, count: int, seed: int = 0) -> Array:
@@ -21,7 +19,7 @@ def random_poses(n: int, count: int, seed: int = 0) -> Array:
 
 
 def mass_matrices(model: Model, parameters: Array, q: Array) -> Array:
-    """Mass matrices at poses q of shape (n, count), shape (count, n, n)."""
+    """Mass matrices of the links at poses q of shape (n, count), shape (count, n, n)."""
     n, count = q.shape
     stacked = np.array(model.mass_matrix.map(count)(q, parameters))
     return np.asarray(stacked.reshape(n, count, n).transpose(1, 0, 2))
@@ -36,56 +34,31 @@ def ratios(infeasible: Array, feasible: Array, weights: Array) -> Array:
     return np.array(percent)
 
 
-def from_base(base: BaseParameters, beta: Array) -> Array:
-    """Standard parameters with these base parameters, all of it in the leading ones: the mass matrix is the same."""
-    parameters = np.zeros(len(base.parameter_names))
-    parameters[list(base.independent)] = beta
-    return parameters
+def wam_mass_matrices(beta: Array, q: Array) -> Array:
+    """Mass matrices of the WAM from its 76 base parameters, rotors included, shape (count, 7, 7).
 
-
-def published_mass_matrices(column: str, q: Array) -> Array:
-    """Mass matrices of the WAM from the thesis's base parameters (Tables 4.6, 4.9), shape (count, 7, 7).
-
-    The 76 base parameters belong to a model with rotor inertias behind the arm's differentials: ``tau = T tau_m`` and
-    ``dq_m = T' dq`` (eq. 4.4, 4.5) add ``T diag(Ia) T'``. As in `from_base`, leading parameters carry all of it.
-
-    Raises
-    ------
-    NotMeasured
-        Without the data folder.
+    The leading parameters carry all of a base parameter: torques and mass matrix are the same. Rotor inertias behind
+    the differentials, ``tau = T tau_m`` and ``dq_m = T' dq`` (eq. 4.4, 4.5), add ``T diag(Ia) T'``.
     """
-    table = published.table("wam_table_4_9_feasible_estimates")
-    values = {row["first_term"].replace("_", ""): float(row[column]) for row in table}
-    model = Model(casid.load_robot("wam7"))
-    names = {f"L{name[-1]}{name[1:3]}" if name[0] == "L" else name: name for name in model.parameter_names}
-    parameters = np.zeros(len(model.parameter_names))
-    for name, value in values.items():
-        own = name if name in model.parameter_names else names.get(name)
-        if own is not None:
-            parameters[model.parameter_names.index(own)] = value
-    constants = {row["name"]: float(row["value"]) for row in published.table("wam_eq_4_5_constants")}
-    T = np.array([[_entry(text, constants) for text in row.values()] for row in published.table("wam_eq_4_5_Tc")])
-    rotors = np.array([values.get(f"Iam{k + 1}", 0.0) for k in range(7)])
-    return np.asarray(mass_matrices(model, parameters, q) + T @ np.diag(rotors) @ T.T)
+    model = thesis.model()
+    pi = np.zeros(len(model.parameter_names))
+    pi[list(model.base.independent)] = beta
+    rotors = np.zeros(7)
+    for column, (term, joint) in model.term_columns.items():
+        if term.name == "motor_rotor":
+            rotors[joint] = pi[column]
+    T = np.asarray(model.robot.transmission, dtype=float)
+    links = mass_matrices(Model(model.robot), pi[np.ravel(model.link_columns)], q)
+    return np.asarray(links + T @ np.diag(rotors) @ T.T)
 
 
-def _entry(text: str, constants: dict[str, float]) -> float:
-    """A number, or ``-1/n3`` with a named constant."""
-    sign = -1.0 if text.startswith("-") else 1.0
-    body = text.lstrip("-")
-    if "/" in body:
-        top, bottom = body.split("/")
-        return sign * float(top) / constants[bottom]
-    return sign * float(body)
+def published_ends() -> tuple[Array, Array]:
+    """beta_WLS and beta* of Table 4.9."""
+    rows = published.table("wam_table_4_9_feasible_estimates")
+    return published.column(rows, "beta_WLS"), published.column(rows, "beta_star_WLS")
 
 
-def pd_curves(data: WamData, weights: Array, poses: int, from_tables: bool = False) -> dict[str, Array]:
-    """Curves of Fig. 6.1: from the simulated data, or from the thesis's own published parameters."""
+def pd_curve(infeasible: Array, feasible: Array, weights: Array, poses: int) -> Array:
+    """One curve of Fig. 6.1, from 76 base parameters at both ends."""
     q = random_poses(7, poses)
-    if from_tables:
-        ends = [published_mass_matrices(column, q) for column in ("beta_WLS", "beta_star_WLS")]
-        return {"the thesis's published WAM parameters": ratios(ends[0], ends[1], weights)}
-    ends = [
-        mass_matrices(data.model, from_base(data.base, beta), q) for beta in (data.estimate, data.feasible_estimate())
-    ]
-    return {"identified here from simulated WAM data": ratios(ends[0], ends[1], weights)}
+    return ratios(wam_mass_matrices(infeasible, q), wam_mass_matrices(feasible, q), weights)

@@ -15,6 +15,7 @@ from methods.model_reduction import model_reduction
 from methods.point_masses import point_masses
 from methods.random_data import random_regression
 from methods.regression import Answer, Kind, Regression
+from methods.ting import ting
 
 #: Relative tolerance of the semidefinite optimum that others are compared with.
 REFERENCE_TOLERANCE = 1e-12
@@ -67,7 +68,7 @@ def run_size(data: Regression, mata_seconds: float, slow: bool = True, repeats: 
         model_reduction,
     ]
     if slow:
-        methods += [lambda d: mata_sqp(d, seconds=mata_seconds), lambda d: mata_ipopt(d, seconds=mata_seconds)]
+        methods += [lambda d: mata_sqp(d, seconds=mata_seconds), lambda d: mata_ipopt(d, seconds=mata_seconds), ting]
     assert data.triangle.size  # the compression is shared by all and counts for none
     found = [quickest(method, data, repeats) for method in methods]
     bounds = []

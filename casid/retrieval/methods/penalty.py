@@ -26,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import link_slice
+from casid.inertia import from_standard, link_slice
 from casid.inertia.cones import Full
 from casid.retrieval.constraints import Constraint, PhysicalConsistency
 from casid.retrieval.methods.direct import prepare
 from casid.retrieval.methods.method import Bound, Method, Start
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
-from casid.retrieval.program.starts import nominal_parameters, random_parameters
+from casid.retrieval.program.starts import nominal_parameters, uniform_parameters
 from casid.retrieval.solution import Solution, assess, reassess
 from casid.retrieval.solver.options import SolveOptions
 from casid.retrieval.variables import LinkView, link_variables
@@ -69,7 +69,7 @@ class Penalty(Method):
     """Algorithm 1 of Gaz et al. (2019) from one start; the solution's ``trace`` holds a `PenaltyStep` of each solve.
 
     The problem's hard bounds on masses, centres of mass and inertias stay hard; all other hard constraints are
-    penalised.
+    penalised. A seed's start is uniform in all of these quantities, consistent or not.
 
     Attributes
     ----------
@@ -100,10 +100,10 @@ class Penalty(Method):
         x = start.point
         if x is None:
             nominal = nominal_parameters(problem) if start.nominal is None else start.nominal
-            x = nominal if start.seed is None else random_parameters(problem, np.random.default_rng(start.seed))
-        slacks = np.zeros(sum(entry.constrains for entry in problem.cones))
-        point = np.concatenate([x, slacks])
-        scale = None if start.nominal is None else np.concatenate([start.nominal, slacks])
+            x = nominal if start.seed is None else uniform_parameters(problem, np.random.default_rng(start.seed))
+        slacks = _slacks(problem, x)
+        point = np.concatenate([x + _shift_matrix(problem) @ slacks, slacks])
+        scale = None if start.nominal is None else np.concatenate([start.nominal, np.zeros_like(slacks)])
         once = replace(start.options, restarts=0)  # every step starts where the one before ended
         steps: list[PenaltyStep] = []
         last: Solution | None = None
@@ -215,6 +215,17 @@ def unshifted(problem: Problem, point: Array) -> Array:
 
 def _slack(entry: PhysicalConsistency) -> str:
     return f"{entry.label} slack"
+
+
+def _slacks(problem: Problem, x: Array) -> Array:
+    """Violations of the triangle inequality at x, and of the margin: with them the shifted bodies are consistent."""
+    found = []
+    for entry in problem.cones:
+        if entry.constrains:
+            _, _, inertia = from_standard(x[link_slice(entry.link)])
+            moments = np.linalg.eigvalsh(inertia)
+            found.append(max(0.0, 1.01 * (float(moments[2] - moments.sum() / 2) + entry.margin)))
+    return np.array(found)
 
 
 def _shift_matrix(problem: Problem) -> Array:

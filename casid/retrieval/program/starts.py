@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import consistency, from_standard, link_slice, pseudo_inertia, to_standard
+from casid.inertia import TENSOR_INDEX, consistency, from_standard, link_slice, pseudo_inertia, to_standard
 from casid.retrieval.problem import Problem
 from casid.retrieval.region import LinkRegion
 
 Array = NDArray[np.float64]
 #: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known.
 SMALLEST_EDGE, HALF_EDGE = 0.02, 0.15
+_ROWS, _COLUMNS = np.array(TENSOR_INDEX).T
 
 
 def nominal_parameters(problem: Problem) -> Array:
@@ -64,6 +65,29 @@ def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
         parts.append(to_standard(max(mass, 1e-3 * mass0), com, np.trace(sigma) * np.eye(3) - sigma))
     extras = [rng.uniform(*_finite_range(low, high)) for low, high in problem.variables.extras.values()]
     return np.concatenate([*parts, extras])
+
+
+def uniform_parameters(problem: Problem, rng: np.random.Generator) -> Array:
+    """A random point, uniform in every mass, centre of mass and entry of the inertia about it, between their bounds.
+
+    Line 1 of Algorithm 1 of Gaz et al. (2019): such a point is seldom consistent. What has no bounds is drawn as
+    `random_parameters` does.
+    """
+    x, facts = random_parameters(problem, rng), problem.facts
+
+    def drawn(bounds: Array, given: Array) -> Array:
+        known = np.asarray(np.isfinite(bounds).all(axis=-1))
+        low, high = np.where(known[..., None], bounds, 0.0).T
+        return np.where(known, rng.uniform(np.minimum(low, high), high), given)
+
+    for k in range(len(problem.variables)):
+        mass, com, inertia = from_standard(x[link_slice(k)])
+        six = drawn(facts.inertia_com[k], inertia[_ROWS, _COLUMNS])
+        tensor = np.zeros((3, 3))
+        tensor[_ROWS, _COLUMNS] = tensor[_COLUMNS, _ROWS] = six
+        weight = float(drawn(np.maximum(facts.mass[k], 0.0), np.array(mass)))
+        x[link_slice(k)] = to_standard(max(weight, 1e-3 * mass), drawn(facts.com[k], com), tensor)
+    return x
 
 
 def _finite_range(low: float, high: float) -> tuple[float, float]:

@@ -1,0 +1,122 @@
+"""Compute the tables and figures of the documents that this library builds on, beside the published numbers.
+
+    python scripts/reproduce.py --list
+    python scripts/reproduce.py sousa2014 --only "Fig. 6.4" --out build/papers [--quick]
+
+Prints each item's comparison, writes its pictures to ``OUT/PAPER/`` and, when all items are computed, the page
+``OUT/PAPER.md``. Published tables and recordings are read from the data folder: set CASID_DATA to it.
+"""
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # small dense systems: one thread is quickest; set before numpy loads
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "tests")]
+
+from measures.measure import NotMeasured
+from seeds.item import Item, Setting
+from seeds.page import Done, counts, page, slug
+from seeds.papers import PAPERS, paper_of
+
+from casid.errors import CasidError
+from casid.files import prepare_directory, write_files
+from casid.report.write import png_bytes
+
+#: Resolution of the pages' pictures: they are many.
+DPI = 80
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("paper", nargs="?", choices=[paper.key for paper in PAPERS], help="which document")
+    parser.add_argument("--list", action="store_true", help="list all items, and how each is reproduced")
+    parser.add_argument("--only", metavar="ITEM", help="the items whose name is, or begins with, ITEM")
+    parser.add_argument("--out", type=Path, default=Path("build/papers"), help="folder for pages and pictures")
+    parser.add_argument("--quick", action="store_true", help="few runs and samples: does it work?")
+    options = parser.parse_args()
+    console = Console(width=None if sys.stdout.isatty() else 170, highlight=False)
+    if options.list:
+        _list(console)
+        return 0
+    if options.paper is None:
+        parser.error("name a document, or --list")
+    paper = paper_of(options.paper)
+    chosen = [item for item in paper.items if options.only is None or _is(item, options.only)]
+    if not chosen:
+        parser.error(f"'{paper.key}' has no item '{options.only}'; --list shows them")
+    pictures = prepare_directory(options.out / paper.key)
+    done = []
+    for item in chosen:
+        one = compute(item, Setting(options.quick))
+        _show(console, one)
+        if one.outcome is not None:
+            write_files(pictures, {f"{n}.png": png_bytes(f, DPI) for n, f in one.outcome.pictures.items()})
+        done.append(one)
+    if options.only is None:
+        write_files(options.out, {f"{paper.key}.md": page(paper, done, options.quick)})
+        console.print(f"written: {options.out / paper.key}.md")
+    missing = [one.item.name for one in done if one.missing]
+    console.print(f"{counts(chosen)}; not computed here: {', '.join(missing) or 'none'}")
+    return 1 if missing else 0
+
+
+def compute(item: Item, setting: Setting) -> Done:
+    """Run an item; what it lacks, or what fails, is said in its place."""
+    if item.run is None:
+        return Done(item, None)
+    began = time.perf_counter()
+    try:
+        outcome = item.run(setting)
+    except (NotMeasured, CasidError) as reason:
+        return Done(item, None, str(reason))
+    return Done(item, outcome, seconds=time.perf_counter() - began)
+
+
+def _is(item: Item, wanted: str) -> bool:
+    return slug(item.name) == slug(wanted) or slug(item.name).startswith(slug(wanted) + "_")
+
+
+def _list(console: Console) -> None:
+    for paper in PAPERS:
+        table = Table(title=f"{paper.key}: {counts(paper.items)}")
+        for column in ("item", "what", "status", "how"):
+            table.add_column(column)
+        for item in paper.items:
+            table.add_row(item.name, item.title, item.status.value, item.how)
+        console.print(table)
+    console.print(counts([item for paper in PAPERS for item in paper.items]))
+
+
+def _show(console: Console, done: Done) -> None:
+    console.rule(f"{done.item.name}: {done.item.title}")
+    console.print(f"{done.item.status.value}: {done.item.how}")
+    if done.missing:
+        console.print(f"not computed: {done.missing}")
+    if done.outcome is None:
+        return
+    for comparison in done.outcome.comparisons:
+        table = Table(title=comparison.title)
+        for column in comparison.columns:
+            table.add_column(column)
+        for row in comparison.rows:
+            table.add_row(*row)
+        console.print(table)
+    for words in done.outcome.words:
+        console.print(words)
+    console.print(f"{done.seconds:.1f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Pictures that several items share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from casid.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+
+Array = NDArray[np.float64]
+COLOURS = (MUTED, BLUE, ORANGE, GREEN, RED, INK)
+
+
+def joints_figure(t: Array, series: Mapping[str, Array], title: str, unit: str, columns: int = 2) -> Figure:
+    """One panel a joint; each series has the shape (samples, n)."""
+    count = next(iter(series.values())).shape[1]
+    rows = -(-count // columns)
+    figure = new_figure(11.0, 1.9 * rows + 0.8)
+    set_title(figure, title)
+    panels = np.atleast_1d(figure.subplots(rows, columns, sharex=True)).ravel()
+    for k, axes in enumerate(panels):
+        if k >= count:
+            axes.set_axis_off()
+            continue
+        for (name, values), colour in zip(series.items(), COLOURS, strict=False):
+            axes.plot(t, values[:, k], color=colour, linewidth=1.0, label=name)
+        axes.set_ylabel(f"joint {k + 1} [{unit}]", fontsize=8)
+        tidy(axes)
+        if k >= count - columns:
+            axes.set_xlabel("time [s]")
+    _legend(figure)
+    return figure
+
+
+def bars_figure(labels: Sequence[str], series: Mapping[str, Array], title: str, unit: str, log: bool = False) -> Figure:
+    """Grouped bars; each series has one number a label."""
+    figure = new_figure(10.0, 4.2)
+    set_title(figure, title)
+    axes = figure.subplots()
+    width = 0.8 / len(series)
+    for i, ((name, values), colour) in enumerate(zip(series.items(), COLOURS[1:], strict=False)):
+        axes.bar(np.arange(len(labels)) + (i - (len(series) - 1) / 2) * width, values, width, color=colour, label=name)
+    axes.set_xticks(range(len(labels)), labels)
+    axes.set_ylabel(unit)
+    if log:
+        axes.set_yscale("log")
+    tidy(axes, "y")
+    _legend(figure)
+    return figure
+
+
+def _legend(figure: Figure) -> None:
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, labelcolor=INK)

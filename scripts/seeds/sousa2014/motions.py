@@ -1,0 +1,90 @@
+"""Tables 4.3-4.5 and Figs. 4.4, 4.5: control gains and identification trajectories."""
+
+from __future__ import annotations
+
+import numpy as np
+from measures import published, thesis
+from methods.wam import PERIODS, TRAJECTORIES, recorded, trajectory
+
+from casid.codegen import evaluate_batch
+from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.pictures import joints_figure
+
+#: Condition numbers of the filtered data of A and B, as printed (Sec. 4.3.3); the design aimed at 110.
+PRINTED = {"A": 105.0, "B": 111.0}
+
+
+def condition(name: str, step: float = 0.01) -> float:
+    """Condition number of the base regressor along the reference."""
+    model = thesis.model()
+    motion = trajectory(name).motion(np.arange(0.0, thesis.PERIOD, step))
+    W = np.asarray(evaluate_batch(model.base_regressor, motion.q.T, motion.dq.T, motion.ddq.T))
+    return float(np.linalg.cond(W.reshape(-1, model.base.rank)))
+
+
+def table(name: str, printed: str) -> Item:
+    """Coefficients of a trajectory."""
+
+    def run(setting: Setting) -> Outcome:
+        rows = [[row[key] for key in row] for row in published.table(printed)]
+        columns = tuple(published.table(printed)[0])
+        limits, motion = thesis.model().robot.limits, trajectory(name).motion(np.arange(0.0, thesis.PERIOD, 0.005))
+        inside = ((motion.q.T >= limits.lower) & (motion.q.T <= limits.upper)).all(axis=0)
+        outside = [str(k + 1) for k in range(7) if not inside[k]]
+        words = (
+            f"Condition number of the base regressor along the reference {condition(name):.1f}; printed, of the "
+            "recorded "
+            f"motion, {PRINTED[name]:.0f}. Joints beyond the mechanical stops of the manual: "
+            f"{', '.join(outside) or 'none'}."
+        )
+        return Outcome((Comparison.of("Fourier coefficients", columns, rows),), words=(words,))
+
+    number = "4.4" if name == "A" else "4.5"
+    return Item(
+        f"Table {number}", f"parameters of trajectory {name}", Status.REPRODUCED,
+        "the printed Fourier series: its condition number and whether it keeps the joint limits", run,
+    )  # fmt: skip
+
+
+def figure(name: str) -> Item:
+    """Reference positions."""
+    number = "4.4" if name == "A" else "4.5"
+
+    def run(setting: Setting) -> Outcome:
+        t = np.arange(0.0, thesis.PERIOD, 0.02)
+        picture = joints_figure(t, {"reference": trajectory(name).motion(t).q.T}, f"Trajectory {name}", "rad")
+        return Outcome(pictures={f"fig_{number.replace('.', '_')}": picture})
+
+    return Item(
+        f"Fig. {number}", f"joint reference of trajectory {name}", Status.REPRODUCED, "from the printed series", run
+    )
+
+
+def gains(setting: Setting) -> Outcome:
+    """How well the simulated arm follows with the printed gains."""
+    periods = 1 if setting.quick else PERIODS
+    names = TRAJECTORIES[:1] if setting.quick else TRAJECTORIES[:2]
+    rows: list[list[object]] = [
+        [f"{key} (printed)", *(row[key] for row in published.table("wam_table_4_3_pd_gains"))] for key in ("Kp", "Kd")
+    ]
+    for name in names:
+        done = recorded(name, periods)
+        error = done.q - trajectory(name, periods).motion(done.t).q.T
+        rows.append([f"rms error on {name}, simulated [deg]", *np.degrees(np.sqrt((error**2).mean(axis=0))).tolist()])
+    return Outcome((Comparison.of("PD control", ("", *(f"joint {k}" for k in range(1, 8))), rows),))
+
+
+GAINS = Item(
+    "Table 4.3",
+    "PD gains of the data collection",
+    Status.REPRODUCED,
+    "the printed gains drive the simulated arm along A and B; the thesis gives no tracking errors",
+    gains,
+)
+ITEMS = (
+    GAINS,
+    table("A", "wam_table_4_4_trajectory_A"),
+    table("B", "wam_table_4_5_trajectory_B"),
+    figure("A"),
+    figure("B"),
+)

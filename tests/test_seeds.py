@@ -1,0 +1,171 @@
+"""Reproduction of the documents: nothing missing, nothing staged, refusals; cheap items in their quick form."""
+
+import numpy as np
+import pytest
+from measures.measure import NotMeasured, data_folder
+from numpy.testing import assert_allclose
+
+import casid
+from casid.errors import DatasetError
+from casid.inertia import to_standard
+from casid.retrieval.program.starts import uniform_parameters
+
+pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
+
+from measures import published, seeds_panda
+from methods.lmi import lmi
+from methods.penalised_retrieval import PenalisedRetrieval
+from methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
+from methods.random_data import random_regression
+from methods.sylvester import minors
+from methods.ting import parameters_of, theta_of, ting
+from reproduce import compute
+from seeds.item import Setting, Status
+from seeds.page import counts, page, slug
+from seeds.papers import PAPERS, paper_of
+
+CHEAP = [
+    ("gaz2019", "Fig. 1"), ("gaz2019", "Table I"), ("gaz2019_supplement", "Table VI"),
+    ("gaz2019_supplement", "Table VII"), ("gaz2019_supplement", "Fig. 9"), ("gaz2019_supplement", "Fig. 10"),
+    ("sousa2014", "Sec. 3.1"), ("sousa2014", "Table 4.1"), ("sousa2014", "Table 4.2"), ("sousa2014", "Table 6.1"),
+    ("sousa2014", "Fig. 6.1"), ("sutanto2020", "Table 1"),
+]  # fmt: skip
+
+
+def test_no_item_is_missing_and_each_says_how():
+    text, complete = seeds_panda.items()
+    assert complete, text
+    for paper in PAPERS:
+        for item in paper.items:
+            assert len(item.how) > 15
+            if item.status is Status.IN_KIND:
+                assert "stand-in" in item.how
+
+
+@pytest.mark.parametrize(("key", "name"), CHEAP)
+def test_cheap_items(key, name):
+    item = next(item for item in paper_of(key).items if item.name == name)
+    done = compute(item, Setting(quick=True))
+    if done.missing and "CASID_DATA" in done.missing:
+        pytest.skip(done.missing)
+    assert not done.missing
+    text = page(paper_of(key), [done], quick=True)
+    assert f"## {name}:" in text and counts(paper_of(key).items) in text
+    assert slug("Fig. 6.4") == "fig_6_4"
+
+
+def test_without_the_data_folder_an_item_says_what_it_needs(monkeypatch, tmp_path):
+    monkeypatch.setenv("CASID_DATA", str(tmp_path))
+    item = next(item for item in paper_of("sousa2014").items if item.name == "Table 4.1")
+    assert "CASID_DATA" in compute(item, Setting(quick=True)).missing
+
+
+def test_a_table_with_a_wrong_number_of_rows_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("CASID_DATA", str(tmp_path))
+    (tmp_path / "README.md").write_text("data")
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "wam_table_4_3_pd_gains.csv").write_text("joint,Kp,Kd\n1,200,5\n")
+    with pytest.raises(DatasetError, match="has 7 rows, this file has 1"):
+        published.table("wam_table_4_3_pd_gains")
+    with pytest.raises(DatasetError, match="no such table"):
+        published.table("wam_table_4_1_dh")
+
+
+def test_the_penalised_objective_is_that_of_the_paper():
+    problem = casid.load_problem("panda_retrieval")
+    paper, rng = PenalisedRetrieval.of(problem), np.random.default_rng(0)
+    p = paper.uniform(rng, 3)
+    assert (p >= paper.lower).all() and (p <= paper.upper).all()
+    for row in p:
+        bodies = []
+        for m, *rest in row.reshape(7, 10):
+            xx, xy, xz, yy, yz, zz = rest[3:]
+            bodies.append(to_standard(m, np.array(rest[:3]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])))
+        assert_allclose(paper.standard(row), np.concatenate(bodies), atol=1e-12)
+        assert paper.phi(row) == pytest.approx(problem.objective(np.concatenate(bodies)), rel=1e-12)
+    value, gradient = paper.value_and_gradient(p[0], 30.0)
+    assert value == pytest.approx(float(paper.value(p[0], 30.0)), rel=1e-12)
+    steps = 1e-6 * np.eye(paper.size)
+    numeric = (paper.value(p[0] + steps, 30.0) - paper.value(p[0] - steps, 30.0)) / 2e-6
+    assert_allclose(gradient, numeric, atol=1e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.claim("random starts of Algorithm 1 are uniform in masses, centres of mass and inertias")
+def test_starts_of_algorithm_1_are_uniform_between_all_bounds():
+    problem, rng = casid.load_problem("panda_retrieval"), np.random.default_rng(3)
+    paper = PenalisedRetrieval.of(problem)
+    draws = []
+    for _ in range(400):
+        x = uniform_parameters(problem, rng)
+        points = []
+        for ten in x.reshape(7, 10):
+            m, c = ten[9], ten[6:9] / ten[9]
+            steiner = m * ((c @ c) * np.eye(3) - np.outer(c, c))
+            points.append([m, *c, *(ten[:6] - steiner[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]])])
+        draws.append((np.ravel(points) - paper.lower) / paper.width)
+    unit = np.array(draws)
+    assert unit.min() > -1e-9 and unit.max() < 1 + 1e-9
+    assert_allclose(unit.mean(axis=0), 0.5, atol=0.08)  # 5.5 standard deviations of the mean of 400
+    assert_allclose(unit.var(axis=0), 1 / 12, atol=0.03)
+
+
+def test_a_strong_prior_holds_the_point_masses_and_a_weak_one_lets_go():
+    rng = np.random.default_rng(1)
+    maps = [mass_map(grid(np.array([[-0.1, 0.2], [0.0, 0.3], [-0.2, 0.1]])))]
+    truth, prior = maps[0] @ rng.uniform(0, 1, 27), maps[0] @ rng.uniform(0, 1, 27)
+    R = rng.normal(size=(30, 10))
+    masses = PriorMasses.of_bodies(prior, maps, 1e4).masses
+    assert_allclose(maps[0] @ masses, prior, atol=1e-9)
+    strong = regression_by_masses(R, R @ truth, maps, np.zeros(10), PriorMasses(masses, 1e4), 1e-10)
+    weak = regression_by_masses(R, R @ truth, maps, np.zeros(10), PriorMasses(masses, 1e-6), 1e-10)
+    assert_allclose(strong.x, prior, atol=1e-3)
+    assert_allclose(weak.x, truth, atol=1e-3)
+
+
+def test_minors_are_the_printed_polynomials():
+    import casadi as ca
+
+    x = ca.SX.sym("x", 10)
+    function = ca.Function("minors", [x], [minors(x)])
+    link = np.random.default_rng(2).normal(size=10)
+    L, (lx, ly, lz), m = link[:6], link[6:9], link[9]
+    first = L[0] * m - ly**2 - lz**2  # eq. 3.3 over the mass
+    second = first * (L[3] * m - lx**2 - lz**2) - (L[1] * m + lx * ly) ** 2
+    assert_allclose(np.array(function(link)).ravel()[:3], [m, first, second], rtol=1e-12)
+
+
+def test_theta_of_ting_is_a_feasible_body_and_never_beats_the_semidefinite_optimum():
+    data = random_regression(2, seed=2, points=40, kind="semi", margin=0.0)
+    bodies = data.truth
+    back, jacobian = parameters_of(theta_of(bodies))
+    assert_allclose(back, bodies, atol=1e-12)
+    theta, step = theta_of(bodies), 1e-6
+    numeric = (parameters_of(theta + step)[0] - parameters_of(theta - step)[0]) / (2 * step)
+    assert_allclose(np.concatenate([block @ np.ones(10) for block in jacobian]), numeric, atol=1e-7)
+    found = ting(data)
+    assert found.eigenvalue >= -1e-12
+    assert found.excess >= lmi(data, 1e-11).excess * (1 - 1e-6)
+
+
+@pytest.fixture(scope="module")
+def wam():
+    try:
+        data_folder()
+    except NotMeasured as reason:
+        pytest.skip(str(reason))
+    from methods.wam import wam_data
+
+    return wam_data(0, ("A",), periods=1)
+
+
+def test_the_simulated_arm_is_infeasible_by_least_squares_and_ordered_like_the_thesis(wam):
+    assert wam.base.rank == 76
+    errors = {name: wam.relative_error(beta, weighted=True) for name, beta in wam.solutions().items()}
+    assert wam.corrected.verdict == "infeasible" and wam.constrained.certified
+    assert errors["beta_WLS"] <= errors["beta*"] <= errors["beta*e"] + 1e-9
+    assert errors["beta*"] <= errors["beta'"] + 1e-9
+    triangle = wam.triangle
+    beta = wam.estimate
+    weighted = float(wam.weighted.weights**2 @ wam.regression.squared_errors(beta))
+    assert float(np.sum((triangle[:-1, :-1] @ beta - triangle[:-1, -1]) ** 2)) < 1e-9 * weighted
+    assert triangle[-1, -1] ** 2 == pytest.approx(weighted, rel=1e-9)
