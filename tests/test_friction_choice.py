@@ -113,8 +113,8 @@ def test_a_law_of_your_own_takes_part(robot):
     data = Processing(cutoff=8.0).apply(simulated(robot, lambda k, v, load, q: 6.0 * v * np.abs(v)))
     choice = choose_friction(Model(robot), data, ["linear", Quadratic()])
     assert {joint.law.name for joint in choice.friction.joints} == {"quadratic"}
-    with pytest.raises(DatasetError, match="unknown friction model 'dahl'"):
-        choose_friction(Model(robot), data, ["stribeck+dahl"])
+    with pytest.raises(DatasetError, match="unknown friction model 'brush'"):
+        choose_friction(Model(robot), data, ["stribeck+brush"])
     with pytest.raises(DatasetError, match="two of its laws have the amplitude 'fc'"):
         friction_model("linear+smooth")
 

@@ -42,7 +42,7 @@ class Readings:
 
     def __init__(self, model: Model, dataset: Dataset, samples: int = SAMPLES) -> None:
         assert dataset.dq is not None and dataset.ddq is not None
-        self.model = Model(model.robot, model.terms, "input", model.velocity_deadband)
+        self.model = Model(model.robot, [term.settled() for term in model.terms], "input", model.velocity_deadband)
         self.gravity = np.asarray(model.robot.gravity if model.gravity_vector is None else model.gravity_vector)
         moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
         pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from casid.errors import DatasetError, SolveError
+from casid.regression.batches import Batches
 from casid.regression.estimators.closed_loop import ClosedLoop
 from casid.regression.estimators.estimator import Estimator, Observations
 from casid.regression.fit import Fit, wls
-from casid.regression.statistics import batch_count, batch_scores
 
 Array = NDArray[np.float64]
 
@@ -82,10 +82,9 @@ class OutputError(Estimator):
         beta[columns] = found.x * scale
         J, e = slope(found.x) / scale, residual(found.x)
         inverse = np.linalg.pinv(J.T @ J)
-        scores = np.zeros((batch_count(len(measured)) + 1, len(columns)))
-        moments = (J * e[:, None]).reshape(len(measured), -1, len(columns)).sum(axis=1)
-        batch_scores(moments, 0, len(measured), scores)
-        covariance = inverse @ (scores.T @ scores) @ inverse.T
+        batches = Batches(len(measured), len(columns))
+        batches.add(J.reshape(len(measured), -1, len(columns)), e.reshape(len(measured), -1))
+        covariance = inverse @ batches.covariance() @ inverse.T
         for array in (beta, covariance):
             array.setflags(write=False)
         condition = float(np.linalg.cond(J / np.linalg.norm(J, axis=0)))
