@@ -28,7 +28,7 @@ class InstrumentalVariables(Estimator):
     Noise in the positions makes the columns of W random and least squares biased. The columns Z of the motion that the
     model itself makes under the same controller and reference know nothing of this noise:
 
-        beta <- (sum_j w_j^2 Z_j' W_j)^-1 sum_j w_j^2 Z_j' (tau_j - r_j) ,   Z, r from the simulation with the last beta.
+        beta <- (sum_j w_j^2 Z_j' W_j)^-1 sum_j w_j^2 Z_j' (tau_j - r_j) ,   Z, r simulated with the last beta.
 
     ``r_j = tau_sim,j - Z_j beta`` is what differences, filters and sampling leave of the simulated motion, which obeys
     the model exactly between samples; the same is left of the measured one (indirect inference, Gourieroux et al.

@@ -48,11 +48,8 @@ CANDIDATES = (
     "dahl",
     "dahl+spring",
     "loadeddahl",
-    "loadeddahl+spring",
     "maxwell",
-    "gms",
     "lugre",
-    "lugre+spring",
     "loadedlugre",
     "loadedlugre+spring",
 )
@@ -149,7 +146,8 @@ def choose_friction(
 
 def _speeds(recordings: Sequence[Dataset]) -> list[float]:
     """Largest speed of each joint."""
-    return np.max([np.abs(d.dq).max(axis=0) for d in recordings if d.dq is not None], axis=0).tolist()
+    most = np.max([np.abs(d.dq).max(axis=0) for d in recordings if d.dq is not None], axis=0)
+    return [float(speed) for speed in most]
 
 
 def _near(joint: JointFriction, factor: float, speed: float) -> list[JointFriction]:

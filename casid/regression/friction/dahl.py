@@ -19,7 +19,11 @@ class Dahl(FrictionLaw):
     """
 
     name = "dahl"
-    amplitudes = (VISCOUS, Amplitude("fd", "N.m", "fd z, dz/dt = (dq - |dq| z) / reach", nonnegative=True), OFFSET)
+    amplitudes: tuple[Amplitude, ...] = (
+        VISCOUS,
+        Amplitude("fd", "N.m", "fd z, dz/dt = (dq - |dq| z) / reach", nonnegative=True),
+        OFFSET,
+    )
     shape = (REACH,)
     memory = 1
 
@@ -28,7 +32,7 @@ class Dahl(FrictionLaw):
         return [signals.dq, signals.memory[0], ca.SX(1)]
 
     def evolve(self, z: ca.SX, step: ca.SX, period: ca.SX, theta: Theta) -> ca.SX:
-        """z after a step of the position."""
+        """The state after a step of the position."""
         end = ca.sign(step)
         return end + (z - end) * ca.exp(-ca.fabs(step) / theta[0])
 

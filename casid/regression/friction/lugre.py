@@ -16,7 +16,7 @@ class LuGre(FrictionLaw):
     """
 
     name = "lugre"
-    amplitudes = (
+    amplitudes: tuple[Amplitude, ...] = (
         VISCOUS,
         Amplitude("fd", "N.m", "fd z, dz/dt = (dq - |dq| z / g(dq)) / reach", nonnegative=True),
         Amplitude("fb", "N.m.s", "fb dz/dt"),
@@ -24,8 +24,8 @@ class LuGre(FrictionLaw):
     )
     shape = (
         Shape("reach", "rad", 1e-5, 0.5, 3e-3, (1e-3, 3e-3, 1e-2), power=0),
-        Shape("ratio", "-", 0.0, 10.0, 0.5, (0.5, 2.0), power=0),
-        Shape("speed", "rad/s", 1e-2, 5.0, 0.2, (0.05, 0.2), power=1),
+        Shape("ratio", "-", 0.0, 10.0, 1.0, (0.6, 2.0), power=0),
+        Shape("speed", "rad/s", 1e-2, 5.0, 0.3, (0.1, 0.35, 1.0), power=1),
     )
     memory = 2
 
@@ -34,14 +34,14 @@ class LuGre(FrictionLaw):
         return [signals.dq, signals.memory[0], signals.memory[1], ca.SX(1)]
 
     def evolve(self, z: ca.SX, step: ca.SX, period: ca.SX, theta: Theta) -> ca.SX:
-        """z and dz/dt after a step of the position."""
+        """Deflection and its rate after a step of the position."""
         most = self._most(step / period, theta)
         end = ca.sign(step) * most
         new = end + (z[0] - end) * ca.exp(-ca.fabs(step) / (theta[0] * most))
         return ca.vertcat(new, (new - z[0]) / period)
 
     def settled(self, velocity: ca.SX, sign: ca.SX, theta: Theta) -> ca.SX:
-        """z and dz/dt after a long way at one velocity."""
+        """Deflection and its rate after a long way at one velocity."""
         return ca.vertcat(sign * self._most(velocity, theta), 0)
 
     @staticmethod

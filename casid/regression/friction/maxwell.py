@@ -12,9 +12,9 @@ WAYS = (0.3, 1.0, 4.0)
 
 
 class Maxwell(FrictionLaw):
-    """``fv v + sum_i fm_i z_i + fo``, ``z_i = min(max(z_i + dq dt / (way_i reach), -1), 1)``: hysteresis in the position.
+    """``fv v + sum_i fm_i z_i + fo``, ``z_i = min(max(z_i + dq dt / (way_i reach), -1), 1)``: hysteresis of the way.
 
-    The Maxwell-slip model: the hysteresis curve is a polygon, whatever its shape, and does not depend on the velocity.
+    The Maxwell-slip model: its hysteresis curve is a polygon, whatever its shape, and does not depend on the velocity.
     """
 
     name = "maxwell"
@@ -57,8 +57,8 @@ class GeneralisedMaxwell(Maxwell):
     name = "gms"
     shape = (
         *Maxwell.shape,
-        Shape("ratio", "-", 0.0, 10.0, 0.5, (0.5, 2.0), power=0),
-        Shape("speed", "rad/s", 1e-2, 5.0, 0.2, (0.05, 0.2), power=1),
+        Shape("ratio", "-", 0.0, 10.0, 1.0, (0.6, 2.0), power=0),
+        Shape("speed", "rad/s", 1e-2, 5.0, 0.3, (0.1, 0.35, 1.0), power=1),
     )
 
     def most(self, velocity: ca.SX, theta: Theta) -> ca.SX:

@@ -79,9 +79,7 @@ def sensitive_states(law: FrictionLaw, theta: Array, q: Array, period: float) ->
     way, p = ca.SX.sym("way"), ca.SX.sym("theta", shapes)
     new = law.evolve(z, way, ca.SX(period), ca.vertsplit(p))
     moved = ca.jacobian(new, z) @ ca.reshape(S, size, shapes) + ca.jacobian(new, p)
-    step = ca.Function(
-        "step", [ca.vertcat(z, S), way, p], [ca.densify(ca.vertcat(new, ca.vec(moved)))], {"cse": True}
-    )
+    step = ca.Function("step", [ca.vertcat(z, S), way, p], [ca.densify(ca.vertcat(new, ca.vec(moved)))], {"cse": True})
     made = fold(step, np.zeros(size * (1 + shapes)), _ways(q), theta)
     return made[:, :size], made[:, size:].reshape(len(q), shapes, size).transpose(0, 2, 1)
 
