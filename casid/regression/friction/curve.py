@@ -99,10 +99,10 @@ def velocity_function(law: FrictionLaw, derivative: bool = False) -> ca.Function
     v, theta = ca.SX.sym("v"), ca.SX.sym("theta", len(law.shape))
     other = [ca.SX.sym(name) for name in ("q", "ddq", "load", "signal")]
     shapes = ca.vertsplit(theta) if len(law.shape) else []
-    kept = law.settled(v, ca.sign(v), shapes) if law.memory else ca.SX(0, 1)
-    signals = JointSignals(0, other[0], v, other[1], ca.sign(v), other[2], other[3], kept)
+    other.append(ca.SX.sym("memory", law.memory))
+    signals = JointSignals(0, other[0], v, other[1], ca.sign(v), *other[2:])
     columns = ca.vertcat(*law.columns(signals, shapes))
-    if any(ca.depends_on(columns, symbol) for symbol in other):
+    if any(symbol.numel() and ca.depends_on(columns, symbol) for symbol in other):
         raise DatasetError(f"friction '{law.name}' depends on more than the velocity")
     made = ca.jacobian(columns, theta) if derivative else columns
     return ca.Function("columns", [v, theta], [ca.densify(made)], ["v", "theta"], ["c"], {"cse": True})
