@@ -28,7 +28,7 @@ from casid.identification.believable import believable, noise_share
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.plausible import PlausibleBodies
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.regression import Fit
+from casid.regression import Fit, quadratic
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
     DEFAULT_MARGIN,
@@ -145,7 +145,7 @@ class RegressionProblem:
         began = perf_counter()
         self._fit, self._prior, self._options = fit, prior, options or SolveOptions(initial_gradient=100.0, ipopt=QUICK)
         model = fit.data.model
-        R, rho, rest = fit.data.stacked(fit.weights)
+        R, rho, rest = quadratic(fit)
         self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
         self._matrix, self._target, self._rest = R @ fit.data.base.K[:, self._order], rho, rest
         build = constraints or (lambda variables: ())
