@@ -66,7 +66,7 @@ class InstrumentalVariables(Estimator):
         weights, beta = start.weights, np.array(start.beta)
         for _ in range(self.iterations):
             instruments = self._instruments(data, beta)
-            A, b, _ = _products(data, instruments, weights, columns, beta, False)
+            A, b, _ = self._products(data, instruments, weights, columns, beta, False)
             before = beta.copy()
             beta[columns] = np.linalg.solve(A, b)
             size = float(np.sqrt(data.compressed.squared_torques @ weights**2))
@@ -75,16 +75,16 @@ class InstrumentalVariables(Estimator):
                 break
         else:
             raise SolveError(
-                f"IDIM-IV: the estimate still changes by {100 * change / size:.2g} % of the torques after "
+                f"{self.name}: the estimate still changes by {100 * change / size:.2g} % of the torques after "
                 f"{self.iterations} iterations; is the controller's model right?"
             )
-        A, _, batches = _products(data, instruments, weights, columns, beta, True)
+        A, _, batches = self._products(data, instruments, weights, columns, beta, True)
         inverse = np.linalg.inv(A)
         covariance = inverse @ batches.covariance() @ inverse.T
         for array in (beta, covariance):
             array.setflags(write=False)
         condition = float(np.linalg.cond(A / np.sqrt(np.outer(*[np.abs(np.diagonal(A))] * 2))))
-        return Fit(data.compressed, beta, weights, start.excited, covariance, condition, self.name)
+        return Fit(data.compressed, beta, weights, start.excited, covariance, condition, self.name, True)
 
     def _instruments(self, data: Observations, beta: Array) -> Sequence[Dataset]:
         made = list(self.simulate(beta))
@@ -95,40 +95,46 @@ class InstrumentalVariables(Estimator):
             )
         return made
 
+    def _products(
+        self,
+        data: Observations,
+        instruments: Sequence[Dataset],
+        weights: Array,
+        columns: list[int],
+        beta: Array,
+        scored: bool,
+    ) -> tuple[Array, Array, Batches]:
+        """``Z' W``, ``Z' (tau - r)``, and the scores of batches where asked."""
+        size = len(columns)
+        A, b = np.zeros((size, size)), np.zeros(size)
+        correlation = float(np.max(data.compressed.correlation, initial=1.0))
+        batches = Batches(sum(len(d) for d in data.datasets), size, correlation)
+        for measured, simulated in zip(data.datasets, instruments, strict=True):
+            pairs = zip(
+                observation_blocks(data.model, measured), observation_blocks(data.model, simulated), strict=True
+            )
+            for (first, W), (other, Z) in pairs:
+                if first != other or len(W) != len(Z):
+                    raise DatasetError(f"{measured.name}: the simulated recording is sampled differently")
+                rows = slice(first, first + len(W))
+                kept = np.ones((len(W), len(weights))) if measured.mask is None else measured.mask[rows].astype(float)
+                scale = kept * weights
+                left = simulated.tau[rows] - Z @ beta
+                tau = scale * (measured.tau[rows] - left)
+                Wk, Zk = (scale[:, :, None] * X[:, :, columns] for X in (self._regressor(W, Z), Z))
+                flat = Zk.reshape(-1, size)
+                A += flat.T @ Wk.reshape(-1, size)
+                b += flat.T @ tau.ravel()
+                if scored:
+                    batches.add(Zk, tau - Wk @ beta[columns])
+        return A, b, batches
+
+    def _regressor(self, measured: Array, simulated: Array) -> Array:
+        """What the parameters multiply: the regressor of the measured motion."""
+        return measured
+
 
 def _moved(data: Observations, step: Array) -> Array:
     """``||W_j step||^2`` of each joint."""
     rank = data.model.base.rank
     return np.array([float(np.sum((factor[:, :rank] @ step) ** 2)) for factor in data.compressed.factors])
-
-
-def _products(
-    data: Observations,
-    instruments: Sequence[Dataset],
-    weights: Array,
-    columns: list[int],
-    beta: Array,
-    scored: bool,
-) -> tuple[Array, Array, Batches]:
-    """``Z' W``, ``Z' (tau - r)``, and the scores of batches where asked."""
-    size = len(columns)
-    A, b = np.zeros((size, size)), np.zeros(size)
-    correlation = float(np.max(data.compressed.correlation, initial=1.0))
-    batches = Batches(sum(len(d) for d in data.datasets), size, correlation)
-    for measured, simulated in zip(data.datasets, instruments, strict=True):
-        pairs = zip(observation_blocks(data.model, measured), observation_blocks(data.model, simulated), strict=True)
-        for (first, W), (other, Z) in pairs:
-            if first != other or len(W) != len(Z):
-                raise DatasetError(f"{measured.name}: the simulated recording is sampled differently")
-            rows = slice(first, first + len(W))
-            kept = np.ones((len(W), len(weights))) if measured.mask is None else measured.mask[rows].astype(float)
-            scale = kept * weights
-            left = simulated.tau[rows] - Z @ beta
-            tau = scale * (measured.tau[rows] - left)
-            Wk, Zk = (scale[:, :, None] * X[:, :, columns] for X in (W, Z))
-            flat = Zk.reshape(-1, size)
-            A += flat.T @ Wk.reshape(-1, size)
-            b += flat.T @ tau.ravel()
-            if scored:
-                batches.add(Zk, tau - Wk @ beta[columns])
-    return A, b, batches
