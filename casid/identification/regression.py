@@ -26,14 +26,9 @@ from casid.identification.active import active_bounds
 from casid.identification.believable import believable, noise_share
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.plausible import PlausibleBodies
-<<<<<<< HEAD
 from casid.identification.statement import Statement
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
-from casid.regression import Fit
-=======
-from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.regression import Fit, quadratic
->>>>>>> 6626c88a691da67594cc232e22d85e5594dc2cb1
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
     ConsistencyKind,
@@ -148,12 +143,8 @@ class RegressionProblem:
         began = perf_counter()
         self._fit, self._prior, self._options = fit, prior, options or SolveOptions(initial_gradient=100.0, ipopt=QUICK)
         model = fit.data.model
-<<<<<<< HEAD
         statement = constraints if isinstance(constraints, Statement) else Statement(model.robot, constraints)
-        R, rho, rest = fit.data.stacked(fit.weights)
-=======
         R, rho, rest = quadratic(fit)
->>>>>>> 6626c88a691da67594cc232e22d85e5594dc2cb1
         self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
         self._matrix, self._target, self._rest = R @ fit.data.base.K[:, self._order], rho, rest
         names = [model.parameter_names[c] for c in self._order]
