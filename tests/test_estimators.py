@@ -13,15 +13,16 @@ from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
 from casid.dynamics import JointTerm, Model
 from casid.errors import DatasetError, SolveError
-from casid.identification import identify
+from casid.identification import feasible_regression, identify
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, estimate_delay, friction_terms, ols, unexcited_reasons, wls
+from casid.regression import compress, estimate_delay, friction_terms, ols, quadratic, unexcited_reasons, wls
 from casid.regression.estimators import (
     IRLS,
     OLS,
     WLS,
     CascadedDrive,
     ClosedLoop,
+    DirectInverse,
     InstrumentalVariables,
     Observations,
     OutputError,
@@ -191,3 +192,78 @@ def test_proportional_derivative_control_follows():
     dq, ddq = np.gradient(q, t, axis=0), np.zeros_like(q)
     loop = ClosedLoop(axis(), ProportionalDerivative([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
     assert np.abs(loop.simulate(TRUTH).q - q).max() < 1e-3
+
+
+def test_sensitivities_of_several_joints_under_control_are_derivatives():
+    robot = casid.load_robot("spatial_2r")
+    model = Model(robot, friction_terms("smooth", [[0.05]] * 2))
+    t = np.arange(0, 0.3, 1e-3)
+    reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
+    velocity = np.gradient(reference, t, axis=0)
+    loop = ClosedLoop(
+        model, ProportionalDerivative([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2
+    )
+    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
+    beta = model.base.values(model.parameters(links, [1.0, 2.0, 0.1] * 2))
+    q, J = loop.positions(beta)
+    np.testing.assert_array_equal(q, loop.simulate(beta).q)
+    for k in range(len(beta)):
+        step = np.zeros(len(beta))
+        step[k] = 1e-4
+        numeric = (loop.simulate(beta + step).q - loop.simulate(beta - step).q) / 2e-4
+        np.testing.assert_allclose(J[:, :, k], numeric, atol=1e-5 * np.abs(numeric).max())
+
+
+def test_torques_alone_find_the_truth_through_simulation(loop):
+    made = loop.simulate(TRUTH)
+    process = Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
+    rng = np.random.default_rng(3)
+    noisy = Dataset(
+        made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
+    )
+    data = Observations(loop.model, process.apply(noisy))
+    fit = DirectInverse(lambda beta: [process.apply(bare(loop.simulate(beta)))]).fit(data)
+    assert fit.method == "DIDIM" and np.abs((fit.beta - TRUTH) / fit.sd).max() < 4
+    biased = OLS().fit(data)
+    assert np.abs((biased.beta - TRUTH) / biased.sd).max() > np.abs((fit.beta - TRUTH) / fit.sd).max()
+
+
+def test_positions_alone_say_what_they_do_not_tell(loop):
+    idle = JointTerm("idle", "id", "user", "N.m", "almost a constant", _hardly)
+    model = Model(loop.model.robot, (*loop.model.terms, idle), gravity=(0.0, 0.0, 0.0))
+    wider = replace(loop, model=model)
+    made = loop.simulate(TRUTH)
+    rng = np.random.default_rng(0)
+    measured = made.q + 1e-6 * rng.normal(size=made.q.shape)
+    start = np.append(TRUTH * [1.1, 0.9, 1.05, 0.8], 0.0)
+    data = Observations(model, Processing(cutoff=None, every=1, trim=0.1).apply(bare(loop.simulate(start[:4]))))
+    fit = OutputError(wider, measured, start=start).fit(data)
+    assert fit.unexcited == ("id1",) and fit.indirect
+    assert any(reason.startswith("id1: acts as fo1") for reason in unexcited_reasons(fit))
+    assert np.abs((fit.beta[:4] - TRUTH) / fit.sd[:4]).max() < 4
+    with pytest.raises(DatasetError, match="start: expected 5 finite numbers"):
+        OutputError(wider, measured, start=TRUTH).fit(data)
+
+
+def _hardly(signals):
+    return 1 + 2e-7 * ca.sin(7.0 * signals.q)
+
+
+def test_the_consistent_variant_of_an_estimate_is_nearest_in_its_own_metric(loop):
+    made = loop.simulate(TRUTH)
+    process = Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
+    rng = np.random.default_rng(0)
+    noisy = Dataset(
+        made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
+    )
+    data = Observations(loop.model, process.apply(noisy))
+    fit = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))]).fit(data)
+    R, rho, rest = quadratic(fit)
+    np.testing.assert_allclose(R @ fit.beta, rho)
+    shape = R.T @ R
+    np.testing.assert_allclose(
+        np.linalg.inv(shape) * shape[0, 0], fit.covariance * np.linalg.inv(fit.covariance)[0, 0], rtol=1e-6
+    )
+    assert rest == pytest.approx(fit.objective)
+    feasible = feasible_regression(fit)
+    np.testing.assert_allclose(feasible.beta, fit.beta, rtol=1e-4)  # the truth is consistent: nothing to move

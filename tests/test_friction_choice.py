@@ -113,8 +113,8 @@ def test_a_law_of_your_own_takes_part(robot):
     data = Processing(cutoff=8.0).apply(simulated(robot, lambda k, v, load, q: 6.0 * v * np.abs(v)))
     choice = choose_friction(Model(robot), data, ["linear", Quadratic()])
     assert {joint.law.name for joint in choice.friction.joints} == {"quadratic"}
-    with pytest.raises(DatasetError, match="unknown friction model 'dahl'"):
-        choose_friction(Model(robot), data, ["stribeck+dahl"])
+    with pytest.raises(DatasetError, match="unknown friction model 'brush'"):
+        choose_friction(Model(robot), data, ["stribeck+brush"])
     with pytest.raises(DatasetError, match="two of its laws have the amplitude 'fc'"):
         friction_model("linear+smooth")
 
@@ -122,7 +122,8 @@ def test_a_law_of_your_own_takes_part(robot):
 @pytest.mark.parametrize("name", FRICTION_MODELS)
 def test_laws_have_as_many_columns_as_amplitudes_and_vanish_where_they_should(name):
     law = friction_model(name)
-    s = JointSignals(0, *(ca.SX.sym(x) for x in ("q", "dq", "ddq", "sign", "load", "signal")))
+    symbols = [ca.SX.sym(x) for x in ("q", "dq", "ddq", "sign", "load", "signal")]
+    s = JointSignals(0, *symbols, ca.SX.sym("memory", law.memory))
     theta = law.candidates(2.0)[0]
     assert len(theta) == len(law.shape) and all(
         low <= x <= high for low, x, high in zip(law.lower(2.0), theta, law.upper(2.0), strict=True)
@@ -130,7 +131,7 @@ def test_laws_have_as_many_columns_as_amplitudes_and_vanish_where_they_should(na
     columns = law.columns(s, theta)
     assert len(columns) == len(law.amplitudes)
     f = ca.Function("f", list(s[1:]), [ca.vertcat(*columns)])
-    assert np.isfinite(f(0.3, -1.5, 0.2, -1.0, 4.0, 0.0).full()).all()
+    assert np.isfinite(f(0.3, -1.5, 0.2, -1.0, 4.0, 0.0, np.full(law.memory, 0.5)).full()).all()
     backward = Friction((JointFriction(law, theta),)).terms(["joint1"])
     assert [t.symbol for t in backward] == [a.symbol for a in law.amplitudes]
     assert all(t.loaded == law.loaded for t in backward)

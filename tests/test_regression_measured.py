@@ -194,7 +194,9 @@ def test_friction_of_one_joint():
     assert smooth.rms > fit.rms and smooth.relative_error == pytest.approx(
         100 * smooth.rms / np.sqrt(np.mean(stribeck**2))
     )
-    with pytest.raises(DatasetError, match="unknown friction model 'dahl'; known: linear, deadband, smooth, "):
+    with pytest.raises(DatasetError, match="unknown friction model 'brush'; known: linear, deadband, smooth, "):
+        fit_friction(v, stribeck, "brush")
+    with pytest.raises(DatasetError, match="friction 'dahl' depends on more than the velocity"):
         fit_friction(v, stribeck, "dahl")
     with pytest.raises(DatasetError, match="do not determine friction"):
         fit_friction(np.zeros(50), np.zeros(50))

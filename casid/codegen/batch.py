@@ -118,18 +118,24 @@ def _checked(function: ca.Function, arrays: Sequence[ArrayLike]) -> tuple[list[A
     return inputs, next(iter(lengths), 1)
 
 
-def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Array]:
-    """CasADi's own evaluation, straight from and into numpy's memory."""
+@functools.lru_cache(maxsize=8)
+def _dense_map(function: ca.Function, size: int) -> ca.Function:
+    """The function of so many samples at once, its values dense; those of the last few are kept."""
     symbols = [ca.MX.sym(function.name_in(i), *function.size_in(i)) for i in range(function.n_in())]
     dense = ca.Function(function.name(), symbols, [ca.densify(value) for value in function.call(symbols)])
+    return dense.map(size)
+
+
+def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Array]:
+    """CasADi's own evaluation, straight from and into numpy's memory."""
     rows = [function.size1_out(o) for o in range(function.n_out())]
     columns = [function.size2_out(o) for o in range(function.n_out())]
     results = [np.empty((count, r, c)) for r, c in zip(rows, columns, strict=True)]
-    mapped, size = dense, 0
+    mapped, size = function, 0
     for start in range(0, count, _MAPPED_CHUNK):
         if size != min(_MAPPED_CHUNK, count - start):
             size = min(_MAPPED_CHUNK, count - start)
-            mapped = dense.map(size)
+            mapped = _dense_map(function, size)
         buffer, run = mapped.buffer()
         held = []
         for i, value in enumerate(inputs):

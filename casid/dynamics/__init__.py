@@ -3,6 +3,7 @@
 from casid.dynamics.base_parameters import BaseParameters, base_parameters, linear_form, regroup
 from casid.dynamics.equation_of_motion import dry_friction_directions, dry_friction_places, equation_of_motion
 from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms, terms_of
+from casid.dynamics.memory import Memory
 from casid.dynamics.model import Model
 from casid.dynamics.reduced import reduced
 
@@ -11,6 +12,7 @@ __all__ = [
     "BaseParameters",
     "JointSignals",
     "JointTerm",
+    "Memory",
     "Model",
     "base_parameters",
     "dry_friction_directions",

@@ -62,6 +62,10 @@ def equation_of_motion(model: Model) -> ca.Function:
     without, complete = s.side_torques(zero, still), s.side_torques(zero, moving)
     if any(ca.depends_on(torque, s.signal) for torque in without.values()):
         raise RobotError("a joint term depends on the measured torque: a motion with it cannot be integrated")
+    if model.memories:
+        raise RobotError(
+            "a joint term remembers the motion, which simulations do not: take what it settles to (JointTerm.settled)"
+        )
     sums = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
     for (side, k), torque in without.items():
         sums[side][k] = torque

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 
 import casadi as ca
 
+from casid.dynamics.memory import Memory
 from casid.errors import RobotError
 from casid.files import near
 
@@ -39,6 +40,8 @@ class JointSignals(NamedTuple):
         Torque that the links, with their nominal parameters, ask of the joint [N.m]; zero unless the term is `loaded`.
     signal
         The measured torque, or current times nominal gain [N.m].
+    memory
+        States of a term that remembers, one column; empty for others.
     """
 
     joint: int
@@ -48,6 +51,7 @@ class JointSignals(NamedTuple):
     sign: ca.SX
     load: ca.SX
     signal: ca.SX
+    memory: ca.SX = ca.SX(0, 1)
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,8 @@ class JointTerm:
         Whether the column uses the load.
     nominal : tuple of float, optional
         Standard parameters of the links whose torque is the load, shape (10 n,); default: the robot's nominal ones.
+    memory : callable, optional
+        From a joint's index to what the term remembers there, or ``None``.
     """
 
     name: str
@@ -91,10 +97,30 @@ class JointTerm:
     joints: tuple[str, ...] | None = None
     loaded: bool = False
     nominal: tuple[float, ...] | None = None
+    memory: Callable[[int], Memory | None] | None = None
 
     def on(self, *joints: str) -> JointTerm:
         """The same term at the named joints only."""
         return replace(self, joints=joints)
+
+    def remembered(self, joint: int) -> Memory | None:
+        """What the term remembers at a joint."""
+        return None if self.memory is None else self.memory(joint)
+
+    def settled(self) -> JointTerm:
+        """The term without memory: its column as it is after a long way at the present velocity."""
+        return self if self.memory is None else replace(self, column=_Settled(self), memory=None)
+
+
+@dataclass(frozen=True)
+class _Settled:
+    term: JointTerm
+
+    def __call__(self, signals: JointSignals) -> ca.SX:
+        kept = self.term.remembered(signals.joint)
+        if kept is None:
+            return self.term.column(signals)
+        return self.term.column(signals._replace(memory=kept.settled(signals.dq, signals.sign)))
 
 
 def _friction(side: Side) -> tuple[JointTerm, JointTerm, JointTerm]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from casid.description import Robot, load_robot
 from casid.dynamics.joint_terms import JointTerm, joint_terms
+from casid.dynamics.memory import Memory
 from casid.errors import DatasetError, RobotError
 from casid.inertia import STANDARD_NAMES, Parameters
 
@@ -83,6 +84,16 @@ class Structure:
     def term_columns(self) -> dict[int, tuple[JointTerm, int]]:
         """Where the parameters of the terms stand in ``pi``: column -> (term, joint's index)."""
         return dict(self._layout[1])
+
+    @cached_property
+    def memories(self) -> tuple[tuple[int, Memory], ...]:
+        """What terms remember, in the order of the input ``memory``: index of the coordinate, and `Memory`."""
+        found: list[tuple[int, Memory]] = []
+        for term, k in self.term_columns.values():
+            kept = term.remembered(k)
+            if kept is not None and (self.coordinate_of[k], kept) not in found:
+                found.append((self.coordinate_of[k], kept))
+        return tuple(found)
 
     @property
     def stride(self) -> int:

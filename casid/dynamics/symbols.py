@@ -10,6 +10,7 @@ import numpy as np
 from casid.dynamics.joint_terms import JointSignals, Side
 from casid.dynamics.kinematics import exact
 from casid.dynamics.mass_matrix import mass_matrix
+from casid.dynamics.memory import Memory
 from casid.dynamics.newton_euler import newton_euler
 from casid.dynamics.parametrisation import Parametrisation
 from casid.dynamics.structure import Structure
@@ -23,6 +24,8 @@ class Symbols:
     ----------
     q, dq, ddq, tau, signal : SX, shape (n, 1)
         Motion, torque, measured torque.
+    memory : SX
+        States of what terms remember, in the order of `Structure.memories`.
     pi : SX, shape (N, 1)
         The parameters: symbols, numbers or expressions.
     links : list of SX, shape (10, 1)
@@ -43,6 +46,7 @@ class Symbols:
         given = structure.gravity_vector
         self.gravity = ca.SX.sym("gravity", 3) if given is None else ca.SX(ca.DM(given))
         self.signal = ca.SX.sym("signal", n)
+        self.memory = ca.SX.sym("memory", sum(kept.size for _, kept in structure.memories))
 
     @property
     def unmoved_q(self) -> ca.SX:
@@ -59,7 +63,7 @@ class Symbols:
         offsets = self._parametrisation.offsets
         if offsets is not None:
             expressions = ca.substitute(expressions, [self.q], [self.q + ca.DM(offsets)])
-        for extra in ("q", "gravity", "signal"):
+        for extra in ("q", "gravity", "signal", "memory"):
             symbol = getattr(self, extra)
             if extra in given or not symbol.is_valid_input():
                 continue
@@ -114,9 +118,19 @@ class Symbols:
             i = structure.coordinate_of[k]
             q, dq, acceleration = (v[i] for v in sides[term.side])
             load = (motor[term.side] @ loads[term.nominal])[i] if term.loaded else ca.SX(0)
-            signals = JointSignals(k, q, dq, acceleration, signs[term.side][i], load, self.signal[i])
+            memory = self._memory_of(term.remembered(k), i)
+            signals = JointSignals(k, q, dq, acceleration, signs[term.side][i], load, self.signal[i], memory)
             torques[term.side, i] = torques.get((term.side, i), ca.SX(0)) + self.pi[column] * term.column(signals)
         return torques
+
+    def _memory_of(self, kept: Memory | None, coordinate: int) -> ca.SX:
+        """Where the states of a term stand."""
+        first = 0
+        for place in self.structure.memories:
+            if kept is not None and place == (coordinate, kept):
+                return self.memory[first : first + kept.size]
+            first += place[1].size
+        return ca.SX(0, 1)
 
     def nominal_torque(self, ddq: ca.SX, parameters: Sequence[float] | None = None) -> ca.SX:
         """Torque of the links with the robot's nominal parameters, or with these, shape (10 n,)."""

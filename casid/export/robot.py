@@ -43,6 +43,7 @@ _UNITS = {
     "pi": "parameters, see above [kg, kg.m, kg.m^2, ...]",
     "beta": "base parameters, see above",
     "signal": "measured torque, or current times nominal drive gain [N.m]",
+    "memory": "states of what the joint terms remember",
     "gravity": "acceleration of gravity in the base frame [m/s^2]",
     "M": "[kg.m^2], row by row",
     "Y": "row by row",

@@ -43,7 +43,7 @@ class Readings:
 
     def __init__(self, model: Model, dataset: Dataset, samples: int = SAMPLES) -> None:
         assert dataset.dq is not None and dataset.ddq is not None
-        asks = model.gravity_vector is None  # as the model of readings does
+        asks = model.gravity_vector is None and not model.memories  # as the model of readings does
         self.model = model if asks else Model(model.robot, _plain(model), "input")
         self.gravity = np.asarray(model.robot.gravity if model.gravity_vector is None else model.gravity_vector)
         moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
@@ -182,7 +182,9 @@ class Readings:
 
 def _plain(model: Model) -> list[JointTerm | str]:
     """The model's terms with linear friction in place of what has a shape."""
-    kept: list[JointTerm | str] = [term for term in model.terms if term.group != "nonlinear_friction"]
+    kept: list[JointTerm | str] = [
+        term.settled() for term in model.terms if term.group != "nonlinear_friction"
+    ]
     if len(kept) < len(model.terms):
         present = {term.name for term in model.terms}
         kept += [name for name in ("viscous", "coulomb", "offset") if name not in present]

@@ -28,7 +28,7 @@ from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.plausible import PlausibleBodies
 from casid.identification.statement import Statement
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
-from casid.regression import Fit
+from casid.regression import Fit, quadratic
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
     ConsistencyKind,
@@ -144,7 +144,7 @@ class RegressionProblem:
         self._fit, self._prior, self._options = fit, prior, options or SolveOptions(initial_gradient=100.0, ipopt=QUICK)
         model = fit.data.model
         statement = constraints if isinstance(constraints, Statement) else Statement(model.robot, constraints)
-        R, rho, rest = fit.data.stacked(fit.weights)
+        R, rho, rest = quadratic(fit)
         self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
         self._matrix, self._target, self._rest = R @ fit.data.base.K[:, self._order], rho, rest
         names = [model.parameter_names[c] for c in self._order]

@@ -48,6 +48,8 @@ class Fit:
     condition_number : float
         Of the weighted observation matrix of the excited base parameters.
     method : str
+    indirect : bool
+        Whether the estimate does not minimise the weighted squares of the data's equations (instruments, output error).
     """
 
     data: CompressedData
@@ -57,6 +59,7 @@ class Fit:
     covariance: Array
     condition_number: float
     method: str
+    indirect: bool = False
 
     @property
     def rank(self) -> int:
@@ -107,6 +110,25 @@ class Fit:
     def objective(self) -> float:
         """``sum_j w_j^2 sum_i h_ij (tau_ij - W_ij beta)^2``: what was minimised; h are the samples' weights, if any."""
         return float(self.weights**2 @ self.data.squared_errors(self.beta))
+
+
+def quadratic(fit: Fit) -> tuple[Array, Array, float]:
+    """``(R, rho, rest)``: what a constrained fit minimises in place of the free one, ``||rho - R beta||^2 + rest``.
+
+    Of least squares the weighted squares of the data. Of the others, whose estimate b has the covariance C,
+    ``s^2 (beta - b)' C^-1 (beta - b) + rest`` on what the data determine, the weighted squares at b as rest and
+    s^2 one independent sample's share of them: of all consistent parameters the nearest in the estimate's own metric.
+    """
+    if not fit.indirect:
+        return fit.data.stacked(fit.weights)
+    rest = fit.objective
+    counted = np.asarray(fit.weights) > 0
+    freedom = max(float(fit.data.independent_samples[counted].sum()) - fit.rank, 1.0)
+    sd = np.sqrt(np.diagonal(fit.covariance))
+    values, vectors = np.linalg.eigh(fit.covariance / np.outer(sd, sd))
+    root = (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1]))).T / sd
+    R = np.sqrt(rest / freedom) * root @ fit.excited.K
+    return R, R @ fit.beta, rest
 
 
 def joint_weights(data: CompressedData, beta: ArrayLike) -> Array:

@@ -116,8 +116,7 @@ def torques(model: Model, parameters: Array, dataset: Dataset) -> Array:
     function = model.inverse_dynamics
     source = motion(dataset)
     arrays = [*inputs(model, dataset)[:3]]
-    named = {"signal": source.tau}
-    extras = [named[name] for name in function.name_in()[4:]]
+    extras = [_extra(model, name, dataset) for name in function.name_in()[4:]]
     compiled = _compiled(model, function, len(source))
     out = np.empty(dataset.q.shape)
 
@@ -140,13 +139,24 @@ def inputs(model: Model, data: Dataset) -> list[Array]:
         raise DatasetError(f"{data.name} has no velocities or accelerations; process it first (Processing().apply)")
     source = motion(data)
     assert source.dq is not None and source.ddq is not None
-    extra = {"signal": source.tau}
-    arrays = [source.q, source.dq, source.ddq]
-    for name in model.base_regressor.name_in()[3:]:
-        if name not in extra:
-            raise DatasetError(f"the model's regressor has an input '{name}', which recordings do not have")
-        arrays.append(extra[name])
-    return arrays
+    extras = [_extra(model, name, data) for name in model.base_regressor.name_in()[3:]]
+    return [source.q, source.dq, source.ddq, *extras]
+
+
+def _extra(model: Model, name: str, data: Dataset) -> Array:
+    """What a model asks for beside the motion, where its columns are computed, shape (samples, size)."""
+    source = motion(data)
+    if name == "signal":
+        return source.tau
+    if name == "memory":
+        period = sampling_period(data)
+        return np.concatenate([kept.states(source.q[:, k], period) for k, kept in model.memories], axis=1)
+    raise DatasetError(f"the model's regressor has an input '{name}', which recordings do not have")
+
+
+def sampling_period(data: Dataset) -> float:
+    """From one sample to the next where columns are computed [s]."""
+    return data.period if data.full is None else 1.0 / data.full.low_pass.rate
 
 
 def pattern(function: ca.Function) -> NDArray[np.bool_]:

@@ -95,31 +95,3 @@ def covariance_of(data: CompressedData, weights: Array, columns: Sequence[int], 
         return np.asarray(variance * inverse @ inverse.T)
     half = inverse @ (inverse.T @ middle @ inverse)
     return np.asarray(variance * half @ inverse.T)
-
-
-def batch_scores(scores: Array, first: int, total: int, batches: Array) -> None:
-    """Add the scores of consecutive samples to overlapping batches, in place.
-
-    ``sum_b S_b S_b'`` of the batches ``S_b = sum_t h_b(t) s_t`` estimates the covariance of the sum of all scores,
-    whatever their correlation in time: noise that was differentiated cancels over a batch. The windows h_b are half
-    sines over two batches, so that ``sum_b h_b(t)^2 = 1``: without edges, at which such noise would not cancel.
-
-    Parameters
-    ----------
-    scores
-        Of samples first, first + 1, ...; shape (N, p).
-    total
-        Number of all samples.
-    batches
-        Shape (B + 1, p), see `batch_count`.
-    """
-    place = (first + np.arange(len(scores)) + 0.5) * (len(batches) - 1) / total
-    batch = place.astype(int)
-    angle = np.pi / 2 * (place - batch)
-    np.add.at(batches, batch, np.cos(angle)[:, None] * scores)
-    np.add.at(batches, batch + 1, np.sin(angle)[:, None] * scores)
-
-
-def batch_count(samples: int) -> int:
-    """Batches for so many samples: long enough to hold what is correlated, many enough for a variance."""
-    return int(np.clip(samples // 100, 20, 200))

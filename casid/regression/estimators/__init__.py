@@ -2,6 +2,7 @@
 
 from casid.regression.estimators.closed_loop import ClosedLoop
 from casid.regression.estimators.controller import CascadedDrive, Controller, ProportionalDerivative
+from casid.regression.estimators.didim import DirectInverse
 from casid.regression.estimators.estimator import Estimator, Observations
 from casid.regression.estimators.instrumental import InstrumentalVariables
 from casid.regression.estimators.least_squares import IRLS, OLS, WLS
@@ -14,6 +15,7 @@ __all__ = [
     "CascadedDrive",
     "ClosedLoop",
     "Controller",
+    "DirectInverse",
     "Estimator",
     "InstrumentalVariables",
     "Observations",

@@ -13,6 +13,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression.estimators.controller import Controller
+from casid.regression.estimators.sensitivities import loop_sensitivities
 
 Array = NDArray[np.float64]
 
@@ -85,24 +86,20 @@ class ClosedLoop:
 
     @cached_property
     def _motion(self) -> ca.Function:
-        """``(beta) -> [q; dq; ddq; tau]``, shape (4 n, N)."""
-        n, count = self.model.n, len(self.reference)
+        """``(beta) -> [q; dq; ddq; tau; state after the step]``, one column a control step."""
+        count = len(self.reference)
         beta = ca.MX.sym("beta", self.model.base.rank)
-        place = ca.SX.sym("q", n)
-        remembered = ca.Function("memory", [place], [ca.densify(ca.vec(self.controller.initial(place)))])
-        start = ca.DM(self.reference[0])
-        x0 = ca.vertcat(start, ca.DM(self.velocity[0]), remembered(start))
-        r = ca.DM(np.hstack([self.reference, self.velocity, self.acceleration]).T)
         chain = self._step.mapaccum(count)
-        _, y = chain(x0, r, ca.repmat(beta, 1, count))
-        return ca.Function("motion", [beta], [y], ["beta"], ["y"])
+        x, y = chain(self._start, ca.DM(self.references.T), ca.repmat(beta, 1, count))
+        return ca.Function("motion", [beta], [ca.vertcat(y, x)], ["beta"], ["y"])
 
     @cached_property
-    def _positions(self) -> ca.Function:
-        """``(beta) -> q``, stacked sample by sample, with its derivative."""
-        beta = ca.MX.sym("beta", self.model.base.rank)
-        q = ca.vec(self._motion(beta)[: self.model.n, :])
-        return ca.Function("positions", [beta], [q, ca.jacobian(q, beta)])
+    def _start(self) -> ca.DM:
+        """State before the first control step."""
+        place = ca.SX.sym("q", self.model.n)
+        remembered = ca.Function("memory", [place], [ca.densify(ca.vec(self.controller.initial(place)))])
+        start = ca.DM(self.reference[0])
+        return ca.vertcat(start, ca.DM(self.velocity[0]), remembered(start))
 
     def simulate(self, beta: ArrayLike) -> Dataset:
         """The motion with these base parameters: exact t, q, dq, ddq, tau at every control step.
@@ -123,13 +120,27 @@ class ClosedLoop:
         return Dataset(t, q, tau, dq, ddq, name="simulated")
 
     def positions(self, beta: ArrayLike) -> tuple[Array, Array]:
-        """Simulated positions, shape (N, n), and their derivatives in the base parameters, shape (N, n, rank)."""
-        q, J = self._positions(ca.DM(np.asarray(beta, dtype=float)))
-        n, count = self.model.n, len(self.reference)
-        values, slopes = q.full().reshape(count, n), J.full().reshape(count, n, -1)
-        if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
+        """Simulated positions, shape (N, n), and their derivatives in the base parameters, shape (N, n, rank).
+
+        The derivatives of the integrated motion itself, to rounding (`loop_sensitivities`).
+        """
+        states = self._states(np.asarray(beta, dtype=float))
+        if not np.isfinite(states).all():
             raise SolveError("the simulated motion diverges with these parameters")
-        return values, slopes
+        slopes = loop_sensitivities(self, states, np.asarray(beta, dtype=float))
+        if not np.isfinite(slopes).all():
+            raise SolveError("the derivatives of the simulated motion diverge with these parameters")
+        return states[:, : self.model.n], slopes
+
+    def _states(self, beta: Array) -> Array:
+        """``[q; dq; memory]`` at every control step, shape (N, states)."""
+        after = self._motion(ca.DM(beta))[4 * self.model.n :, :].full().T
+        return np.vstack([self._start.full().T, after[:-1]])
+
+    @property
+    def references(self) -> Array:
+        """Position, velocity and acceleration asked for, side by side, shape (N, 3 n)."""
+        return np.hstack([self.reference, self.velocity, self.acceleration])
 
     def _diverged(self, values: Array) -> float:
         return self.period * int(np.argmax(~np.isfinite(values).all(axis=1)))

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
+from casid.regression.batches import Batches
 from casid.regression.estimators.estimator import Estimator, Observations
 from casid.regression.fit import Fit, wls
 from casid.regression.observation import observation_blocks
-from casid.regression.statistics import batch_count, batch_scores
 
 Array = NDArray[np.float64]
 
@@ -28,10 +28,14 @@ class InstrumentalVariables(Estimator):
     Noise in the positions makes the columns of W random and least squares biased. The columns Z of the motion that the
     model itself makes under the same controller and reference know nothing of this noise:
 
-        beta <- (sum_j w_j^2 Z_j' W_j)^-1 sum_j w_j^2 Z_j' tau_j ,   Z from the simulation with the last beta.
+        beta <- (sum_j w_j^2 Z_j' W_j)^-1 sum_j w_j^2 Z_j' (tau_j - r_j) ,   Z, r simulated with the last beta.
 
-    The covariance is ``A^-1 (sum_b s_b s_b') A^-T`` with ``A = Z' W`` and the scores ``s_b = Z_b' (tau_b - W_b beta)``
-    of batches of samples: it holds for noise of any colour.
+    ``r_j = tau_sim,j - Z_j beta`` is what differences, filters and sampling leave of the simulated motion, which obeys
+    the model exactly between samples; the same is left of the measured one (indirect inference, Gourieroux et al.
+    1993).
+
+    The covariance is ``A^-1 (sum_b s_b s_b') A^-T`` with ``A = Z' W`` and the scores ``s_b = Z_b' (tau_b - r_b - W_b
+    beta)`` of batches of samples (`Batches`): it holds for noise of any colour.
 
     Attributes
     ----------
@@ -62,7 +66,7 @@ class InstrumentalVariables(Estimator):
         weights, beta = start.weights, np.array(start.beta)
         for _ in range(self.iterations):
             instruments = self._instruments(data, beta)
-            A, b, _ = _products(data, instruments, weights, columns)
+            A, b, _ = self._products(data, instruments, weights, columns, beta, False)
             before = beta.copy()
             beta[columns] = np.linalg.solve(A, b)
             size = float(np.sqrt(data.compressed.squared_torques @ weights**2))
@@ -71,18 +75,16 @@ class InstrumentalVariables(Estimator):
                 break
         else:
             raise SolveError(
-                f"IDIM-IV: the estimate still changes by {100 * change / size:.2g} % of the torques after "
+                f"{self.name}: the estimate still changes by {100 * change / size:.2g} % of the torques after "
                 f"{self.iterations} iterations; is the controller's model right?"
             )
-        A, _, scores = _products(data, instruments, weights, columns, beta)
+        A, _, batches = self._products(data, instruments, weights, columns, beta, True)
         inverse = np.linalg.inv(A)
-        count = float(data.compressed.counts.sum())
-        middle = scores.T @ scores * count / max(count - len(columns), 1.0)
-        covariance = inverse @ middle @ inverse.T
+        covariance = inverse @ batches.covariance() @ inverse.T
         for array in (beta, covariance):
             array.setflags(write=False)
         condition = float(np.linalg.cond(A / np.sqrt(np.outer(*[np.abs(np.diagonal(A))] * 2))))
-        return Fit(data.compressed, beta, weights, start.excited, covariance, condition, self.name)
+        return Fit(data.compressed, beta, weights, start.excited, covariance, condition, self.name, True)
 
     def _instruments(self, data: Observations, beta: Array) -> Sequence[Dataset]:
         made = list(self.simulate(beta))
@@ -93,42 +95,46 @@ class InstrumentalVariables(Estimator):
             )
         return made
 
+    def _products(
+        self,
+        data: Observations,
+        instruments: Sequence[Dataset],
+        weights: Array,
+        columns: list[int],
+        beta: Array,
+        scored: bool,
+    ) -> tuple[Array, Array, Batches]:
+        """``Z' W``, ``Z' (tau - r)``, and the scores of batches where asked."""
+        size = len(columns)
+        A, b = np.zeros((size, size)), np.zeros(size)
+        correlation = float(np.max(data.compressed.correlation, initial=1.0))
+        batches = Batches(sum(len(d) for d in data.datasets), size, correlation)
+        for measured, simulated in zip(data.datasets, instruments, strict=True):
+            pairs = zip(
+                observation_blocks(data.model, measured), observation_blocks(data.model, simulated), strict=True
+            )
+            for (first, W), (other, Z) in pairs:
+                if first != other or len(W) != len(Z):
+                    raise DatasetError(f"{measured.name}: the simulated recording is sampled differently")
+                rows = slice(first, first + len(W))
+                kept = np.ones((len(W), len(weights))) if measured.mask is None else measured.mask[rows].astype(float)
+                scale = kept * weights
+                left = simulated.tau[rows] - Z @ beta
+                tau = scale * (measured.tau[rows] - left)
+                Wk, Zk = (scale[:, :, None] * X[:, :, columns] for X in (self._regressor(W, Z), Z))
+                flat = Zk.reshape(-1, size)
+                A += flat.T @ Wk.reshape(-1, size)
+                b += flat.T @ tau.ravel()
+                if scored:
+                    batches.add(Zk, tau - Wk @ beta[columns])
+        return A, b, batches
+
+    def _regressor(self, measured: Array, simulated: Array) -> Array:
+        """What the parameters multiply: the regressor of the measured motion."""
+        return measured
+
 
 def _moved(data: Observations, step: Array) -> Array:
     """``||W_j step||^2`` of each joint."""
     rank = data.model.base.rank
     return np.array([float(np.sum((factor[:, :rank] @ step) ** 2)) for factor in data.compressed.factors])
-
-
-def _products(
-    data: Observations,
-    instruments: Sequence[Dataset],
-    weights: Array,
-    columns: Sequence[int],
-    beta: Array | None = None,
-) -> tuple[Array, Array, Array]:
-    """``Z' W``, ``Z' tau``, and the scores of batches where beta is given."""
-    size = len(columns)
-    A, b = np.zeros((size, size)), np.zeros(size)
-    total = sum(len(d) for d in data.datasets)
-    scores = np.zeros((batch_count(total) + 1, size))
-    done = 0
-    for measured, simulated in zip(data.datasets, instruments, strict=True):
-        pairs = zip(observation_blocks(data.model, measured), observation_blocks(data.model, simulated), strict=True)
-        for (first, W), (other, Z) in pairs:
-            if first != other or len(W) != len(Z):
-                raise DatasetError(f"{measured.name}: the simulated recording is sampled differently")
-            rows = slice(first, first + len(W))
-            moment = np.zeros((len(W), size))
-            for k, w in enumerate(weights):
-                keep = slice(None) if measured.mask is None else measured.mask[rows, k]
-                Wk, Zk = w * W[:, k][keep][:, columns], w * Z[:, k][keep][:, columns]
-                tau = w * measured.tau[rows, k][keep]
-                A += Zk.T @ Wk
-                b += Zk.T @ tau
-                if beta is not None:
-                    residual = tau - Wk @ beta[list(columns)]
-                    moment[keep] += Zk * residual[:, None]
-            batch_scores(moment, done + first, total, scores)
-        done += len(measured)
-    return A, b, scores

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from casid.dynamics.base_parameters import BaseParameters, regroup
 from casid.errors import DatasetError, SolveError
+from casid.regression.batches import Batches
 from casid.regression.estimators.closed_loop import ClosedLoop
 from casid.regression.estimators.estimator import Estimator, Observations
-from casid.regression.fit import Fit, wls
-from casid.regression.statistics import batch_count, batch_scores
+from casid.regression.fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
 
 Array = NDArray[np.float64]
 
@@ -22,9 +23,10 @@ class OutputError(Estimator):
     """Closed-loop output error (CLOE; Gautier, Janot, Vandanjon 2013, with positions).
 
     Minimises ``sum_i ||q_i - q_i(beta)||^2 / sigma^2`` over the simulated positions of a `ClosedLoop`, from the
-    weighted least-squares estimate, by SciPy's trust-region method with exact derivatives. Torques enter only by the
-    start: what the controller's gains do not scale (a common factor of all parameters and gains) the positions do not
-    tell.
+    weighted least-squares estimate or a given start, by SciPy's trust-region method with exact derivatives. Torques
+    are not looked at but for that start: the scale of the parameters is that of the controller's gains. Parameters that
+    move the simulated positions as others do, or by less than noise tells, stay in their regrouped combinations and are
+    named by the fit (`Fit.unexcited`, `unexcited_reasons`).
 
     Attributes
     ----------
@@ -32,11 +34,14 @@ class OutputError(Estimator):
     positions : ndarray, shape (N, n)
         Measured at every control step of the loop.
     iterations : int
+    start : ndarray, optional
+        Base parameters to begin with, shape (rank,): then no measured torque is used.
     """
 
     loop: ClosedLoop
     positions: Array
     iterations: int = 30
+    start: Array | None = None
     name = "CLOE"
 
     def fit(self, data: Observations) -> Fit:
@@ -54,11 +59,12 @@ class OutputError(Estimator):
             raise DatasetError(
                 f"positions have shape {measured.shape}, the loop's reference {self.loop.reference.shape}"
             )
-        start = wls(data.compressed)
-        columns = list(start.excited.independent)
-        first = start.beta[columns]
+        start, weights = self._begin(data)
+        excited = self._excited(data, start, measured)
+        columns = list(excited.independent)
+        first = (excited.K @ start)[: len(columns)]
         scale = np.where(first == 0.0, 1.0, np.abs(first))
-        full = np.zeros(len(start.beta))
+        full = np.zeros(len(start))
 
         def whole(x: Array) -> Array:
             full[columns] = x * scale
@@ -78,15 +84,38 @@ class OutputError(Estimator):
         )
         if found.status <= 0:
             raise SolveError(f"CLOE: no convergence in {found.nfev} simulations ({found.message})")
-        beta = np.zeros(len(start.beta))
+        beta = np.zeros(len(start))
         beta[columns] = found.x * scale
         J, e = slope(found.x) / scale, residual(found.x)
         inverse = np.linalg.pinv(J.T @ J)
-        scores = np.zeros((batch_count(len(measured)) + 1, len(columns)))
-        moments = (J * e[:, None]).reshape(len(measured), -1, len(columns)).sum(axis=1)
-        batch_scores(moments, 0, len(measured), scores)
-        covariance = inverse @ (scores.T @ scores) @ inverse.T
+        batches = Batches(len(measured), len(columns))
+        batches.add(J.reshape(len(measured), -1, len(columns)), e.reshape(len(measured), -1))
+        covariance = inverse @ batches.covariance() @ inverse.T
         for array in (beta, covariance):
             array.setflags(write=False)
         condition = float(np.linalg.cond(J / np.linalg.norm(J, axis=0)))
-        return Fit(data.compressed, beta, start.weights, start.excited, covariance, condition, self.name)
+        return Fit(data.compressed, beta, weights, excited, covariance, condition, self.name, True)
+
+    def _begin(self, data: Observations) -> tuple[Array, Array]:
+        """First base parameters, and the weights of the joints' torques, which only reported errors use."""
+        if self.start is None:
+            fit = wls(data.compressed)
+            return np.array(fit.beta), fit.weights
+        start = np.array(self.start, dtype=float)
+        if start.shape != (data.model.base.rank,) or not np.isfinite(start).all():
+            raise DatasetError(f"start: expected {data.model.base.rank} finite numbers, got shape {start.shape}")
+        return start, np.asarray(joint_weights(data.compressed, start))
+
+    def _excited(self, data: Observations, start: Array, measured: Array) -> BaseParameters:
+        """What the positions tell: the combinations whose uncertainty does not move them beyond the control error."""
+        q, J = self.loop.positions(start)
+        rows = J.reshape(-1, J.shape[2])
+        R = np.asarray(np.linalg.qr(rows, mode="r"))
+        # what the best small change of the parameters leaves is noise
+        e = (measured - q).ravel()
+        lengths = np.linalg.norm(rows, axis=0)
+        X = rows / np.where(lengths > 0, lengths, 1.0)
+        left = e - X @ np.linalg.lstsq(X, e, rcond=1e-10)[0]
+        moved = float(np.linalg.norm(measured - self.loop.reference)) or 1.0
+        noise = float(np.linalg.norm(left)) / moved / np.sqrt(max(len(e), 1)) / BEYOND
+        return regroup(R, data.model.base.names, max(EXCITATION_TOLERANCE, noise))

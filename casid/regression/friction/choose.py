@@ -6,6 +6,7 @@ them run on Gram matrices (`casid.regression.friction.race`).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,9 +45,18 @@ CANDIDATES = (
     "linear+spring",
     "stribeck+spring",
     "stribeck+load+spring",
+    "dahl",
+    "dahl+spring",
+    "loadeddahl",
+    "maxwell",
+    "lugre",
+    "loadedlugre",
+    "loadedlugre+spring",
 )
 #: Most samples that the choice looks at.
 MOST_SAMPLES = 20_000
+#: Factors by which the shapes of the chosen laws are then changed, one race after the other.
+FINER = (1.7, 1.3)
 #: Fits after the choice, with loads from the fit before.
 SETTLING = 2
 LINEAR = friction_model("linear")
@@ -112,12 +122,21 @@ def choose_friction(
 
     first = race([[JointFriction(LINEAR)]] * model.n, None, None)
     nominal, weights = _links(model, first.fit([0] * model.n)), first.weights
-    options = [_options(laws, k, thinned) for k in range(model.n)]
+    options = [_options(laws, speed) for speed in _speeds(thinned)]
     everything = race(options, nominal, weights)
     chosen, table = everything.run()
     joints = tuple(options[k][i] for k, i in enumerate(chosen))
-    loaded = any(joint.law.loaded for joint in joints)
     beta = everything.fit(chosen)
+    for factor in FINER:
+        near = [_near(joint, factor, speed) for joint, speed in zip(joints, _speeds(thinned), strict=True)]
+        if all(len(options) == 1 for options in near):
+            break
+        finer = race(near, nominal, weights)
+        chosen, rows = finer.run()
+        joints = tuple(near[k][i] for k, i in enumerate(chosen))
+        beta = finer.fit(chosen)
+        table = [next((new for new in rows if (new.joint, new.law) == (old.joint, old.law)), old) for old in table]
+    loaded = any(joint.law.loaded for joint in joints)
     for _ in range(SETTLING if loaded else 0):
         nominal = _links(model, beta)
         beta = race([[joint] for joint in joints], nominal, weights).fit([0] * model.n)
@@ -125,9 +144,23 @@ def choose_friction(
     return FrictionChoice(friction, tuple(table), wls(compress(with_friction(model, friction), recordings)))
 
 
-def _options(laws: Sequence[FrictionLaw], k: int, recordings: Sequence[Dataset]) -> list[JointFriction]:
-    """Laws of joint k with their shapes; a joint that does not move has but one."""
-    speed = max(float(np.abs(d.dq[:, k]).max()) for d in recordings if d.dq is not None)
+def _speeds(recordings: Sequence[Dataset]) -> list[float]:
+    """Largest speed of each joint."""
+    most = np.max([np.abs(d.dq).max(axis=0) for d in recordings if d.dq is not None], axis=0)
+    return [float(speed) for speed in most]
+
+
+def _near(joint: JointFriction, factor: float, speed: float) -> list[JointFriction]:
+    """The law with its shape, and with shapes that are larger or smaller by a factor, within bounds."""
+    values = [
+        sorted({x, *(float(np.clip(x * f, low, high)) for f in (factor, 1 / factor))})
+        for x, low, high in zip(joint.theta, joint.law.lower(speed), joint.law.upper(speed), strict=True)
+    ]
+    return [JointFriction(joint.law, theta) for theta in itertools.product(*values)]
+
+
+def _options(laws: Sequence[FrictionLaw], speed: float) -> list[JointFriction]:
+    """Laws of a joint with their shapes; a joint that does not move has but one."""
     usable = laws if speed > 0 else [LINEAR]
     return [JointFriction(law, theta) for law in usable for theta in law.candidates(speed)]
 

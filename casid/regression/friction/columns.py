@@ -13,7 +13,9 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import JointSignals, Model
 from casid.measurement import Dataset
 from casid.regression.friction.fitted import JointFriction
-from casid.regression.observation import filtered_blocks, motion
+from casid.regression.friction.law import FrictionLaw
+from casid.regression.friction.memory import states_of
+from casid.regression.observation import filtered_blocks, motion, sampling_period
 
 Array = NDArray[np.float64]
 
@@ -35,7 +37,9 @@ class Dictionary:
     Attributes
     ----------
     function : casadi.Function
-        ``(q, dq, ddq, load, signal) -> columns``, scalars of the joint.
+        ``(q, dq, ddq, load, signal, memory) -> columns``, of the joint; memory: the states of `remembering`, in turn.
+    remembering : list of JointFriction
+        Candidates with states.
     places : list of list of int
         Of each candidate, where its columns stand.
     """
@@ -43,11 +47,15 @@ class Dictionary:
     def __init__(self, joint: int, candidates: Sequence[JointFriction], deadband: float = 0.0) -> None:
         q, dq, ddq, load, signal = (ca.SX.sym(name) for name in ("q", "dq", "ddq", "load", "signal"))
         sign = ca.sign(dq) * (ca.fabs(dq) >= deadband) if deadband else ca.sign(dq)
-        signals = JointSignals(joint, q, dq, ddq, sign, load, signal)
+        self.remembering = [c for c in candidates if c.size]
+        memory = ca.SX.sym("memory", sum(c.size for c in self.remembering))
         columns: list[ca.SX] = []
+        used = 0
         self.places: list[list[int]] = []
         known: dict[str, list[int]] = {}
         for candidate in candidates:
+            own, used = memory[used : used + candidate.size], used + candidate.size
+            signals = JointSignals(joint, q, dq, ddq, sign, load, signal, own)
             places = []
             for column in candidate.law.columns(signals, candidate.theta):
                 same = known.setdefault(str(column), [])  # the print narrows the search, equality decides
@@ -58,8 +66,8 @@ class Dictionary:
                     columns.append(column)
                 places.append(place)
             self.places.append(places)
-        inputs = [q, dq, ddq, load, signal]
-        names = ["q", "dq", "ddq", "load", "signal"]
+        inputs = [q, dq, ddq, load, signal, memory]
+        names = ["q", "dq", "ddq", "load", "signal", "memory"]
         self.function = ca.Function("columns", inputs, [ca.densify(ca.vertcat(*columns))], names, ["c"], {"cse": True})
 
     @property
@@ -81,21 +89,38 @@ def loads_of(model: Model, parameters: Array | None, dataset: Dataset) -> Array:
 
 def friction_columns(dictionaries: Sequence[Dictionary], dataset: Dataset, loads: Array) -> list[Array]:
     """Filtered columns of each joint at the samples of a recording, shapes (N, dictionary's size)."""
-    source = motion(dataset)
+    source, period = motion(dataset), sampling_period(dataset)
     assert source.dq is not None and source.ddq is not None
-    q, dq, ddq, tau = source.q, source.dq, source.ddq, source.tau
+    arrays = [source.q, source.dq, source.ddq, loads, source.tau]
+    memories = [
+        np.concatenate([np.zeros((len(source.q), 0)), *states_of(_laws(d), source.q[:, k], period)], axis=1)
+        for k, d in enumerate(dictionaries)
+    ]
+    function = _together(dictionaries)
     edges = np.cumsum([0, *(d.size for d in dictionaries)])
     out = np.empty((len(dataset), int(edges[-1])))
 
     def evaluate(part: slice) -> Array:
-        parts = [
-            evaluate_batch(
-                d.function, *(np.ascontiguousarray(x[part, k]) for x in (q, dq, ddq, loads, tau)), compiled=False
-            )
-            for k, d in enumerate(dictionaries)
-        ]
-        return np.concatenate([np.asarray(p)[:, :, 0] for p in parts], axis=1)
+        held = np.concatenate([z[part] for z in memories], axis=1)
+        return np.asarray(evaluate_batch(function, *(x[part] for x in arrays), held, compiled=False))[:, :, 0]
 
     for first, block in filtered_blocks(dataset, evaluate):
         out[first : first + len(block)] = block
     return [out[:, a:b] for a, b in itertools.pairwise(edges)]
+
+
+def _laws(dictionary: Dictionary) -> list[tuple[FrictionLaw, Sequence[float]]]:
+    return [(c.law, c.theta) for c in dictionary.remembering]
+
+
+def _together(dictionaries: Sequence[Dictionary]) -> ca.Function:
+    """``(q, dq, ddq, load, signal, memory) -> columns`` of all joints."""
+    n = len(dictionaries)
+    inputs = [ca.SX.sym(name, n) for name in ("q", "dq", "ddq", "load", "signal")]
+    edges = np.cumsum([0, *(d.function.size1_in(5) for d in dictionaries)]).tolist()
+    memory = ca.SX.sym("memory", edges[-1])
+    made = [
+        d.function(*(x[k] for x in inputs), memory[a:b] if b > a else ca.SX(0, 1))
+        for k, (d, a, b) in enumerate(zip(dictionaries, edges, edges[1:], strict=False))
+    ]
+    return ca.Function("columns", [*inputs, memory], [ca.vertcat(*made)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
 import casadi as ca
@@ -10,10 +10,13 @@ import casadi as ca
 from casid.dynamics import JointSignals
 from casid.errors import DatasetError
 from casid.regression.friction.asymmetric import Asymmetric
+from casid.regression.friction.dahl import Dahl, LoadedDahl
 from casid.regression.friction.deadband import Deadband
 from casid.regression.friction.law import FrictionLaw, Theta
 from casid.regression.friction.linear import Linear
 from casid.regression.friction.load import Load, LoadStribeck
+from casid.regression.friction.lugre import LoadedLuGre, LuGre
+from casid.regression.friction.maxwell import GeneralisedMaxwell, Maxwell
 from casid.regression.friction.polynomial import Polynomial
 from casid.regression.friction.sigmoid import Sigmoid
 from casid.regression.friction.smooth import Smooth
@@ -36,6 +39,7 @@ class Combined(FrictionLaw):
         self.amplitudes = tuple(a for law in laws for a in law.amplitudes)
         self.shape = tuple(s for law in laws for s in law.shape)
         self.loaded = any(law.loaded for law in laws)
+        self.memory = sum(law.memory for law in laws)
         symbols = [a.symbol for a in self.amplitudes]
         twice = sorted({s for s in symbols if symbols.count(s) > 1})
         if twice:
@@ -43,12 +47,25 @@ class Combined(FrictionLaw):
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
-        made: list[ca.SX] = []
-        used = 0
+        parts = self._parts(theta, signals.memory)
+        return [c for law, own, z in parts for c in law.columns(signals._replace(memory=z), own)]
+
+    def evolve(self, z: ca.SX, step: ca.SX, period: ca.SX, theta: Theta) -> ca.SX:
+        """States after a step, law by law."""
+        return ca.vertcat(*(law.evolve(mine, step, period, own) for law, own, mine in self._parts(theta, z)))
+
+    def settled(self, velocity: ca.SX, sign: ca.SX, theta: Theta) -> ca.SX:
+        """States after a long way at one velocity, law by law."""
+        parts = self._parts(theta, ca.SX(self.memory, 1))
+        return ca.vertcat(ca.SX(0, 1), *(law.settled(velocity, sign, own) for law, own, _ in parts))
+
+    def _parts(self, theta: Theta, z: ca.SX) -> Iterator[tuple[FrictionLaw, Theta, ca.SX]]:
+        """Each law with its share of shape and states."""
+        shapes = states = 0
         for law in self.laws:
-            made += law.columns(signals, theta[used : used + len(law.shape)])
-            used += len(law.shape)
-        return made
+            own = z[states : states + law.memory] if law.memory else ca.SX(0, 1)
+            yield law, theta[shapes : shapes + len(law.shape)], own
+            shapes, states = shapes + len(law.shape), states + law.memory
 
 
 #: The laws by name.
@@ -66,6 +83,12 @@ FRICTION_MODELS = MappingProxyType(
             Load(),
             LoadStribeck(),
             Spring(),
+            Dahl(),
+            LoadedDahl(),
+            LuGre(),
+            LoadedLuGre(),
+            Maxwell(),
+            GeneralisedMaxwell(),
         )
     }
 )

@@ -98,9 +98,11 @@ def velocity_function(law: FrictionLaw, derivative: bool = False) -> ca.Function
     """
     v, theta = ca.SX.sym("v"), ca.SX.sym("theta", len(law.shape))
     other = [ca.SX.sym(name) for name in ("q", "ddq", "load", "signal")]
-    signals = JointSignals(0, other[0], v, other[1], ca.sign(v), other[2], other[3])
-    columns = ca.vertcat(*law.columns(signals, ca.vertsplit(theta) if len(law.shape) else []))
-    if any(ca.depends_on(columns, symbol) for symbol in other):
+    shapes = ca.vertsplit(theta) if len(law.shape) else []
+    other.append(ca.SX.sym("memory", law.memory))
+    signals = JointSignals(0, other[0], v, other[1], ca.sign(v), *other[2:])
+    columns = ca.vertcat(*law.columns(signals, shapes))
+    if any(symbol.numel() and ca.depends_on(columns, symbol) for symbol in other):
         raise DatasetError(f"friction '{law.name}' depends on more than the velocity")
     made = ca.jacobian(columns, theta) if derivative else columns
     return ca.Function("columns", [v, theta], [ca.densify(made)], ["v", "theta"], ["c"], {"cse": True})

@@ -8,12 +8,15 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from casid.dynamics import JointSignals, JointTerm
+from casid.dynamics import JointSignals, JointTerm, Memory
 from casid.errors import DatasetError
 from casid.regression.friction.combined import friction_model
 from casid.regression.friction.law import FrictionLaw
+from casid.regression.friction.memory import states_of
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,19 @@ class JointFriction:
                 f"friction '{self.law.name}' has the shape ({', '.join(s.name for s in self.law.shape)}), "
                 f"got {len(self.theta)} numbers"
             )
+
+    @property
+    def size(self) -> int:
+        """Number of states that the law remembers."""
+        return self.law.memory
+
+    def states(self, q: Array, period: float) -> Array:
+        """States along a motion from rest, shape (N, size)."""
+        return states_of([(self.law, self.theta)], q, period)[0]
+
+    def settled(self, velocity: ca.SX, sign: ca.SX) -> ca.SX:
+        """States after a long way at one velocity, (size)."""
+        return self.law.settled(velocity, sign, self.theta)
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,7 @@ class Friction:
                     joints=tuple(joint_names[k] for k in where),
                     loaded=loaded,
                     nominal=self.nominal if loaded else None,
+                    memory=_Memories(self.joints) if any(self.joints[k].size for k in where) else None,
                 )
             )
         return tuple(terms)
@@ -121,6 +138,17 @@ class _Column:
         return joint.law.columns(signals, joint.theta)[place]
 
 
+@dataclass(frozen=True)
+class _Memories:
+    """What each joint's law remembers."""
+
+    joints: tuple[JointFriction, ...]
+
+    def __call__(self, joint: int) -> Memory | None:
+        kept = self.joints[joint]
+        return kept if kept.size else None
+
+
 def friction_terms(model: str | FrictionLaw, shapes: ArrayLike) -> tuple[JointTerm, ...]:
     """Terms of one law at every joint, with the shapes theta, shape (n, len(theta)).
 
@@ -143,6 +171,7 @@ def friction_terms(model: str | FrictionLaw, shapes: ArrayLike) -> tuple[JointTe
             f"{law.name} friction: {a.doc}",
             _Column(joints, a.symbol),
             nonnegative=a.nonnegative,
+            memory=_Memories(joints) if law.memory else None,
         )
         for a in law.amplitudes
     )

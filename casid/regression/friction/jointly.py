@@ -18,9 +18,10 @@ from casid.regression.fit import Fit, wls
 from casid.regression.friction.combined import friction_model
 from casid.regression.friction.fitted import Friction, JointFriction
 from casid.regression.friction.law import FrictionLaw
+from casid.regression.friction.memory import sensitive_states
 from casid.regression.friction.separable import fit_shapes
 from casid.regression.friction.terms import with_friction
-from casid.regression.observation import filtered_blocks, motion, observation_blocks
+from casid.regression.observation import filtered_blocks, motion, observation_blocks, sampling_period
 
 Array = NDArray[np.float64]
 
@@ -97,7 +98,7 @@ def fit_jointly(
     def columns(theta: list[Array]) -> tuple[list[Array], list[Array]]:
         C, dC = [], []
         for k in range(n):
-            parts = [_kept(d, _filtered(values, d, k, theta[k]), k) for d in recordings]
+            parts = [_kept(d, _filtered(law, values, d, k, theta[k]), k) for d in recordings]
             both = np.concatenate(parts)
             C.append(both[:, :size])
             dC.append(both[:, size:].reshape(len(both), len(law.shape), size).transpose(0, 2, 1))
@@ -118,20 +119,23 @@ def _kept(data: Dataset, values: Array, k: int) -> Array:
 
 
 def _function(law: FrictionLaw, deadband: float) -> ca.Function:
-    """``(q, dq, ddq, signal, theta) -> (columns, their derivatives)``, behind each other."""
+    """``(q, dq, ddq, signal, z, dz/dtheta, theta) -> (columns, their derivatives)``, behind each other."""
     q, dq, ddq, signal = (ca.SX.sym(name) for name in ("q", "dq", "ddq", "signal"))
     theta = ca.SX.sym("theta", len(law.shape))
     sign = ca.sign(dq) * (ca.fabs(dq) >= deadband) if deadband else ca.sign(dq)
-    signals = JointSignals(0, q, dq, ddq, sign, ca.SX(0), signal)
+    z, slopes = ca.SX.sym("z", law.memory), ca.SX.sym("slopes", law.memory, len(law.shape))
+    signals = JointSignals(0, q, dq, ddq, sign, ca.SX(0), signal, z)
     columns = ca.vertcat(*law.columns(signals, ca.vertsplit(theta) if len(law.shape) else []))
-    made = ca.vertcat(columns, ca.vec(ca.jacobian(columns, theta)))
-    return ca.Function("columns", [q, dq, ddq, signal, theta], [ca.densify(made)])
+    derivatives = ca.jacobian(columns, theta) + ca.jacobian(columns, z) @ slopes
+    made = ca.vertcat(columns, ca.vec(ca.densify(derivatives)))
+    return ca.Function("columns", [q, dq, ddq, signal, z, slopes, theta], [ca.densify(made)])
 
 
-def _filtered(function: ca.Function, data: Dataset, k: int, theta: Array) -> Array:
+def _filtered(law: FrictionLaw, function: ca.Function, data: Dataset, k: int, theta: Array) -> Array:
     source = motion(data)
     assert source.dq is not None and source.ddq is not None
     arrays = [np.ascontiguousarray(x[:, k]) for x in (source.q, source.dq, source.ddq, source.tau)]
+    arrays += sensitive_states(law, theta, source.q[:, k], sampling_period(data))
 
     def evaluate(part: slice) -> Array:
         return np.asarray(evaluate_batch(function, *(a[part] for a in arrays), theta, compiled=False))[:, :, 0]

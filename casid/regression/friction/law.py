@@ -49,7 +49,7 @@ class Shape:
     tried : tuple of float
         Values of a coarse search, in the same units.
     power : int
-        1 for a speed, -1 for one over a speed.
+        1 for a speed, -1 for one over a speed, 0 for what does not scale with V.
     """
 
     name: str
@@ -66,6 +66,9 @@ class FrictionLaw(ABC):
 
     The torque is ``sum_i a_i column_i(signals; theta)`` with amplitudes a and shape theta. With theta fixed the columns
     are ordinary `JointTerm`, so that everything that works on linear models works on the fitted law.
+
+    A dynamic law has states z, which columns find in ``signals.memory`` and which `evolve` takes along the measured
+    motion: they depend on theta and on no amplitude.
     """
 
     name: str
@@ -73,10 +76,20 @@ class FrictionLaw(ABC):
     shape: tuple[Shape, ...] = ()
     #: Whether the columns use the load of the joint.
     loaded: bool = False
+    #: Number of states of a law that remembers.
+    memory: int = 0
 
     @abstractmethod
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
+
+    def evolve(self, z: ca.SX, step: ca.SX, period: ca.SX, theta: Theta) -> ca.SX:
+        """States after the joint moved by ``step`` [rad] within ``period`` [s], (memory)."""
+        return z
+
+    def settled(self, velocity: ca.SX, sign: ca.SX, theta: Theta) -> ca.SX:
+        """States after a long way at one velocity, (memory)."""
+        return ca.repmat(ca.SX(sign), self.memory, 1)
 
     @property
     def complexity(self) -> int:
