@@ -35,7 +35,9 @@ def payload(
     trim: o.Trim = None,
     every: o.Every = None,
     tau: o.Torque = None,
+    lock: o.Lock = None,
     gravity: o.Gravity = None,
+    angle_tolerance: o.AngleTolerance = None,
     out: Annotated[Path | None, typer.Option(help="Folder for payload.json.")] = None,
 ) -> None:
     """Identify a load on the last link: mass, centre of mass, inertia, and what to type into the controller."""
@@ -52,7 +54,7 @@ def payload(
     folder = None if out is None else prepare_directory(out)
     settings = o.Settings.merged(
         [loaded], terms=terms, cutoff=cutoff, cutoff_torque=cutoff_torque, velocity=velocity, trim=trim, every=every,
-        gravity=gravity,
+        lock=lock, gravity=gravity, angle_tolerance=angle_tolerance,
     )  # fmt: skip
     machine = settings.robot(robot)
     with o.steps() as progress:
@@ -87,7 +89,9 @@ def gains(
     trim: o.Trim = None,
     every: o.Every = None,
     tau: o.Torque = None,
+    lock: o.Lock = None,
     gravity: o.Gravity = None,
+    angle_tolerance: o.AngleTolerance = None,
 ) -> None:
     """Calibrate the drives' gains with a load of known mass."""
     from casid.identification import gains as run
@@ -95,7 +99,7 @@ def gains(
 
     settings = o.Settings.merged(
         [loaded], terms=terms, cutoff=cutoff, cutoff_torque=cutoff_torque, velocity=velocity, trim=trim, every=every,
-        gravity=gravity,
+        lock=lock, gravity=gravity, angle_tolerance=angle_tolerance,
     )  # fmt: skip
     machine = settings.robot(robot)
     with o.steps() as progress:
@@ -104,7 +108,7 @@ def gains(
         found = run(_model(machine, settings), data[0], data[1], mass, drift=drift)
         progress("gains", 2, 2)
     screen = console()
-    for table in gains_tables(found, [joint.name for joint in machine.joints]):
+    for table in gains_tables(found, [joint.name for joint in machine.coordinates]):
         screen.print(table)
 
 

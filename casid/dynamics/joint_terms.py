@@ -30,7 +30,7 @@ class JointSignals(NamedTuple):
     Attributes
     ----------
     joint : int
-        Number of the joint, from 0.
+        Number of the joint among those with a coordinate, from 0.
     q, dq, ddq
         Position, velocity, acceleration; of the motor for a motor-side term.
     sign
@@ -77,7 +77,7 @@ class JointTerm:
     loaded : bool
         Whether the column uses the load.
     nominal : tuple of float, optional
-        Standard parameters of the links whose torque is the load, shape (10 n,); default: the robot's nominal ones.
+        Standard parameters of the links whose torque is the load, shape (10 links,); default: the robot's nominal ones.
     """
 
     name: str

@@ -56,7 +56,7 @@ class Structure:
 
     @cached_property
     def _layout(self) -> tuple[tuple[tuple[int, ...], ...], dict[int, tuple[JointTerm, int]], tuple[str, ...]]:
-        """Columns of each link's ten, (term, joint) of the other columns, names."""
+        """Columns of each link's ten, (term, coordinate) of the other columns, names."""
         links: list[tuple[int, ...]] = []
         terms: dict[int, tuple[JointTerm, int]] = {}
         names: list[str] = []
@@ -65,7 +65,7 @@ class Structure:
             names += [f"{symbol}{k + 1}" for symbol in STANDARD_NAMES]
             for term in self.terms:
                 if joint.mimic is None and (term.joints is None or joint.name in term.joints):
-                    terms[len(names)] = (term, k)
+                    terms[len(names)] = (term, self.coordinate_of[k])
                     names.append(f"{term.symbol}{k + 1}")
         return tuple(links), terms, tuple(names)
 
@@ -81,7 +81,7 @@ class Structure:
 
     @property
     def term_columns(self) -> dict[int, tuple[JointTerm, int]]:
-        """Where the parameters of the terms stand in ``pi``: column -> (term, joint's index)."""
+        """Where the parameters of the terms stand in ``pi``: column -> (term, index of the joint's coordinate)."""
         return dict(self._layout[1])
 
     @property
@@ -102,7 +102,7 @@ class Structure:
         ----------
         parameters
             `Parameters`, whose terms may be left out (they are then zero); or the links' standard parameters, shape
-            (10 n,); or all N of them.
+            (10 links,); or all N of them.
         terms
             Values of the terms in their order, beside standard parameters; default 0.
 

@@ -86,8 +86,8 @@ def plausible_bodies(robot: Robot, nominal: bool = True) -> PlausibleBodies:
 
 
 def skeleton_boxes(robot: Robot) -> Array:
-    """Box of each link in its link frame, lower and upper corner [m], shape (n, 3, 2)."""
-    n = robot.n
+    """Box of each link in its link frame, lower and upper corner [m], shape (links, 3, 2)."""
+    n = len(robot.links)
     points: list[list[Array]] = [[] for _ in range(n)]
     lengths = []
     for k, joint in enumerate(robot.joints):

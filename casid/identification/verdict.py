@@ -87,7 +87,7 @@ def _readings(
 ) -> tuple[list[Finding], int]:
     """Other directions of gravity, signs, orders and clocks; and how many were tried."""
     here = readings.residual(readings.regressor())
-    joints = [joint.name for joint in readings.model.robot.joints]
+    joints = [joint.name for joint in readings.model.robot.coordinates]
     candidates: list[tuple[float, Finding]] = []
     axes = list(readings.axes())
     name, g, value = min(axes, key=lambda axis: axis[2])
@@ -154,7 +154,7 @@ def _friction(readings: Readings, here: float, feasible: FeasibleFit) -> list[Fi
         if term.nonnegative and term.group.endswith("friction") and name in names and np.isfinite(fit.sd[names[name]]):
             i = names[name]
             driving.setdefault(joint, []).append(float(fit.beta[i] / max(fit.sd[i], 1e-300)))
-    joints = [joint.name for joint in model.robot.joints]
+    joints = [joint.name for joint in model.robot.coordinates]
     backwards = [k for k, scores in driving.items() if max(scores) < 0 and min(scores) < -5.0]
     pushing = [k for k, scores in driving.items() if min(scores) > -2.0 and max(scores) > 5.0]
     if backwards and len(backwards) > len(pushing):

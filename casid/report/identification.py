@@ -368,7 +368,7 @@ def _joint_rows(result: Identification) -> list[list[str]]:
         ]
         if data.counts[k]
         else [joint.name, "not used", "-", "-", "-", *("-" for _ in kept)]
-        for k, joint in enumerate(result.model.robot.joints)
+        for k, joint in enumerate(result.model.robot.coordinates)
     ]
     total = ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]
     return [*rows, [*total, *(f"{errors.total:.3f}" for errors in kept)]]
@@ -379,7 +379,7 @@ def _pictures(result: Identification) -> dict[str, bytes]:
 
 
 def _figures(result: Identification) -> dict[str, Figure]:
-    names = tuple(joint.name for joint in result.model.robot.joints)
+    names = tuple(joint.name for joint in result.model.robot.coordinates)
     figures: dict[str, Figure] = {}
     for number, data in enumerate(result.datasets):
         key = "torques" if len(result.datasets) == 1 else f"torques_{number + 1}"

@@ -43,7 +43,7 @@ def with_terms(model: Model, parameters: ArrayLike, coefficients: Mapping[str, A
         if given.shape not in ((), (1,), (model.n,)) or not np.isfinite(given).all():
             raise DatasetError(f"joint term '{name}': expected one finite number or {model.n}, got {value!r}")
         for column, (term, k) in model.term_columns.items():
-            if term.name == term_name and joint in ("", model.robot.joints[k].name):
+            if term.name == term_name and joint in ("", model.robot.coordinates[k].name):
                 pi[column] = np.broadcast_to(given, (model.n,))[k]
                 used.add(name)
     if len(used) < len(coefficients):

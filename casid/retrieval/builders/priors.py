@@ -54,8 +54,8 @@ class Prior:
 
     def __post_init__(self) -> None:
         x = np.array(self.parameters, dtype=float)
-        if x.shape != (10 * self.robot.n,):
-            raise ProblemError(f"prior: expected {10 * self.robot.n} standard parameters, got shape {x.shape}")
+        if x.shape != (10 * len(self.robot.links),):
+            raise ProblemError(f"prior: expected {10 * len(self.robot.links)} standard parameters, got shape {x.shape}")
         if not (np.isfinite(self.weight) and self.weight > 0):
             raise ProblemError(f"prior: the weight must be positive and finite, got {self.weight}")
         if self.metric not in ("euclidean", "entropic", "pullback"):
@@ -88,7 +88,7 @@ class Prior:
         around
             Where the entropic divergence is expanded, shape (10 n,); default: the prior.
         """
-        n = self.robot.n
+        n = len(self.robot.links)
         at = self.parameters if around is None else np.asarray(around, dtype=float)
         A, b = np.zeros((10 * n, 10 * n)), np.zeros(10 * n)
         for k in range(n):
