@@ -237,8 +237,8 @@ def test_every_command_takes_the_robot(arm: Path, tmp_path: Path) -> None:
                "--out", out)  # fmt: skip
     assert "slave" not in text.replace("slaved_arm", "")
     names = [tmp_path / f"identified{suffix}" for suffix in (".urdf", ".xml", ".sdf", ".toml")]
-    run("identify", arm, out / "recording.npz", "--folds", 0, "--out", tmp_path / "result", "--urdf", names[0], "--mjcf", names[1],
-        "--sdf", names[2], "--toml", names[3])  # fmt: skip
+    run("identify", arm, out / "recording.npz", "--folds", 0, "--out", tmp_path / "result",
+        "--urdf", names[0], "--mjcf", names[1], "--sdf", names[2], "--toml", names[3])  # fmt: skip
     run("validate", arm, tmp_path / "result" / "identification.json", out / "recording.npz")
     run("check", tmp_path / "result" / "parameters.csv", "--robot", arm)
     for path in names[1:3]:

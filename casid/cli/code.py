@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, TermsOption, console, names
+from casid.cli.shared import RobotArgument, console, names
 
 
 def export(
