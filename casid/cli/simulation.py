@@ -49,7 +49,8 @@ def simulate(
     delay: Annotated[float, typer.Option(help="From a sample to its torque [s].")] = 0.0,
     limits: Annotated[bool, typer.Option(help="Cut torques off at the robot's limits.")] = True,
     integrator: Annotated[
-        str | None, typer.Option(help="runge-kutta, euler, dormand-prince or cvodes; default: as the friction needs.")
+        str | None,
+        typer.Option(help="runge-kutta, euler, dormand-prince, cvodes, idas; default: as friction needs."),
     ] = None,
     step: Annotated[float | None, typer.Option(help="Step [s] or tolerance of the integrator.")] = None,
     noise: Annotated[
@@ -123,6 +124,9 @@ def simulate(
         f"imbalance {book.relative_imbalance:.1e} of the largest entry"
     )
     if folder is not None:
-        say_written(folder, write_simulation(done, folder))
+        written = write_simulation(done, folder)
+        say_written(folder, written)
+        if all(path.name != "recording.npz" for path in written):
+            typer.echo(f"note: no recording.npz: {len(done)} samples are too few", err=True)
     if not done.end.finished:
         raise typer.Exit(2)
