@@ -108,7 +108,11 @@ def test_solve_writes_everything_it_promises(tmp_path: Path) -> None:
     assert "certified" in text and "link7" in text
     names = {path.name for path in folder.iterdir()}
     tables = {"parameters.csv", "links.csv", "coefficients.csv"}
-    assert names == {"solution.json", *tables, "fit.png", "links.png", "starts.png"}
+    chosen = {"believable.json", "believable_links.png"}
+    assert names == {"solution.json", *tables, "fit.png", "links.png", "starts.png", *chosen}
+    choice = json.loads((folder / "believable.json").read_text(encoding="utf-8"))
+    assert choice["certified"] is True and choice["best"] < choice["objective"] <= choice["allowed"] * (1 + 1e-9)
+    assert "physical" in run("check", folder / "believable.json", "--robot", "panda")
     record = json.loads((folder / "solution.json").read_text(encoding="utf-8"))
     assert record["problem"] == "panda_retrieval" and record["status"] == "optimal" and record["certified"] is True
     assert record["lower_bound"] <= record["objective"] <= 3.8608e-4

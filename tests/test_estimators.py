@@ -13,6 +13,7 @@ from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
 from casid.dynamics import JointTerm, Model
 from casid.errors import DatasetError, SolveError
+from casid.identification import identify
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, estimate_delay, friction_terms, ols, unexcited_reasons, wls
 from casid.regression.estimators import (
@@ -52,6 +53,31 @@ def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
     assert wls(compress(model, mended)).relative_error < fit.relative_error
     with pytest.raises(DatasetError, match="a delay is estimated from filtered torques"):
         estimate_delay(model, replace(data, full=None), fit.weights)
+
+
+@pytest.mark.claim("a delay is taken out on request")
+def test_identify_takes_a_delay_out_and_says_so():
+    robot = casid.load_robot("kuka_iiwa")
+    model = Model(robot, FRICTION)
+    truth = model.parameters(robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
+    t, q, dq, ddq = motion(7, 2000, 2)
+    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
+    step = float(t[1] - t[0])
+    late = Processing(cutoff=None, delay=-3.4 * step, trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
+    raw, quick = Dataset(t, q, late), {"folds": 0, "verdict": False, "believable": False}
+    without = identify(robot, raw, processing=Processing(cutoff=5.0), **quick)
+    auto = identify(robot, raw, processing=Processing(cutoff=5.0), delay="auto", **quick)
+    given = identify(robot, raw, processing=Processing(cutoff=5.0), delay=3.4 * step, **quick)
+    assert isinstance(auto.processing, Processing) and auto.processing.delay == pytest.approx(
+        3.4 * step, abs=0.1 * step
+    )
+    assert any("torques lag" in note and "taken out" in note for note in auto.notes)
+    assert auto.feasible.relative_error < 0.3 * without.feasible.relative_error
+    assert given.feasible.relative_error == pytest.approx(auto.feasible.relative_error, rel=0.2)
+    bounded = identify(
+        robot, raw, processing=Processing(cutoff=5.0), bounds={"m7": (0.5, 0.6), "fo1": (-1, 1)}, **quick
+    )
+    assert 0.5 - 1e-7 <= bounded.feasible.link_parameters[6].mass <= 0.6 + 1e-7
 
 
 # ---------------------------------------------------------------------- what data leave open

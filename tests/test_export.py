@@ -330,7 +330,7 @@ def test_infeasible_parameters_warn_for_simulation_only(panda: Robot, tmp_path: 
 def test_bad_requests(panda: Robot, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"unknown function 'mass_matrx'; did you mean 'mass_matrix'.*regressor"):
         export_robot(panda, tmp_path / "c", ["mass_matrx"])
-    for name, prefix in (("my robot/1", "my_robot_1"), ("7 axes", "robot_7_axes"), ("double", "double_")):
+    for name, prefix in (("my robot/1", "my_robot_1"), ("7 axes", "robot_7_axes"), ("double", "robot_double")):
         named = replace(panda, name=name)
         assert (export_robot(named, tmp_path / prefix, ["gravity"]).path / f"{prefix}.h").is_file()
     with pytest.raises(ExportError, match="'my-robot' is no C identifier"):

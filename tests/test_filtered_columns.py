@@ -148,3 +148,13 @@ def test_segments_are_the_data_in_parts(model, truth, recording):
     beta = model.base.values(truth) * 1.01
     np.testing.assert_allclose(sum(h.squared_errors(beta) for h in halves), data.squared_errors(beta), rtol=1e-9)
     assert sum(h.counts[0] for h in halves) == data.counts[0]
+
+
+@pytest.mark.claim("a short recording with noisy positions is filtered, not taken at the full rate")
+@pytest.mark.parametrize("noise", [3e-5, 2e-4])
+def test_short_noisy_motion_is_still_filtered(noise):
+    t = np.arange(0.0, 1.9, 1e-3)
+    rng = np.random.default_rng(1)
+    q = np.column_stack([0.6 * np.sin(2 * np.pi * f * t + f) for f in (0.3, 0.4, 0.5)])
+    chosen = choose_cutoff(q + noise * rng.normal(size=q.shape), 1000.0)
+    assert 3.0 < chosen < 20.0

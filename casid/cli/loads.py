@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from casid.cli import options as o
 from casid.cli.shared import RobotArgument, console, names, say_written
+
+if TYPE_CHECKING:
+    from casid.description import Robot
+    from casid.dynamics import Model
+    from casid.measurement import Dataset
 
 Loaded = Annotated[Path, typer.Argument(metavar="LOADED", help="Recording with the load.")]
 Without = Annotated[Path | None, typer.Option(metavar="RECORDING", help="Recording without the load.")]
@@ -29,14 +34,19 @@ def payload(
     ] = None,
     drift: Drift = True,
     terms: Terms = None,
+    deadband: o.Deadband = None,
     cutoff: o.Cutoff = None,
     cutoff_torque: o.CutoffTorque = None,
+    order: o.Order = None,
+    rate: o.Rate = None,
     velocity: o.Velocity = None,
     trim: o.Trim = None,
     every: o.Every = None,
+    delay: o.Delay = None,
     tau: o.Torque = None,
-    lock: o.Lock = None,
     gravity: o.Gravity = None,
+    lock: o.Lock = None,
+    only: o.Only = None,
     angle_tolerance: o.AngleTolerance = None,
     out: Annotated[Path | None, typer.Option(help="Folder for payload.json.")] = None,
 ) -> None:
@@ -53,19 +63,22 @@ def payload(
         )
     folder = None if out is None else prepare_directory(out)
     settings = o.Settings.merged(
-        [loaded], terms=terms, cutoff=cutoff, cutoff_torque=cutoff_torque, velocity=velocity, trim=trim, every=every,
-        lock=lock, gravity=gravity, angle_tolerance=angle_tolerance,
+        [loaded] if without is None else [without, loaded], terms=terms, deadband=deadband, cutoff=cutoff,
+        cutoff_torque=cutoff_torque,
+        order=order, rate=rate, velocity=velocity, trim=trim, every=every, delay=delay, gravity=gravity, lock=lock,
+        only=only, angle_tolerance=angle_tolerance,
     )  # fmt: skip
     machine = settings.robot(robot)
     with o.steps() as progress:
         progress("reading", 0, 2)
-        data = _prepared(loaded, settings, tau, machine)
         if identification is not None:
             model, parameters = load_model(identification, machine)
-            found = run(model, data, parameters=parameters, drift=drift)
+            found = run(model, _prepared(loaded, settings, tau, model), parameters=parameters, drift=drift)
         else:
             assert without is not None
-            found = run(_model(machine, settings), data, _prepared(without, settings, tau, machine), drift=drift)
+            model = _model(machine, settings)
+            data = [_prepared(path, settings, tau, model) for path in (loaded, without)]
+            found = run(model, *data, drift=drift)
         progress("payload", 2, 2)
     name, placement = flange_of(machine, frame)
     screen = console()
@@ -83,14 +96,19 @@ def gains(
     mass: Annotated[float, typer.Option(help="Known mass of the load [kg].")],
     drift: Drift = True,
     terms: Terms = None,
+    deadband: o.Deadband = None,
     cutoff: o.Cutoff = None,
     cutoff_torque: o.CutoffTorque = None,
+    order: o.Order = None,
+    rate: o.Rate = None,
     velocity: o.Velocity = None,
     trim: o.Trim = None,
     every: o.Every = None,
+    delay: o.Delay = None,
     tau: o.Torque = None,
-    lock: o.Lock = None,
     gravity: o.Gravity = None,
+    lock: o.Lock = None,
+    only: o.Only = None,
     angle_tolerance: o.AngleTolerance = None,
 ) -> None:
     """Calibrate the drives' gains with a load of known mass."""
@@ -98,29 +116,36 @@ def gains(
     from casid.report import gains_tables
 
     settings = o.Settings.merged(
-        [loaded], terms=terms, cutoff=cutoff, cutoff_torque=cutoff_torque, velocity=velocity, trim=trim, every=every,
-        lock=lock, gravity=gravity, angle_tolerance=angle_tolerance,
+        [without, loaded], terms=terms, deadband=deadband, cutoff=cutoff, cutoff_torque=cutoff_torque,
+        order=order, rate=rate, velocity=velocity, trim=trim, every=every, delay=delay, gravity=gravity, lock=lock,
+        only=only, angle_tolerance=angle_tolerance,
     )  # fmt: skip
     machine = settings.robot(robot)
     with o.steps() as progress:
         progress("reading", 0, 2)
-        data = [_prepared(path, settings, tau, machine) for path in (loaded, without)]
-        found = run(_model(machine, settings), data[0], data[1], mass, drift=drift)
+        model = _model(machine, settings)
+        data = [_prepared(path, settings, tau, model) for path in (loaded, without)]
+        found = run(model, data[0], data[1], mass, drift=drift)
         progress("gains", 2, 2)
     screen = console()
     for table in gains_tables(found, [joint.name for joint in machine.coordinates]):
         screen.print(table)
 
 
-def _prepared(path: Path, settings: o.Settings, tau: str | None, machine: Any) -> Any:
-    from casid.measurement import check_against, prepare, read_dataset
+def _prepared(path: Path, settings: o.Settings, tau: str | None, model: Model) -> Dataset:
+    from casid.measurement import check_against, read_dataset
 
     columns = None if tau is None else {"tau": tau}
-    return prepare(check_against(read_dataset(path, columns=columns), machine), settings.processing())
+    data = settings.counted(check_against(read_dataset(path, columns=columns), model.robot), model.robot)
+    return settings.prepared(data, None, model)
 
 
-def _model(machine: Any, settings: o.Settings) -> Any:
+def _model(machine: Robot, settings: o.Settings) -> Model:
     from casid.dynamics import Model
 
     given = settings.given.get("terms", "viscous,coulomb,offset")
-    return Model(machine, names(given) if isinstance(given, str) else list(given))
+    return Model(
+        machine,
+        names(given) if isinstance(given, str) else list(given),
+        velocity_deadband=float(settings.given.get("deadband", 0.0)),
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,10 +15,8 @@ from casid.errors import DatasetError
 
 if TYPE_CHECKING:
     from casid.description import Robot
+    from casid.dynamics import Model
     from casid.measurement import Dataset, Processing
-    from casid.retrieval.load import ConstraintBuilder
-    from casid.retrieval.problem import Constraints
-    from casid.retrieval.variables import LinkVariables
 
 Cutoff = Annotated[
     str | None, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz]; 'auto' (default) or 'none'.")
@@ -29,7 +27,11 @@ Rate = Annotated[float | None, typer.Option(help="Uniform grid [Hz]; default: wh
 Velocity = Annotated[str | None, typer.Option(help="differentiate (default) or measured.")]
 Trim = Annotated[float | None, typer.Option(help="Seconds dropped at both ends, default 0.5.")]
 Every = Annotated[str | None, typer.Option(help="Keep every so many samples; default: 'auto', from the cut-off.")]
-Delay = Annotated[float | None, typer.Option(help="Time by which the torques lag behind the positions [s].")]
+Delay = Annotated[
+    str | None,
+    typer.Option(metavar="SECONDS|auto", help="Time by which the torques lag behind the positions; auto: estimated."),
+]
+Deadband = Annotated[float | None, typer.Option(help="Speed below which the sign of a velocity counts as 0 [rad/s].")]
 Torque = Annotated[str | None, typer.Option(help="Name of the torque array in the file.")]
 Gravity = Annotated[
     str | None, typer.Option(metavar="X,Y,Z", help="Acceleration of gravity in the base frame [m/s^2], or +x ... -z.")
@@ -49,9 +51,9 @@ BoundsOption = Annotated[
 #: Settings of `Processing` by the option's name.
 _PROCESSING = {
     "cutoff": "cutoff", "cutoff_torque": "torque_cutoff", "order": "order", "rate": "rate", "velocity": "velocity",
-    "trim": "trim", "every": "every", "delay": "delay",
+    "trim": "trim", "every": "every",
 }  # fmt: skip
-_ROBOT = ("gravity", "lock", "only", "angle_tolerance", "total_mass", "bounds")
+_ROBOT = ("delay", "gravity", "lock", "only", "angle_tolerance", "total_mass", "bounds")
 _STANDARD_G = 9.80665
 #: Table of a recording's TOML that holds options.
 TABLE = "options"
@@ -85,6 +87,28 @@ class Settings:
             if name in self.given:
                 settings[field_name] = _setting(name, self.given[name])
         return Processing(**settings)
+
+    def prepared(self, data: Dataset, default: Processing | bool | None, model: Model) -> Dataset:
+        """The recording through the processing, its delay taken out if that was asked for.
+
+        Parameters
+        ----------
+        default
+            Processing where nothing was given.
+        model
+            For the estimate of a delay.
+        """
+        from casid.identification import without_delay
+        from casid.measurement import prepare
+
+        processing, delay = self.processing(default), self.delay()
+        ready = prepare(data, processing)
+        if delay is None:
+            return ready
+        (made,), _, said = without_delay(model, [data], [ready], processing, None if delay == "auto" else delay)
+        if said:
+            typer.echo(f"note: {data.name}: {said}", err=True)
+        return made
 
     def robot(self, name: str) -> Robot:
         """The robot with gravity, locked joints, angle tolerance and total mass as given."""
@@ -121,18 +145,21 @@ class Settings:
                 raise DatasetError(f"--only: robot '{robot.name}' has no joint '{name}'; it has {', '.join(known)}")
         return data.only([known.index(name) for name in chosen])
 
-    def bounds(self) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
-        """Bounds of joint terms, and of links' parameters."""
-        from casid.inertia import STANDARD_NAMES
-
-        terms: dict[str, tuple[float, float]] = {}
-        links: dict[str, tuple[float, float]] = {}
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Bounds of single parameters."""
         given = self.given.get("bounds", ())
         pairs = given.items() if isinstance(given, Mapping) else [_split(entry, "--bounds") for entry in given]
-        for name, text in pairs:
-            inertial = name.rstrip("0123456789") in STANDARD_NAMES
-            (links if inertial else terms)[name] = _range(f"bounds of {name}", text)
-        return terms, links
+        return {name: _range(f"bounds of {name}", text) for name, text in pairs}
+
+    def delay(self) -> float | Literal["auto"] | None:
+        """Delay of the torques [s]."""
+        value = self.given.get("delay")
+        if value is None or (isinstance(value, str) and value.strip().lower() == "auto"):
+            return None if value is None else "auto"
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise DatasetError(f"delay: expected seconds or 'auto', got '{value}'") from None
 
 
 def robot_of(name: str, lock: str | None, gravity: str | None, angle_tolerance: float | None) -> Robot:
@@ -143,24 +170,6 @@ def robot_of(name: str, lock: str | None, gravity: str | None, angle_tolerance: 
 def reading_options(lock: str | None, gravity: str | None, angle_tolerance: float | None) -> dict[str, Any]:
     """How a robot's file is to be read, see `Settings.reading`."""
     return Settings.merged((), lock=lock, gravity=gravity, angle_tolerance=angle_tolerance).reading()
-
-
-def with_link_bounds(build: ConstraintBuilder, bounds: Mapping[str, tuple[float, float]]) -> ConstraintBuilder:
-    """Constraints of a builder, and bounds on single parameters of links (``m7``, ``lz2``)."""
-    from casid.errors import ProblemError
-    from casid.retrieval import Constraint
-
-    def built(variables: LinkVariables) -> Constraints:
-        made = []
-        for name, (low, high) in bounds.items():
-            if name not in variables.names:
-                raise ProblemError(
-                    f"--bounds: there is no parameter '{name}'; links have Lxx1 ... {variables.names[-1]}"
-                )
-            made.append(Constraint(f"{name} as given", variables.x[variables.names.index(name)], low, high))
-        return (build(variables), made)
-
-    return built
 
 
 def vector(value: Any) -> list[float]:

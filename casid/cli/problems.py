@@ -10,6 +10,7 @@ import typer
 from casid.cli.shared import ProblemArgument, console, progress_bar, say_written
 
 if TYPE_CHECKING:
+    from casid.identification import Believable
     from casid.retrieval import Solution
 
 MethodOption = Annotated[
@@ -25,12 +26,19 @@ def solve(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0,
     method: MethodOption = "direct",
+    believable: Annotated[
+        bool,
+        typer.Option(
+            help="Where the coefficients have standard deviations: also the most plausible of all parameters that "
+            "explain them as well."
+        ),
+    ] = True,
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
     from casid.files import prepare_directory
-    from casid.report import solution_tables, write_solution
+    from casid.report import believable_tables, solution_tables, write_solution
 
     folder = None if out is None else prepare_directory(out)
     chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
@@ -45,10 +53,11 @@ def solve(
     best = result.best if isinstance(result, retrieval.Study) else result
     if best.usable:
         screen = console()
-        for table in solution_tables(result):
+        choice = _choice(best) if believable else None
+        for table in (*solution_tables(result), *([] if choice is None else believable_tables(choice))):
             screen.print(table)
         if folder is not None:
-            say_written(folder, write_solution(result, folder))
+            say_written(folder, write_solution(result, folder, choice))
     best.or_raise()
 
 
@@ -109,6 +118,24 @@ def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
 
     chosen = retrieval.method_of(method)
     typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
+
+
+def _choice(solution: Solution) -> Believable | None:
+    """The most plausible parameters that explain coefficients with standard deviations; None for other problems."""
+    from casid.errors import CasidError
+    from casid.identification import believable
+    from casid.inertia.cones import Full
+    from casid.retrieval import indistinguishable
+
+    problem = solution.problem
+    given = problem.coefficients
+    if given is None or given.sd is None or any(entry.cone != Full() for entry in problem.cones):
+        return None
+    try:
+        return believable(problem, solution, tolerance=indistinguishable(problem, solution.objective))
+    except CasidError as error:
+        typer.echo(f"note: no more plausible parameters were found: {error}", err=True)
+        return None
 
 
 def _exit_unless_usable(solution: Solution) -> None:

@@ -36,9 +36,7 @@ def identify(
     trim: o.Trim = None,
     every: o.Every = None,
     delay: o.Delay = None,
-    deadband: Annotated[
-        float | None, typer.Option(help="Speed below which the sign of a velocity counts as 0 [rad/s].")
-    ] = None,
+    deadband: o.Deadband = None,
     tau: o.Torque = None,
     gravity: o.Gravity = None,
     lock: o.Lock = None,
@@ -66,7 +64,6 @@ def identify(
     """Identify a robot from recordings: consistent, certified parameters and a report."""
     from casid.description import write_robot
     from casid.files import prepare_directory
-    from casid.identification import default_bounds
     from casid.identification import identify as run
     from casid.measurement import read_dataset
     from casid.report import identification_tables, write_identification
@@ -83,20 +80,19 @@ def identify(
     given = settings.given
     with o.steps() as progress:
         data = [settings.counted(read_dataset(path, columns=columns), loaded) for path in recording]
-        on_terms, on_links = settings.bounds()
         options: dict[str, Any] = {"consistency": consistency, "believable": believable, "folds": folds}
         options |= {key: given[key] for key in ("friction", "method") if key in given}
         if "terms" in given:
             options["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
-        if constraints is not None or on_links:
-            build = default_bounds(loaded) if constraints is None else load_constraints(constraints)
-            options["constraints"] = o.with_link_bounds(build, on_links)
+        if constraints is not None:
+            options["constraints"] = load_constraints(constraints)
         result = run(
             loaded,
             data,
             processing=settings.processing(),
             velocity_deadband=float(given.get("deadband", 0.0)),
-            bounds=on_terms,
+            bounds=settings.bounds(),
+            delay=settings.delay(),
             prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
             progress=progress,
             **options,
@@ -139,7 +135,7 @@ def validate(
     from casid.dynamics import Model
     from casid.files import prepare_directory
     from casid.identification import load_model, load_processing, predict, read_record
-    from casid.measurement import check_against, prepare, read_dataset
+    from casid.measurement import check_against, read_dataset
     from casid.report import validation_tables, write_validation
 
     folder = None if out is None else prepare_directory(out)
@@ -155,7 +151,7 @@ def validate(
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
     columns = None if tau is None else {"tau": tau}
     data = settings.counted(check_against(read_dataset(recording, columns=columns), loaded), loaded)
-    prediction = predict(model, parameters, prepare(data, settings.processing(load_processing(record))))
+    prediction = predict(model, parameters, settings.prepared(data, load_processing(record), model))
     joints = [joint.name for joint in loaded.coordinates]
     screen = console()
     for table in validation_tables(prediction, joints):

@@ -4,6 +4,7 @@ from casid.identification.active import ActiveBound
 from casid.identification.believable import Believable, believable, noise_share
 from casid.identification.bounds import default_bounds
 from casid.identification.check import FileCheck, LinkCheck, check_file, check_links
+from casid.identification.delay import without_delay
 from casid.identification.determined import Determined, determined
 from casid.identification.feasibility import (
     Feasibility,
@@ -68,4 +69,5 @@ __all__ = [
     "predict",
     "read_record",
     "repair",
+    "without_delay",
 ]

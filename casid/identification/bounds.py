@@ -6,16 +6,19 @@ them by far. Where one of them is reached all the same, the result says so (`cas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
+from casid.errors import ProblemError
+from casid.inertia import STANDARD_NAMES
 from casid.measurement import Dataset
 from casid.regression import Fit
 from casid.retrieval.constraints import Constraint, gyration_bound, mass_bounds, robot_bounds
 from casid.retrieval.load import ConstraintBuilder
+from casid.retrieval.problem import Constraints
 from casid.retrieval.variables import LinkVariables
 
 Array = NDArray[np.float64]
@@ -73,6 +76,36 @@ def default_bounds(robot: Robot, torques: ArrayLike | None = None) -> Constraint
         return tuple(constraints.values())
 
     return build
+
+
+def with_link_bounds(
+    build: ConstraintBuilder | None, bounds: Mapping[str, tuple[float, float]]
+) -> ConstraintBuilder | None:
+    """Constraints of a builder, and bounds on single parameters of links (``m7``, ``lz2``).
+
+    Raises
+    ------
+    ProblemError
+        When built, if a robot has no link parameter of such a name.
+    """
+    if not bounds:
+        return build
+
+    def built(variables: LinkVariables) -> Constraints:
+        made = []
+        for name, (low, high) in bounds.items():
+            if name not in variables.names:
+                raise ProblemError(f"bounds: there is no parameter '{name}'; links have Lxx1 ... {variables.names[-1]}")
+            made.append(Constraint(f"{name} as given", variables.x[variables.names.index(name)], low, high))
+        return (build(variables) if build is not None else (), made)
+
+    return built
+
+
+def split_bounds(bounds: Mapping[str, tuple[float, float]]) -> tuple[dict[str, tuple[float, float]], ...]:
+    """Bounds of links' parameters, and those of joint terms."""
+    links = {name: pair for name, pair in bounds.items() if name.rstrip("0123456789") in STANDARD_NAMES}
+    return links, {name: pair for name, pair in bounds.items() if name not in links}
 
 
 def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[float, float]]:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import JointTerm, Model
 from casid.errors import CasidError, DatasetError
-from casid.identification.bounds import default_bounds, largest_torques, term_bounds
+from casid.identification.bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
+from casid.identification.delay import without_delay
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.held_out import HeldOut, held_out
 from casid.identification.identification import Identification
@@ -49,6 +50,7 @@ def identify(
     recordings: Dataset | Sequence[Dataset],
     *,
     processing: Processing | bool | None = None,
+    delay: float | Literal["auto"] | None = None,
     terms: Sequence[str | JointTerm] = LINEAR_FRICTION,
     friction: str = "linear",
     velocity_deadband: float = 0.0,
@@ -76,6 +78,9 @@ def identify(
     processing
         Filters and differences; ``True``: `Processing()`; ``False``: every sample as it is, with the dq and ddq it has;
         default: as it is where dq and ddq are given, `Processing()` otherwise.
+    delay
+        Time by which the torques lag behind the positions [s], in place of that of ``processing``; ``"auto"``:
+        estimated (`casid.regression.estimate_delay`). It is taken out.
     terms
         Joint terms. With nonlinear ``friction``, viscous, coulomb and offset are left out of them.
     friction
@@ -89,7 +94,7 @@ def identify(
         ``"default"``: the bounds of the description, and where it is silent ones that scale with the robot's size and
         torques (`default_bounds`); a function; ``None``: physical consistency only.
     bounds
-        Of joint terms' parameters, e.g. ``{"fo1": (-1, 1)}``.
+        Of single parameters, e.g. ``{"fo1": (-1, 1), "m7": (0, 3)}``.
     believable
         Of all sets that explain the data as well as the best, take the most plausible (`believable`); not with a prior,
         nor with less than full consistency.
@@ -113,7 +118,13 @@ def identify(
     if not raw:
         raise DatasetError("no recording to identify from")
     progress("processing", 0, 1)
-    datasets = tuple(prepare(check_against(data, robot), processing) for data in raw)
+    checked = tuple(check_against(data, robot) for data in raw)
+    datasets = tuple(prepare(data, processing) for data in checked)
+    mended = ""
+    if delay is not None:
+        plain = Model(robot, terms, gravity, velocity_deadband)
+        lag = None if delay == "auto" else float(delay)
+        datasets, processing, mended = without_delay(plain, checked, datasets, processing, lag)
     progress("friction", 0, 1)
     model, law, candidates = _model(robot, datasets, terms, friction, gravity, velocity_deadband)
     progress("compressing", 0, 1)
@@ -123,11 +134,12 @@ def identify(
     if method == "IRLS":
         fit = irls(datasets, fit)
     torques, speeds = largest_torques(datasets)
-    build = default_bounds(robot, torques) if constraints == "default" else constraints
+    on_links, on_terms = split_bounds(bounds or {})
+    build = with_link_bounds(default_bounds(robot, torques) if constraints == "default" else constraints, on_links)
     choosing = believable and prior is None and consistency == "full"
 
     def consistent(estimate: Fit, told: bool = False) -> tuple[FeasibleFit, str | None]:
-        limits = {**term_bounds(estimate, torques, speeds), **(bounds or {})}
+        limits = {**term_bounds(estimate, torques, speeds), **on_terms}
         problem = RegressionProblem(estimate, consistency, margin, build, limits, prior)
         best = problem.solve()
         if told:
@@ -146,8 +158,16 @@ def identify(
     said = None
     if verdict:
         progress("other readings", 0, 4)
-        said = judge(robot, raw, datasets, feasible, kept, lambda done, total: progress("other readings", done, total))
-    notes = (*data.notes, *_notes(fit, feasible), *([complaint] if complaint else []))
+        said = judge(
+            robot,
+            raw,
+            datasets,
+            feasible,
+            kept,
+            lambda done, total: progress("other readings", done, total),
+            lambda f: consistent(f)[0],
+        )
+    notes = (*data.notes, *_notes(fit, feasible), *(text for text in (mended, complaint) if text))
     return Identification(model, datasets, fit, feasible, notes, processing, friction, law, candidates, kept, said)
 
 

@@ -161,7 +161,7 @@ def payload(
     tolerance = variance * chi_square(int(np.linalg.matrix_rank(R)), confidence)
     standard, extras, solution = _consistent(R, r, left, stack.names, tolerance)
     intervals = load_intervals(R, start, tolerance)
-    notes = [*_similar(without, with_load), *_too_heavy(model.robot, standard, with_load)]
+    notes = [*_similar(without, with_load), *_too_heavy(model, standard, with_load)]
     if solution.objective - left > tolerance + float(np.sum((R @ start - r) ** 2)):
         notes.append("no real body explains the difference: the robot, its friction or the recordings differ otherwise")
     x = np.concatenate([standard, list(extras.values())])
@@ -354,12 +354,12 @@ def _similar(without: Sequence[Dataset], with_load: Sequence[Dataset]) -> list[s
     ]
 
 
-def _too_heavy(robot: Robot, standard: Array, with_load: Sequence[Dataset]) -> list[str]:
+def _too_heavy(model: Model, standard: Array, with_load: Sequence[Dataset]) -> list[str]:
     """A note where the load's own gravity torque exceeds what a joint can make."""
+    robot = model.robot
     limits = robot.limits.effort
     if not np.isfinite(limits).any():
         return []
-    model = Model(robot)
     x = np.zeros(len(model.parameter_names))
     x[np.asarray(model.link_columns[-1])] = standard
     worst = np.zeros(robot.n)

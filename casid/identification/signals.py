@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 
 #: A motion in which no joint is faster [rad/s] belongs to another clock.
 SLOWEST = 0.02
+#: Factor by which a joint may exceed its limit of speed.
+SLIGHTLY = 1.1
 #: A joint rests while slower than this share of its largest speed; a recording rests while all joints do.
 REST, MOST_REST = 0.01, 0.3
 #: Share of samples in one direction from which a joint counts as moving one way.
@@ -81,10 +83,9 @@ def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
         for i in range(robot.n):
             order = np.arange(robot.n)
             order[[i, k]] = order[[k, i]]
-            if i != k and (fastest[order] <= limits).all():
-                text = (
-                    f"{raw.name}: '{name}' is faster than it can be, '{robot.coordinates[i].name}' could be: exchanged?"
-                )
+            if i != k and (fastest[order] <= SLIGHTLY * limits).all():
+                other = robot.coordinates[i].name
+                text = f"{raw.name}: '{name}' is faster than it can be, '{other}' could be: exchanged?"
                 return [Finding("joint order", text, "columns in the recording's TOML, in the robot's order")]
         found.append(
             Finding(

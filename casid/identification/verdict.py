@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
+from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.alternatives import FEWER, Readings
 from casid.identification.bounds import STANDARD_G, reach
+from casid.identification.delay import filtered, worthwhile
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.finding import Finding, Verdict
 from casid.identification.held_out import HeldOut
-from casid.identification.plausible import trustworthy
+from casid.identification.plausible import nominal_bodies
 from casid.identification.signals import signal_findings
-from casid.measurement import Dataset, Processing
-from casid.regression.observation import observation_blocks, torques
+from casid.measurement import Dataset
+from casid.regression import Fit, compress, estimate_delay, wls
+from casid.regression.observation import torques
 
 Array = NDArray[np.float64]
 
@@ -30,10 +33,13 @@ BETTER = {"gravity": 0.9, "sign": 0.85, "joint order": 0.94, "clock": 0.93}
 DOUBT = 0.2
 #: Ratio of the residual norms, consistent over unconstrained, from which bodies contradict the torques.
 CONTRADICTION = 1.5
+#: Power of friction, in standard deviations, from which it drives (or brakes) for sure.
+DRIVING = 5.0
+#: Ratio of the residuals, opposite gravity over the one assumed, up to which torques alone do not tell its sign, and
+#: the share of the consistent fit's residual below which the opposite one is the better reading.
+UNTOLD, LIGHTER_FIT = 1.25, 0.99
 #: Torque over nominal torque, and largest torque over g reach^4 [kg/m^3], that real arms have.
 GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
-#: Delays worth a word: in sampling periods, in standard deviations, and the share of the residual that they explain.
-DELAY_SAMPLES, DELAY_SD, DELAY_GAIN = 0.5, 3.0, 0.005
 CLOCKS = (0.1, 0.5, 0.7, 1.4, 2.0, 10.0)
 
 
@@ -44,6 +50,7 @@ def judge(
     feasible: FeasibleFit,
     held_out: HeldOut | None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    again: Callable[[Fit], FeasibleFit] | None = None,
 ) -> Verdict:
     """Verdict on an identification.
 
@@ -57,6 +64,8 @@ def judge(
     held_out
     progress
         Called with the number of steps done and their total.
+    again
+        How to fit consistently, for a reading that needs it.
     """
     fit = feasible.fit
     signals: list[Finding] = []
@@ -70,14 +79,16 @@ def judge(
     if readings.possible:
         others, tried = _readings(readings, datasets[longest], feasible, progress)
         found += others
-    if not found:
-        found += _strength(robot, datasets, feasible)
+        found = found or _friction(feasible, datasets) or _upside_down(readings, datasets, feasible, again)
+    found = found or _strength(robot, datasets, feasible)
+    dead = [f for f in signals if f.kind == "channel" and "never changes" in f.text]
     if any(f.kind in ("gravity", "sign", "joint order") for f in found):
-        signals = [f for f in signals if f.kind != "channel" or "never changes" in f.text]  # the fit was of no use
-    found = [*found, *signals] if any(f.wrong for f in found) else [*signals, *found]
+        signals = [f for f in signals if f.kind != "channel"]  # the fit was of no use
+    signals = [f for f in signals if f not in dead]
+    found = [*dead, *found, *signals] if any(f.wrong for f in found) else [*dead, *signals, *found]
     progress(4, 4)
     if not any(f.kind in ("clock", "gravity", "sign", "joint order") for f in found):
-        found += _delay(raw[longest], feasible)
+        found += _delay(raw[longest], datasets[longest], feasible)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
     return Verdict(tuple(found), feasible.relative_error, held, tried)
 
@@ -131,8 +142,6 @@ def _readings(
         candidates.append((value, Finding("clock", text, f"time_scale = {1 / factor:.3g} in the recording's TOML")))
     tried = len(axes) + len(flips) + len(pairs) + len(clocks)
     found = [min(candidates, key=lambda c: c[0])[1]] if candidates else []
-    if not found:
-        found = _friction(readings, here, feasible)
     return found, tried
 
 
@@ -144,48 +153,64 @@ def _gravity(name: str, here: float, value: float) -> Finding:
     return Finding("gravity", text, f"--gravity={name}")
 
 
-def _friction(readings: Readings, here: float, feasible: FeasibleFit) -> list[Finding]:
-    """Signs that leave the residual alone: friction that drives, bodies that fall upwards."""
+def _friction(feasible: FeasibleFit, datasets: tuple[Dataset, ...]) -> list[Finding]:
+    """Signs that leave the residual alone: friction that drives, told by the power it takes from the motion."""
     fit, model = feasible.fit, feasible.model
-    names = {name: i for i, name in enumerate(fit.data.base.names)}
-    driving: dict[int, list[float]] = {}
+    base = [fit.data.base.names[i] for i in fit.excited.independent]
+    drains = np.zeros((model.n, len(base)))  # power of friction as a linear form of the excited base parameters
     for column, (term, joint) in model.term_columns.items():
         name = model.parameter_names[column]
-        if term.nonnegative and term.group.endswith("friction") and name in names and np.isfinite(fit.sd[names[name]]):
-            i = names[name]
-            driving.setdefault(joint, []).append(float(fit.beta[i] / max(fit.sd[i], 1e-300)))
+        if term.nonnegative and term.group.endswith("friction") and name in base:
+            speeds = np.concatenate([np.abs(d.dq[:, joint]) for d in datasets if d.dq is not None])
+            viscous = term.symbol.startswith("fv")
+            drains[joint, base.index(name)] = float((speeds**2).mean() if viscous else speeds.mean())
+    power = drains @ fit.beta[list(fit.excited.independent)]
+    sd = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", drains, fit.covariance, drains), 1e-300))
     joints = [joint.name for joint in model.robot.coordinates]
-    backwards = [k for k, scores in driving.items() if max(scores) < 0 and min(scores) < -5.0]
-    pushing = [k for k, scores in driving.items() if min(scores) > -2.0 and max(scores) > 5.0]
-    if backwards and len(backwards) > len(pushing):
-        text = f"friction drives instead of braking at {', '.join(joints[k] for k in backwards)}: torques are reversed"
-        return [Finding("sign", text, "gains = -1 for these joints in the recording's TOML")]
-    if backwards:
-        text = (
-            f"friction drives instead of braking at {', '.join(joints[k] for k in backwards)}: its torque is reversed"
-        )
-        return [Finding("sign", text, "gains = -1 for these joints in the recording's TOML")]
-    if feasible.residual_ratio > CONTRADICTION:
-        opposite = readings.residual(readings.regressor(-readings.gravity))
-        if opposite < 1.25 * here:
-            axis = int(np.argmax(np.abs(readings.gravity)))
-            name = ("-" if readings.gravity[axis] > 0 else "+") + "xyz"[axis]
-            text = (
-                f"real bodies contradict the torques (residual x {feasible.residual_ratio:.2f}) while friction brakes "
-                f"as it should; gravity the other way explains them as well"
-            )
-            return [Finding("gravity", text, f"--gravity={name}")]
-    return []
+    backwards = [joints[k] for k in range(model.n) if power[k] < -DRIVING * sd[k]]
+    braking = sum(power[k] > DRIVING * sd[k] for k in range(model.n))
+    if not backwards:
+        return []
+    what = "torques are reversed" if len(backwards) > braking else "its torque is reversed"
+    text = f"friction drives instead of braking at {', '.join(backwards)}: {what}"
+    return [Finding("sign", text, "gains = -1 for these joints in the recording's TOML")]
+
+
+def _upside_down(
+    readings: Readings, datasets: tuple[Dataset, ...], feasible: FeasibleFit, again: Callable[[Fit], FeasibleFit] | None
+) -> list[Finding]:
+    """Bodies that fall upwards: where torques alone do not tell gravity's sign, real bodies may."""
+    here, opposite = (readings.residual(readings.regressor(s * readings.gravity)) for s in (1.0, -1.0))
+    if again is None or opposite > UNTOLD * here or not readings.gravity.any():
+        return []
+    model = feasible.model
+    turned = Model(model.robot, model.terms, -readings.gravity, model.velocity_deadband)
+    try:
+        other = again(wls(compress(turned, datasets), feasible.fit.weights))
+    except CasidError:
+        return []
+    ratio = float(np.sqrt(other.solution.total / feasible.solution.total))
+    weights = [float(f.standard_parameters[9::10].sum()) for f in (other, feasible)]
+    if ratio > LIGHTER_FIT or weights[0] > weights[1]:
+        return []
+    axis = int(np.argmax(np.abs(readings.gravity)))
+    name = ("-" if readings.gravity[axis] > 0 else "+") + "xyz"[axis]
+    text = (
+        f"with gravity the other way real bodies of {weights[0]:.3g} kg leave {100 * ratio:.1f} % of the residual that "
+        f"bodies of {weights[1]:.3g} kg leave with the one assumed"
+    )
+    return [Finding("gravity", text, f"--gravity={name}")]
 
 
 def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit) -> list[Finding]:
     """Torques in another unit: against nominal bodies, against the size of the arm, against a known total mass."""
     largest = max(float(np.percentile(np.abs(data.tau), 99.0, axis=0).max()) for data in datasets)
     revolute = all(joint.type == "revolute" for joint in robot.joints)
-    if trustworthy(robot) and np.linalg.norm(robot.gravity) > 0:
+    weighed = nominal_bodies(robot)
+    if weighed is not None and np.linalg.norm(robot.gravity) > 0:
         model = feasible.model
         nominal = np.zeros(len(model.parameter_names))
-        nominal[np.ravel(model.link_columns)] = robot.standard_parameters()
+        nominal[np.ravel(model.link_columns)] = weighed
         data = max(datasets, key=len)
         expected, measured = torques(model, nominal, data), data.tau
         share = float((expected * measured).sum() / max((expected**2).sum(), 1e-300))
@@ -218,33 +243,17 @@ def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit
     return []
 
 
-def _delay(raw: Dataset, feasible: FeasibleFit) -> list[Finding]:
-    """Lag of the torques behind the positions, from the first-order change ``-delay d tau/dt`` that it makes."""
-    model, fit = feasible.model, feasible.fit
+def _delay(raw: Dataset, dataset: Dataset, feasible: FeasibleFit) -> list[Finding]:
+    """Lag of the torques behind the positions."""
     try:
-        data = Processing().apply(raw)
+        lag = estimate_delay(feasible.model, filtered(raw, dataset), feasible.fit.weights)
     except CasidError:
         return []
-    blocks = [block for _, block in observation_blocks(model, data)]
-    columns = np.concatenate(blocks)
-    slope = np.gradient(columns @ fit.beta, data.t, axis=0)
-    weights = fit.weights if data.mask is None else fit.weights * data.mask
-    rows = (columns * np.broadcast_to(weights, data.tau.shape)[:, :, None]).reshape(-1, columns.shape[2])
-    last = np.column_stack([(slope * weights).ravel(), (data.tau * weights).ravel()])
-    R: Array = np.asarray(np.linalg.qr(np.column_stack([rows, last]), mode="r"))
-    size = rows.shape[1]
-    corner = R[size:, size:]
-    if not corner[0, 0]:
+    if not worthwhile(lag):
         return []
-    delay = -float(corner[0, 1] / corner[0, 0])
-    left = float(abs(corner[1, 1])) if len(corner) > 1 else 0.0
-    gain = 1.0 - left / max(float(np.hypot(corner[0, 1], left)), 1e-300)
-    count = max(int(fit.data.independent_samples.sum()), size + 1)
-    sd = left / np.sqrt(count - size) / abs(float(corner[0, 0])) * np.sqrt(len(rows) / count)
-    if abs(delay) < DELAY_SAMPLES * raw.period or abs(delay) < DELAY_SD * sd or gain < DELAY_GAIN:
-        return []
+    beyond = "at least " if lag.at_limit else ""
     text = (
-        f"{raw.name}: torques lag {1e3 * delay:.2f} ms ({delay / raw.period:.1f} samples) behind the positions; "
-        f"taking it out lowers the residual by {100 * gain:.1f} %"
+        f"{raw.name}: torques lag {beyond}{1e3 * lag.seconds:.2f} ms ({lag.samples:.1f} samples) behind the positions; "
+        f"taking it out lowers the residual by {100 * lag.gain:.1f} %"
     )
-    return [Finding("delay", text, f"--delay {delay:.6f}", wrong=False)]
+    return [Finding("delay", text, f"--delay {lag.seconds:.6f}, or --delay auto", wrong=False)]

@@ -9,10 +9,11 @@ Array = NDArray[np.float64]
 
 #: Width over which spectra are smoothed: a factor of the frequency.
 SMOOTHING = 1.35
-#: A valley lies below this share of the peak; it ends where the spectrum has risen by this factor from its lowest.
+#: A valley lies below this share of the peak; it ends where the spectrum has risen by this factor from its lowest,
+#: or, deep or not, by this factor above the peak itself: that is noise.
 DEPTH, RISE = 1e-3, 4.0
-#: Noise that may pass, over the energy of the motion.
-NOISE = 3e-5
+#: Noise that may pass, over the energy of the motion: above the valley, and for the sake of the least cut-off.
+NOISE, MOST_NOISE = 3e-5, 1e-2
 #: Least cut-off over the frequency below which 99 % of the velocity's energy lies.
 BREADTH = 4.0
 #: A joint that moves less than this share of the most active one has no say.
@@ -58,13 +59,14 @@ def choose_cutoff(q: Array, rate: float) -> float:
 def _of_one(f: Array, power: Array, grid: Array) -> float:
     """The choice for one joint, from the spectrum of its velocity."""
     acceleration = power * f**2
-    energy = np.cumsum(power)
-    slow = float(f[np.argmax(energy >= 0.5 * energy[-1])])  # the motion sits where the velocity's energy does
+    energy, places = np.cumsum(power), np.cumsum(power / f**2)
+    slow = float(f[np.argmax(places >= 0.5 * places[-1])])  # the motion sits where the position's energy does
     inside = (f[None] >= grid[:, None] / SMOOTHING) & (f[None] <= grid[:, None] * SMOOTHING)
     smooth = (inside @ acceleration) / np.maximum(inside.sum(axis=1), 1)
-    peak = int(np.argmax(np.where(grid <= 4 * slow, smooth, 0.0)))
+    peak = int(np.argmax(np.where(grid <= 8 * slow, smooth, 0.0)))
     floor = np.minimum.accumulate(smooth[peak:])
-    risen = np.flatnonzero((smooth[peak:] >= RISE * floor) & (floor <= DEPTH * smooth[peak]))
+    deep = (smooth[peak:] >= RISE * floor) & (floor <= DEPTH * smooth[peak])
+    risen = np.flatnonzero(deep | (smooth[peak:] >= RISE * smooth[peak]))
     end = peak + (int(risen[0]) if len(risen) else len(floor) - 1)
     valley = float(grid[peak + int(np.argmin(smooth[peak : end + 1]))])
     motion = float(acceleration[f <= valley].sum())
@@ -72,4 +74,6 @@ def _of_one(f: Array, power: Array, grid: Array) -> float:
     above = np.flatnonzero(passed >= NOISE * motion)
     slower = np.where(f <= valley, energy, energy[f <= valley].max())
     least = BREADTH * float(f[np.argmax(slower >= 0.99 * slower[-1])])
+    too_much = np.flatnonzero(passed >= MOST_NOISE * motion)
+    least = min(least, float(f[too_much[0] - 1])) if len(too_much) else least
     return max(least, valley, float(f[above[0] - 1])) if len(above) else float(grid[-1])

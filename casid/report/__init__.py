@@ -1,5 +1,6 @@
 """Tables for the terminal, pictures, and the files of a result."""
 
+from casid.report.believable import believable_record, believable_tables
 from casid.report.coefficients import FittedCoefficients, coefficients
 from casid.report.excitation import excitation_record, excitation_tables, write_excitation
 from casid.report.fit_plot import fit_figure
@@ -23,6 +24,8 @@ from casid.report.tables import base_table, links_table, robots_table
 __all__ = [
     "FittedCoefficients",
     "base_table",
+    "believable_record",
+    "believable_tables",
     "check_table",
     "coefficients",
     "energy_figure",

@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.files import csv_bytes, json_bytes, write_files
+from casid.identification import Believable
 from casid.inertia import STANDARD_NAMES, Parameters, parameter_csv, parameter_record, tensor_entries
+from casid.report.believable import believable_figures, believable_record
 from casid.report.coefficients import coefficients
 from casid.report.fit_plot import fit_figure
 from casid.report.links_plot import links_figure
@@ -43,7 +45,7 @@ def solution_tables(result: Solution | Study) -> list[Table]:
     return [links_table(solution.link_parameters), summary_table(solution.problem.name, rows)]
 
 
-def write_solution(result: Solution | Study, directory: Path) -> list[Path]:
+def write_solution(result: Solution | Study, directory: Path, choice: Believable | None = None) -> list[Path]:
     """Write ``solution.json``, the tables (parameters, links, coefficients) and the pictures: all of them or none.
 
     Parameters
@@ -52,6 +54,8 @@ def write_solution(result: Solution | Study, directory: Path) -> list[Path]:
         A solution, or all of a multi-start: then its best one, and what became of every start.
     directory
         An existing folder, see `prepare_directory`.
+    choice
+        The most plausible parameters of all that explain the data: ``believable.json`` and its picture.
 
     Returns
     -------
@@ -73,7 +77,9 @@ def write_solution(result: Solution | Study, directory: Path) -> list[Path]:
         deviations = np.full(len(fit.given), None) if fit.sd is None else fit.sd
         rows = zip(fit.expressions, fit.given, deviations, fit.fitted, fit.used, strict=True)
         contents["coefficients.csv"] = csv_bytes(["coefficient", "given", "sd", "fitted", "used"], list(rows))
-    contents |= pictures(lambda: solution_figures(result))
+    if choice is not None:
+        contents["believable.json"] = json_bytes(believable_record(choice))
+    contents |= pictures(lambda: {**solution_figures(result), **({} if choice is None else believable_figures(choice))})
     return write_files(directory, contents)
 
 
