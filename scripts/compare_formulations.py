@@ -83,9 +83,8 @@ Solve = Callable[[Array], Answer]
 class FreeFactors(LiftedProgram):
     """T without sign constraints: no barrier on the cones, every J has many factors."""
 
-    def _bounds(self, region: int) -> dict[str, Array]:
-        bounds = super()._bounds(region)
-        return {**bounds, "lbx": np.full_like(bounds["lbx"], -np.inf)}
+    def _lower_bounds(self) -> Array:
+        return np.full_like(super()._lower_bounds(), -np.inf)
 
 
 class DifferentiatedHessian(LiftedProgram):

@@ -236,8 +236,10 @@ def test_alternatives_cover_nested_minima_and_maxima_with_constants(x):
     expression = ca.fmax(ca.fmin(x[0], 1.0), ca.fmin(x[1], ca.fmax(x[2], x[3])))
     options = alternatives(expression, x)
     assert len(options) == 3
+    below = [ca.Function("o", [x], [o]) for o in alternatives(expression, x, upper=True)]
     at = ca.Function("g", [x], [expression])
     each = [ca.Function("o", [x], [o]) for o in options]
     for point in np.random.default_rng(7).normal(size=(40, N)):
         assert (float(at(point)) >= 0) == any((np.array(o(point)) >= 0).all() for o in each)
+        assert (float(at(point)) <= 0.3) == any((np.array(o(point)) <= 0.3).all() for o in below)
     assert alternatives(expression, x, most=2)[0].numel() == 1

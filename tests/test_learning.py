@@ -70,6 +70,35 @@ def test_the_compressed_loss_is_the_mean_over_samples(model, data):
     assert loss.nmse(pi).mean() == pytest.approx(everything, rel=1e-10)
 
 
+def test_batches_drawn_once_are_compressed_exactly(model, data):
+    chart, loss = Chart(model, "tri"), loss_of(model, data, "tri")
+    pi = chart.parameters(chart.random(np.random.default_rng(2)))
+    for shuffle in (True, False):
+        batches, slopes = loss.batches(96, shuffle), loss.slopes(96, shuffle)
+        assert sorted(np.concatenate(batches)) == list(range(len(data)))
+        for k, rows in enumerate(batches):
+            expected = loss.gradient(pi, rows)[1]
+            assert np.allclose(slopes(k, pi), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("redraw", [False, True])
+def test_adam_redraws_its_batches_or_not(model, data, redraw):
+    chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
+    run = train(loss, chart, Adam(batch=64, redraw=redraw), epochs=10, seed=3)
+    assert run.epochs[-1].loss < 0.5 * run.epochs[0].loss
+
+
+@pytest.mark.parametrize("name", list(PARAMETRISATIONS))
+def test_every_parametrisation_starts_where_it_says(model, data, name):
+    chart, loss = Chart(model, name), loss_of(model, data, name)
+    theta = chart.draw(np.random.default_rng(4))
+    assert theta.shape == (chart.size,) and np.array_equal(theta, chart.draw(np.random.default_rng(4)))
+    run = train(loss, chart, Adam(rate=3e-2, batch=32), epochs=30, start=theta)
+    assert run.epochs[-1].loss < 0.2 * run.epochs[0].loss
+    if chart.links.triangle:
+        assert run.epochs[-1].inconsistent == 0
+
+
 def test_asymmetric_inertia_enters_the_torque_as_newton_and_euler_say(model, data):
     """Sum over links of J_w' (I dw + w x I w) with a matrix I that is not symmetric, by finite differences of R."""
     chart, loss = Chart(model, "nostr"), loss_of(model, data, "nostr")

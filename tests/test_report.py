@@ -17,13 +17,13 @@ from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, DatasetError, ExportError
 from casid.files import csv_bytes, json_bytes, prepare_directory, write_files
+from casid.inertia import LinkParameters, to_standard
 from casid.report.fit_plot import fit_figure
 from casid.report.links_plot import link_placements, links_figure, middle_posture
 from casid.report.plain_table import PlainTable
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import base_table, links_table, robots_table
 from casid.report.write import pictures, png_bytes
-from casid.retrieval import LinkParameters
 
 
 def arm(n: int = 3) -> Robot:
@@ -92,7 +92,8 @@ def test_json_and_csv_keep_every_digit() -> None:
 
 
 def test_links_table_shows_mass_centre_and_principal_moments() -> None:
-    links = [LinkParameters(k.name, k.inertial.mass, k.inertial.com, k.inertial.inertia_com) for k in arm().links]
+    bodies = [(link.name, link.inertial) for link in arm().links]
+    links = [LinkParameters(name, to_standard(body.mass, body.com, body.inertia_com)) for name, body in bodies]
     text = text_of(links_table(links))
     assert "mass [kg]" in text and "centre of mass [m]" in text
     assert "+0.0000  +0.0000  +0.1500" in text

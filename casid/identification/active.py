@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import pseudo_inertia
+from casid.inertia import link_slice, pseudo_inertia
 from casid.inertia.cones import Full
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows
@@ -40,18 +40,19 @@ def active_bounds(problem: Problem, linear: LinearRows, x: Array) -> tuple[Activ
     A joint term that physics keeps from being negative and that the data set to zero is no bound worth a word.
     """
     found = []
-    for form, low, high, row in zip(linear.matrix, linear.lower, linear.upper, linear.rows, strict=True):
-        if row.constraint < 0 and low == 0.0 and abs(float(form @ x)) <= REACHED:
+    values = linear.matrix @ x
+    sizes = np.maximum(np.abs(linear.matrix * x).max(axis=1, initial=0.0), 1e-9)
+    away = np.minimum(np.abs(values - linear.lower), np.abs(linear.upper - values))
+    for k in np.flatnonzero(away <= REACHED * sizes):
+        row = linear.rows[k]
+        if row.constraint < 0 and linear.lower[k] == 0.0 and abs(values[k]) <= REACHED:
             continue
-        size = max(float(np.abs(form * x).max(initial=0.0)), 1e-9)
-        value = float(form @ x)
-        if min(abs(value - low), abs(high - value)) <= REACHED * size:
-            name = problem.constraints[row.constraint].label if row.constraint >= 0 else row.text.split(" <= ")[-2]
-            found.append(ActiveBound(name, row.text))
+        name = problem.constraints[row.constraint].label if row.constraint >= 0 else row.text.split(" <= ")[-2]
+        found.append(ActiveBound(name, row.text))
     for cone in problem.cones:
         if cone.cone != Full():
             continue
-        smallest = float(np.linalg.eigvalsh(pseudo_inertia(x[10 * cone.link : 10 * cone.link + 10]))[0])
+        smallest = float(np.linalg.eigvalsh(pseudo_inertia(x[link_slice(cone.link)]))[0])
         if smallest <= 2.0 * cone.margin:
             found.append(ActiveBound(cone.label, f"{cone.name} is as thin as physical consistency allows"))
     return tuple(found)

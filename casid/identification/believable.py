@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from casid.errors import ProblemError
 from casid.identification.divergence import DivergenceProgram, MostPlausible
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
-from casid.inertia import from_standard
+from casid.inertia import LinkParameters, link_slice
 from casid.inertia.cones import Full
 from casid.retrieval.problem import Problem
-from casid.retrieval.solution import LinkParameters, Solution
+from casid.retrieval.solution import Solution
 
 Array = NDArray[np.float64]
 
@@ -68,12 +68,12 @@ class Believable:
     @property
     def standard_parameters(self) -> Array:
         """``Lxx1 ... m<n>``, shape (10 n,)."""
-        return self.parameters[: 10 * len(self.problem.variables)]
+        return self.parameters[: self.problem.variables.standard_size]
 
     @property
     def extras(self) -> dict[str, float]:
         """Values of the unknowns beyond the standard parameters."""
-        rest = self.parameters[10 * len(self.problem.variables) :]
+        rest = self.parameters[self.problem.variables.standard_size :]
         return {name: float(value) for name, value in zip(self.problem.variables.extras, rest, strict=True)}
 
     @property
@@ -115,11 +115,8 @@ class Believable:
     @property
     def link_parameters(self) -> tuple[LinkParameters, ...]:
         """Mass, centre of mass and inertia about it of every link."""
-        tens = self.standard_parameters.reshape(-1, 10)
-        return tuple(
-            LinkParameters(link.name, *from_standard(ten))
-            for link, ten in zip(self.problem.variables.robot.links, tens, strict=True)
-        )
+        x = self.parameters
+        return tuple(LinkParameters(link.name, x[link_slice(link.index)]) for link in self.problem.variables)
 
     def __repr__(self) -> str:
         """Short: what a user at a prompt wants to know."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from casid.dynamics import Model
 from casid.identification.active import ActiveBound
 from casid.identification.believable import Believable
-from casid.inertia import from_standard
+from casid.inertia import LinkParameters
 from casid.regression import CompressedData, Fit
-from casid.retrieval.solution import LinkParameters, Solution
+from casid.retrieval.solution import Solution
 
 Array = NDArray[np.float64]
 
@@ -110,7 +110,4 @@ class FeasibleFit:
     def link_parameters(self) -> tuple[LinkParameters, ...]:
         """Mass, centre of mass and inertia about it of every link."""
         tens = self.standard_parameters.reshape(-1, 10)
-        return tuple(
-            LinkParameters(link.name, *from_standard(ten))
-            for link, ten in zip(self.model.robot.links, tens, strict=True)
-        )
+        return tuple(LinkParameters(link.name, ten) for link, ten in zip(self.model.robot.links, tens, strict=True))

@@ -54,6 +54,7 @@ QUICK = MappingProxyType(
         "tol": 1e-3,
         "mu_target": 1e-5,
         "fast_step_computation": "yes",
+        "perturb_dec_fact": 0.1,
         "mumps_permuting_scaling": 0,
         "mumps_scaling": 0,
     }

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from casid.learning.chart import Chart
-from casid.learning.loss import Loss
-from casid.learning.optimiser import Optimiser, Step, value_and_gradient
+from casid.learning.loss import Loss, Slopes
+from casid.learning.optimiser import Optimiser, Step
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,10 @@ class Adam(Optimiser):
     batch : int
         Samples of a batch.
     shuffle : bool
-        Draw the batches anew in each epoch; otherwise they follow the recording.
+        Batches of samples drawn at random, in a new order in each epoch; otherwise they follow the recording.
+    redraw : bool
+        Draw the samples of every batch anew in each epoch. Batches that are drawn once need the data only once:
+        `TorqueLoss` keeps a matrix of each, and an epoch takes milliseconds.
     decay : tuple of float
         Of both moments.
     """
@@ -30,6 +36,7 @@ class Adam(Optimiser):
     rate: float = 1e-2
     batch: int = 256
     shuffle: bool = True
+    redraw: bool = False
     decay: tuple[float, float] = (0.9, 0.999)
     name = "adam"
 
@@ -39,12 +46,20 @@ class Adam(Optimiser):
         first = np.array(step.memory.get("first", np.zeros_like(theta)))
         second = np.array(step.memory.get("second", np.zeros_like(theta)))
         count = int(step.memory.get("count", np.zeros(1))[0])
-        order = rng.permutation(loss.samples) if self.shuffle else np.arange(loss.samples)
+        slopes, order = self._batches(loss, rng)
         b1, b2 = self.decay
-        for begin in range(0, loss.samples, self.batch):
-            _, slope = value_and_gradient(loss, chart, theta, order[begin : begin + self.batch])
+        for k in order:
+            slope = chart.pullback(theta, slopes(int(k), chart.parameters(theta)))
             count += 1
             first = b1 * first + (1 - b1) * slope
             second = b2 * second + (1 - b2) * slope**2
-            theta -= self.rate * (first / (1 - b1**count)) / (np.sqrt(second / (1 - b2**count)) + 1e-8)
+            theta -= self.rate / (1 - b1**count) * first / (np.sqrt(second / (1 - b2**count)) + 1e-8)
         return Step(theta, {"first": first, "second": second, "count": np.array([float(count)])})
+
+    def _batches(self, loss: Loss, rng: np.random.Generator) -> tuple[Slopes, NDArray[np.intp]]:
+        if self.shuffle and self.redraw:
+            drawn = rng.permutation(loss.samples)
+            parts = [drawn[begin : begin + self.batch] for begin in range(0, loss.samples, self.batch)]
+            return lambda k, pi: loss.gradient(pi, parts[k])[1], np.arange(len(parts))
+        count = -(-loss.samples // self.batch)
+        return loss.slopes(self.batch, self.shuffle), rng.permutation(count) if self.shuffle else np.arange(count)

@@ -12,6 +12,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import PSEUDO_INERTIA_MAP, consistency, from_pseudo_inertia, pseudo_inertia
 from casid.inertia.parametrisations import Parametrisation, non_negative, parametrisation
+from casid.simulation.compiled import Call, compiled_call
 
 Array = NDArray[np.float64]
 #: Coordinates of terms start at this size unless said otherwise.
@@ -56,6 +57,18 @@ class Chart:
         return self.n * self.links.count + len(self.terms)
 
     @cached_property
+    def _calls(self) -> tuple[Call, Call]:
+        theta, slope = ca.SX.sym("theta", self.size), ca.SX.sym("slope", self.count)
+        pi = self._functions[0](theta)
+        back = ca.Function(
+            "chart_pullback", [theta, slope], [ca.densify(ca.jtimes(pi, theta, slope, True))], {"cse": True}
+        )
+        return compiled_call(self._functions[0]), compiled_call(back)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_calls"}
+
+    @cached_property
     def _functions(self) -> tuple[ca.Function, ca.Function]:
         theta = ca.SX.sym("theta", self.size)
         split = self.n * self.links.size
@@ -72,7 +85,11 @@ class Chart:
 
     def parameters(self, theta: Array) -> Array:
         """Parameters at theta, shape (count,)."""
-        return np.asarray(self._functions[0](theta)).reshape(-1)
+        return np.array(self._calls[0](theta)[0])
+
+    def pullback(self, theta: Array, slope: Array) -> Array:
+        """``(d pi / d theta)' slope``: gradient in theta of a function whose gradient in pi is ``slope``."""
+        return np.array(self._calls[1](theta, slope)[0])
 
     def linearised(self, theta: Array) -> tuple[Array, Array]:
         """Parameters and their Jacobian in theta, shapes (count,) and (count, size)."""
@@ -151,6 +168,10 @@ class Chart:
         if negative.size:
             raise DatasetError(f"'{self.terms[negative[0]]}' is {values[negative[0]]:.6g}; it cannot be negative")
         return np.concatenate([*parts, np.where(self._squared, np.sqrt(np.abs(values)), values)])
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """Coordinates that the parametrisation starts from where nothing is known (`Parametrisation.draw`)."""
+        return np.concatenate([*(self.links.draw(rng) for _ in range(self.n)), np.full(len(self.terms), _TERM_START)])
 
     def random(self, rng: np.random.Generator, size: float = 0.3, mass: float = 3.0) -> Array:
         """Coordinates of random bodies: Wishart pseudo-inertias of about this extent [m] and mass [kg]."""

@@ -18,15 +18,20 @@ _TRIALS, _GROW, _SHRINK = 30, 4.0, 0.1
 
 @dataclass(frozen=True)
 class GaussNewton(Optimiser):
-    """``(J'J + lambda D) d = -J'r`` with D the diagonal of J'J, kept away from zero; one accepted step an epoch.
+    """``(J'J + lambda D) d = -J'r`` with D the diagonal of J'J, kept away from zero; a few accepted steps an epoch.
+
+    A loss that is linear in the parameters reads its data once and for all: more steps cost no further pass over it.
 
     Attributes
     ----------
     damping : float
         First lambda.
+    steps : int
+        Accepted steps of an epoch.
     """
 
     damping: float = 1e-4
+    steps: int = 1
     name = "gauss-newton"
 
     def scaling(self, chart: Chart, theta: Array, H: Array) -> Array:
@@ -35,7 +40,14 @@ class GaussNewton(Optimiser):
         return np.diag(diagonal + 1e-2 * max(float(diagonal.mean()), 1e-300))
 
     def epoch(self, loss: Loss, chart: Chart, step: Step, rng: np.random.Generator) -> Step:
-        """The first step of growing damping that decreases the loss."""
+        """Steps of growing damping that decrease the loss."""
+        for _ in range(self.steps):
+            step = self._step(loss, chart, step)
+            if "stalled" in step.memory:
+                break
+        return step
+
+    def _step(self, loss: Loss, chart: Chart, step: Step) -> Step:
         theta = step.theta
         damping = float(step.memory.get("damping", np.array([self.damping]))[0])
         pi, jacobian = chart.linearised(theta)

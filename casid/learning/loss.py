@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+#: ``(k, pi) -> gradient`` of the k-th batch.
+Slopes = Callable[[int, Array], Array]
 
 
 class Loss(ABC):
@@ -36,3 +39,13 @@ class Loss(ABC):
     @abstractmethod
     def nmse(self, pi: Array) -> Array:
         """Mean squared error over the variance of each joint's signal, shape (n,)."""
+
+    def batches(self, size: int, shuffle: bool) -> list[NDArray[np.intp]]:
+        """All samples in batches of a size (the last may be smaller): drawn once, or in the recording's order."""
+        order = np.random.default_rng(self.samples).permutation(self.samples) if shuffle else np.arange(self.samples)
+        return [order[begin : begin + size] for begin in range(0, self.samples, size)]
+
+    def slopes(self, size: int, shuffle: bool) -> Slopes:
+        """Gradients of those `batches`; a loss that can compress a batch does so once."""
+        batches = self.batches(size, shuffle)
+        return lambda k, pi: self.gradient(pi, batches[k])[1]

@@ -36,6 +36,5 @@ class Optimiser(ABC):
 
 def value_and_gradient(loss: Loss, chart: Chart, theta: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
     """Loss of a batch and its gradient in theta: ``(d pi / d theta)' dl/d pi``."""
-    pi, jacobian = chart.linearised(theta)
-    value, slope = loss.gradient(pi, rows)
-    return value, jacobian.T @ slope
+    value, slope = loss.gradient(chart.parameters(theta), rows)
+    return value, chart.pullback(theta, slope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import casadi as ca
@@ -12,7 +13,7 @@ from casid.codegen import evaluate_blocks
 from casid.dynamics import Model
 from casid.dynamics.newton_euler import newton_euler
 from casid.errors import DatasetError
-from casid.learning.loss import Loss
+from casid.learning.loss import Loss, Slopes
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
@@ -68,23 +69,17 @@ class TorqueLoss(Loss):
         symmetric: bool = True,
     ) -> None:
         self.model, self.datasets = model, [datasets] if isinstance(datasets, Dataset) else list(datasets)
-        function = training_regressor(model, symmetric)
-        n, columns = model.n, function.size2_out(0)
+        self._function = training_regressor(model, symmetric)
+        n = model.n
         self.samples = sum(len(d) for d in self.datasets)
-        if 8.0 * self.samples * n * columns > _LARGEST:
-            raise DatasetError(
-                f"{self.samples} samples of {n} joints and {columns} parameters take more than 4 GB; decimate first"
-            )
-        self._Y = np.empty((self.samples, n, columns))
-        filled = 0
+        motion: list[tuple[Array, Array, Array]] = []
         for data in self.datasets:
             if data.n != n:
                 raise DatasetError(f"{data.name} has {data.n} joints, the model has {n}")
             if data.dq is None or data.ddq is None:
                 raise DatasetError(f"{data.name} has no velocities or accelerations; process it first")
-            for first, block in evaluate_blocks(function, data.q, data.dq, data.ddq):
-                self._Y[filled + first : filled + first + len(block)] = block
-            filled += len(data)
+            motion.append((data.q, data.dq, data.ddq))
+        self._motion = [np.concatenate(parts) for parts in zip(*motion, strict=True)]
         self.tau = np.concatenate([d.tau for d in self.datasets])
         deviation = self.tau.std(axis=0)
         self.variance = np.where(deviation > 0, deviation**2, np.inf)
@@ -94,19 +89,73 @@ class TorqueLoss(Loss):
         if not np.isfinite(self.scale).any():
             raise DatasetError("no joint's torque varies: there is nothing to learn from")
 
+    def _blocks(self, order: NDArray[np.intp] | None = None, size: int = 1024) -> Iterator[tuple[slice, Array]]:
+        """Regressors of the samples in an order, a block at a time, shape (block, n, columns)."""
+        motion = self._motion if order is None else [part[order] for part in self._motion]
+        for first, block in evaluate_blocks(self._function, *motion, block=size):
+            yield slice(first, first + len(block)), block
+
+    @cached_property
+    def _Y(self) -> Array:
+        """Of all samples: only where batches are drawn anew."""
+        n, columns = self.model.n, self._function.size2_out(0)
+        if 8.0 * self.samples * n * columns > _LARGEST:
+            raise DatasetError(
+                f"{self.samples} samples of {n} joints and {columns} parameters take more than 4 GB; decimate first"
+            )
+        Y = np.empty((self.samples, n, columns))
+        for rows, block in self._blocks():
+            Y[rows] = block
+        return Y
+
+    @cached_property
+    def _joints(self) -> Array:
+        """Triangular factors of ``[Y_j, tau_j] / sqrt(N)`` of every joint, shape (n, columns + 1, columns + 1)."""
+        width = self._function.size2_out(0) + 1
+        factors = np.zeros((self.model.n, width, width))
+        pending: list[Array] = []
+
+        def fold() -> None:
+            rows = np.concatenate(pending)
+            pending.clear()
+            for j, R in enumerate(factors):
+                found = np.linalg.qr(np.vstack([R, rows[:, j]]), mode="r")
+                R[: len(found)] = found
+
+        for rows, block in self._blocks():
+            pending.append(np.concatenate([block, self.tau[rows, :, None]], axis=2) / np.sqrt(self.samples))
+            if len(pending) == 8:
+                fold()
+        if pending:
+            fold()
+        return factors
+
     @cached_property
     def _compressed(self) -> tuple[Array, Array, float]:
         """``(R, rho, rest)`` with ``value = |rho - R pi|^2 + rest``."""
-        weights = 1.0 / (self.scale * np.sqrt(self.samples * self.model.n))
-        stack: Array = np.empty((0, self._Y.shape[2] + 1))
-        for start in range(0, self.samples, 4096):
-            part = slice(start, start + 4096)
-            rows = np.concatenate([self._Y[part], self.tau[part, :, None]], axis=2) * weights[:, None]
-            stacked = np.vstack([stack, rows.reshape(-1, rows.shape[2])])
-            stack = np.asarray(np.linalg.qr(stacked, mode="r"))
-        R = np.zeros((stack.shape[1], stack.shape[1]))
-        R[: len(stack)] = stack
-        return R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2)
+        weights = 1.0 / (self.scale * np.sqrt(self.model.n))
+        rows = (self._joints * weights[:, None, None]).reshape(-1, self._joints.shape[2])
+        stack = np.asarray(np.linalg.qr(rows, mode="r"))
+        return stack[:-1, :-1], stack[:-1, -1], float(stack[-1, -1] ** 2)
+
+    @cached_property
+    def _batches(self) -> dict[tuple[int, bool], tuple[Array, Array]]:
+        return {}
+
+    def slopes(self, size: int, shuffle: bool) -> Slopes:
+        """Gradients ``2 (A_k pi - b_k)``, of the normal equations of every batch."""
+        key = (size, shuffle)
+        if key not in self._batches:
+            order = np.concatenate(self.batches(size, shuffle))
+            columns = self._function.size2_out(0)
+            A, b = (np.zeros((-(-self.samples // size), columns, *more)) for more in ((columns,), ()))
+            for rows, Y in self._blocks(order, size):
+                Z = (Y / self.scale[:, None]).reshape(-1, columns)
+                A[rows.start // size] = Z.T @ Z / len(Z)
+                b[rows.start // size] = Z.T @ (self.tau[order[rows]] / self.scale).ravel() / len(Z)
+            self._batches[key] = A, b
+        A, b = self._batches[key]
+        return lambda k, pi: 2.0 * (A[k] @ pi - b[k])
 
     def value(self, pi: Array) -> float:
         """Mean over all samples and joints."""
@@ -128,4 +177,5 @@ class TorqueLoss(Loss):
 
     def nmse(self, pi: Array) -> Array:
         """Per joint."""
-        return np.asarray(((self._Y @ pi - self.tau) ** 2).mean(axis=0) / self.variance)
+        residual = self._joints @ np.append(pi, -1.0)
+        return np.asarray((residual**2).sum(axis=1) / self.variance)

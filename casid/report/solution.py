@@ -11,7 +11,7 @@ from rich.table import Table
 
 from casid.files import csv_bytes, json_bytes, write_files
 from casid.identification import Believable
-from casid.inertia import STANDARD_NAMES, Parameters, parameter_csv, parameter_record, tensor_entries
+from casid.inertia import STANDARD_NAMES, LinkParameters, Parameters, parameter_csv, parameter_record, tensor_entries
 from casid.report.believable import believable_figures, believable_record
 from casid.report.coefficients import coefficients
 from casid.report.fit_plot import fit_figure
@@ -19,7 +19,7 @@ from casid.report.links_plot import links_figure
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import pictures
-from casid.retrieval import LinkParameters, Solution, Study
+from casid.retrieval import Solution, Study
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 _COLUMNS = (

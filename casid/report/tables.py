@@ -14,7 +14,7 @@ from casid.dynamics import BaseParameters
 from casid.report.plain_table import PlainTable
 
 if TYPE_CHECKING:
-    from casid.retrieval import LinkParameters
+    from casid.inertia import LinkParameters
 
 
 def robots_table(robots: Iterable[Robot]) -> Table:

@@ -67,7 +67,7 @@ from casid.retrieval.objectives import LeastSquares, base_parameter_error, least
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.starts import nominal_parameters, random_parameters
 from casid.retrieval.quadrics import Quadric
-from casid.retrieval.solution import LinkParameters, Solution, Tolerances, assess
+from casid.retrieval.solution import Solution, Tolerances, assess
 from casid.retrieval.solver.options import SolveOptions
 from casid.retrieval.solver.prepared import Prepared
 from casid.retrieval.study.study import Study, StudyResult, multistart, run_study, start_seeds
@@ -95,7 +95,6 @@ __all__ = [
     "InfeasibleError",
     "Intervals",
     "LeastSquares",
-    "LinkParameters",
     "LinkVariables",
     "LinkView",
     "MassBounds",

@@ -79,6 +79,7 @@ def combinations(problem: Problem, most: int = 64) -> Iterator[Combination]:
     ProblemError
         If there are more than ``most`` combinations.
     """
+    problem = _one_sided(problem)
     branched = [condition for _, condition in problem.conditions if not condition.equality]
     either = _either(problem)
     options = [[(c.text, "true"), (c.text, "false")] for c in branched]
@@ -102,14 +103,36 @@ def branch_problems(problem: Problem, most: int = 64) -> Iterator[tuple[dict[str
 
 
 def _either(problem: Problem) -> dict[str, tuple[ca.SX, ...]]:
-    """Hard constraints ``expression >= 0`` that are alternatives, or several rows at once, by their label."""
+    """Hard scalar constraints with one bound that are alternatives, or several rows at once, by their label."""
     found = {}
     for constraint in problem.constraints:
-        if constraint.hard and constraint.size == 1 and constraint.lower[0] == 0 and np.isinf(constraint.upper[0]):
-            rows = alternatives(constraint.expression, problem.variables.x)
+        if constraint.hard and constraint.size == 1 and np.isinf([constraint.lower[0], constraint.upper[0]]).any():
+            upper = bool(np.isfinite(constraint.upper[0]))
+            rows = alternatives(constraint.expression, problem.variables.x, upper=upper)
             if len(rows) > 1 or rows[0].numel() > 1:
                 found[constraint.label] = rows
     return found
+
+
+def _one_sided(problem: Problem) -> Problem:
+    """The problem with hard scalar constraints of two bounds as two of one, where a minimum or maximum is in them."""
+    constraints: list[Constraint] = []
+    for constraint in problem.constraints:
+        both = constraint.hard and constraint.size == 1 and np.isfinite([*constraint.lower, *constraint.upper]).all()
+        if both and any(
+            len(alternatives(constraint.expression, problem.variables.x, upper=upper)) > 1 for upper in (False, True)
+        ):
+            expression, label, (low,), (high,) = (
+                constraint.expression,
+                constraint.label,
+                constraint.lower,
+                constraint.upper,
+            )
+            constraints.append(Constraint(f"{label} >= {low:.9g}", expression, low))
+            constraints.append(Constraint(f"{label} <= {high:.9g}", expression, -np.inf, high))
+        else:
+            constraints.append(constraint)
+    return problem if len(constraints) == len(problem.constraints) else replace(problem, constraints=tuple(constraints))
 
 
 def _chosen(

@@ -101,7 +101,7 @@ def base_parameter_error(
         For wrong shapes, NaN, or standard deviations that are not positive.
     """
     forms, values = np.asarray(forms, dtype=float), np.asarray(values, dtype=float)
-    standard = 10 * len(variables)
+    standard = variables.standard_size
     if forms.ndim != 2 or forms.shape[1] not in (standard, variables.size):
         raise DatasetError(f"forms: expected shape (b, {variables.size}), got {forms.shape}")
     if values.shape != forms.shape[:1]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from casid.errors import ProblemError
 from casid.expressions import Condition, conditions, has_conditions
 from casid.expressions.evaluate import NumpyFunction
+from casid.inertia import link_slice
 from casid.inertia.cones import ConsistencyCone
 from casid.retrieval.coefficients import Coefficients
 from casid.retrieval.constraints import (
@@ -227,14 +228,14 @@ class Problem:
         result = {c.label: c.violation(values[c.label]) for c in self.constraints}
         for entry in self.cones:
             if entry.constrains:
-                result[entry.label] = entry.cone.violation(x[10 * entry.link : 10 * entry.link + 10], entry.margin)
-        standard = 10 * len(self.variables)
+                result[entry.label] = entry.cone.violation(x[link_slice(entry.link)], entry.margin)
+        standard = self.variables.standard_size
         for k, (name, (low, high)) in enumerate(self.variables.extras.items()):
             extra = float(x[standard + k])
             result[name] = max(0.0, low - extra, extra - high) if np.isfinite(extra) else np.inf
         return result
 
-    def hard_violation(self, amounts: dict[str, float]) -> float:
+    def hard_violation(self, amounts: Mapping[str, float]) -> float:
         """Largest of some `violations`, soft constraints aside."""
         soft = {c.label for c in self.constraints if not c.hard}
         return max((value for label, value in amounts.items() if label not in soft), default=0.0)

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions.quadratic import quadratic_form
+from casid.inertia import link_slice, mass_index, standard_size
 
 Array = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ class Quadric:
     def numerator(self, x: ca.SX) -> ca.SX:
         """``inertia'L + moment'l + mass m`` of the unknowns x."""
         form = ca.sparsify(ca.DM(self._linear()))
-        return ca.dot(form, x[10 * self.link : 10 * self.link + 10])
+        return ca.dot(form, x[link_slice(self.link)])
 
     def minus(self, bound: float) -> Quadric | None:
         """The form of ``expression - bound``; None where the bound's term has no place in it."""
@@ -180,11 +181,11 @@ def find_quadric(expression: ca.SX, x: ca.SX, links: int) -> Quadric | None:
     """The form of a scalar expression of the unknowns x of so many links, by its structure; None if it has none."""
     used = [k for k, depends in enumerate(ca.which_depends(expression, x, 1, False)) if depends]
     touched = {k // 10 for k in used}
-    if len(touched) != 1 or max(used) >= 10 * links:
+    if len(touched) != 1 or max(used) >= standard_size(links):
         return None
     link = touched.pop()
-    own = range(10 * link, 10 * link + 10)
-    found = quadratic_form(expression, x, own, 10 * link + 9)
+    own = range(link_slice(link).start, link_slice(link).stop)
+    found = quadratic_form(expression, x, own, mass_index(link))
     if found is None or np.abs(found.matrix[:6, :9]).max() > 0:
         return None
     H = found.matrix

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.inertia import mass_index, moment_slice
 from casid.inertia.cones import ConsistencyCone
 from casid.retrieval.constraints.facts import Facts
 
@@ -61,7 +62,7 @@ def link_regions(facts: Facts, cones: Sequence[ConsistencyCone]) -> tuple[LinkRe
 
 def com_quotients(link: int, com: Array) -> dict[tuple[int, int], Array]:
     """Boxes of a link's centre of mass, shape (..., 3, 2), as ranges of first moment over mass."""
-    return {(10 * link + 6 + axis, 10 * link + 9): com[..., axis, :] for axis in range(3)}
+    return {(moment_slice(link).start + axis, mass_index(link)): com[..., axis, :] for axis in range(3)}
 
 
 def _region(facts: Facts, k: int, mass: Array, cone: ConsistencyCone) -> LinkRegion:

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.inertia import mass_index
 from casid.retrieval.constraints import ScalarRow
 from casid.retrieval.constraints.constraint import Side
 from casid.retrieval.problem import Problem
@@ -52,7 +53,7 @@ class Row:
 
     def unit_size(self, x: Array) -> float:
         """What a unit of the bound is in the row, at x: 1, or the mass by which it was multiplied."""
-        return 1.0 if self.mass_of is None else float(x[10 * self.mass_of + 9])
+        return 1.0 if self.mass_of is None else float(x[mass_index(self.mass_of)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
             text = constraint.bound_text(row.entry, row.side)
             source = Row(index, row.entry, constraint.weight, text, row.side, row.mass_of)
             (linear if row.linear else curved).append((row, source))
-    standard = 10 * len(problem.variables)
+    standard = problem.variables.standard_size
     for k, (name, (low, high)) in enumerate(problem.variables.extras.items()):
         if np.isfinite(low) or np.isfinite(high):
             text = f"{low:.6g} <= {name} <= {high:.6g}"

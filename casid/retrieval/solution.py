@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from casid.errors import ProblemError, SolveError
 from casid.expressions.evaluate import evaluate
-from casid.inertia import from_standard
+from casid.inertia import LinkParameters, link_slice
 from casid.retrieval.conflict import Conflict
 from casid.retrieval.gap import checked_bound, relative_gap
 from casid.retrieval.problem import Problem
@@ -33,21 +33,6 @@ def _found_versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed"
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class LinkParameters:
-    """A link's retrieved values in its link frame: mass [kg], centre of mass [m], inertia about it [kg.m^2]."""
-
-    name: str
-    mass: float
-    com: Array
-    inertia_com: Array
-
-    @property
-    def principal_moments(self) -> Array:
-        """Eigenvalues of the inertia about the centre of mass, ascending, shape (3,)."""
-        return np.asarray(np.linalg.eigvalsh(self.inertia_com))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,22 +156,19 @@ class Solution:
     @property
     def standard_parameters(self) -> Array:
         """``Lxx1 ... m<n>``, shape (10 n,)."""
-        return self.x[: 10 * len(self.problem.variables)]
+        return self.x[: self.problem.variables.standard_size]
 
     @property
     def extras(self) -> dict[str, float]:
         """Values of the unknowns beyond the standard parameters."""
-        values = self.x[10 * len(self.problem.variables) :]
+        values = self.x[self.problem.variables.standard_size :]
         return {name: float(v) for name, v in zip(self.problem.variables.extras, values, strict=True)}
 
     @cached_property
     def links(self) -> Links:
         """Mass, centre of mass and inertia about it of every link, by name."""
-        tens = self.standard_parameters.reshape(-1, 10)
-        robot = self.problem.variables.robot
-        return Links(
-            tuple(LinkParameters(link.name, *from_standard(ten)) for link, ten in zip(robot.links, tens, strict=True))
-        )
+        variables = self.problem.variables
+        return Links(tuple(LinkParameters(link.name, self.x[link_slice(link.index)]) for link in variables))
 
     @property
     def link_parameters(self) -> tuple[LinkParameters, ...]:
@@ -218,11 +200,13 @@ class Solution:
     @cached_property
     def max_violation(self) -> float:
         """Largest violation of what is hard."""
-        return self.problem.hard_violation(dict(self.violations))
+        return self.problem.hard_violation(self.violations)
 
     @cached_property
     def gap(self) -> float:
-        """``(total - lower_bound) / max(total, negligible)``: `casid.retrieval.gap.relative_gap`."""
+        """``(total - lower_bound) / max(total, negligible)``, see `relative_gap`; infinite where x is not feasible."""
+        if not self.feasible:
+            return float("inf")
         return relative_gap(self.total, self.lower_bound, self.problem.objective.negligible(self.x))
 
     @property
@@ -270,12 +254,15 @@ class Solution:
         if self.conflict is not None:
             raise self.conflict.error(self.problem.name, self)
         tried = self.restarts + 1 if self.starts == 1 else self.starts
-        raise SolveError(
-            f"problem '{self.problem.name}': no feasible point was found from {tried} start{'s' if tried > 1 else ''} "
-            f"(last status {self.solver_status}, largest violation {self.max_violation:.3g}); give a start, or soften "
-            "a constraint",
-            self,
-        )
+        starts = f"from {tried} start{'s' if tried > 1 else ''} (last status {self.solver_status}"
+        if self.feasible:
+            found = f"the solver did not converge {starts}; its last point is feasible)"
+        else:
+            found = f"no feasible point was found {starts}, largest violation {self.max_violation:.3g})"
+        advice = "give a start, or soften a constraint"
+        if self.problem.conditions:
+            advice = f"try the method 'branches', which enumerates the branches of if-else; or {advice}"
+        raise SolveError(f"problem '{self.problem.name}': {found}; {advice}", self)
 
 
 def assess(
@@ -320,6 +307,17 @@ def assess(
     negligible = problem.objective.negligible(made.x)
     sound = checked_bound(made.lower_bound, made.total, negligible, f"problem '{problem.name}'")
     object.__setattr__(made, "lower_bound", float(max(sound, least)) if made.total >= least else -np.inf)
+    return made
+
+
+#: What follows from the problem, the point and the bound alone.
+_COMPUTED = ("objective", "penalty", "violations", "max_violation", "gap", "links")
+
+
+def annotated(solution: Solution, **work: Any) -> Solution:
+    """The solution with other fields about the work (iterations, times, conflict, ...); nothing is computed again."""
+    made = replace(solution, **work)
+    made.__dict__.update({name: solution.__dict__[name] for name in _COMPUTED if name in solution.__dict__})
     return made
 
 

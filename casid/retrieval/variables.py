@@ -11,7 +11,7 @@ import numpy as np
 
 from casid.description import LinkBounds, Robot
 from casid.errors import ProblemError
-from casid.inertia import TENSOR_INDEX, standard_names
+from casid.inertia import TENSOR_INDEX, link_slice, standard_names, standard_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +117,11 @@ class LinkVariables:
         return int(self.x.numel())
 
     @property
+    def standard_size(self) -> int:
+        """Number of standard parameters: the extras follow them."""
+        return standard_size(len(self.links))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the unknowns: ``Lxx1 ... m<n>``, then the extras."""
         return standard_names(len(self.links)) + tuple(self.extras)
@@ -125,7 +130,7 @@ class LinkVariables:
         """The scalar unknown of that name, e.g. ``fv1``."""
         if name not in self.extras:
             raise ProblemError(f"there is no unknown '{name}'; the extras are {', '.join(self.extras) or 'none'}")
-        return self.x[10 * len(self.links) + list(self.extras).index(name)]
+        return self.x[self.standard_size + list(self.extras).index(name)]
 
 
 def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | None = None) -> LinkVariables:
@@ -152,5 +157,5 @@ def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | Non
         if np.isnan(lower) or np.isnan(upper) or lower > upper:
             raise ProblemError(f"extra unknown '{name}': bounds [{lower}, {upper}] cross or are NaN")
     x = ca.vertcat(*[ca.SX.sym(name) for name in (*names, *extras)])
-    links = tuple(LinkView(link.name, k, x[10 * k : 10 * k + 10], link.bounds) for k, link in enumerate(robot.links))
+    links = tuple(LinkView(link.name, k, x[link_slice(k)], link.bounds) for k, link in enumerate(robot.links))
     return LinkVariables(robot, x, links, extras)

@@ -14,8 +14,9 @@ from casid.measurement import Dataset
 
 #: The paper's copy leaves the periods and amplitudes of the sines blank: these are our choice [s, share of the range].
 PERIODS = (23.0, 19.0, 17.0, 13.0, 11.0, 7.0, 5.0)
-AMPLITUDE = 0.3
-RATE, DURATION = 240.0, 240.0
+AMPLITUDE = 0.5
+#: Samples a second, and seconds: "we collect only 600*240 data points" (Sec. 4.1.2); batches of 256.
+RATE, DURATION, BATCH = 240.0, 600.0, 256
 
 
 @cache

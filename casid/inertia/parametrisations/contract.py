@@ -101,6 +101,19 @@ class Parametrisation(ABC):
         """Random coordinates, normal with standard deviation ``scale``."""
         return scale * rng.standard_normal(self.size)
 
+    def draw(self, rng: np.random.Generator) -> Vector:
+        """Coordinates that training starts from where nothing is known of the body.
+
+        Those of Sutanto et al. (2020) start as in their published code: the mass is the square of a standard normal
+        number, the centre of mass the magnitude of three [m], and the coordinates of the inertia are normal with
+        standard deviation 0.01 (`NoStr`: 1, free mass).
+        """
+        return np.concatenate([rng.standard_normal(1), np.abs(rng.standard_normal(3)), self.draw_inertia(rng)])
+
+    def draw_inertia(self, rng: np.random.Generator) -> Vector:
+        """The share of `draw` beyond mass and centre of mass."""
+        return 0.01 * rng.standard_normal(self.size - 4)
+
     def __repr__(self) -> str:
         words = ("positive mass", "symmetric", "positive definite", "triangle inequality")
         holds = [w for w, yes in zip(words, (self.positive_mass, self.symmetric, self.definite, self.triangle)) if yes]  # noqa: B905

@@ -25,6 +25,10 @@ class NoStr(Parametrisation):
         )
         return ca.vertcat(body(theta[0], theta[1:4], (inertia + inertia.T) / 2), asymmetry / 2)
 
+    def draw_inertia(self, rng: np.random.Generator) -> Vector:
+        """Standard normal entries [kg.m^2]."""
+        return rng.standard_normal(9)
+
     def coordinates(self, parameters: Vector) -> Vector:
         """The symmetric inertia's own entries."""
         mass, com, inertia = from_standard(parameters)

@@ -26,6 +26,11 @@ class Spectral(Parametrisation):
         sigma = mass * ca.mtimes([R, ca.diag(ca.exp(theta[7:10])), R.T])
         return body(mass, theta[1:4], ca.trace(sigma) * ca.SX.eye(3) - sigma)
 
+    def draw(self, rng: np.random.Generator) -> Vector:
+        """Bodies of about 3 kg and 0.15 m in any attitude, whose mass point lies as far from the origin."""
+        mass, com, axes = np.log(3.0) + 0.6 * rng.standard_normal(1), 0.15 * rng.standard_normal(3), rng.normal(size=3)
+        return np.concatenate([mass, com, axes, 2 * np.log(0.15) + 0.6 * rng.standard_normal(3)])
+
     def coordinates(self, parameters: Vector) -> Vector:
         """Logarithms of mass and squared radii."""
         mass, com, inertia = from_standard(parameters)

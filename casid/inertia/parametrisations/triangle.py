@@ -29,6 +29,10 @@ class Tri(Parametrisation):
         J3 = ca.sqrt((J1 - J2) ** 2 + 4 * J1 * J2 * ca.sin(half) ** 2)
         return body(square(theta[0]), theta[1:4], ca.mtimes([R, ca.diag(ca.vertcat(J1, J2, J3)), R.T]))
 
+    def draw_inertia(self, rng: np.random.Generator) -> Vector:
+        """Axes close to those of the link, moments about 0.01 kg.m^2, alpha close to a right angle."""
+        return np.array([0.01, 0.01, 0.01, 0.1, 0.1, 0.01]) * rng.standard_normal(6)
+
     def coordinates(self, parameters: Vector) -> Vector:
         """The two smaller moments as J1 and J2, the largest as the third side."""
         mass, com, inertia = from_standard(parameters)

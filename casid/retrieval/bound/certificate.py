@@ -30,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.inertia import link_slice
 from casid.inertia.cones import Limits
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.bound.relaxation import RelaxedRows, relaxed_rows
@@ -201,7 +202,7 @@ def _link_shares(problem: Problem, left: Array, search: Search, regions: Sequenc
     value = leftover = 0.0
     searched = {}
     for entry, region in zip(problem.cones, regions, strict=True):
-        link = slice(10 * entry.link, 10 * entry.link + 10)
+        link = link_slice(entry.link)
         body = None if search.nominal is None else search.nominal[link]
         share = entry.cone.dual_share(left[link], entry.margin, Limits(region.trace, region.box, body, search.factor))
         value += share.gain - share.cost
@@ -215,7 +216,7 @@ def _extra_shares(problem: Problem, left: Array, search: Search) -> DualBound:
     """What the extras make of it: they lie within their bounds, else within ``factor`` times their nominal size."""
     value = leftover = 0.0
     searched = {}
-    standard = 10 * len(problem.cones)
+    standard = problem.variables.standard_size
     for position, (name, (lower, upper)) in enumerate(problem.variables.extras.items()):
         rest = float(left[standard + position])
         if not rest:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions.interval_arithmetic import enclose
+from casid.inertia import moment_slice
 from casid.retrieval.region import com_quotients
 
 Array = NDArray[np.float64]
@@ -94,7 +95,7 @@ class ComSet:
         keep = np.zeros(len(points), dtype=bool)
         x = np.zeros((self.size, len(points)))
         x[9::10] = 1.0
-        x[10 * self.link + 6 : 10 * self.link + 9] = points.T
+        x[moment_slice(self.link)] = points.T
         for function in self.alternatives:
             keep |= (np.array(function.map(len(points))(x)) >= 0).all(axis=0)
         return keep

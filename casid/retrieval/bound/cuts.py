@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions import choose, conditions
+from casid.inertia import link_slice, mass_index
 from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Problem
@@ -125,7 +126,7 @@ class Relaxation:
         """Cuts of one side near x; the first is its tangent where it has one."""
         if side.quadric is None:
             return []
-        link = slice(10 * side.quadric.link, 10 * side.quadric.link + 10)
+        link = link_slice(side.quadric.link)
         if not x[link][9] > 0:
             return []
         return [
@@ -143,7 +144,7 @@ class Relaxation:
         if not cuts or side is None or side.quadric is None:
             return None
         # the row is the expression, or m times it; its form is m^(power - 1) times it
-        mass = float(x[10 * side.quadric.link + 9])
+        mass = float(x[mass_index(side.quadric.link)])
         return cuts[0], abs(multiplier) * row.unit_size(x) * mass ** (1 - side.quadric.power)
 
     @cached_property
@@ -154,7 +155,7 @@ class Relaxation:
         """Supporting planes of the sets of centres of mass, in the directions in which x lies outside."""
         cuts = []
         for com_set in self.com_sets:
-            point = x[10 * com_set.link : 10 * com_set.link + 10]
+            point = x[link_slice(com_set.link)]
             if point[9] > 0:
                 for direction in self._directions(com_set, point[6:9] / point[9]):
                     height = com_set.support(
@@ -208,7 +209,7 @@ class Relaxation:
 
     def _embed(self, form: Array, link: int, low: float, side: Side) -> Cut:
         row = np.zeros(self.problem.variables.size)
-        row[10 * link : 10 * link + 10] = form
+        row[link_slice(link)] = form
         return Cut(row, low, side.constraint, side.entry, side.sign)
 
 

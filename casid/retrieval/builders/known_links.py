@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
+from casid.inertia import link_slice
 from casid.retrieval.builders.shapes import ellipsoid
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.objectives import LeastSquares
@@ -90,7 +91,7 @@ def without_payload(objective: LeastSquares, link: LinkView, payload: ArrayLike)
         raise ProblemError(
             f"payload of link '{link.name}': expected ten finite standard parameters, got shape {ten.shape}"
         )
-    columns = objective.matrix[:, 10 * link.index : 10 * link.index + 10]
+    columns = objective.matrix[:, link_slice(link.index)]
     return LeastSquares(objective.matrix, objective.target - columns @ ten, objective.constant)
 
 
@@ -114,7 +115,7 @@ def with_cad_prior(
         Price of one standard deviation, in units of the objective; default 1, right if the residuals are in standard
         deviations.
     """
-    standard = 10 * len(variables)
+    standard = variables.standard_size
     cad = np.asarray(parameters, dtype=float)
     if cad.shape != (standard,) or not np.isfinite(cad).all():
         raise ProblemError(f"CAD prior: expected {standard} finite standard parameters, got shape {cad.shape}")

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.errors import ProblemError
-from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia import consistency, from_pseudo_inertia, link_slice, pseudo_inertia, standard_size
 
 Array = NDArray[np.float64]
 Metric = Literal["euclidean", "entropic", "pullback"]
@@ -54,8 +54,9 @@ class Prior:
 
     def __post_init__(self) -> None:
         x = np.array(self.parameters, dtype=float)
-        if x.shape != (10 * len(self.robot.links),):
-            raise ProblemError(f"prior: expected {10 * len(self.robot.links)} standard parameters, got shape {x.shape}")
+        size = standard_size(len(self.robot.links))
+        if x.shape != (size,):
+            raise ProblemError(f"prior: expected {size} standard parameters, got shape {x.shape}")
         if not (np.isfinite(self.weight) and self.weight > 0):
             raise ProblemError(f"prior: the weight must be positive and finite, got {self.weight}")
         if self.metric not in ("euclidean", "entropic", "pullback"):
@@ -90,9 +91,9 @@ class Prior:
         """
         n = len(self.robot.links)
         at = self.parameters if around is None else np.asarray(around, dtype=float)
-        A, b = np.zeros((10 * n, 10 * n)), np.zeros(10 * n)
+        A, b = np.zeros((standard_size(n), standard_size(n))), np.zeros(standard_size(n))
         for k in range(n):
-            link = slice(10 * k, 10 * k + 10)
+            link = link_slice(k)
             if self.metric == "euclidean":
                 block, target = (
                     np.diag(1.0 / _sizes(self.parameters[link])),

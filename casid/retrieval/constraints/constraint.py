@@ -18,7 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
 from casid.expressions.affine import affine_rows
+from casid.expressions.alternatives import alternatives
 from casid.expressions.evaluate import evaluate
+from casid.inertia import mass_index
 from casid.retrieval.constraints.facts import Facts
 from casid.retrieval.quadrics import Quadric, find_quadric
 from casid.retrieval.variables import LinkView
@@ -75,6 +77,10 @@ class ScalarRow:
     entry: int
     side: Side = "both"
     mass_of: int | None = None
+
+
+#: Alternatives of a minimum or maximum that are looked at, at most.
+_MOST = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +251,8 @@ class Constraint:
         """Rows by the structure of each entry.
 
         Affine: linear. Hard, and linear over a mass that is not negative, ``e = f/m``: ``f - m bound``, linear. Else as
-        it is.
+        as it is. A bound on a minimum or maximum that asks for all of its parts is one on each of them, where these are
+        affine or linear over the mass: ``fmax(a, b) <= bound`` is ``a <= bound`` and ``b <= bound``.
         """
         forms = affine_rows(self.expression, setting.x)
         for entry in range(self.size):
@@ -256,18 +263,14 @@ class Constraint:
             if forms[entry] is not None:
                 yield ScalarRow(expression, low, high, True, entry)
                 continue
-            form = self.quadric(entry, setting)
             # a soft one stays as it is: its weight prices the expression, not the expression times a mass
-            over_mass = form is not None and form.power == 2 and form.linear and setting.positive_mass[form.link]
-            if form is not None and over_mass and self.hard:
-                numerator = form.numerator(setting.x)
-                mass = setting.x[10 * form.link + 9]
-                if np.isfinite(low):
-                    yield ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", form.link)
-                if np.isfinite(high):
-                    yield ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", form.link)
-                continue
-            yield ScalarRow(expression, low, high, False, entry)
+            over_mass = _over_mass(self.quadric(entry, setting), low, high, entry, setting) if self.hard else []
+            if over_mass:
+                yield from over_mass
+            elif self.hard:
+                yield from _parts(expression, low, high, entry, setting)
+            else:
+                yield ScalarRow(expression, low, high, False, entry)
 
     def _quadric(self, entry: int, setting: Setting) -> Quadric | None:
         return find_quadric(self.expression[entry], setting.x, len(setting.positive_mass))
@@ -280,6 +283,63 @@ class Constraint:
 
     def _moved(self, links: Sequence[LinkView]) -> Constraint | None:
         return None
+
+
+def _over_mass(form: Quadric | None, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
+    """Linear rows for a form that is linear over a mass that is not negative; none for another."""
+    if form is None or form.power != 2 or not form.linear or not setting.positive_mass[form.link]:
+        return []
+    numerator, mass = form.numerator(setting.x), setting.x[mass_index(form.link)]
+    rows = []
+    if np.isfinite(low):
+        rows.append(ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", form.link))
+    if np.isfinite(high):
+        rows.append(ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", form.link))
+    return rows
+
+
+def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
+    """Rows of an expression that is neither affine nor linear over a mass: minima and maxima taken apart."""
+    split: list[ScalarRow] = []
+    for upper, bound in ((False, low), (True, high)):
+        rows = _all_linear(expression, bound, upper, entry, setting) if np.isfinite(bound) else None
+        if rows is not None:
+            split += rows
+            low, high = (low, np.inf) if upper else (-np.inf, high)
+    if not split:
+        return [ScalarRow(expression, low, high, False, entry)]
+    side: Side | None = "lower" if np.isfinite(low) else "upper" if np.isfinite(high) else None
+    return split if side is None else [*split, ScalarRow(expression, low, high, False, entry, side)]
+
+
+def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
+    """Linear rows of all parts of a minimum or maximum that a bound asks for; None where it is not that simple."""
+    low, high = (-np.inf, bound) if upper else (bound, np.inf)
+    options = alternatives(expression, setting.x, _MOST, upper)
+    if len(options) == 1 and options[0].numel() == 1:
+        return None
+    possible = [part for option in options if (part := _unsettled(option, setting.x, low, high)) is not None]
+    if len(possible) != 1 or not possible[0].numel():
+        return None
+    found: list[ScalarRow] = []
+    for k, form in enumerate(affine_rows(possible[0], setting.x)):
+        part = possible[0][k]
+        if form is not None:
+            found.append(ScalarRow(part, low, high, True, entry, "upper" if upper else "lower"))
+        else:
+            rows = _over_mass(find_quadric(part, setting.x, len(setting.positive_mass)), low, high, entry, setting)
+            if not rows:
+                return None
+            found += rows
+    return found
+
+
+def _unsettled(rows: ca.SX, x: ca.SX, low: float, high: float) -> ca.SX | None:
+    """The rows that depend on x; None where a constant one is not within the bounds."""
+    live = [i for i in range(rows.numel()) if ca.depends_on(rows[i], x)]
+    still = [i for i in range(rows.numel()) if i not in live]
+    values = evaluate(rows[still], x, np.zeros(x.numel())) if still else np.zeros(0)
+    return rows[live] if bool(((values >= low) & (values <= high)).all()) else None
 
 
 def _bound(value: ArrayLike, size: int, label: str, side: str) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.inertia import link_slice
 from casid.inertia.cones import Full
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.branches import Branch, branches_at
@@ -151,7 +152,7 @@ def _cones(solution: Solution) -> list[ActiveCone]:
     found = []
     for entry in solution.problem.cones:
         if entry.cone == Full():
-            matrix = entry.cone.matrix(solution.x[10 * entry.link : 10 * entry.link + 10])
+            matrix = entry.cone.matrix(solution.x[link_slice(entry.link)])
             values = np.linalg.eigvalsh(matrix)
             small = values[values <= max(2 * entry.margin, 1e-9)]
             if len(small):

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError, SolveError
 from casid.expressions.polynomial import polynomials
+from casid.inertia import mass_index
 from casid.retrieval.insight.level_set import LevelSet
 from casid.retrieval.insight.tolerance import indistinguishable
 from casid.retrieval.methods.direct import prepare
@@ -206,19 +207,19 @@ def _interval(search: LevelSet, name: str, form: Array, link: int | None) -> Par
 
 def _least_ratio(search: LevelSet, form: Array, link: int) -> tuple[float, float, Array]:
     """Proven lower bound of ``form'x / m``, the value attained, and where."""
-    mass = np.eye(len(form))[10 * link + 9]
+    mass = np.eye(len(form))[mass_index(link)]
     point = search.point
-    if not point[10 * link + 9] > 0:
+    if not point[mass_index(link)] > 0:
         point = search.minimum(-mass)[2]
-    if not point[10 * link + 9] > 0:
+    if not point[mass_index(link)] > 0:
         name = search.problem.variables.links[link].name
         raise ProblemError(f"link '{name}' weighs nothing in every set that explains the data: it has no such ratio")
-    t = float(form @ point / point[10 * link + 9])
+    t = float(form @ point / point[mass_index(link)])
     for _ in range(30):
         bound, _, found = search.minimum(form - t * mass)
-        if not found[10 * link + 9] > 0:
+        if not found[mass_index(link)] > 0:
             break
-        ratio = float(form @ found / found[10 * link + 9])
+        ratio = float(form @ found / found[mass_index(link)])
         if ratio >= t - 1e-9 * max(1.0, abs(t)):
             break
         t, point = ratio, found
@@ -253,7 +254,7 @@ def _forms(problem: Problem, quantities: Mapping[str, ca.SX]) -> dict[str, tuple
             found[name] = (form, None)
             continue
         for link in _links_of_positive_mass(problem):
-            form = _linear_form(expression, x, 10 * link + 9)
+            form = _linear_form(expression, x, mass_index(link))
             if form is not None:
                 found[name] = (form, link)
                 break

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.inertia import mass_index, moment_slice
 from casid.retrieval.bound.certificate import Dual, Search, dual_bound
 from casid.retrieval.bound.relaxation import relaxed_rows
 from casid.retrieval.constraints import Constraint
@@ -111,7 +112,7 @@ class LevelSet:
     def least_mass(self, link: int) -> float:
         """Proven lower bound of a link's mass over the set [kg]; 0 where there is none."""
         if link not in self._least_mass:
-            mass = np.eye(len(self.point))[10 * link + 9]
+            mass = np.eye(len(self.point))[mass_index(link)]
             self._least_mass[link] = max(self.minimum(mass)[0], self._margin(link), 0.0)
         return self._least_mass[link]
 
@@ -123,12 +124,12 @@ class LevelSet:
     def ratio_prior(self, form: Array, link: int) -> tuple[float, float]:
         """Range by the box of the centre of mass, where the form has no other entries."""
         com = self.problem.regions[link].com
-        others = np.delete(form, range(10 * link + 6, 10 * link + 10))
+        others = np.delete(form, range(moment_slice(link).start, mass_index(link) + 1))
         if others.any():
             return -np.inf, np.inf
-        part = form[10 * link + 6 : 10 * link + 9, None]
+        part = form[moment_slice(link), None]
         ends = part * np.where(part == 0, 0.0, com)
-        constant = float(form[10 * link + 9])
+        constant = float(form[mass_index(link)])
         return float(ends.min(axis=1).sum()) + constant, float(ends.max(axis=1).sum()) + constant
 
     def _bound(self, form: Array, x: Array, point: Point, scale: float, search: _Search) -> float:

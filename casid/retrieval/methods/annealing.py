@@ -11,6 +11,7 @@ import numpy as np
 
 from casid.errors import ProblemError
 from casid.expressions.walk import as_function
+from casid.inertia import link_slice, standard_size
 from casid.retrieval.methods.direct import prepare
 from casid.retrieval.methods.method import Array, Method, Start
 from casid.retrieval.problem import Problem
@@ -65,6 +66,9 @@ class SimulatedAnnealing(Method):
         )  # fmt: skip
         near = energy.point(np.asarray(found.x, dtype=float))
         polished = prepared.solve(start=near if energy.defined(near) else x0, throw=False)
+        if not polished.usable:  # where no slope leads on, the point found may hold as it is
+            candidate = reassess(polished, x=near, converged=True, conflict=None)
+            polished = candidate if candidate.usable else polished
         status = f"annealing: {int(found.nfev)} evaluations, energy {float(found.fun):.6g}; {polished.solver_status}"
         return reassess(
             polished, seed=start.seed, solver_status=status, trace=(near,), solve_time=perf_counter() - began
@@ -76,7 +80,7 @@ class _Energy:
 
     def __init__(self, prepared: Prepared, x0: Array, price: float) -> None:
         self._prepared, self._problem = prepared, prepared.problem
-        self._cones = {10 * cone.link: cone for cone in prepared.cones}
+        self._cones = {link_slice(cone.link).start: cone for cone in prepared.cones}
         size = self._problem.variables.size
         coned = {k for first in self._cones for k in range(first, first + 10)}
         self._others = np.array([k for k in range(size) if k not in coned], dtype=int)
@@ -101,9 +105,9 @@ class _Energy:
         """At given coordinates; extras are kept within their bounds."""
         x = np.zeros(self._problem.variables.size)
         for position, (first, cone) in enumerate(self._cones.items()):
-            x[first : first + 10] = cone.parameters(t[10 * position : 10 * position + 10])
-        x[self._others] = t[10 * len(self._cones) :] * self._scale
-        standard = 10 * len(self._problem.variables)
+            x[first : first + 10] = cone.parameters(t[link_slice(position)])
+        x[self._others] = t[standard_size(len(self._cones)) :] * self._scale
+        standard = self._problem.variables.standard_size
         x[standard:] = np.clip(x[standard:], self._extra_low, self._extra_high)
         return x
 

@@ -10,6 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
+from casid.inertia import link_slice, mass_index, moment_slice
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.constraints import com_box
 from casid.retrieval.gap import relative_gap
@@ -163,7 +164,7 @@ def _where_to_split(original: Problem, node: _Node) -> tuple[int, int, float] | 
     widths = np.ptp(first, axis=1) if np.isfinite(first).all() else np.ones(3)
     axis = int(np.argmax(np.ptp(box, axis=1) / np.maximum(widths, 1e-300)))
     low, high = box[axis]
-    centre = float(x[10 * link + 6 + axis] / max(x[10 * link + 9], 1e-9))
+    centre = float(x[moment_slice(link)][axis] / max(x[mass_index(link)], 1e-9))
     at = 0.5 * float(box[axis].mean()) + 0.5 * float(np.clip(centre, low, high))
     return link, axis, float(np.clip(at, low + 0.2 * (high - low), high - 0.2 * (high - low)))
 
@@ -178,6 +179,6 @@ def _missed(problem: Problem, relaxation: Relaxation, x: np.ndarray) -> dict[int
         amount = side.missed(problem.constraints[side.constraint], values)
         links = [side.quadric.link] if side.quadric is not None else [s.link for s in relaxation.com_sets]
         for link in links:
-            scale = max(1e-6, abs(side.bound), float(np.abs(x[10 * link : 10 * link + 6]).max()))
+            scale = max(1e-6, abs(side.bound), float(np.abs(x[link_slice(link)][:6]).max()))
             worst[link] = max(worst.get(link, 0.0), amount / scale)
     return worst

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
+from casid.inertia import link_slice
 from casid.inertia.cones import Full
 from casid.retrieval.constraints import Constraint, PhysicalConsistency
 from casid.retrieval.methods.direct import prepare
@@ -180,8 +181,7 @@ def penalised(problem: Problem, weight: float) -> Problem:
     variables = link_variables(own.robot, {**own.extras, **limits})
     back = variables.x[: own.size] - ca.sparsify(ca.DM(shift)) @ variables.x[own.size :]
     links = tuple(
-        LinkView(view.name, view.index, back[10 * view.index : 10 * view.index + 10], view.bounds)
-        for view in variables.links
+        LinkView(view.name, view.index, back[link_slice(view.index)], view.bounds) for view in variables.links
     )
     matrix = problem.objective.matrix
     objective = LeastSquares(np.hstack([matrix, -matrix @ shift]), problem.objective.target, problem.objective.constant)
@@ -221,5 +221,5 @@ def _shift_matrix(problem: Problem) -> Array:
     coned = [entry for entry in problem.cones if entry.constrains]
     matrix = np.zeros((problem.variables.size, len(coned)))
     for column, entry in enumerate(coned):
-        matrix[10 * entry.link : 10 * entry.link + 10, column] = _SHIFT
+        matrix[link_slice(entry.link), column] = _SHIFT
     return matrix

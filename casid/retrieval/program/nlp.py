@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import casadi as ca
@@ -28,8 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions.interrupts import interruptible
-from casid.inertia.cones import ConsistencyCone
+from casid.inertia import link_slice, standard_size
 from casid.retrieval.objectives import LeastSquares
+from casid.retrieval.program.blocks import (
+    Affine,
+    Proximal,
+    ScaledRows,
+    Unknowns,
+    cone_block,
+    least_squares,
+    region_block,
+    row_block,
+)
 from casid.retrieval.program.cones import Cone
 from casid.retrieval.rows import LinearRows, NonlinearRows
 
@@ -99,14 +108,13 @@ class LiftedProgram:
         self.objective, self.linear, self.nonlinear, self.cones = objective, linear, nonlinear, cones
         self.nominal, self._x, self._unbounded, self._region = nominal, x, unbounded, region
         self._barrier = barrier
-        size = len(nominal)
+        size, factors = len(nominal), standard_size(len(cones))
         self._basis, self._origin = _coordinates(cones, nominal)
-        self._factor_slices = _slices([10 for _ in cones], size)
-        factors = self._factor_slices[-1].stop if cones else size
+        self._factor_slices = [slice(size + at.start, size + at.stop) for at in map(link_slice, range(len(cones)))]
         soft = [(i, r.weight) for i, r in enumerate((*linear.rows, *nonlinear.rows)) if r.weight is not None]
         self._soft = tuple(i for i, _ in soft)
         self.weights = np.array([w for _, w in soft])
-        self._dimensions = (size, factors - size, len(soft))
+        self._dimensions = (size, factors, len(soft))
         self._scale_rows()
 
     def _scale_rows(self) -> None:
@@ -121,6 +129,10 @@ class LiftedProgram:
             steep = np.zeros(0)
         self.nonlinear_scale = np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)
 
+    @property
+    def _scales(self) -> Array:
+        return np.concatenate([self.linear_scale, self.nonlinear_scale])
+
     # ------------------------------------------------------------------ points
 
     @property
@@ -130,12 +142,11 @@ class LiftedProgram:
 
     def start(self, x: Array) -> Array:
         """W at a point x; a point outside a cone enters with lifted eigenvalues."""
-        y = np.linalg.solve(self._basis, x - self._origin)
+        y = np.array(x, dtype=float)
         parts = [y]
         for cone in self.cones:
-            link = slice(10 * cone.link, 10 * cone.link + 10)
-            t = cone.factor(x[link])
-            y[link] = np.linalg.solve(cone.basis, cone.parameters(t) - cone.offset)
+            t = cone.factor(x[link_slice(cone.link)])
+            y[link_slice(cone.link)] = cone.notion.compose(t)
             parts.append(t)
         return np.concatenate([*parts, np.zeros(len(self._soft))])
 
@@ -143,7 +154,7 @@ class LiftedProgram:
         """Standard parameters at w, rebuilt from the factors so that the cones hold up to rounding."""
         x = self._basis @ w[: len(self.nominal)] + self._origin
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            x[10 * cone.link : 10 * cone.link + 10] = cone.parameters(w[entries])
+            x[link_slice(cone.link)] = cone.parameters(w[entries])
         return np.asarray(x)
 
     def gradient_size(self) -> float:
@@ -167,146 +178,57 @@ class LiftedProgram:
     # ------------------------------------------------------------------ program
 
     @cached_property
-    def _program(self) -> tuple[dict[str, ca.MX], dict[str, Any], Mapping[str, Array]]:
-        size, factors, slacks = self._dimensions
-        y, t, s = ca.MX.sym("y", size), ca.MX.sym("T", factors), ca.MX.sym("s", slacks)
-        w, p = ca.vertcat(y, t, s), ca.MX.sym("p", 2 + size)
-        scale, proximal, slope = p[0], p[1], p[2:]
-        basis = _sparse(self._basis)
-        x = basis @ y + ca.DM(self._origin)
+    def _program(self) -> tuple[dict[str, ca.MX], dict[str, ca.Function], dict[str, Array]]:
+        """For CasADi's interface to IPOPT: the program, its derivatives, its bounds."""
+        u = Unknowns.of(*self._dimensions)
+        at = Affine(self._basis, self._origin)
+        scaled = ScaledRows(self.linear, self.nonlinear, self._scales, self._soft)
+        proximal = Proximal.of(self.cones, self.nominal, self._unbounded)
+        objective = least_squares(u, at, self.objective.matrix, self.objective.target, self.weights, proximal)
+        rows = row_block(u, at, scaled, self._x)
+        region = region_block(u, self.cones, self._unbounded, self._region)
+        cones = cone_block(u, self.cones)
+        blocks = (rows, region, cones)
 
-        matrix = self.objective.matrix @ self._basis
-        residual_map, gram = ca.DM(matrix), ca.DM(matrix.T @ matrix)
-        offset = ca.DM(self.objective.target - self.objective.matrix @ self._origin)
-        residual = residual_map @ y - offset
-        unbounded = np.zeros(size + factors)
-        for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            if cone.link in self._unbounded:
-                unbounded[entries] = 1.0
-        free = [k for k in self._unbounded if k not in {c.link for c in self.cones}]
-        for k in free:
-            unbounded[10 * k : 10 * k + 10] = 1.0
-        centre = np.zeros(size + factors)
-        for k in free:
-            centre[10 * k : 10 * k + 10] = np.linalg.solve(self._basis, self.nominal - self._origin)[
-                10 * k : 10 * k + 10
-            ]
-        away = ca.DM(unbounded) * (ca.vertcat(y, t) - ca.DM(centre))
-        weights = ca.DM(self.weights)
-        f = scale * (ca.sumsqr(residual) + ca.dot(weights, s)) + proximal * ca.sumsqr(away) + ca.dot(slope, y)
-        gradient = ca.densify(
-            ca.vertcat(
-                2 * scale * (residual_map.T @ residual) + 2 * proximal * away[:size] + slope,
-                2 * proximal * away[size:],
-                scale * weights,
-            )
+        w, lam_f = u.w, ca.MX.sym("lam_f")
+        g = ca.vertcat(*[block.value for block in blocks])
+        lam_g = ca.MX.sym("lam_g", g.shape[0])
+        of_rows, of_region, of_cones = ca.vertsplit(lam_g, np.cumsum([0, *(block.size for block in blocks)]).tolist())
+        hessian = ca.diagcat(
+            lam_f * objective.hessian_y + rows.hessian(of_rows),
+            lam_f * objective.hessian_t + region.hessian(of_region) + cones.hessian(of_cones),
+            ca.DM(len(self._soft), len(self._soft)),
         )
-
-        # rows: linear, nonlinear, second sides of soft rows, region of the unbounded cones, factorisations
-        rows = self.linear.matrix @ self._basis / self.linear_scale[:, None]
-        g_linear = _sparse(rows) @ y + ca.DM(self.linear.matrix @ self._origin / self.linear_scale)
-        curved = self.nonlinear.expression / ca.DM(self.nonlinear_scale) if self.nonlinear.size else ca.SX(0, 1)
-        lam = ca.SX.sym("lam", self.nonlinear.size)
-        jacobian = ca.jacobian(curved, self._x)
-        value_f = ca.Function("g", [self._x], [curved])
-        slope_f = ca.Function("dg", [self._x], [jacobian])
-        curve_f = ca.Function("ddg", [self._x, lam], [ca.jacobian(jacobian.T @ lam, self._x)])
-        both = ca.vertcat(g_linear, value_f(x))
-        slope_y = ca.vertcat(_sparse(rows), slope_f(x) @ basis)
-        count = both.shape[0]
-        scales = np.concatenate([self.linear_scale, self.nonlinear_scale])
-        pick = ca.DM(count, slacks)
-        for position, i in enumerate(self._soft):
-            pick[i, position] = 1.0 / scales[i]
-        soft = list(self._soft)
-        cone_y, cone_t, products, product_slopes = self._cone_parts(t)
-        region = self._region_rows(size, factors)
-        g = ca.vertcat(
-            both - pick @ s,
-            both[soft] + pick[soft, :] @ s if soft else ca.MX(0, 1),
-            region[:, size:] @ (t * t),
-            cone_y @ y - products,
-        )
-        zero = ca.DM
-        jac = ca.vertcat(
-            ca.horzcat(slope_y, zero(count, factors), -pick),
-            ca.horzcat(slope_y[soft, :], zero(len(soft), factors), pick[soft, :]) if soft else ca.MX(0, size + factors),
-            ca.horzcat(zero(region.shape[0], size), region[:, size:] @ ca.diag(2 * t), zero(region.shape[0], slacks)),
-            ca.horzcat(cone_y, -product_slopes, zero(cone_y.shape[0], slacks)),
-        )
-        lam_f, lam_g = ca.MX.sym("lam_f"), ca.MX.sym("lam_g", g.shape[0])
-        lam_curved = lam_g[len(self.linear.rows) : count]
-        if soft:
-            extra = ca.DM(count, len(soft))
-            for position, i in enumerate(soft):
-                extra[i, position] = 1.0
-            lam_curved = lam_curved + extra[len(self.linear.rows) :, :] @ lam_g[self._extra_rows]
-        first_cone = self._extra_rows.stop + region.shape[0]
-        h_t = cone_t(lam_g[first_cone:])
-        if region.shape[0]:
-            h_t = h_t + ca.diag(2 * (region[:, size:].T @ lam_g[self._extra_rows.stop : first_cone]))
-        h_y = 2 * lam_f * scale * gram
-        if self.nonlinear.size:
-            h_y = h_y + basis.T @ curve_f(x, lam_curved) @ basis
-        h_proximal = 2 * lam_f * proximal * ca.diag(ca.DM(unbounded))
-        hessian = ca.triu(ca.diagcat(ca.diagcat(h_y, h_t) + h_proximal, ca.DM(slacks, slacks)))
+        jacobian = ca.vertcat(*[block.jacobian for block in blocks])
+        names = ["x", "p"]
         functions = {
-            "grad_f": ca.Function("grad_f", [w, p], [f, gradient], ["x", "p"], ["f", "grad_f_x"]),
-            "jac_g": ca.Function("jac_g", [w, p], [g, jac], ["x", "p"], ["g", "jac_g_x"]),
+            "grad_f": ca.Function("grad_f", [w, u.p], [objective.value, objective.gradient], names, ["f", "grad_f_x"]),
+            "jac_g": ca.Function("jac_g", [w, u.p], [g, jacobian], names, ["g", "jac_g_x"]),
             "hess_lag": ca.Function(
-                "hess_lag", [w, p, lam_f, lam_g], [hessian], ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
+                "hess_lag",
+                [w, u.p, lam_f, lam_g],
+                [ca.triu(hessian)],
+                [*names, "lam_f", "lam_g"],
+                ["triu_hess_gamma_x_x"],
             ),
         }
-        return {"x": w, "p": p, "f": f, "g": g}, functions, self._bounds(region.shape[0])
-
-    def _bounds(self, region: int) -> dict[str, Array]:
-        size, factors, slacks = self._dimensions
-        lower_w = np.full(size + factors + slacks, -np.inf)
-        for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            lower_w[entries] = [0.0 if i in cone.notion.non_negative and self._barrier else -np.inf for i in range(10)]
-        lower_w[size + factors :] = 0.0
-        scales = np.concatenate([self.linear_scale, self.nonlinear_scale])
-        lower = np.concatenate([self.linear.lower, self.nonlinear.lower]) / scales
-        upper = np.concatenate([self.linear.upper, self.nonlinear.upper]) / scales
-        soft = list(self._soft)
-        second = lower[soft]
-        lower[soft] = -np.inf
-        equal = np.zeros(10 * len(self.cones))
-        return {
-            "lbx": lower_w,
-            "ubx": np.full(len(lower_w), np.inf),
-            "lbg": np.concatenate([lower, second, np.full(region, -np.inf), equal]),
-            "ubg": np.concatenate([upper, np.full(len(soft), np.inf), np.ones(region), equal]),
+        bounds = {
+            "lbx": self._lower_bounds(),
+            "ubx": np.full(sum(self._dimensions), np.inf),
+            "lbg": np.concatenate([block.lower for block in blocks]),
+            "ubg": np.concatenate([block.upper for block in blocks]),
         }
+        return {"x": w, "p": u.p, "f": objective.value, "g": g}, functions, bounds
 
-    def _region_rows(self, size: int, factors: int) -> ca.DM:
-        cones = [(c, e) for c, e in zip(self.cones, self._factor_slices, strict=True) if c.link in self._unbounded]
-        rows = ca.DM(len(cones), size + factors)
-        for k, (_, entries) in enumerate(cones):
-            rows[k, entries] = 1.0 / self._region
-        return rows
-
-    def _cone_parts(self, t: ca.MX) -> tuple[ca.DM, ca.Function, ca.MX, ca.MX]:
-        """Selection of the cones' y, their forms q(T), the forms' Jacobian, and the Hessian of ``-lam' q(T)``."""
-        size = len(self.nominal)
-        select = ca.DM(10 * len(self.cones), size)
-        lam = ca.MX.sym("lam", t.shape[0])
-        functions = {notion: _quadratic_functions(notion) for notion in {c.notion for c in self.cones}}
-        products, slopes, curves = [], [], []
-        for k, cone in enumerate(self.cones):
-            select[10 * k : 10 * k + 10, 10 * cone.link : 10 * cone.link + 10] = ca.DM.eye(10)
-            product, slope, curve = functions[cone.notion]
-            part = t[10 * k : 10 * k + 10]
-            products.append(product(part))
-            slopes.append(slope(part))
-            curves.append(-curve(lam[10 * k : 10 * k + 10]))
-        hessian = ca.diagcat(*curves) if curves else ca.MX(0, 0)
-        return (
-            ca.sparsify(select),
-            ca.Function("factor_hessian", [lam], [hessian]),
-            ca.vertcat(*products) if products else ca.MX(0, 1),
-            ca.diagcat(*slopes) if slopes else ca.MX(0, 0),
-        )
+    def _lower_bounds(self) -> Array:
+        """Of the unknowns: the factors' diagonals (with a barrier) and the slacks are not negative."""
+        size, factors, _ = self._dimensions
+        lower = np.full(sum(self._dimensions), -np.inf)
+        if self._barrier:
+            for cone, entries in zip(self.cones, self._factor_slices, strict=True):
+                lower[entries][list(cone.notion.non_negative)] = 0.0
+        lower[size + factors :] = 0.0
+        return lower
 
     # ------------------------------------------------------------------ solve
 
@@ -350,26 +272,6 @@ def _coordinates(cones: tuple[Cone, ...], nominal: Array) -> tuple[Array, Array]
     """C and x0 of ``x = C y + x0``, block diagonal: the cones' bases; 1 and 0 for links without one and for extras."""
     basis, origin = np.eye(len(nominal)), np.zeros(len(nominal))
     for cone in cones:
-        link = slice(10 * cone.link, 10 * cone.link + 10)
+        link = link_slice(cone.link)
         basis[link, link], origin[link] = cone.basis, cone.offset
     return basis, origin
-
-
-def _quadratic_functions(notion: ConsistencyCone) -> tuple[ca.Function, ca.Function, ca.Function]:
-    """q(t), its Jacobian, and the Hessian of ``lam' q(t)``, which does not depend on t."""
-    t, lam = ca.SX.sym("t", 10), ca.SX.sym("lam", 10)
-    product = notion.products(t)
-    return (
-        ca.Function("q", [t], [product]),
-        ca.Function("slope", [t], [ca.jacobian(product, t)]),
-        ca.Function("curve", [lam], [ca.hessian(ca.dot(lam, product), t)[0]]),
-    )
-
-
-def _slices(sizes: list[int], start: int) -> list[slice]:
-    ends = np.cumsum([start, *sizes])
-    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-
-def _sparse(matrix: Array) -> ca.DM:
-    return ca.sparsify(ca.DM(matrix))

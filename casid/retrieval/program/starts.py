@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import consistency, from_standard, pseudo_inertia, to_standard
+from casid.inertia import consistency, from_standard, link_slice, pseudo_inertia, to_standard
 from casid.retrieval.problem import Problem
 from casid.retrieval.region import LinkRegion
 
@@ -48,7 +48,7 @@ def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
     nominal = nominal_parameters(problem)
     parts = []
     for k, region in enumerate(problem.regions):
-        mass0, com0, inertia0 = from_standard(nominal[10 * k : 10 * k + 10])
+        mass0, com0, inertia0 = from_standard(nominal[link_slice(k)])
         high = region.mass[1]
         low = min(max(region.mass[0], 0.0), high)  # masses without consistency may be negative
         mass = rng.uniform(low, high) if np.isfinite(high) else mass0 * 10 ** rng.uniform(-1, 1)

@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia
+from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, link_slice
 from casid.inertia.cones import Full
 from casid.retrieval.bound.certificate import lower_bound
 from casid.retrieval.objectives import LeastSquares
@@ -102,7 +102,7 @@ class _Determined:
     def __init__(self, problem: Problem, R: Array, r: Array) -> None:
         size = R.shape[1]
         nominal = balanced_bodies(R, [cone.margin for cone in problem.cones])
-        cones = tuple(Cone.around(c, nominal[10 * c.link : 10 * c.link + 10]) for c in problem.cones)
+        cones = tuple(Cone.around(c, nominal[link_slice(c.link)]) for c in problem.cones)
         self._program = LiftedProgram(
             problem.variables.x,
             LeastSquares(R, r, problem.objective.constant),
@@ -175,7 +175,7 @@ def balanced_bodies(R: Array, margins: list[float]) -> Array:
     inverse = np.linalg.inv(PSEUDO_INERTIA_MAP[[0, 1, 2, 3, 5, 6, 7, 10, 11, 15]])  # entries of J -> parameters
     bodies, means = [], []
     for k in range(R.shape[1] // 10):
-        squares = np.sum((R[:, 10 * k : 10 * k + 10] @ inverse) ** 2, axis=0)
+        squares = np.sum((R[:, link_slice(k)] @ inverse) ** 2, axis=0)
         second, mass = float(squares[[0, 4, 7]].mean()), float(squares[9])
         length = float(np.clip((mass / second) ** 0.25, 0.01, 10.0)) if second > 0 and mass > 0 else 0.3
         means.append(np.sqrt(max(second * length**4, mass)))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.inertia import mass_index
 from casid.retrieval.bound.certificate import Dual, Search, dual_bound
 from casid.retrieval.bound.cuts import Cut, Relaxation
 from casid.retrieval.conflict import Conflict
@@ -208,7 +209,7 @@ def _elastic(rows: Rows) -> Rows:
         replace(row, weight=1.0 / _size(low, high, 0.0, 1e-3))
         for row, low, high in zip(curved.rows, curved.lower, curved.upper, strict=True)
     ]
-    places = [10 * cone.link + 9 for cone in rows.cones if cone.notion.positive_mass]
+    places = [mass_index(cone.link) for cone in rows.cones if cone.notion.positive_mass]
     least = LEAST_MASS * x0[places]
     floors = [Row(-1, k, None, "least mass") for k in range(len(places))]
     return Rows(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
+from casid.inertia import link_slice
 from casid.retrieval.bound.certificate import Certificate, Search, lower_bound
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.conflict import Conflict
@@ -28,7 +29,7 @@ from casid.retrieval.program.cones import Cone
 from casid.retrieval.program.nlp import LiftedProgram, Outcome
 from casid.retrieval.program.starts import nominal_parameters, random_parameters
 from casid.retrieval.rows import split_rows
-from casid.retrieval.solution import Solution, assess
+from casid.retrieval.solution import Solution, annotated, assess
 from casid.retrieval.solver.elastic import Rows, find_conflict
 from casid.retrieval.solver.options import SolveOptions
 
@@ -40,6 +41,9 @@ Tighten = Callable[["Prepared", Array], Certificate]
 _POLISHES, _ACCURATE = 3, 0.5
 #: The objective is never scaled by less than this share of its value at x = 0: differences would drown in rounding.
 _LEAST_SCALE = 1e-8
+#: A link that nothing bounds and that reaches this share of its search region gets a nominal body of its size, at most
+#: so many times.
+_OUTGROWN, _GROWTHS = 0.1, 3
 
 
 class Prepared:
@@ -69,9 +73,7 @@ class Prepared:
         self.nominal = nominal_parameters(problem) if nominal is None else checked_point(problem, nominal, "nominal")
         self.linear, self.nonlinear = split_rows(problem)
         self.cones = tuple(
-            Cone.around(entry, self.nominal[10 * entry.link : 10 * entry.link + 10])
-            for entry in problem.cones
-            if entry.constrains
+            Cone.around(entry, self.nominal[link_slice(entry.link)]) for entry in problem.cones if entry.constrains
         )
         #: Links that no bound limits.
         self.unbounded = tuple(
@@ -102,6 +104,7 @@ class Prepared:
         self._polishers: dict[int, ca.Function] = {}
         self._unregularised: dict[float, Certificate] = {}
         self._relaxed: Certificate | None = None
+        self._growths = _GROWTHS
         self.build_time = perf_counter() - began
 
     # ------------------------------------------------------------------ one start
@@ -132,11 +135,19 @@ class Prepared:
             if attempt == 0 and not best.usable and self.conflict is not None and self.conflict.proven:
                 break
         assert best is not None
-        best = replace(
+        grown = self._grown(best.x) if best.usable and self._growths else None
+        if grown is not None:
+            larger = Prepared(self.problem, grown, self.options, self._tighten)
+            larger._growths = self._growths - 1
+            again = larger.solve(best.x, throw=False)
+            iterations += again.iterations
+            best = min(best, again, key=Solution.rank)
+        best = annotated(
             best,
             conflict=None if best.usable else self.conflict,
             iterations=iterations,
             restarts=attempt,
+            seed=seed,
             solve_time=perf_counter() - began,
         )
         return best.or_raise() if throw else best
@@ -308,16 +319,31 @@ class Prepared:
         coned = {cone.link: cone for cone in self.cones}
         sizes = [1.0]
         for k in self.unbounded:
-            link = slice(10 * k, 10 * k + 10)
+            link = link_slice(k)
             if k in coned:
-                sizes.append(float(np.sum(coned[k].factor(x[link]) ** 2)) / 4)
+                sizes.append(self._link_size(coned[k], x))
             else:
                 sizes.append(float(np.abs(x[link]).max() / np.abs(self.nominal[link]).max()))
-        standard = 10 * len(self.problem.variables)
+        standard = self.problem.variables.standard_size
         for position, bounds in enumerate(self.problem.variables.extras.values(), start=standard):
             if not np.isfinite(bounds).all():
                 sizes.append(float(abs(x[position]) / max(1.0, abs(self.nominal[position]))))
         return max(sizes)
+
+    def _grown(self, x: Array) -> Array | None:
+        """The nominal point with larger bodies where x nearly leaves the search region; None if it does not."""
+        grown = self.nominal.copy()
+        for cone in self.cones:
+            link = link_slice(cone.link)
+            size = self._link_size(cone, x)
+            if cone.link in self.unbounded and size > _OUTGROWN * self.options.search_factor:
+                grown[link] *= size
+        return None if np.array_equal(grown, self.nominal) else grown
+
+    @staticmethod
+    def _link_size(cone: Cone, x: Array) -> float:
+        """How many times as large as its nominal body a link is: ``tr Jt / 4``."""
+        return float(np.sum(cone.factor(x[link_slice(cone.link)]) ** 2)) / 4
 
     @cached_property
     def relaxation(self) -> Relaxation:
