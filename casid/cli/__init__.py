@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import code, convert, excitation, loads, problems, recordings, robots, simulation
+from casid.cli import code, convert, doctor, excitation, loads, problems, recordings, robots, simulation, view
+from casid.cli.new import new
 from casid.cli.shared import Group
 from casid.version import __version__
 
@@ -15,7 +16,7 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     cls=Group,
     help="Identify robot dynamics and retrieve physically consistent parameters.",
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -52,10 +53,13 @@ for _command in (  # in the order of the help
     loads.gains,
     excitation.excite,
     simulation.simulate,
+    view.view,
     code.export,
     code.cache,
+    doctor.doctor,
 ):
     app.command()(_command)
+app.add_typer(new, name="new")
 
 
 def main() -> None:

@@ -35,11 +35,17 @@ def export(
     lock: o.Lock = None,
     gravity: o.Gravity = None,
     angle_tolerance: o.AngleTolerance = None,
+    ros2: Annotated[
+        bool, typer.Option("--ros2", help="Write a colcon package: inverse_dynamics_solver plugin and a controller.")
+    ] = False,
+    fmu: Annotated[
+        bool, typer.Option("--fmu", help="Write an FMU (FMI 3) of the forward dynamics; --out is the .fmu file.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
 ) -> None:
-    """Write a robot's dynamics as C code for a controller."""
+    """Write a robot's dynamics as C code for a controller, as a ROS 2 package, or as an FMU."""
     from casid.dynamics import Model, terms_of
-    from casid.export import all_functions, default_functions, export_robot, numbers
+    from casid.export import all_functions, default_functions, export_fmu, export_robot, export_ros2, numbers
     from casid.inertia import read_parameters
     from casid.report.tables import operations_table
 
@@ -53,6 +59,13 @@ def export(
         described = loaded.parameters
         chosen_terms = chosen_terms if terms else terms_of(described.terms, joints)
         given = described.only(Model(loaded, chosen_terms).parameter_names)
+    body = None if payload is None else numbers(payload, "payload")
+    if ros2 or fmu:
+        _other_target(ros2, fmu, functions, runtime_parameters, batched, prefix)
+        write: Any = export_ros2 if ros2 else export_fmu
+        made = write(loaded, out, parameters=given, terms=chosen_terms, payload=body, frame=frame, overwrite=overwrite)
+        typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
+        return
     if functions is None:
         chosen = default_functions(runtime_parameters)
     else:
@@ -64,7 +77,7 @@ def export(
         parameters=given,
         runtime_parameters=cast("Any", runtime_parameters),  # checked by export_robot
         terms=chosen_terms,
-        payload=None if payload is None else numbers(payload, "payload"),
+        payload=body,
         frame=frame,
         prefix=prefix,
         batched=batched,
@@ -73,6 +86,23 @@ def export(
     screen = console()
     screen.print(operations_table("Operations of one call", [(f.name, f.operations) for f in done.functions]))
     screen.print(f"Written to {done.path}: {', '.join(done.files)}", highlight=False, soft_wrap=True)
+
+
+def _other_target(
+    ros2: bool, fmu: bool, functions: str | None, runtime_parameters: str, batched: bool, prefix: str | None
+) -> None:
+    """BadParameter for options that only the folder of C code has."""
+    if ros2 and fmu:
+        raise typer.BadParameter("--ros2 and --fmu write different things: one at a time")
+    given = {
+        "--functions": functions is not None,
+        "--runtime-parameters": runtime_parameters != "none",
+        "--batched": batched,
+        "--prefix": prefix is not None,
+    }
+    for option, used in given.items():
+        if used:
+            raise typer.BadParameter(f"{option} is for the folder of C code, not for {'--ros2' if ros2 else '--fmu'}")
 
 
 def cache(

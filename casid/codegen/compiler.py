@@ -48,7 +48,7 @@ def require_compiler() -> list[str]:
     return command
 
 
-def compile_shared(source: str, label: str, key: str | None = None) -> Path:
+def compile_shared(source: str, label: str, key: str | None = None, *, native: bool = True) -> Path:
     """Shared library of a C source, from the cache if it is there.
 
     Parameters
@@ -59,14 +59,16 @@ def compile_shared(source: str, label: str, key: str | None = None) -> Path:
         Beginning of the file's name.
     key
         What identifies the content instead of the source.
+    native
+        Use every instruction of this machine's processor; else the library runs on all of its kind.
 
     Raises
     ------
     ExportError
         Without a compiler, or if compiling fails: with the compiler's words and the path of the source, which is kept.
     """
-    command = [*require_compiler(), *flags()]
-    name = library_name(label, key or source)
+    command = [*require_compiler(), *flags(native)]
+    name = library_name(label, key or source, native)
 
     def build(path: Path) -> None:
         # from standard input: the same bytes whatever the name of a temporary file
@@ -86,15 +88,17 @@ def compile_shared(source: str, label: str, key: str | None = None) -> Path:
     return cached_file(name, build)
 
 
-def library_name(label: str, key: str) -> str:
+def library_name(label: str, key: str, native: bool = True) -> str:
     """Name of the library in the cache for a content, this machine, compiler and flags."""
-    return f"{label}-{digest(key, compiler_identity(tuple(require_compiler())), ' '.join(flags()), _processor())}.so"
+    return (
+        f"{label}-{digest(key, compiler_identity(tuple(require_compiler())), ' '.join(flags(native)), _processor())}.so"
+    )
 
 
-def flags() -> tuple[str, ...]:
+def flags(native: bool = True) -> tuple[str, ...]:
     """Compiler flags: for speed on this machine; nothing that changes the meaning of floating-point arithmetic."""
-    native = ("-march=native",) if platform.machine().lower() in ("x86_64", "amd64") else ()
-    return _FLAGS + native
+    known = native and platform.machine().lower() in ("x86_64", "amd64")
+    return (*_FLAGS, "-march=native") if known else _FLAGS
 
 
 @functools.lru_cache(maxsize=8)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from rich.table import Table
 
 from casid.files import csv_bytes, json_bytes, write_files
@@ -18,24 +19,9 @@ from casid.report.identification_plots import base_figure, friction_figure, torq
 from casid.report.links_plot import links_figure
 from casid.report.plain_table import PlainTable
 from casid.report.tables import links_table, summary_table
+from casid.report.viewer import html_table, image, page, plot_box, robot_box, scene, torque_charts
 from casid.report.write import pictures
 from casid.version import __version__
-
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a2e; max-width: 70rem; margin: 2rem auto; padding: 0 1.2rem; }
-h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-p.lead { color: #6b7280; margin-top: 0; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .86rem; }
-th, td { text-align: right; padding: .22rem .7rem; border-bottom: 1px solid #e6e9ee; }
-th { color: #6b7280; font-weight: 600; } td:first-child, th:first-child, td.text { text-align: left; }
-img { max-width: 100%; } ul { padding-left: 1.2rem; } .verdict { font-weight: 600;
-padding: .5rem .9rem; border-left: 4px solid #15803d; background: #ecfdf3; } .verdict.wrong { border-color: #b91c1c;
-background: #fef2f2; } .note { background: #fff7e6; border-left: 3px solid #ea7317;
-padding: .4rem .8rem; } .cards { display: flex; flex-wrap: wrap; gap: .8rem; } .card { background: #f3f5f8;
-border-radius: .5rem; padding: .6rem 1rem; } .card b { display: block; font-size: 1.25rem; } .card span { color:
-#6b7280; font-size: .8rem; } .scroll { overflow-x: auto; }
-"""
 
 
 def identification_tables(result: Identification) -> list[Table]:
@@ -154,6 +140,8 @@ def validation_tables(prediction: Prediction, names: Sequence[str]) -> list[Tabl
     return [table]
 
 
+Array = NDArray[np.float64]
+
 #: Widest table whose title is kept on its line.
 _WIDEST = 140
 
@@ -232,7 +220,7 @@ def write_validation(prediction: Prediction, names: Sequence[str], directory: Pa
 
 
 def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -> str:
-    """One self-contained page: no script, no link to anything outside."""
+    """One self-contained page, no link to anything outside: the robot to turn, curves to zoom, tables to sort."""
     fit, feasible = result.unconstrained, result.feasible
     solution = feasible.solution
     cards = [
@@ -285,10 +273,13 @@ def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -
         "<h2>Notes</h2>" + ("".join(f'<p class="note">{escape(note)}</p>' for note in result.notes) or "<p>None.</p>"),
         "<h2>Joints</h2><p>A percentage relates the error to the joint's own torque: on a joint that carries little "
         "it is large although the error in N·m is small. Compare both columns.</p>",
-        _html_table([column.replace("N.m", "N·m") for column in joint_columns(result)], _joint_rows(result)),
-        *(_image(picture) for name, picture in drawn.items() if name.startswith("torques")),
-        "<h2>Links</h2>",
-        _html_table(
+        html_table([column.replace("N.m", "N·m") for column in joint_columns(result)], _joint_rows(result), feet=1),
+        "<h2>Torques</h2><p>Wheel: zoom; drag: move; double click: all. With the keyboard: +, -, arrows, 0.</p>",
+        *(f"<h3>{escape(data.name)}</h3>{plot_box(str(k))}" for k, data in enumerate(result.datasets)),
+        "<h2>Links</h2><p>Each body as the ellipsoid of uniform density with its mass and inertia. Drag: turn; wheel: "
+        "zoom; point at a body for its numbers.</p>",
+        robot_box("links"),
+        html_table(
             [
                 "link",
                 "mass [kg]",
@@ -301,26 +292,45 @@ def html_report(result: Identification, drawn: dict[str, bytes] | None = None) -
             ],
             links,
         ),
-        _image(drawn.get("links.png")),
         f"<p>Determined by the data alone: {escape(_told(result))}.</p>",
         "<h2>Bounds that are reached</h2>"
         + ("".join(f"<p>{escape(bound.text)}</p>" for bound in feasible.active) or "<p>None.</p>"),
         "<h2>Friction and drive train</h2>",
-        _html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
-        _image(drawn.get("friction.png")),
+        html_table(["parameter", "meaning", "value", "unit"], terms) if terms else "<p>None.</p>",
+        image(drawn.get("friction.png")),
         *_candidates(result),
         "<h2>Base parameters</h2>",
-        _image(drawn.get("base_parameters.png")),
-        _html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
+        image(drawn.get("base_parameters.png")),
+        html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
         "<h2>What was done</h2><ul>" + "".join(f"<li>{escape(step)}</li>" for step in fit.data.steps) + "</ul>",
         f"<p>{escape(solution.status)}: {escape(solution.solver_status)}, {solution.iterations} iterations; largest "
         f"violation of a constraint on re-check {solution.max_violation:.1e}.</p>",
     ]
-    title = escape(f"{result.model.robot.name}: identification")
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{title}</title><style>{_STYLE}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
+    robot = result.model.robot
+    bodies: dict[str, Array] = {}
+    if all(link.inertial is not None for link in robot.links):
+        bodies["nominal, of the description"] = np.asarray(robot.standard_parameters(), dtype=float)
+    bodies["identified, physically consistent"] = feasible.standard_parameters
+    posture = result.datasets[0].q[0] if result.datasets else None
+    return page(
+        f"{robot.name}: identification", body, {"links": scene(robot, bodies, posture=posture)}, _charts(result)
     )
+
+
+def _charts(result: Identification) -> dict[str, list[dict[str, Any]]]:
+    """Measured and predicted torques of every recording."""
+    names = [joint.name for joint in result.model.robot.joints if joint.mimic is None]
+    charts = {}
+    for number, data in enumerate(result.datasets):
+        prediction = result.predict(data)
+        curves = {
+            "measured (filtered)": prediction.dataset.tau,
+            "predicted": prediction.predicted,
+            "residual": prediction.residual,
+        }
+        titles = [f"{name} [N·m]: error RMS {rms:.3g}" for name, rms in zip(names, prediction.rms, strict=True)]
+        charts[str(number)] = torque_charts(prediction.dataset.t, curves, titles, "N·m", f"recording {number}")
+    return charts
 
 
 def _candidates(result: Identification) -> list[str]:
@@ -339,7 +349,7 @@ def _candidates(result: Identification) -> list[str]:
         for c in result.candidates
     ]
     header = ["joint", "law", "shape (rad/s, rad)", "held out [N·m]", "training [N·m]", "parameters"]
-    return ["<h2>Friction laws tried</h2>", _html_table(header, rows, text=(1, 2))]
+    return ["<h2>Friction laws tried</h2>", html_table(header, rows, text=(1, 2))]
 
 
 def _verdict_lines(result: Identification) -> list[str]:
@@ -389,20 +399,3 @@ def _figures(result: Identification) -> dict[str, Figure]:
     figures["friction"] = friction_figure(result)
     figures["base_parameters"] = base_figure(result)
     return figures
-
-
-def _image(picture: bytes | None) -> str:
-    if picture is None:
-        return "<p>This picture could not be drawn.</p>"
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
-
-
-def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], text: Sequence[int] = ()) -> str:
-    head = "".join(f"<th>{cell}</th>" for cell in header)
-    lines = "".join(
-        "<tr>"
-        + "".join(f"<td{' class=text' if k in text else ''}>{escape(str(cell))}</td>" for k, cell in enumerate(row))
-        + "</tr>"
-        for row in rows
-    )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
