@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot, read_urdf
-from casid.errors import InertiaWarning, RobotError
+from casid.errors import InertiaWarning, RobotError, RobotWarning
 
 BODY = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 
@@ -223,7 +223,7 @@ BAD = {
         "joint 'j': <origin xyz=\"0 1\"> must hold 3 numbers, got 2",
     ),
     "commas": (
-        (link("base"), link("one"), joint("j", "base", "one", content='<origin xyz="0, 1, 2"/>')),
+        (link("base"), link("one"), joint("j", "base", "one", content='<origin xyz="0, 1 2"/>')),
         "is not 3 numbers separated by spaces",
     ),
     "no axis": (
@@ -332,3 +332,15 @@ def test_lumping_and_kinematics_beside_pinocchio(relative, lock):
             np.testing.assert_allclose(frame.placement, theirs.placement.homogeneous, atol=1e-12)
             compared += 1
     assert compared > 0
+
+
+@pytest.mark.parametrize(("xyz", "good"), [("0.5, 0, -1", True), ("0.5,0,-1", True), ("0,5 0 -1", False)])
+def test_commas_between_numbers_are_read_with_a_warning_and_decimal_commas_refused(read, xyz, good):
+    elements = link("base"), link("one", BODY), joint("turn", "base", "one", content=f'<origin xyz="{xyz}"/>')
+    if good:
+        with pytest.warns(RobotWarning, match="joint 'turn'.*commas between its numbers"):
+            robot = read(*elements)
+        assert robot.joints[0].placement[:3, 3].tolist() == [0.5, 0, -1]
+    else:
+        with pytest.raises(RobotError, match="3 numbers separated by spaces"):
+            read(*elements)

@@ -327,6 +327,14 @@ def test_infeasible_parameters_warn_for_simulation_only(panda: Robot, tmp_path: 
         export_robot(panda, tmp_path / "b", ["inverse_dynamics"], parameters=pi)
 
 
+@pytest.mark.parametrize(
+    ("name", "prefix"), [("my robot/1", "my_robot_1"), ("7 axes", "robot_7_axes"), ("double", "robot_double")]
+)
+def test_names_of_robots_that_are_no_identifiers(panda: Robot, tmp_path: Path, name: str, prefix: str) -> None:
+    done = export_robot(replace(panda, name=name), tmp_path / "c", ["gravity"])
+    assert (done.path / f"{prefix}.h").is_file()
+
+
 def test_bad_requests(panda: Robot, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"unknown function 'mass_matrx'; did you mean 'mass_matrix'.*regressor"):
         export_robot(panda, tmp_path / "c", ["mass_matrx"])

@@ -185,7 +185,7 @@ def test_unknown_names_are_refused_with_a_hint() -> None:
     with pytest.raises(ProblemError, match=r"did you mean 'cvodes'"):
         integrator_of("cvode")
     assert isinstance(integrator_of("dormand-prince", 1e-6), DormandPrince)
-    assert set(INTEGRATORS) == {"runge-kutta", "euler", "dormand-prince", "cvodes"}
+    assert set(INTEGRATORS) == {"runge-kutta", "euler", "dormand-prince", "cvodes", "idas"}
     with pytest.raises(DatasetError, match=r"no joint term 'rotor'"):
         with_terms(Model(PANDA, ("viscous",)), np.zeros(77), {"rotor": 1.0})
     with pytest.raises(RobotError, match="no frame 'hand'"):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, TermsOption, console, names
+from casid.cli.shared import RobotArgument, console, names
 
 
 def export(
@@ -23,7 +23,9 @@ def export(
     runtime_parameters: Annotated[
         str, typer.Option(metavar="none|standard|base", help="Parameters as numbers in the code, or as an argument.")
     ] = "none",
-    terms: TermsOption = "",
+    terms: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Joint terms; default: those that the parameters or the file hold.")
+    ] = "",
     payload: Annotated[
         str | None, typer.Option(metavar="MASS,CX,CY,CZ[,IXX,...]", help="A body at --frame: kg, m, kg.m^2.")
     ] = None,
@@ -56,11 +58,16 @@ def export(
     from casid.inertia import read_parameters
     from casid.report.tables import operations_table
 
-    loaded, chosen_terms = o.robot_of(robot, lock, gravity, angle_tolerance), tuple(names(terms))
-    given = None
+    loaded = o.robot_of(robot, lock, gravity, angle_tolerance)
+    chosen_terms = () if terms == "none" else tuple(names(terms))
+    given, joints = None, [joint.name for joint in loaded.joints]
     if parameters is not None:
         given = read_parameters(parameters, Model(loaded, chosen_terms))
-        chosen_terms = chosen_terms or terms_of(given.terms, [joint.name for joint in loaded.joints])
+        chosen_terms = chosen_terms or terms_of(given.terms, joints)
+    elif runtime_parameters == "none" and any(joint.terms for joint in loaded.joints):
+        described = loaded.parameters
+        chosen_terms = chosen_terms if terms else terms_of(described.terms, joints)
+        given = described.only(Model(loaded, chosen_terms).parameter_names)
     if online is not None:
         model = Model(loaded, chosen_terms)
         export_estimator(model, given, online, deviation, forgetting, out, prefix, overwrite)

@@ -7,18 +7,20 @@ from typing import Annotated
 
 import typer
 
+from casid.cli import options as o
+
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="A", help="A shipped robot's name, or a robot file.")],
     target: Annotated[
         Path, typer.Argument(metavar="B", help="File to write: .toml, .urdf, .xml (MJCF) or .sdf, by its suffix.")
     ],
-    angle_tolerance: Annotated[
-        float, typer.Option(help="Angles this close to a multiple of pi/2 count as that multiple [rad].")
-    ] = 1e-9,
+    lock: o.Lock = None,
+    gravity: o.Gravity = None,
+    angle_tolerance: o.AngleTolerance = None,
 ) -> None:
     """Convert a robot file into another format. What that cannot hold goes to a file beside it, and is named."""
     from casid.cli.shared import say_conversion
     from casid.description import convert as run
 
-    say_conversion(run(source, target, angle_tolerance=angle_tolerance))
+    say_conversion(run(source, target, **o.reading_options(lock, gravity, angle_tolerance)))

@@ -128,7 +128,7 @@ def gains(
         found = run(model, data[0], data[1], mass, drift=drift)
         progress("gains", 2, 2)
     screen = console()
-    for table in gains_tables(found, [joint.name for joint in machine.joints]):
+    for table in gains_tables(found, [joint.name for joint in machine.coordinates]):
         screen.print(table)
 
 

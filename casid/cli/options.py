@@ -120,6 +120,15 @@ class Settings:
 
         from casid.description import load_robot
 
+        robot = load_robot(name, **self.reading())
+        for note in robot.notes:
+            typer.echo(f"note: {note}", err=True)
+        if "total_mass" in self.given:
+            robot = replace(robot, total_mass=_range("--total-mass", self.given["total_mass"]))
+        return robot
+
+    def reading(self) -> dict[str, Any]:
+        """Gravity, locked joints and angle tolerance as given, by the names that `load_robot` has for them."""
         options: dict[str, Any] = {}
         if "gravity" in self.given:
             options["gravity"] = vector(self.given["gravity"])
@@ -127,18 +136,13 @@ class Settings:
             options["lock"] = _locked(self.given["lock"])
         if "angle_tolerance" in self.given:
             options["angle_tolerance"] = float(self.given["angle_tolerance"])
-        robot = load_robot(name, **options)
-        for note in robot.notes:
-            typer.echo(f"note: {note}", err=True)
-        if "total_mass" in self.given:
-            robot = replace(robot, total_mass=_range("--total-mass", self.given["total_mass"]))
-        return robot
+        return options
 
     def counted(self, data: Dataset, robot: Robot) -> Dataset:
         """The recording with the torques of the chosen joints only."""
         if "only" not in self.given:
             return data
-        known = [joint.name for joint in robot.joints]
+        known = [joint.name for joint in robot.coordinates]
         chosen = _words(self.given["only"])
         for name in chosen:
             if name not in known:
@@ -165,6 +169,11 @@ class Settings:
 def robot_of(name: str, lock: str | None, gravity: str | None, angle_tolerance: float | None) -> Robot:
     """The robot that a command is about, with the options that every such command has."""
     return Settings.merged((), lock=lock, gravity=gravity, angle_tolerance=angle_tolerance).robot(name)
+
+
+def reading_options(lock: str | None, gravity: str | None, angle_tolerance: float | None) -> dict[str, Any]:
+    """How a robot's file is to be read, see `Settings.reading`."""
+    return Settings.merged((), lock=lock, gravity=gravity, angle_tolerance=angle_tolerance).reading()
 
 
 def vector(value: Any) -> list[float]:

@@ -61,6 +61,8 @@ def identify(
     folds: Annotated[int, typer.Option(min=0, help="Parts of the motion that are held out in turn; 0: none.")] = 4,
     urdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this URDF.")] = None,
     mjcf: Annotated[Path | None, typer.Option(help="Write the identified robot to this MJCF file (.xml).")] = None,
+    sdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this SDF file.")] = None,
+    toml: Annotated[Path | None, typer.Option(help="Write the identified robot to this TOML file.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the report, tables and pictures.")] = None,
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
@@ -110,7 +112,7 @@ def identify(
         screen.print(table)
     if folder is not None:
         say_written(folder, write_identification(result, folder))
-    for path in (urdf, mjcf):
+    for path in (urdf, mjcf, sdf, toml):
         if path is not None:
             say_conversion(write_robot(loaded.with_parameters(result.model.named(result.parameters)), path))
 
@@ -132,6 +134,7 @@ def validate(
     delay: o.Delay = None,
     tau: o.Torque = None,
     lock: o.Lock = None,
+    gravity: o.Gravity = None,
     only: o.Only = None,
     angle_tolerance: o.AngleTolerance = None,
     refit_friction: Annotated[
@@ -143,6 +146,7 @@ def validate(
 
     The recording goes through the processing of the identification, unless an option says otherwise.
     """
+    from casid.dynamics import Model
     from casid.files import prepare_directory
     from casid.identification import load_model, load_processing, predict, read_record
     from casid.identification import refit_friction as refit
@@ -152,18 +156,21 @@ def validate(
     folder = None if out is None else prepare_directory(out)
     settings = o.Settings.merged(
         [recording], cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate, velocity=velocity, trim=trim,
-        every=every, delay=delay, lock=lock, only=only, angle_tolerance=angle_tolerance,
+        every=every, delay=delay, lock=lock, gravity=gravity, only=only,
+        angle_tolerance=angle_tolerance,
     )  # fmt: skip
     loaded = settings.robot(robot)
     record = read_record(identification)
     model, parameters = load_model(identification, loaded)
+    if "gravity" in settings.given:  # mounted another way since
+        model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
     columns = None if tau is None else {"tau": tau}
     data = settings.counted(check_against(read_dataset(recording, columns=columns), loaded), loaded)
     if refit_friction is not None:
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
         model, parameters = fitted.model, fitted.parameters
     prediction = predict(model, parameters, settings.prepared(data, load_processing(record), model))
-    joints = [joint.name for joint in loaded.joints]
+    joints = [joint.name for joint in loaded.coordinates]
     screen = console()
     for table in validation_tables(prediction, joints):
         screen.print(table)
@@ -183,6 +190,7 @@ def check(
         typer.Option(metavar="ROBOT", help="Whose parameters a json or csv holds."),
     ] = None,
     lock: o.Lock = None,
+    gravity: o.Gravity = None,
     angle_tolerance: o.AngleTolerance = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the repaired file.")] = None,
 ) -> None:
@@ -197,8 +205,8 @@ def check(
     folder = None if out is None else prepare_directory(out)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # the table says more
-        owner = None if robot is None else o.robot_of(robot, lock, None, angle_tolerance)
-        result = check_file(parameters, owner)
+        owner = None if robot is None else o.robot_of(robot, lock, gravity, angle_tolerance)
+        result = check_file(parameters, owner, **o.reading_options(lock, gravity, angle_tolerance))
     console().print(check_table(parameters, result))
     if folder is not None:
         say_written(folder, write_files(folder, {result.repaired_name: result.repaired}))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from casid.cli import options as o
 from casid.cli.shared import RobotArgument, assignments, console, say_written, three
 
 
@@ -27,11 +28,13 @@ def simulate(
     frequency: Annotated[float, typer.Option(help="Of the first joint's sine [Hz]; of the last: twice.")] = 0.25,
     parameters: Annotated[
         Path | None,
-        typer.Option(help="Parameters of the robot (.json, .csv, .npy); default: its description."),
+        typer.Option(help="Parameters and joint terms of the robot (.json, .csv, .npy); default: its description's."),
     ] = None,
     friction: Annotated[
         str,
-        typer.Option(metavar="TERM=VALUE,...", help="Joint terms, one value for all joints."),
+        typer.Option(
+            metavar="TERM=VALUE,...", help="Joint terms, one value for all joints, instead of the description's."
+        ),
     ] = "",
     exact: Annotated[bool, typer.Option("--exact", help="Exact dry friction with sticking (dormand-prince).")] = False,
     smooth: Annotated[float, typer.Option(help="Speed at which smooth dry friction is reached [rad/s].")] = 1e-2,
@@ -46,7 +49,8 @@ def simulate(
     delay: Annotated[float, typer.Option(help="From a sample to its torque [s].")] = 0.0,
     limits: Annotated[bool, typer.Option(help="Cut torques off at the robot's limits.")] = True,
     integrator: Annotated[
-        str | None, typer.Option(help="runge-kutta, euler, dormand-prince or cvodes; default: as the friction needs.")
+        str | None,
+        typer.Option(help="runge-kutta, euler, dormand-prince, cvodes, idas; default: as friction needs."),
     ] = None,
     step: Annotated[float | None, typer.Option(help="Step [s] or tolerance of the integrator.")] = None,
     noise: Annotated[
@@ -54,11 +58,12 @@ def simulate(
         typer.Option(metavar="Q,DQ,TAU", help="Standard deviations of the sensors [rad, rad/s, N.m]."),
     ] = "0,0,0",
     seed: Annotated[int, typer.Option(min=0, help="Of the sensors' errors.")] = 0,
-    gravity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="In the base frame [m/s^2].")] = None,
+    lock: o.Lock = None,
+    gravity: o.Gravity = None,
+    angle_tolerance: o.AngleTolerance = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the recording, pictures and an animation.")] = None,
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the book of energy."""
-    from casid.description import load_robot
     from casid.excitation import read_trajectory
     from casid.export import default_frame, numbers
     from casid.files import prepare_directory
@@ -80,12 +85,13 @@ def simulate(
     from casid.simulation import simulate as run
 
     folder = None if out is None else prepare_directory(out)
-    loaded = load_robot(robot)
+    loaded = o.robot_of(robot, lock, gravity, angle_tolerance)
+    given = loaded.parameters if parameters is None else read_parameters(parameters)
     plant = Plant.of(
         loaded,
         ExactCoulomb() if exact else SmoothCoulomb(smooth),
-        None if gravity is None else three(gravity, "gravity"),
-        None if parameters is None else read_parameters(parameters),
+        None,
+        given,
         **assignments(friction),
     )
     if trajectory is None:
@@ -118,6 +124,9 @@ def simulate(
         f"imbalance {book.relative_imbalance:.1e} of the largest entry"
     )
     if folder is not None:
-        say_written(folder, write_simulation(done, folder))
+        written = write_simulation(done, folder)
+        say_written(folder, written)
+        if all(path.name != "recording.npz" for path in written):
+            typer.echo(f"note: no recording.npz: {len(done)} samples are too few", err=True)
     if not done.end.finished:
         raise typer.Exit(2)

@@ -6,11 +6,10 @@ from casid.codegen.cache import CacheEntry, cache_directory, cache_entries, clea
 from casid.codegen.compiler import compile_shared, find_compiler
 from casid.codegen.operations import Operations
 from casid.codegen.simplify import operation_count
-from casid.codegen.source import CFunction, batch_source, check_identifier, scalar_source
+from casid.codegen.source import CFunction, batch_source, check_identifier, identifier, scalar_source
 
 __all__ = [
     "CFunction", "CacheEntry", "Operations", "batch_source", "bound_batch", "cache_directory", "cache_entries",
     "check_identifier", "clear_cache", "compile_shared", "evaluate_batch", "evaluate_blocks", "find_compiler",
-    "operation_count",
-    "scalar_source",
+    "identifier", "operation_count", "scalar_source",
 ]  # fmt: skip

@@ -71,6 +71,13 @@ def check_identifier(name: str, what: str = "name") -> str:
     return name
 
 
+def identifier(name: str) -> str:
+    """A C identifier that reads like the name: other characters become underscores."""
+    cleaned = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9]", "_", name)).strip("_")
+    cleaned = cleaned if cleaned[:1].isalpha() else f"robot_{cleaned}".rstrip("_")
+    return f"robot_{cleaned}" if cleaned in _C_KEYWORDS or keyword.iskeyword(cleaned) else cleaned
+
+
 class CFunction:
     """A CasADi function as C.
 

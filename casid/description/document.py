@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from casid.description.assembly import assemble
 from casid.description.capsules import place_capsule
 from casid.description.placement import Array
-from casid.description.raw import Lock, RawCapsule, RawFrame, RawJoint, positions
+from casid.description.raw import Lock, RawCapsule, RawFrame, RawJoint, lock_joints, positions
 from casid.description.robot import STANDARD_GRAVITY, Link, Robot
 from casid.errors import RobotError
 
@@ -104,6 +104,15 @@ class Description:
             origin=Origin(self, positions(lock)),
             notes=self.notes,
         )
+
+    def changed(self, *, lock: Lock = (), gravity: ArrayLike | None = None) -> Description:
+        """The machine with joints fixed at a position, with another gravity; RobotError as for `robot`."""
+        transmission = self.transmission
+        if lock and transmission is not None:
+            transmission = self.robot(lock=lock).transmission
+        joints = tuple(lock_joints(self.joints, lock, self.where))
+        stated = self.gravity if gravity is None else np.asarray(gravity, dtype=float)
+        return replace(self, joints=joints, gravity=stated, transmission=transmission)
 
     def _transmission(self, robot: Robot) -> Array:
         assert self.transmission is not None

@@ -25,6 +25,9 @@ TERM_SYMBOLS = frozenset(
     {"fv", "fc", "fo", "fvm", "fcm", "fom", "Ia", "Iam", "fcp", "fcn", "fq", "f3", "fl", "ks", "kss", "ksc", "kg"}
 )
 
+#: Terms of a joint that follows another act on that one, times this power of the ratio of their speeds.
+_THROUGH = {"fv": 2, "fc": 1, "Ia": 2}
+
 #: Standard gravity in the base frame [m/s^2].
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 
@@ -376,8 +379,22 @@ class Robot:
     def parameters(self) -> Parameters:
         """Nominal parameters with their names: standard ones and those of joint terms; RobotError as above."""
         links = tuple(link.name for link in self.links)
-        terms = {f"{symbol}{k + 1}": v for k, joint in enumerate(self.joints) for symbol, v in joint.terms.items()}
-        return Parameters.of_links(self.standard_parameters(), links, terms)
+        return Parameters.of_links(self.standard_parameters(), links, self._terms())
+
+    def _terms(self) -> dict[str, float]:
+        """Values of joint terms by parameter name; what brakes a follower brakes the joint that it follows."""
+        terms: dict[str, float] = {}
+        for k, joint in enumerate(self.joints):
+            for symbol, value in joint.terms.items():
+                if joint.mimic is None:
+                    name, share = f"{symbol}{k + 1}", 1.0
+                elif symbol in _THROUGH:
+                    name = f"{symbol}{joint.mimic.joint + 1}"
+                    share = abs(joint.mimic.multiplier) ** _THROUGH[symbol]
+                else:
+                    continue
+                terms[name] = terms.get(name, 0.0) + share * value
+        return terms
 
     def with_parameters(self, parameters: Parameters | ArrayLike) -> Robot:
         """The same robot with other nominal bodies and joint terms: identified ones, say.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from casid.description.document import Description
 from casid.description.formats import Changes, Format
@@ -15,7 +16,7 @@ from casid.description.formats.toml_writer import assignments
 from casid.description.load import format_of_name, load_description
 from casid.description.merged import MovingBody, moving_bodies
 from casid.description.placement import ANGLE_TOLERANCE, Array
-from casid.description.raw import JointLimits, MimicRule, RawCapsule, RawFrame, RawJoint
+from casid.description.raw import JointLimits, Lock, MimicRule, RawCapsule, RawFrame, RawJoint
 from casid.description.robot import Inertial, Link, Robot
 from casid.description.sidecar import SUFFIX, lost, words
 from casid.description.tree import check_types, follow
@@ -133,9 +134,26 @@ def with_changes(description: Description, changes: Changes) -> Description:
     return replace(description, base=link(description.base), joints=joints)
 
 
-def convert(source: str | Path, target: str | Path, *, angle_tolerance: float = ANGLE_TOLERANCE) -> Written:
-    """Convert a robot file, or a shipped robot, to the format of another file name; see `write_description`."""
-    return write_description(load_description(source, angle_tolerance=angle_tolerance), target)
+def convert(
+    source: str | Path,
+    target: str | Path,
+    *,
+    lock: Lock = (),
+    gravity: ArrayLike | None = None,
+    angle_tolerance: float = ANGLE_TOLERANCE,
+) -> Written:
+    """Convert a robot file, or a shipped robot, to the format of another file name; see `write_description`.
+
+    With ``lock`` (joints that become fixed ones) or ``gravity``, which `load_robot` explains, the file is written anew.
+    """
+    description = load_description(source, angle_tolerance=angle_tolerance)
+    if not lock and gravity is None:
+        return write_description(description, target)
+    changed = replace(description.changed(lock=lock, gravity=gravity), format="", content=b"")
+    done = write_description(changed, target)
+    if format_of_name(Path(target).name).name != description.format:
+        return done
+    return replace(done, notes=(*done.notes, "written anew: comments and meshes of the original are left out"))
 
 
 def write_robot(robot: Robot, path: str | Path) -> Written:

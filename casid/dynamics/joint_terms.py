@@ -31,7 +31,7 @@ class JointSignals(NamedTuple):
     Attributes
     ----------
     joint : int
-        Number of the joint, from 0.
+        Number of the joint among those with a coordinate, from 0.
     q, dq, ddq
         Position, velocity, acceleration; of the motor for a motor-side term.
     sign
@@ -81,9 +81,9 @@ class JointTerm:
     loaded : bool
         Whether the column uses the load.
     nominal : tuple of float, optional
-        Standard parameters of the links whose torque is the load, shape (10 n,); default: the robot's nominal ones.
+        Standard parameters of the links whose torque is the load, shape (10 links,); default: the robot's nominal ones.
     memory : callable, optional
-        From a joint's index to what the term remembers there, or ``None``.
+        From the index of a joint's coordinate to what the term remembers there, or ``None``.
     """
 
     name: str
@@ -103,9 +103,9 @@ class JointTerm:
         """The same term at the named joints only."""
         return replace(self, joints=joints)
 
-    def remembered(self, joint: int) -> Memory | None:
-        """What the term remembers at a joint."""
-        return None if self.memory is None else self.memory(joint)
+    def remembered(self, coordinate: int) -> Memory | None:
+        """What the term remembers at a joint, given by the index of its coordinate."""
+        return None if self.memory is None else self.memory(coordinate)
 
     def settled(self) -> JointTerm:
         """The term without memory: its column as it is after a long way at the present velocity."""

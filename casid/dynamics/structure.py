@@ -57,7 +57,7 @@ class Structure:
 
     @cached_property
     def _layout(self) -> tuple[tuple[tuple[int, ...], ...], dict[int, tuple[JointTerm, int]], tuple[str, ...]]:
-        """Columns of each link's ten, (term, joint) of the other columns, names."""
+        """Columns of each link's ten, (term, coordinate) of the other columns, names."""
         links: list[tuple[int, ...]] = []
         terms: dict[int, tuple[JointTerm, int]] = {}
         names: list[str] = []
@@ -66,7 +66,7 @@ class Structure:
             names += [f"{symbol}{k + 1}" for symbol in STANDARD_NAMES]
             for term in self.terms:
                 if joint.mimic is None and (term.joints is None or joint.name in term.joints):
-                    terms[len(names)] = (term, k)
+                    terms[len(names)] = (term, self.coordinate_of[k])
                     names.append(f"{term.symbol}{k + 1}")
         return tuple(links), terms, tuple(names)
 
@@ -82,17 +82,17 @@ class Structure:
 
     @property
     def term_columns(self) -> dict[int, tuple[JointTerm, int]]:
-        """Where the parameters of the terms stand in ``pi``: column -> (term, joint's index)."""
+        """Where the parameters of the terms stand in ``pi``: column -> (term, index of the joint's coordinate)."""
         return dict(self._layout[1])
 
     @cached_property
     def memories(self) -> tuple[tuple[int, Memory], ...]:
         """What terms remember, in the order of the input ``memory``: index of the coordinate, and `Memory`."""
         found: list[tuple[int, Memory]] = []
-        for term, k in self.term_columns.values():
-            kept = term.remembered(k)
-            if kept is not None and (self.coordinate_of[k], kept) not in found:
-                found.append((self.coordinate_of[k], kept))
+        for term, i in self.term_columns.values():
+            kept = term.remembered(i)
+            if kept is not None and (i, kept) not in found:
+                found.append((i, kept))
         return tuple(found)
 
     @property
@@ -113,7 +113,7 @@ class Structure:
         ----------
         parameters
             `Parameters`, whose terms may be left out (they are then zero); or the links' standard parameters, shape
-            (10 n,); or all N of them.
+            (10 links,); or all N of them.
         terms
             Values of the terms in their order, beside standard parameters; default 0.
 

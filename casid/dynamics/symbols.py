@@ -114,12 +114,11 @@ class Symbols:
             for nominal in dict.fromkeys(term.nominal for term in structure.terms if term.loaded)
         }
         torques: dict[tuple[Side, int], ca.SX] = {}
-        for column, (term, k) in structure.term_columns.items():
-            i = structure.coordinate_of[k]
+        for column, (term, i) in structure.term_columns.items():
             q, dq, acceleration = (v[i] for v in sides[term.side])
             load = (motor[term.side] @ loads[term.nominal])[i] if term.loaded else ca.SX(0)
-            memory = self._memory_of(term.remembered(k), i)
-            signals = JointSignals(k, q, dq, acceleration, signs[term.side][i], load, self.signal[i], memory)
+            memory = self._memory_of(term.remembered(i), i)
+            signals = JointSignals(i, q, dq, acceleration, signs[term.side][i], load, self.signal[i], memory)
             torques[term.side, i] = torques.get((term.side, i), ca.SX(0)) + self.pi[column] * term.column(signals)
         return torques
 
@@ -133,7 +132,7 @@ class Symbols:
         return ca.SX(0, 1)
 
     def nominal_torque(self, ddq: ca.SX, parameters: Sequence[float] | None = None) -> ca.SX:
-        """Torque of the links with the robot's nominal parameters, or with these, shape (10 n,)."""
+        """Torque of the links with the robot's nominal parameters, or with these, shape (10 links,)."""
         robot = self._parametrisation.nominal or self.structure.robot
         given = robot.standard_parameters() if parameters is None else np.asarray(parameters, dtype=float)
         nominal = ca.vertsplit(ca.SX(ca.DM(given)), len(STANDARD_NAMES))
@@ -145,9 +144,8 @@ class Symbols:
             return ca.SX(self.structure.n, self.structure.n)
         T = self.transmission
         M = ca.SX(self.structure.n, self.structure.n)
-        for column, (term, k) in self.structure.term_columns.items():
+        for column, (term, i) in self.structure.term_columns.items():
             if term.group == "rotor":
-                i = self.structure.coordinate_of[k]
                 direction = T[:, i] if term.side == "motor" else ca.SX.eye(self.structure.n)[:, i]
                 M += self.pi[column] * ca.mtimes(direction, direction.T)
         return M

@@ -64,7 +64,7 @@ def locate_frame(robot: Robot, name: str) -> tuple[int, Array]:
 
 def default_frame(robot: Robot) -> str:
     """The first frame fixed to the last link, e.g. a flange; else the last link."""
-    last = robot.n - 1
+    last = len(robot.links) - 1
     return next((frame.name for frame in robot.frames if frame.joint == last), robot.links[last].name)
 
 

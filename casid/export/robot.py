@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import check_identifier
+from casid.codegen import check_identifier, identifier
 from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.errors import ExportError
@@ -91,7 +91,7 @@ def export_robot(
     gravity
         Three numbers, or ``"input"`` for an argument ``gravity``; default: the robot's.
     prefix
-        Beginning of the functions' and files' names; default: the robot's name.
+        Beginning of the functions' and files' names; default: the robot's name, other characters as underscores.
     batched
         Add functions for many samples at once (GCC or Clang).
     languages
@@ -113,7 +113,7 @@ def export_robot(
     """
     model = Model(robot, terms, gravity)
     frame = frame or default_frame(robot)
-    prefix = check_identifier(prefix or robot.name, "prefix")
+    prefix = identifier(robot.name) if prefix is None else check_identifier(prefix, "prefix")
     check_functions(functions)
     check_target(Path(out), overwrite)
     locate_frame(robot, frame)

@@ -45,7 +45,7 @@ def largest_mass(robot: Robot, torques: ArrayLike | None = None) -> float:
         Largest measured torque of each joint [N.m], shape (n,): joints whose limit is not known make at most thrice
         that.
     """
-    revolute = np.array([joint.type == "revolute" for joint in robot.joints])
+    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     known = np.where(np.isfinite(robot.limits.effort) & (robot.limits.effort > 0), robot.limits.effort, 0.0)
     if torques is not None:
         known = np.maximum(known, np.where(known > 0, 0.0, 3.0 * np.abs(np.asarray(torques, dtype=float))))

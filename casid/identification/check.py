@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Description, Robot, load_description
 from casid.description.formats import FORMATS, Changes
+from casid.description.placement import ANGLE_TOLERANCE
+from casid.description.raw import Lock
 from casid.description.write import description_of
 from casid.errors import DatasetError, RobotError
 from casid.identification.feasibility import nearest_consistent
@@ -117,7 +119,14 @@ def check_links(names: Sequence[str], parameters: Array, margin: float = 1e-9) -
     )
 
 
-def check_file(name_or_path: str | Path, robot: Robot | None = None) -> FileCheck:
+def check_file(
+    name_or_path: str | Path,
+    robot: Robot | None = None,
+    *,
+    lock: Lock = (),
+    gravity: ArrayLike | None = None,
+    angle_tolerance: float = ANGLE_TOLERANCE,
+) -> FileCheck:
     """Check a robot file, a shipped robot, or a file of parameters.
 
     Parameters
@@ -127,6 +136,9 @@ def check_file(name_or_path: str | Path, robot: Robot | None = None) -> FileChec
         ``parameter,value``.
     robot
         Whose parameters a json or csv file holds: then the repair keeps the dynamics where it can.
+    lock, gravity, angle_tolerance
+        How a robot's file is read, as for `casid.load_robot`: what moves, and which way gravity points, decides what
+        the base parameters are.
 
     Returns
     -------
@@ -141,7 +153,7 @@ def check_file(name_or_path: str | Path, robot: Robot | None = None) -> FileChec
     path = Path(name_or_path)
     if path.suffix.lower() in (".json", ".csv", ".npy"):
         return _check_values(path, robot)
-    description = load_description(name_or_path)
+    description = load_description(name_or_path, angle_tolerance=angle_tolerance).changed(lock=lock, gravity=gravity)
     done = repair(description)
     if not done.bodies:
         raise RobotError(f"'{path.name}' has no link with mass and inertia")

@@ -98,14 +98,14 @@ def nearest_feasible(
         As in `feasible_regression`; constraints default to none.
     """
     forms, values = np.array(forms, dtype=float), np.array(values, dtype=float)
-    names = tuple(standard_names(robot.n) if names is None else names)
+    names = tuple(standard_names(len(robot.joints)) if names is None else names)
     if forms.shape != (len(values), len(names)):
         raise DatasetError(f"forms: expected shape ({len(values)}, {len(names)}), got {forms.shape}")
     if not np.isfinite(values).all():
         raise DatasetError(f"values: base parameter {int(np.flatnonzero(~np.isfinite(values))[0]) + 1} is not finite")
     bounds = dict(extras or {})
     free = [name for name, (low, high) in bounds.items() if np.isneginf(low) and np.isposinf(high)]
-    kept = [*standard_names(robot.n), *(name for name in bounds if name not in free)]
+    kept = [*standard_names(len(robot.joints)), *(name for name in bounds if name not in free)]
     unknown = set(names) - set(kept) - set(free)
     if unknown:
         raise DatasetError(f"names: {sorted(unknown)[0]} is neither a standard parameter nor among the extras")

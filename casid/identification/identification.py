@@ -92,7 +92,7 @@ class Identification:
                 f"{t.name}@{j}"
                 for t in self.model.terms
                 if t.group != "nonlinear_friction"
-                for j in (t.joints or [joint.name for joint in self.model.robot.joints])
+                for j in (t.joints or [joint.name for joint in self.model.robot.coordinates])
             ],
             "velocity_deadband": self.model.velocity_deadband,
             "friction": self.friction,
@@ -113,7 +113,7 @@ class Identification:
                     "relative_error": float(feasible.relative_errors[k]),
                     "unconstrained_relative_error": float(fit.relative_errors[k]),
                 }
-                for k, joint in enumerate(self.model.robot.joints)
+                for k, joint in enumerate(self.model.robot.coordinates)
             ],
             "base_parameters": [
                 {

@@ -373,8 +373,8 @@ def _too_heavy(model: Model, standard: Array, with_load: Sequence[Dataset]) -> l
         return []
     k = int(np.argmax(np.where(over, worst / limits, 0.0)))
     return [
-        f"the load alone asks {worst[k]:.3g} N.m of joint '{robot.joints[k].name}', whose limit is {limits[k]:.3g}: "
-        "heavier than the robot can carry"
+        f"the load alone asks {worst[k]:.3g} N.m of joint '{robot.coordinates[k].name}', whose limit is "
+        f"{limits[k]:.3g}: heavier than the robot can carry"
     ]
 
 

@@ -91,13 +91,13 @@ def plausible_bodies(robot: Robot, nominal: bool = True) -> PlausibleBodies:
 
 
 def skeleton_boxes(robot: Robot) -> Array:
-    """Box of each link in its link frame, lower and upper corner [m], shape (n, 3, 2)."""
+    """Box of each link in its link frame, lower and upper corner [m], shape (links, 3, 2)."""
     return _skeleton(robot)[0]
 
 
 def _skeleton(robot: Robot) -> tuple[Array, Array]:
-    """Boxes, and the share of the reach that each link carries, shape (n,), at least `LEAST`."""
-    n = robot.n
+    """Boxes, and the share of the reach that each link carries, shape (links,), at least `LEAST`."""
+    n = len(robot.links)
     points: list[list[Array]] = [[] for _ in range(n)]
     lengths, beyond_it = np.zeros(n), np.zeros(n)  # of each joint's placements; from each joint to the farthest tip
     for k, joint in enumerate(robot.joints):
@@ -144,12 +144,12 @@ def _uniform_box(corners: Array, lighter: float) -> Array:
 
 
 def nominal_bodies(robot: Robot) -> Array | None:
-    """Standard parameters of the description, shape (10 n,): zero where it has none, None where it has few to trust."""
+    """Standard parameters of the description, (10 links,): zero where it has none, None where it has few to trust."""
     boxes = skeleton_boxes(robot)
     known = [k for k, link in enumerate(robot.links) if link.inertial is not None]
-    if 3 * len(known) < 2 * robot.n or not _trusted(robot, boxes, known):
+    if 3 * len(known) < 2 * len(robot.links) or not _trusted(robot, boxes, known):
         return None
-    found = np.zeros((robot.n, 10))
+    found = np.zeros((len(robot.links), 10))
     for k, link in enumerate(robot.links):
         if link.inertial is not None:
             found[k] = link.inertial.standard_parameters()
@@ -165,7 +165,7 @@ def trustworthy(robot: Robot, boxes: Array | None = None) -> bool:
     """
     if any(link.inertial is None for link in robot.links):
         return False
-    return _trusted(robot, skeleton_boxes(robot) if boxes is None else boxes, range(robot.n))
+    return _trusted(robot, skeleton_boxes(robot) if boxes is None else boxes, range(len(robot.links)))
 
 
 def _trusted(robot: Robot, boxes: Array, known: Sequence[int]) -> bool:

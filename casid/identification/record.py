@@ -69,7 +69,7 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
         record = content
     try:
         terms: list[str | JointTerm] = list(record["terms"])
-        joints = [joint.name for joint in robot.joints]
+        joints = [joint.name for joint in robot.coordinates]
         if record.get("friction_law") is not None:
             terms += Friction.from_record(record["friction_law"]).terms(joints)
         elif record["friction"] != "linear":  # as version 0.1 wrote it
@@ -98,6 +98,8 @@ def _model_of_parameters(path: Path, robot: Robot) -> tuple[Model, Array]:
         model = Model(robot, terms_of(given.terms, [joint.name for joint in robot.joints]))
     except RobotError as error:
         raise DatasetError(f"parameter file '{path}': {error}") from None
-    if given.n != robot.n:
-        raise DatasetError(f"parameter file '{path}' is of {given.n} links, robot '{robot.name}' has {robot.n}")
+    if given.n != len(robot.links):
+        raise DatasetError(
+            f"parameter file '{path}' is of {given.n} links, robot '{robot.name}' has {len(robot.links)}"
+        )
     return model, model.parameters(given)

@@ -49,7 +49,7 @@ def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) ->
 def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
     """Speeds that no robot has, and measured velocities that do not fit the positions."""
     assert processed.dq is not None
-    revolute = np.array([joint.type == "revolute" for joint in robot.joints])
+    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     fastest = np.abs(processed.dq).max(axis=0)
     found = []
     if raw.dq is not None and len(raw) > 20:
@@ -79,12 +79,13 @@ def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
     beyond = np.isfinite(limits) & (limits > 0) & (fastest > 2.0 * limits)
     if beyond.any():
         k = int(np.argmax(np.where(beyond, fastest / limits, 0.0)))
-        name = robot.joints[k].name
+        name = robot.coordinates[k].name
         for i in range(robot.n):
             order = np.arange(robot.n)
             order[[i, k]] = order[[k, i]]
             if i != k and (fastest[order] <= SLIGHTLY * limits).all():
-                text = f"{raw.name}: '{name}' is faster than it can be, '{robot.joints[i].name}' could be: exchanged?"
+                other = robot.coordinates[i].name
+                text = f"{raw.name}: '{name}' is faster than it can be, '{other}' could be: exchanged?"
                 return [Finding("joint order", text, "columns in the recording's TOML, in the robot's order")]
         found.append(
             Finding(
@@ -116,7 +117,7 @@ def _rest(data: Dataset) -> list[Finding]:
 def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
     found = []
     counted = np.ones(data.n, dtype=bool) if data.mask is None else np.asarray(data.mask).max(axis=0)
-    for k, joint in enumerate(robot.joints):
+    for k, joint in enumerate(robot.coordinates):
         if not counted[k]:
             continue
         if np.ptp(data.tau[:, k]) <= 1e-9 * max(float(np.abs(data.tau).max()), 1e-300):
@@ -128,7 +129,7 @@ def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
             )
         else:
             continue
-        others = ",".join(j.name for i, j in enumerate(robot.joints) if i != k)
+        others = ",".join(j.name for i, j in enumerate(robot.coordinates) if i != k)
         found.append(Finding("channel", text, f"--only {others}"))
     return found
 
@@ -136,7 +137,7 @@ def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
 def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
     assert data.dq is not None
     found = []
-    for k, joint in enumerate(robot.joints):
+    for k, joint in enumerate(robot.coordinates):
         speed = data.dq[:, k]
         moving = np.abs(speed) > 1e-3 * max(float(np.abs(speed).max()), 1e-9)
         if np.ptp(data.q[:, k]) < 1e-3 or moving.mean() < 0.05:
@@ -158,7 +159,7 @@ def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
 def _spikes(raw: Dataset, robot: Robot) -> list[Finding]:
     """Single samples far from both neighbours."""
     found = []
-    for k, joint in enumerate(robot.joints):
+    for k, joint in enumerate(robot.coordinates):
         column = raw.tau[:, k]
         middle = column[1:-1] - np.median(np.stack([column[:-2], column[1:-1], column[2:]]), axis=0)
         size = 1.4826 * float(np.median(np.abs(np.diff(column)))) + 1e-3 * float(np.std(column))

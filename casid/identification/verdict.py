@@ -98,7 +98,7 @@ def _readings(
 ) -> tuple[list[Finding], int]:
     """Other directions of gravity, signs, orders and clocks; and how many were tried."""
     here = readings.residual(readings.regressor())
-    joints = [joint.name for joint in readings.model.robot.joints]
+    joints = [joint.name for joint in readings.model.robot.coordinates]
     candidates: list[tuple[float, Finding]] = []
     axes = list(readings.axes())
     name, g, value = min(axes, key=lambda axis: axis[2])
@@ -166,7 +166,7 @@ def _friction(feasible: FeasibleFit, datasets: tuple[Dataset, ...]) -> list[Find
             drains[joint, base.index(name)] = float((speeds**2).mean() if viscous else speeds.mean())
     power = drains @ fit.beta[list(fit.excited.independent)]
     sd = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", drains, fit.covariance, drains), 1e-300))
-    joints = [joint.name for joint in model.robot.joints]
+    joints = [joint.name for joint in model.robot.coordinates]
     backwards = [joints[k] for k in range(model.n) if power[k] < -DRIVING * sd[k]]
     braking = sum(power[k] > DRIVING * sd[k] for k in range(model.n))
     if not backwards:

@@ -247,6 +247,11 @@ class Parameters:
                 raise DatasetError(f"parameter '{name}' is missing; there are {_summary(self.names)}")
         return np.array([self.values[self._position[n]] if n in self._position else 0.0 for n in names])
 
+    def only(self, names: Sequence[str]) -> Parameters:
+        """The same parameters without those that are not among these names."""
+        kept = tuple(name for name in self.names if name in set(names))
+        return Parameters(kept, self._take(kept), self.link_names)
+
     def with_values(self, changes: Mapping[str, float]) -> Parameters:
         """The same parameters with some values changed; DatasetError for a name that is not there."""
         values = self.values.copy()

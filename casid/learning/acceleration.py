@@ -33,7 +33,7 @@ class AccelerationLoss(Loss):
         self.model, self.data, self.samples = model, data, len(data)
         self.scale = data.ddq.std(axis=0)
         if not (self.scale > 0).all():
-            joint = model.robot.joints[int(np.argmin(self.scale))].name
+            joint = model.robot.coordinates[int(np.argmin(self.scale))].name
             raise DatasetError(f"{data.name}: {joint} never accelerates; leave it out or use TorqueLoss")
         columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
         q, dq, ddq = (ca.SX.sym(name, model.n) for name in ("q", "dq", "ddq"))

@@ -44,7 +44,7 @@ class Chart:
     @property
     def n(self) -> int:
         """Number of links."""
-        return self.model.n
+        return len(self.model.robot.links)
 
     @property
     def size(self) -> int:

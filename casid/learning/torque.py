@@ -26,7 +26,7 @@ def training_regressor(model: Model, symmetric: bool = True) -> ca.Function:
     n = model.n
     inputs = [ca.SX.sym(name, n) for name in ("q", "dq", "ddq")]
     count = 10 if symmetric else 13
-    links = ca.SX.sym("links", count * n)
+    links = ca.SX.sym("links", count * len(model.robot.links))
     gravity = model.gravity_vector
     if gravity is None:
         raise DatasetError("training needs a fixed gravity vector: Model(robot, gravity=[0, 0, -9.80665])")

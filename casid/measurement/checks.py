@@ -33,7 +33,7 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
     if dataset.n != robot.n:
         raise DatasetError(
             f"{dataset.name} has {dataset.n} joints, robot '{robot.name}' has {robot.n} "
-            f"({', '.join(joint.name for joint in robot.joints)}); choose the columns that belong to it"
+            f"({', '.join(joint.name for joint in robot.coordinates)}); choose the columns that belong to it"
         )
     if not (np.ptp(dataset.q, axis=0) >= STILL).any():
         raise DatasetError(
@@ -49,7 +49,7 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
 def _in_robot_order(dataset: Dataset, robot: Robot) -> Dataset:
     """Columns picked and ordered by the names of the joints, where both know them."""
     order = []
-    for joint in robot.joints:
+    for joint in robot.coordinates:
         exact = [k for k, name in enumerate(dataset.joints) if name == joint.name]
         near = [k for k, name in enumerate(dataset.joints) if _same_joint(name, joint.name)]
         chosen = exact or near
@@ -70,7 +70,7 @@ def _same_joint(name: str, joint: str) -> bool:
 
 
 def _check_units(dataset: Dataset, robot: Robot) -> None:
-    revolute = np.array([joint.type == "revolute" for joint in robot.joints])
+    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     bound = np.maximum(np.abs(robot.limits.lower), np.abs(robot.limits.upper))
     bound = np.where(np.isfinite(bound), bound, 4 * np.pi)
     reach = np.abs(dataset.q).max(axis=0)
@@ -81,7 +81,7 @@ def _check_units(dataset: Dataset, robot: Robot) -> None:
         and (np.deg2rad(reach[revolute]) <= 1.05 * bound[revolute]).all()
     ):
         raise DatasetError(
-            f"{dataset.name}: joint '{robot.joints[worst].name}' reaches {reach[worst]:.4g}, its limit is "
+            f"{dataset.name}: joint '{robot.coordinates[worst].name}' reaches {reach[worst]:.4g}, its limit is "
             f"{bound[worst]:.4g} rad: these look like degrees. Convert positions, velocities and accelerations to "
             "radians (read_dataset(..., degrees=True))"
         )
@@ -89,7 +89,7 @@ def _check_units(dataset: Dataset, robot: Robot) -> None:
 
 def _dead_channels(dataset: Dataset, robot: Robot) -> list[str]:
     notes = []
-    for k, joint in enumerate(robot.joints):
+    for k, joint in enumerate(robot.coordinates):
         if not dataset.tau[:, k].any():
             notes.append(
                 f"{dataset.name}: the torque of joint '{joint.name}' is zero in every sample: a dead channel; leave "
@@ -108,7 +108,7 @@ def _dead_channels(dataset: Dataset, robot: Robot) -> list[str]:
 def _saturation(dataset: Dataset, robot: Robot) -> list[str]:
     raw = dataset.tau if dataset.tau_raw is None else dataset.tau_raw
     notes = []
-    for k, joint in enumerate(robot.joints):
+    for k, joint in enumerate(robot.coordinates):
         column = raw[:, k]
         for extreme, word in ((column.max(), "largest"), (column.min(), "smallest")):
             share = float((column == extreme).mean())
@@ -128,7 +128,7 @@ def _velocity_scale(dataset: Dataset, robot: Robot) -> list[str]:
     steps = np.diff(dataset.t)
     middle = (dataset.dq[1:] + dataset.dq[:-1]) / 2 * steps[:, None]
     notes = []
-    for k, joint in enumerate(robot.joints):
+    for k, joint in enumerate(robot.coordinates):
         power = float(middle[:, k] @ middle[:, k])
         if power == 0.0 or np.ptp(dataset.q[:, k]) < STILL:
             continue
@@ -150,7 +150,7 @@ def _torque_sign(dataset: Dataset, robot: Robot) -> list[str]:
     gravity = Model(robot).gravity.map(count)
     expected = np.array(gravity(dataset.q[index].T, np.tile(robot.standard_parameters()[:, None], count)).full()).T
     notes = []
-    for k, joint in enumerate(robot.joints):
+    for k, joint in enumerate(robot.coordinates):
         model, measured = expected[:, k], dataset.tau[index, k]
         if np.ptp(model) < 1.0 or np.ptp(measured) == 0.0:
             continue

@@ -145,7 +145,7 @@ def joint_weights(data: CompressedData, beta: ArrayLike) -> Array:
     scale = np.sqrt(data.squared_torques.max() / max(int(data.counts.max()), 1))
     exact = (rms <= 1e-12 * scale) & (data.counts > 0)
     if exact.any():
-        names = [data.model.robot.joints[k].name for k in np.flatnonzero(exact)]
+        names = [data.model.robot.coordinates[k].name for k in np.flatnonzero(exact)]
         raise DatasetError(
             f"the torques of {', '.join(names)} are fitted without any error (a dead channel?), which leaves weights "
             "undefined; leave these joints out (Dataset.only) or use OLS"

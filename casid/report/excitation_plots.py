@@ -115,14 +115,14 @@ def deviations_figure(
 
 
 def joint_positions(robot: Robot, q: Array) -> Array:
-    """Origins of the base, of every moved joint and link frame in the base frame, shape (1 + 2 n, 3, samples) [m]."""
-    symbols = ca.SX.sym("q", robot.n)
+    """Origins of base, moved joints and link frames in the base frame, shape (1 + 2 links, 3, samples) [m]."""
+    symbols, links = ca.SX.sym("q", robot.n), len(robot.links)
     kinematics = Kinematics(robot, symbols)
     points = [ca.SX.zeros(3)]
-    for k in range(robot.n):
+    for k in range(links):
         points += [kinematics.joints[k][1], kinematics.links[k][1]]
     function = ca.Function("points", [symbols], [ca.vertcat(*points)]).map(q.shape[1])
-    return np.asarray(function(q).full()).reshape(1 + 2 * robot.n, 3, -1)
+    return np.asarray(function(q).full()).reshape(1 + 2 * links, 3, -1)
 
 
 def animation_gif(robot: Robot, trajectory: Trajectory, frames: int = 72, size: float = 4.6) -> bytes:
@@ -163,7 +163,7 @@ def skeleton_gif(
     drawn = np.zeros((3, 0)) if path is None else _last_frame(robot, path)
     cloud = np.hstack([points.transpose(1, 0, 2).reshape(3, -1), drawn])
     middle, half = 0.5 * (cloud.min(axis=1) + cloud.max(axis=1)), 0.52 * float(np.ptp(cloud, axis=1).max())
-    colours = link_colours(robot.n)
+    colours = link_colours(len(robot.links))
     images = []
     for k, label in enumerate(labels):
         figure = new_figure(size, size, layout=None)
@@ -189,7 +189,7 @@ def skeleton_gif(
 
 def _last_frame(robot: Robot, q: Array) -> Array:
     """Origin of the last frame fixed to the last link (flange or tool), or of that link, shape (3, samples)."""
-    tips = [frame.name for frame in robot.frames if frame.joint == robot.n - 1]
+    tips = [frame.name for frame in robot.frames if frame.joint == len(robot.links) - 1]
     symbols = ca.SX.sym("q", robot.n)
     point = Kinematics(robot, symbols).placement(tips[-1] if tips else robot.joints[-1].link.name)[:3, 3]
     return np.asarray(ca.Function("tip", [symbols], [point]).map(q.shape[1])(q).full())

@@ -104,7 +104,7 @@ def _pictures(result: Identification) -> dict[str, bytes]:
 
 
 def _figures(result: Identification) -> dict[str, Figure]:
-    names = tuple(joint.name for joint in result.model.robot.joints)
+    names = tuple(joint.name for joint in result.model.robot.coordinates)
     figures: dict[str, Figure] = {}
     for number, data in enumerate(result.datasets):
         key = "torques" if len(result.datasets) == 1 else f"torques_{number + 1}"

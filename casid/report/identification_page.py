@@ -119,7 +119,7 @@ def identification_page(result: Identification, drawn: dict[str, bytes]) -> str:
 
 def _charts(result: Identification) -> dict[str, list[dict[str, Any]]]:
     """Measured and predicted torques of every recording."""
-    names = [joint.name for joint in result.model.robot.joints if joint.mimic is None]
+    names = [joint.name for joint in result.model.robot.coordinates]
     charts = {}
     for number, data in enumerate(result.datasets):
         prediction = result.predict(data)
@@ -162,7 +162,7 @@ def _laws(result: Identification) -> list[str]:
     """The friction law of each joint, with its shape."""
     if result.law is None:
         return []
-    joints = [joint for joint in result.model.robot.joints if joint.mimic is None]
+    joints = result.model.robot.coordinates
     rows = [
         [
             joint.name,

@@ -39,7 +39,7 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
 
 def friction_figure(identification: Identification) -> Figure:
     """Torque without that of the links over the velocity of each joint, and the fitted friction."""
-    model, names = identification.model, [j.name for j in identification.model.robot.joints]
+    model, names = identification.model, [j.name for j in identification.model.robot.coordinates]
     n = model.n
     columns = min(n, 4)
     rows = -(-n // columns)

@@ -146,7 +146,7 @@ def joint_rows(result: Identification) -> list[list[str]]:
         ]
         if data.counts[k]
         else [joint.name, "not used", "-", "-", "-", *("-" for _ in kept)]
-        for k, joint in enumerate(result.model.robot.joints)
+        for k, joint in enumerate(result.model.robot.coordinates)
     ]
     total = ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]
     return [*rows, [*total, *(f"{errors.total:.3f}" for errors in kept)]]

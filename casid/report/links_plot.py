@@ -33,7 +33,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     Parameters
     ----------
     parameters
-        Standard parameters, shape (10 n,).
+        Standard parameters, shape (10 links,).
     posture
         Joint positions, shape (n,) [rad or m]; default `middle_posture`.
     """
@@ -43,7 +43,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
         raise DatasetError(f"robot '{robot.name}': expected {size} parameters, got shape {parameters.shape}")
     q = middle_posture(robot) if posture is None else np.asarray(posture, dtype=float)
     placements = link_placements(robot, q)
-    colours = link_colours(robot.n)
+    colours = link_colours(len(robot.links))
     labels = [f"{link.name}  {mass:.3g} kg" for link, mass in zip(robot.links, parameters[9::10], strict=True)]
     columns = max(1, min(len(labels), 150 // (max(map(len, labels)) + 6)))
     head = 0.55 + 0.22 * -(-len(labels) // columns)  # inches that title and legend take
@@ -51,7 +51,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     figure = new_figure(10.0, height, layout=None)
     set_title(figure, title or f"{robot.name}: links as ellipsoids of uniform density")
 
-    bodies = [_ellipsoid(parameters[link_slice(k)], placements[k]) for k in range(robot.n)]
+    bodies = [_ellipsoid(parameters[link_slice(k)], placements[k]) for k in range(len(robot.links))]
     points = [np.zeros((1, 3)), np.stack([T[:3, 3] for T in placements])]
     points += [body.surface.reshape(3, -1).T for body in bodies]
     cloud = np.concatenate(points)

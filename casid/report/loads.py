@@ -27,7 +27,7 @@ def flange_of(robot: Robot, name: str | None = None) -> tuple[str, Array]:
     RobotError
         If the robot has no such frame on its last link.
     """
-    frames = {frame.name: frame for frame in robot.frames if frame.joint == robot.n - 1}
+    frames = {frame.name: frame for frame in robot.frames if frame.joint == len(robot.links) - 1}
     if name is None:
         if not frames:
             return robot.links[-1].name, np.eye(4)

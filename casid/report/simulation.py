@@ -26,7 +26,7 @@ def simulation_table(simulation: Simulation) -> Table:
     for column in ("largest error", "rms error", "largest speed", "largest torque", "rms torque"):
         table.add_column(column, justify="right")
     error = simulation.tracking_error
-    for k, joint in enumerate(simulation.plant.model.robot.joints):
+    for k, joint in enumerate(simulation.plant.model.robot.coordinates):
         values = (
             np.abs(error[:, k]).max(), np.sqrt(np.mean(error[:, k] ** 2)), np.abs(simulation.dq[:, k]).max(),
             np.abs(simulation.tau[:, k]).max(), np.sqrt(np.mean(simulation.tau[:, k] ** 2)),

@@ -11,7 +11,7 @@ from casid.simulation import Simulation
 
 def motion_figure(simulation: Simulation) -> Figure:
     """Positions and torques of every joint; dashed: the reference."""
-    n, joints = simulation.n, simulation.plant.model.robot.joints
+    n, joints = simulation.n, simulation.plant.model.robot.coordinates
     figure = new_figure(11.0, 0.5 + 1.35 * n)
     set_title(figure, f"{simulation.plant.model.robot.name}: {simulation.end}")
     grid = figure.subplots(n, 2, sharex=True, squeeze=False)
@@ -65,7 +65,7 @@ def tracking_figure(simulations: dict[str, Simulation], title: str, start: float
     set_title(figure, title)
     grid = figure.subplots(rows, 2, sharex=True, squeeze=False).ravel()
     colours = (RED, BLUE, GREEN, ORANGE, MUTED, INK)
-    for k, joint in enumerate(first.plant.model.robot.joints):
+    for k, joint in enumerate(first.plant.model.robot.coordinates):
         for number, (label, simulation) in enumerate(simulations.items()):
             late = simulation.t >= start
             error = np.degrees(np.clip(simulation.tracking_error[late, k], -np.pi, np.pi))

@@ -150,7 +150,7 @@ def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | Non
         If an extra's name is taken, or its bounds cross or are NaN.
     """
     extras = dict(extras or {})
-    names = standard_names(robot.n)
+    names = standard_names(len(robot.joints))
     for name, (lower, upper) in extras.items():
         if name in names:
             raise ProblemError(f"extra unknown '{name}' has the name of a standard parameter")

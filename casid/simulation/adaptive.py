@@ -100,7 +100,7 @@ class AdaptiveRun:
     t : ndarray, shape (N,)
     q, dq, error : ndarray, shape (N, n)
         ``error = q - q_ref`` [rad or m].
-    estimates : ndarray, shape (N, n, 10)
+    estimates : ndarray, shape (N, links, 10)
         Standard parameters of the links.
     lyapunov : ndarray, shape (N,)
         ``V = s'Ms/2 + D`` with the true M.
@@ -147,7 +147,7 @@ def simulate_adaptive(
     model
         Links only; gravity as in the robot.
     truth, start
-        Standard parameters of the plant and first estimates, shape (10 n,).
+        Standard parameters of the plant and first estimates, shape (10 links,).
     adaptation
         The law.
     reference
@@ -164,12 +164,12 @@ def simulate_adaptive(
     DatasetError
         For shapes that do not fit, a model with joint terms, or a state that ceases to be finite (the time is named).
     """
-    n = model.n
+    n, links = model.n, len(model.robot.links)
     if model.terms:
         raise DatasetError("adaptive control learns the links' parameters: give a model without joint terms")
     own, first = np.array(truth, dtype=float), np.array(start, dtype=float)
-    if own.shape != (10 * n,) or first.shape != (10 * n,) or not np.isfinite([own, first]).all():
-        raise DatasetError(f"truth and start: expected {10 * n} finite standard parameters each")
+    if own.shape != (10 * links,) or first.shape != (10 * links,) or not np.isfinite([own, first]).all():
+        raise DatasetError(f"truth and start: expected {10 * links} finite standard parameters each")
     damping, slope = gains(K, n, "K"), gains(Lambda, n, "Lambda")
     rate = _system(model, own, adaptation, damping, slope)
     count = round(duration / step)
@@ -192,12 +192,12 @@ def simulate_adaptive(
         raise DatasetError(
             f"the adaptive loop is not finite from {bad[0] * step:.4g} s on; take smaller gains or steps"
         )
-    estimates = states[:, 2 * n : 12 * n].reshape(-1, n, 10)
+    estimates = states[:, 2 * n : -1].reshape(-1, links, 10)
     q, dq = states[:, :n], states[:, n : 2 * n]
     at = reference.at(np.arange(count + 1) * step)
     s = dq - (at.dq - slope * (q - at.q))
     energy = _kinetic(model, own)(q.T, s.T).full().ravel()
-    distance = sum(adaptation.distance(own[10 * k : 10 * k + 10], estimates[:, k]) for k in range(n))
+    distance = sum(adaptation.distance(own[10 * k : 10 * k + 10], estimates[:, k]) for k in range(links))
     lyapunov: Array = np.array(energy + distance, dtype=float)
     t: Array = np.arange(count + 1, dtype=np.float64) * step
     return AdaptiveRun(t, q, dq, q - at.q, estimates, lyapunov, states[:, -1])
@@ -210,14 +210,14 @@ def _kinetic(model: Model, truth: Array) -> ca.Function:
 
 def _system(model: Model, truth: Array, adaptation: Adaptation, K: Array, Lambda: Array) -> ca.Function:
     """``d/dt (q, dq, estimates, dissipated)`` for a reference ``(q_ref, dq_ref, ddq_ref)``."""
-    n = model.n
-    x, r = ca.SX.sym("x", 12 * n + 1), ca.SX.sym("r", 3 * n)
-    q, dq, estimates = x[:n], x[n : 2 * n], x[2 * n : 12 * n]
+    n, links = model.n, len(model.robot.links)
+    x, r = ca.SX.sym("x", 2 * n + 10 * links + 1), ca.SX.sym("r", 3 * n)
+    q, dq, estimates = x[:n], x[n : 2 * n], x[2 * n : -1]
     q_ref, dq_ref, ddq_ref = r[:n], r[n : 2 * n], r[2 * n :]
     v = dq_ref - Lambda * (q - q_ref)
     a = ddq_ref - Lambda * (dq - dq_ref)
     s = dq - v
-    pi = ca.SX.sym("pi", 10 * n)
+    pi = ca.SX.sym("pi", 10 * links)
     torque = (
         ca.mtimes(model.mass_matrix(q, pi), a) + ca.mtimes(model.coriolis_matrix(q, dq, pi), v) + model.gravity(q, pi)
     )
@@ -225,7 +225,7 @@ def _system(model: Model, truth: Array, adaptation: Adaptation, K: Array, Lambda
     tau = ca.mtimes(Y, estimates) - K * s
     ddq = model.forward_dynamics(q, dq, tau, truth)
     y = ca.mtimes(Y.T, s)
-    moves = [adaptation.rate(estimates[10 * k : 10 * k + 10], y[10 * k : 10 * k + 10]) for k in range(n)]
+    moves = [adaptation.rate(estimates[10 * k : 10 * k + 10], y[10 * k : 10 * k + 10]) for k in range(links)]
     rates = ca.densify(ca.vertcat(dq, ddq, *moves, ca.dot(K * s, s)))
     return ca.Function("rate", [x, r], [rates], {"cse": True})
 

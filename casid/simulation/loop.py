@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,7 +151,20 @@ def compiled_loop(
     loop = CompiledLoop(plant, controller, integrator, sampling, stops)
     states, applied, commands, (end,) = loop(start[None], signals, noise[:, :, None] if noise.any() else None)
     count = recorded(end, sampling)
-    return Trace(states[:count, :, 0], applied[:count, :, 0], commands[:count, :, 0], end)
+    trace = Trace(states[:count, :, 0], applied[:count, :, 0], commands[:count, :, 0], end)
+    return trace if end.finished else replace(trace, end=_told(plant, integrator, sampling, stops, trace))
+
+
+def _told(plant: Plant, integrator: FixedStep, sampling: Sampling, stops: Stops, trace: Trace) -> End:
+    """The end with what was seen there: the last interval once more, a step at a time."""
+    begin = (len(trace.states) - 1) * sampling.period
+    if sampling.delay and trace.end.time > begin:  # the torque may have changed within the interval
+        return trace.end
+    try:
+        integrator.prepare(plant, stops)(begin, begin + sampling.period, trace.states[-1], trace.applied[-1])
+    except Stopped as stopped:
+        return replace(trace.end, detail=stopped.end.detail) if stopped.end.reason is trace.end.reason else trace.end
+    return trace.end
 
 
 def recorded(end: End, sampling: Sampling, every: int = 1) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import Model, dry_friction_directions, equation_of_motion, terms_of
 from casid.dynamics.mass_matrix import factor_mass_matrix
-from casid.errors import DatasetError
+from casid.errors import DatasetError, ProblemError
 from casid.inertia import Parameters
 from casid.simulation.friction import FrictionTreatment, SmoothCoulomb
 
@@ -43,7 +43,7 @@ def with_terms(model: Model, parameters: ArrayLike, coefficients: Mapping[str, A
         if given.shape not in ((), (1,), (model.n,)) or not np.isfinite(given).all():
             raise DatasetError(f"joint term '{name}': expected one finite number or {model.n}, got {value!r}")
         for column, (term, k) in model.term_columns.items():
-            if term.name == term_name and joint in ("", model.robot.joints[k].name):
+            if term.name == term_name and joint in ("", model.robot.coordinates[k].name):
                 pi[column] = np.broadcast_to(given, (model.n,))[k]
                 used.add(name)
     if len(used) < len(coefficients):
@@ -124,6 +124,11 @@ class Plant:
         return self.model.n
 
     @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints with a coordinate."""
+        return tuple(joint.name for joint in self.model.robot.coordinates)
+
+    @property
     def size(self) -> int:
         """Length of the state."""
         return 2 * self.n + 2
@@ -146,6 +151,21 @@ class Plant:
         projector P (n x n) on the motions that sticking leaves: ``(P M P + 1 - P) ddq = P (u - rigid - terms - D f)``.
         """
         return self._rate(self.given, False)
+
+    @cached_property
+    def residual(self) -> ca.Function:
+        """``(x, ddq, u) -> dx, rest`` with smooth friction: ``rest = M ddq + c + g + terms - u``, 0 where it moves."""
+        n, D, equation = self.n, ca.SX(ca.DM(self.directions)), equation_of_motion(self.given)
+        x, ddq, u = ca.SX.sym("x", self.size), ca.SX.sym("ddq", n), ca.SX.sym("u", n)
+        q, dq = x[:n], x[n : 2 * n]
+        signs = self.friction.signs(D.T @ dq)
+        if signs is None:
+            raise ProblemError("exact friction has no residual that is continuous: take smooth friction")
+        M, rigid, terms, dry = equation(q, dq, signs)
+        loss = terms + D @ dry
+        outputs = [ca.vertcat(dq, ddq, ca.dot(u, dq), ca.dot(loss, dq)), M @ ddq + rigid + loss - u]
+        names = ["x", "ddq", "u"], ["dx", "rest"]
+        return ca.Function("residual", [x, ddq, u], [ca.densify(value) for value in outputs], *names, {"cse": True})
 
     @cached_property
     def parametric_rate(self) -> ca.Function:

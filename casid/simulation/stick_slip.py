@@ -13,6 +13,7 @@ accelerate stick, the others break away. Accelerations are unique even where joi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -45,18 +46,31 @@ class Mode:
         Orthogonal projector on the motions that sticking leaves.
     held : ndarray, shape (m,)
         Friction of the directions that stick, when last looked at.
+    directions : ndarray, shape (n, m)
+        All directions at which dry friction acts.
     """
 
     signs: Array
     projector: Array
     held: Array
+    directions: Array
 
-    @property
+    @cached_property
     def stuck(self) -> NDArray[np.intp]:
         """Directions that stick."""
         return np.flatnonzero(self.signs == 0)
 
-    @property
+    @cached_property
+    def along(self) -> Array:
+        """Directions that stick, shape (n, stuck)."""
+        return np.asarray(self.directions[:, self.stuck])
+
+    @cached_property
+    def shares(self) -> Array:
+        """Pseudo-inverse of `along`: the least friction that makes up a torque, shape (stuck, n)."""
+        return np.asarray(np.linalg.pinv(self.along, rcond=1e-9))
+
+    @cached_property
     def at_rest(self) -> bool:
         """Whether nothing can move."""
         return not self.projector.any()
@@ -124,7 +138,7 @@ class StickSlip:
         if basis.shape[1] == self.n:
             projector[:] = 0.0
             x[self.n : 2 * self.n] = 0.0
-        return x, Mode(signs, projector, held)
+        return x, Mode(signs, projector, held, self.D)
 
     def _basis(self, stuck: NDArray[np.intp]) -> Array:
         """Orthonormal basis of what the directions span."""
@@ -154,10 +168,10 @@ class StickSlip:
         if not len(stuck):
             return True
         M, free, lower, upper = self._at(x, u, mode.signs)
-        D, P = self.D[:, stuck], mode.projector
+        P = mode.projector
         ddq = np.linalg.solve(P @ M @ P + np.eye(self.n) - P, P @ free)
         needed = free - M @ ddq
-        f = mode.held[stuck] + np.linalg.lstsq(D, needed - D @ mode.held[stuck], rcond=1e-9)[0]
+        f = mode.held[stuck] + mode.shares @ (needed - mode.along @ mode.held[stuck])
         margin = 1e-12 * (1.0 + np.abs(f).max())
         if (f >= lower[stuck] - margin).all() and (f <= upper[stuck] + margin).all():
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -79,14 +80,15 @@ class Stops:
         if not self.speed > 0:
             raise DatasetError(f"stops: the largest speed must be positive, got {self.speed}")
 
-    def check(self, time: float, state: Array, after: Array, pivots: Array, n: int) -> None:
+    def check(self, time: float, state: Array, after: Array, pivots: Array, joints: Sequence[str]) -> None:
         """Raise `Stopped` with ``state``, the last good one, if ``after`` or the pivots of M are not acceptable."""
         if self.definite and not (pivots > 0).all():
             joint = int(np.flatnonzero(~(pivots > 0))[-1])
-            raise Stopped(time, state, Reason.INDEFINITE, f"pivot of joint {joint + 1}: {pivots[joint]:.3g}")
+            raise Stopped(time, state, Reason.INDEFINITE, f"pivot of joint '{joints[joint]}': {pivots[joint]:.3g}")
         if not np.isfinite(after).all():
             raise Stopped(time, state, Reason.NOT_FINITE)
+        n = len(joints)
         fast = np.abs(after[n : 2 * n])
         if (fast > self.speed).any():
             joint = int(fast.argmax())
-            raise Stopped(time, state, Reason.DIVERGED, f"joint {joint + 1} is faster than {self.speed:g} rad/s")
+            raise Stopped(time, state, Reason.DIVERGED, f"joint '{joints[joint]}' is faster than {self.speed:g} rad/s")

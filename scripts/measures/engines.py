@@ -2,18 +2,75 @@
 
 from __future__ import annotations
 
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.description import Robot
+from casid.description import Robot, write_robot
 from measures.measure import need
 
 Array = NDArray[np.float64]
 
 
-class MuJoCo:
+class Engine(ABC):
+    """Open-loop questions to an engine that has read a robot's file.
+
+    Attributes
+    ----------
+    name, suffix : str
+        Of the engine, and of the files that it reads.
+    module, extra : str
+        What it is imported from, and the extra that brings it.
+    """
+
+    name: ClassVar[str]
+    module: ClassVar[str]
+    suffix: ClassVar[str] = ".urdf"
+    extra: ClassVar[str] = "peers"
+
+    @abstractmethod
+    def __init__(self, path: Path, robot: Robot) -> None:
+        """Read the file of a robot."""
+
+    @abstractmethod
+    def mass_matrix(self, q: Array) -> Array:
+        """M (n x n)."""
+
+    @abstractmethod
+    def bias(self, q: Array, dq: Array) -> Array:
+        """``c + g`` (n)."""
+
+    @abstractmethod
+    def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
+        """Accelerations (n) under torques."""
+
+    def close(self) -> None:  # noqa: B027  most have nothing to end
+        """End the engine."""
+
+
+KindOf = TypeVar("KindOf", bound=Engine)
+
+
+@contextmanager
+def running(robot: Robot, kind: type[KindOf]) -> Iterator[KindOf]:
+    """The robot in an engine, through the file that casid writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"robot{kind.suffix}"
+        write_robot(robot, path)
+        engine = kind(path, robot)
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+
+class MuJoCo(Engine):
     """A robot's MJCF in MuJoCo, contacts and joint limits off.
 
     Parameters
@@ -24,7 +81,7 @@ class MuJoCo:
         The robot that was written to it.
     """
 
-    name = "MuJoCo"
+    name, module, suffix = "MuJoCo", "mujoco", ".xml"
 
     def __init__(self, path: Path, robot: Robot) -> None:
         self.mujoco = need("mujoco")
@@ -77,10 +134,10 @@ class MuJoCo:
         return np.array(self.data.qpos[self.order]), np.array(self.data.qvel[self.order])
 
 
-class Bullet:
+class Bullet(Engine):
     """A robot's URDF in PyBullet."""
 
-    name = "PyBullet"
+    name, module = "PyBullet", "pybullet"
 
     def __init__(self, path: Path, robot: Robot) -> None:
         self.bullet = need("pybullet")

@@ -55,7 +55,8 @@ def need(module: str, extra: str = "peers") -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise NotMeasured(f"needs the package '{module}' (pip install casid[{extra}])") from None
+        how = f"casid[{extra}]" if extra else f"{module}, in an environment of its own"
+        raise NotMeasured(f"needs the package '{module}' (pip install {how})") from None
 
 
 def data_folder() -> Path:

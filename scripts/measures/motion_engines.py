@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +16,18 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
-from casid.measurement import Processing
-from casid.simulation import ComputedTorque, Plant, RungeKutta4, Samples, Sampling, Simulation, Sine, Stops, simulate
+from casid.simulation import ComputedTorque, Plant, RungeKutta4, Sampling, Simulation, Sine, Stops, simulate
 from casid.simulation.compiled import compiled_call
 from casid.simulation.loop import CompiledLoop
-from measures import recordings
-from measures.engines import Bullet, MuJoCo
+from measures.drake_dart import Dart, Drake
+from measures.engines import Bullet, Engine, MuJoCo, running
 from measures.measure import Measure, need
+from measures.replay import STEP, replay
 
 Array = NDArray[np.float64]
 Result = tuple[str, bool]
-Engine = MuJoCo | Bullet
 ROBOTS = ("panda", "kuka_iiwa", "ur10e", "tx40", "wam7")
-STATES, STEP = 1000, 1e-3
+STATES = 1000
 #: For a link whose description has no inertial values, so that an engine can run it.
 STAND_IN = Inertial(1.0, np.array([0.01, 0.02, 0.03]), np.diag([0.01, 0.012, 0.009]))
 
@@ -41,23 +38,9 @@ def complete(robot: Robot) -> Robot:
     return replace(robot, joints=joints, transmission=None)
 
 
-@contextmanager
-def running(robot: Robot, kind: type[MuJoCo] | type[Bullet]) -> Iterator[Engine]:
-    """The robot in an engine, through the file that casid writes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"robot{'.xml' if kind is MuJoCo else '.urdf'}"
-        write_robot(robot, path)
-        engine = kind(path, robot)
-        try:
-            yield engine
-        finally:
-            if isinstance(engine, Bullet):
-                engine.close()
-
-
-def agreement(kind: type[MuJoCo] | type[Bullet], bar: float) -> Result:
+def agreement(kind: type[Engine], bar: float) -> Result:
     """Largest difference, relative to the largest entry at each state, of M, bias and accelerations."""
-    need("mujoco" if kind is MuJoCo else "pybullet")
+    need(kind.module, kind.extra)
     parts, worst = [], 0.0
     for name in ROBOTS:
         robot = complete(casid.load_robot(name))
@@ -160,66 +143,15 @@ def speed() -> Result:
     return text, ratio >= 5.0 and same < 1e-6
 
 
-class Replay(NamedTuple):
-    """Means over a replayed recording: torque error of each joint [N.m], pose errors [m, deg] and the largest ones."""
-
-    torque: Array
-    position: float
-    angle: float
-
-
-@cache
-def identified() -> tuple[Model, Array, Samples, Array]:
-    """The Panda identified from trajectory_1, the motion to replay, and the measured torques at its samples."""
-    data = recordings.panda_raw()
-    robot = casid.load_robot("panda")
-    settings = Processing(rate=1000.0, cutoff=5.0, trim=0.5, every=1)
-    result = casid.identify(robot, data, processing=replace(settings, every=10), gravity=recordings.GRAVITY)
-    model = Model(robot, recordings.FRICTION, recordings.GRAVITY)
-    pi = model.parameters(result.parameters)
-    motion = settings.apply(data)
-    assert motion.dq is not None
-    assert motion.ddq is not None
-    return model, pi, Samples(motion.t - motion.t[0], motion.q, motion.dq, motion.ddq), np.asarray(motion.tau)
-
-
-def replay(kind: type[MuJoCo] | type[Bullet]) -> Replay:
-    """Computed torque with the identified links follows the measured motion in an engine.
-
-    What the engine's joints get plus the identified friction is compared with the measured torques, and the flange with
-    that of the measured joint positions.
-    """
-    model, pi, motion, measured = identified()
-    links, inertial = Plant(model, pi).links
-    robot = replace(model.robot.with_parameters(inertial), gravity=np.array(recordings.GRAVITY))
-    controller = ComputedTorque(links, inertial, np.full(7, 2500.0), np.full(7, 100.0))
-    law, rows = compiled_call(controller.stacked), controller.rows(motion.at(motion.t))
-    q, dq = motion.q[0], motion.dq[0]
-    positions, torques = np.zeros_like(motion.q), np.zeros_like(motion.q)
-    with running(robot, kind) as engine:
-        engine.start(q, dq, STEP)
-        for k in range(len(motion.t)):
-            positions[k] = q
-            torques[k] = law(motion.t[k : k + 1], rows[k], q, dq)[0]
-            q, dq = engine.step(torques[k])
-    friction = evaluate_batch(model.with_parameters(pi).friction, motion.dq)
-    error = (measured - torques - np.asarray(friction)[:, :, 0]).mean(axis=0)
-    place = model.frame_placement("flange")
-    ours, theirs = (np.asarray(evaluate_batch(place, values)) for values in (positions, motion.q))
-    distance = np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1)
-    cosine = (np.einsum("nij,nij->n", ours[:, :3, :3], theirs[:, :3, :3]) - 1) / 2
-    angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    return Replay(error, float(distance.max()), float(angle.max()))
-
-
 def replayed(kind: type[MuJoCo] | type[Bullet]) -> Result:
-    need("mujoco" if kind is MuJoCo else "pybullet")
+    need(kind.module, kind.extra)
     done = replay(kind)
+    position, angle = float(done.distance.max()), float(done.angle.max())
     text = (
-        f"mean torque errors {' '.join(f'{e:+.3f}' for e in done.torque)} N.m; flange off by at most "
-        f"{1e3 * done.position:.2f} mm, {done.angle:.3f} deg"
+        f"mean torque errors {' '.join(f'{e:+.3f}' for e in done.mean_error)} N.m; flange off by at most "
+        f"{1e3 * position:.2f} mm, {angle:.3f} deg"
     )
-    return text, float(np.abs(done.torque).max()) <= 0.05 and done.position < 5e-3 and done.angle < 1.2
+    return text, float(np.abs(done.mean_error).max()) <= 0.05 and position < 5e-3 and angle < 1.2
 
 
 ROWS = [
@@ -228,6 +160,8 @@ ROWS = [
         lambda: agreement(MuJoCo, 1e-9),
     ),
     Measure("the same, PyBullet", "1e-6", "-", lambda: agreement(Bullet, 1e-6)),
+    Measure("the same, Drake", "1e-9", "-", lambda: agreement(Drake, 1e-9)),
+    Measure("the same, DART", "1e-9", "-", lambda: agreement(Dart, 1e-9)),
     Measure("10 s computed torque, Panda, RK4 1 ms: MuJoCo and casid", "1e-6 rad", "-", same_steps),
     Measure(
         "trajectory_1 replayed in MuJoCo", "|mean torque error| <= 0.05 N.m; < 5 mm, < 1.2 deg",

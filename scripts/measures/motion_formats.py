@@ -24,6 +24,7 @@ from measures.robot_files import (
     mujoco_torques,
     nominal,
     own_torques,
+    packages,
     pinocchio_torques,
     quiet,
     urdf_files,
@@ -53,7 +54,7 @@ def round_trips() -> tuple[str, bool]:
     listed = ", ".join(sorted({path.stem for path in files}))
     text = (
         f"{len(files)} files, 4 formats: {wrong['values']} differ by more than 1e-12, {wrong['bytes']} second passes "
-        f"differ; {len(refused)} refused ({share:.1%}): {'; '.join(refused) or 'none'}. Files: {listed}"
+        f"differ; {len(refused)} refused ({share:.1%}): {'; '.join(refused) or 'none'}. {packages()}. Files: {listed}"
     )
     return text, share < 0.05 and not wrong["values"] and not wrong["bytes"]
 

@@ -39,6 +39,17 @@ def urdf_files() -> list[Path]:
     return [path for path in files if b"<inertial" in path.read_bytes()]
 
 
+def packages() -> str:
+    """How many files each package has, and what is left out."""
+    versions = {"example-robot-data": "example-robot-data", "pybullet_data": "pybullet"}
+    parts = []
+    for package, owner in versions.items():
+        count = sum(package in path.parts for path in urdf_files())
+        if count:
+            parts.append(f"{count} of {package} ({owner} {metadata.version(owner)})")
+    return f"{', '.join(parts)}; without {OBJECTS}, a thousand single bodies with mass and no inertia"
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without warnings of what is wrong in other people's files: the rows count it."""

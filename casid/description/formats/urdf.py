@@ -83,8 +83,7 @@ class Urdf(Format):
             body, found = changes.inertials[name], link.find("inertial")
             pad = file.indent(link) + "  "
             if found is not None:
-                text = None if body is None else "\n".join(_inertial_lines(body, file.indent(found))).strip().encode()
-                edits[found] = text
+                edits[found] = None if body is None else _inertial_text(body, file, found)
             elif body is not None:
                 inside[link] = ("\n" + "\n".join(_inertial_lines(body, pad))).encode()
         for joint in file.root.findall("joint"):
@@ -264,14 +263,22 @@ class _Reader(Elements):
         return JointLimits(**{k: math.copysign(math.inf, v) if abs(v) >= INFINITE else v for k, v in values.items()})
 
 
-def _inertial_lines(body: Inertial, pad: str = "    ") -> list[str]:
+def _inertial_lines(body: Inertial, pad: str = "    ", step: str = "  ") -> list[str]:
     return [
         f"{pad}<inertial>",
-        f"{pad}  " + tag("origin", {"xyz": numbers(body.com), "rpy": "0 0 0"}),
-        f"{pad}  " + tag("mass", {"value": number(body.mass)}),
-        f"{pad}  " + tag("inertia", dict(zip(_SIX, map(number, tensor_entries(body.inertia_com)), strict=True))),
+        f"{pad}{step}" + tag("origin", {"xyz": numbers(body.com), "rpy": "0 0 0"}),
+        f"{pad}{step}" + tag("mass", {"value": number(body.mass)}),
+        f"{pad}{step}" + tag("inertia", dict(zip(_SIX, map(number, tensor_entries(body.inertia_com)), strict=True))),
         f"{pad}</inertial>",
     ]
+
+
+def _inertial_text(body: Inertial, file: XmlFile, found: Element) -> bytes:
+    """In place of another, indented like that."""
+    pad = file.indent(found)
+    inner = file.indent(found[0]) if len(found) else ""
+    step = inner[len(pad) :] if inner.startswith(pad) and len(inner) > len(pad) else "  "
+    return "\n".join(_inertial_lines(body, pad, step)).strip().encode()
 
 
 def _link_lines(link: Link) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from casid.errors import RobotError
+from casid.errors import RobotError, RobotWarning
 
 Element = ElementTree.Element
 #: Most elements inside one another.
@@ -178,9 +179,12 @@ class Elements:
         return name
 
     def parse(self, text: str, count: int | None, shown: str) -> list[float]:
-        """Finite numbers separated by spaces; any count where ``None``."""
+        """Finite numbers separated by spaces; any count where ``None``. Commas alone between them give a warning."""
+        words = text.split()
+        if count not in (None, 1) and text.count(",") + 1 == count:
+            words = text.split(",")
         try:
-            values = [float(word) for word in text.split()]
+            values = [float(word) for word in words]
         except ValueError:
             expected = "numbers separated by spaces" if count is None else f"{count} numbers separated by spaces"
             self.fail(f"{shown} is not {'a number' if count == 1 else expected}")
@@ -188,6 +192,12 @@ class Elements:
             self.fail(f"{shown} must hold {count} number{'s' if count > 1 else ''}, got {len(values)}")
         if not all(map(math.isfinite, values)):
             self.fail(f"{shown} must be finite")
+        if "," in text:
+            warnings.warn(
+                f"{self.where}: {shown} has commas between its numbers, which not every reader takes; write spaces",
+                RobotWarning,
+                stacklevel=2,
+            )
         return values
 
     def numbers(

@@ -202,4 +202,4 @@ class Observation:
 
 
 def _prismatic(model: Model) -> list[bool]:
-    return [joint.type == "prismatic" for joint in model.robot.joints]
+    return [joint.type == "prismatic" for joint in model.robot.coordinates]

@@ -70,6 +70,7 @@ class CollisionConstraint(StateConstraint):
         if not (np.isfinite(margin) and margin >= 0):
             raise ProblemError(f"collision: the margin must not be negative, got {margin}")
         self.name, self.robot, self.margin, self.n = "collision", robot, float(margin), robot.n
+        self._coupling = robot.coupling()
         own, skipped = list(robot.capsules), {frozenset(pair) for pair in ignore}
         candidates = [
             (a, b, False)
@@ -177,14 +178,14 @@ class CollisionConstraint(StateConstraint):
         """
         arms = np.array([self._arms(capsule) for capsule in self._capsules])
         common = (arms[self._first] > 0) & (arms[self._second] > 0)
-        return np.where(common, 0.0, arms[self._first] + arms[self._second])
+        return np.asarray(np.where(common, 0.0, arms[self._first] + arms[self._second]) @ np.abs(self._coupling[0]))
 
     def _arms(self, capsule: Capsule) -> Array:
-        arms = np.zeros(self.n)
+        """For every joint, those that follow others included."""
+        arms = np.zeros(len(self.robot.joints))
         k = capsule.joint
         if k < 0:
             return arms
-        limits = self.robot.limits
         link_placement = self.robot.joints[k].link_placement
         reach = max(
             float(np.linalg.norm(link_placement[:3, :3] @ end + link_placement[:3, 3]))
@@ -194,7 +195,7 @@ class CollisionConstraint(StateConstraint):
             joint = self.robot.joints[k]
             if joint.type == "prismatic":
                 arms[k] = 1.0
-                reach += float(max(abs(limits.lower[k]), abs(limits.upper[k])))
+                reach += self._travel(k)
             else:
                 arms[k] = max(reach, 1e-12)
             parent = joint.parent
@@ -203,6 +204,13 @@ class CollisionConstraint(StateConstraint):
                 reach += float(np.linalg.norm(step[:3, 3]))
             k = parent
         return arms
+
+    def _travel(self, k: int) -> float:
+        """Largest absolute position of joint k within the limits."""
+        G, offset = self._coupling
+        i = int(np.argmax(np.abs(G[k])))
+        ends = np.array([self.robot.limits.lower[i], self.robot.limits.upper[i]])
+        return float(np.abs(G[k, i] * ends + offset[k]).max())
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def torque_limits(model: Model, parameters: ArrayLike, effort: ArrayLike | None 
         raise ProblemError(f"torque limits: robot '{model.robot.name}' gives none; add 'effort' to its joints' limits")
     states = [ca.SX.sym(name, model.n) for name in STATES]
     tau = ca.Function("torque", states, [model.inverse_dynamics(*states, pi)], list(STATES), ["tau"], {"cse": True})
-    labels = [f"torque of {joint.name}" for joint in model.robot.joints]
+    labels = [f"torque of {joint.name}" for joint in model.robot.coordinates]
     unit = np.where(np.isfinite(limit), limit, 1.0)
     return FunctionConstraint("torque limits", tau, -limit, limit, labels, unit)
 

@@ -56,7 +56,7 @@ class MotionLimits:
             raise ProblemError(f"share of the limits: expected a number in (0, 1], got {share}")
         given = robot.limits if limits is None else limits
         top = share * np.array([given.velocity, given.acceleration, given.jerk], dtype=float)
-        names = tuple(joint.name for joint in robot.joints)
+        names = tuple(joint.name for joint in robot.coordinates)
         result = cls(names, np.vstack([given.lower, -top]), np.vstack([given.upper, top]))
         if top.shape[1] != robot.n:
             raise ProblemError(f"limits of {top.shape[1]} joints for the {robot.n} joints of robot '{robot.name}'")
@@ -66,7 +66,7 @@ class MotionLimits:
                 f"robot '{robot.name}': no velocity or acceleration limit for {', '.join(free)}; an optimal motion "
                 "would be infinitely fast. Add limits to the description or pass limits"
             )
-        for k, joint in enumerate(robot.joints):
+        for k, joint in enumerate(robot.coordinates):
             if joint.type == "prismatic" and not np.isfinite([given.lower[k], given.upper[k]]).all():
                 raise ProblemError(f"robot '{robot.name}': prismatic joint '{joint.name}' needs both position limits")
         result._check()
@@ -76,7 +76,7 @@ class MotionLimits:
     def of_positions(cls, robot: Robot) -> MotionLimits:
         """Position limits alone, for static poses; revolute joints without limits get one turn, others at most two."""
         lower, upper = np.array(robot.limits.lower), np.array(robot.limits.upper)
-        for k, joint in enumerate(robot.joints):
+        for k, joint in enumerate(robot.coordinates):
             if joint.type == "revolute":
                 if not np.isfinite([lower[k], upper[k]]).any():
                     lower[k], upper[k] = -np.pi, np.pi
@@ -84,7 +84,9 @@ class MotionLimits:
             elif not np.isfinite([lower[k], upper[k]]).all():
                 raise ProblemError(f"robot '{robot.name}': prismatic joint '{joint.name}' needs both position limits")
         free = np.full((3, robot.n), np.inf)
-        result = cls(tuple(joint.name for joint in robot.joints), np.vstack([lower, -free]), np.vstack([upper, free]))
+        result = cls(
+            tuple(joint.name for joint in robot.coordinates), np.vstack([lower, -free]), np.vstack([upper, free])
+        )
         result._check()
         return result
 

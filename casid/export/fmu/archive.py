@@ -202,7 +202,7 @@ def _variables(robot: Robot, step: float) -> Iterator[str]:
          "derivative of the position [rad/s, m/s]"),
     )  # fmt: skip
     for block, (name, properties, words) in enumerate(blocks):
-        for k, joint in enumerate(robot.joints):
+        for k, joint in enumerate(robot.coordinates):
             of = {"ddq": 1 + n + k, "rate": 1 + k}.get(name, 0)
             yield (
                 f'<Float64 name="{name}.{escape(joint.name)}" valueReference="{1 + block * n + k}" '

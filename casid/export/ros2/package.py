@@ -182,7 +182,7 @@ def _values(
 
 
 def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str]:
-    names = [joint.name for joint in robot.joints]
+    names = [joint.name for joint in robot.coordinates]
     listed = ", ".join(names)
     return {
         "version": __version__,
@@ -233,7 +233,7 @@ def _with_control(urdf: str, robot: Robot) -> str:
     joints = "".join(
         f'    <joint name="{escape(joint.name)}">\n      <command_interface name="effort"/>\n'
         '      <state_interface name="position"/>\n      <state_interface name="velocity"/>\n    </joint>\n'
-        for joint in robot.joints
+        for joint in robot.coordinates
     )
     block = (
         '  <ros2_control name="robot" type="system">\n    <hardware>\n'

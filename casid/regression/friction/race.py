@@ -198,7 +198,7 @@ class Race:
         left = (FOLDS - 1) * counts.sum()
         table = [
             Candidate(
-                self._model.robot.joints[k].name,
+                self._model.robot.coordinates[k].name,
                 option.law.name,
                 {s.name: float(x) for s, x in zip(option.law.shape, option.theta, strict=True)},
                 float(np.sqrt(max(mean[i], 0.0))),

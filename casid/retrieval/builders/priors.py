@@ -54,7 +54,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         x = np.array(self.parameters, dtype=float)
-        size = standard_size(self.robot.n)
+        size = standard_size(len(self.robot.links))
         if x.shape != (size,):
             raise ProblemError(f"prior: expected {size} standard parameters, got shape {x.shape}")
         if not (np.isfinite(self.weight) and self.weight > 0):
@@ -89,7 +89,7 @@ class Prior:
         around
             Where the entropic divergence is expanded, shape (10 n,); default: the prior.
         """
-        n = self.robot.n
+        n = len(self.robot.links)
         at = self.parameters if around is None else np.asarray(around, dtype=float)
         A, b = np.zeros((standard_size(n), standard_size(n))), np.zeros(standard_size(n))
         for k in range(n):

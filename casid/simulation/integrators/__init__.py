@@ -3,6 +3,7 @@
 from casid.simulation.integrators.cvodes import Cvodes
 from casid.simulation.integrators.dormand_prince import DormandPrince
 from casid.simulation.integrators.fixed_step import FixedStep
+from casid.simulation.integrators.idas import Idas
 from casid.simulation.integrators.integrator import Advance, Integrator
 from casid.simulation.integrators.recipes import INTEGRATORS
 from casid.simulation.integrators.recipes import integrator as integrator_of
@@ -15,6 +16,7 @@ __all__ = [
     "Cvodes",
     "DormandPrince",
     "FixedStep",
+    "Idas",
     "Integrator",
     "RungeKutta4",
     "SemiImplicitEuler",

@@ -48,12 +48,12 @@ class Cvodes(Integrator):
         at = compiled_call(plant.rate)
 
         def advance(t0: float, t1: float, x: Array, u: Array) -> Array:
-            stops.check(t0, x, x, at(x, u)[1], plant.n)
+            stops.check(t0, x, x, at(x, u)[1], plant.joints)
             try:
                 after = np.array(solver(x0=x, p=np.append(u, t1 - t0))["xf"].full()).ravel()
             except RuntimeError as error:
                 raise Stopped(t0, x, Reason.STUCK, "CVODES: " + str(error).strip().splitlines()[-1]) from error
-            stops.check(t1, x, after, at(after, u)[1], plant.n)
+            stops.check(t1, x, after, at(after, u)[1], plant.joints)
             return after
 
         return advance

@@ -108,16 +108,16 @@ class _Adaptive:
             if fine:
                 break
             if h <= self.settings.smallest:
-                self.stops.check(t, x, after, pivots, self.plant.n)
+                self.stops.check(t, x, after, pivots, self.plant.joints)
                 raise Stopped(t, x, Reason.STUCK, f"the step fell below {self.settings.smallest:g} s")
             shrink = max(0.2, 0.9 * error**-0.2) if definite and np.isfinite(error) and error > 1 else 0.5
             h = max(h * shrink, self.settings.smallest)
         if self.modes is not None and self.mode is not None and not self._same_mode(after, u):
             h = self._event(x, u, h)
             after, _, pivots = self._trial(x, u, h)
-            self.stops.check(t, x, after, pivots, self.plant.n)
+            self.stops.check(t, x, after, pivots, self.plant.joints)
             return self._change(t + h, after, u), h, True
-        self.stops.check(t, x, after, pivots, self.plant.n)
+        self.stops.check(t, x, after, pivots, self.plant.joints)
         self.h = h * min(5.0, max(0.2, 0.9 * max(error, 1e-8) ** -0.2))
         return after, h, False
 

@@ -103,7 +103,7 @@ class FixedStep(Integrator):
                     if number == 0:
                         pivots = values.copy()
                     (at,) = formula(x, *k, h)
-                stops.check(t0 + step * float(h[0]), x, at, pivots, plant.n)
+                stops.check(t0 + step * float(h[0]), x, at, pivots, plant.joints)
                 x = at.copy()
             return x
 

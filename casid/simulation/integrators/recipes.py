@@ -8,6 +8,7 @@ from collections.abc import Callable
 from casid.errors import ProblemError
 from casid.simulation.integrators.cvodes import Cvodes
 from casid.simulation.integrators.dormand_prince import DormandPrince
+from casid.simulation.integrators.idas import Idas
 from casid.simulation.integrators.integrator import Integrator
 from casid.simulation.integrators.runge_kutta import RungeKutta4
 from casid.simulation.integrators.semi_implicit_euler import SemiImplicitEuler
@@ -18,6 +19,7 @@ INTEGRATORS: dict[str, Callable[[float | None], Integrator]] = {
     "euler": lambda step: SemiImplicitEuler() if step is None else SemiImplicitEuler(step),
     "dormand-prince": lambda tolerance: DormandPrince() if tolerance is None else DormandPrince(tolerance),
     "cvodes": lambda tolerance: Cvodes() if tolerance is None else Cvodes(tolerance),
+    "idas": lambda tolerance: Idas() if tolerance is None else Idas(tolerance),
 }
 
 
