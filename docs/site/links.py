@@ -1,0 +1,14 @@
+"""What a site that is read offline cannot have: links to files of the repository, scripts of other servers."""
+
+import re
+from typing import Any
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Keep the words of a link that leads out of the pages."""
+    return re.sub(r"\[([^\]\n]+)\]\(\.\./[^)]*\)", r"\1", markdown)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Drop scripts that a page would fetch from elsewhere; the theme's own for searching pages opened as files is one."""
+    return re.sub(r'<script src="https?://[^"]*"></script>', "", output)
