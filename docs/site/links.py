@@ -10,5 +10,5 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Drop scripts that a page would fetch from elsewhere; the theme's own for searching pages opened as files is one."""
+    """Drop scripts that a page would fetch from elsewhere, such as the theme's shim for search in opened files."""
     return re.sub(r'<script src="https?://[^"]*"></script>', "", output)
