@@ -125,7 +125,7 @@ def test_a_small_problem_agrees_with_another_solver():
             T = np.zeros((4, 4))
             for value, (i, j) in zip(t[10 * k : 10 * k + 10], lower, strict=True):
                 T[i, j] = value
-            links.append(from_pseudo_inertia(T @ T.T + made.problem.margin * np.eye(4)))
+            links.append(from_pseudo_inertia(T @ T.T + made.problem.cones[k].margin * np.eye(4)))
         return np.concatenate(links)
 
     program = DivergenceProgram(made.problem, bodies.parameters, bodies.scaled, choice.limit)

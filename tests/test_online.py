@@ -8,13 +8,23 @@ import subprocess
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.export.online import export_online
-from casid.identification.online import ChangeDetector, Information, Online, OnlineLoad, Plausible, entropic_estimate
+from casid.identification.online import (
+    GEAR_FRICTION,
+    ChangeDetector,
+    Information,
+    Online,
+    OnlineLoad,
+    Plausible,
+    ResidualNoise,
+    entropic_estimate,
+)
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset
 from casid.regression import compress, wls
@@ -147,10 +157,94 @@ def test_a_load_is_noticed_and_weighed(model):
     assert np.abs(estimate.com - [0.03, -0.02, 0.08]).max() < 0.01
 
 
-def test_the_detector_is_silent_on_noise():
+def test_the_detector_is_silent_on_noise_and_finds_a_slight_change():
     rng = np.random.default_rng(2)
-    detector = ChangeDetector(10)
-    assert not any(detector.update(rng.normal(size=(7, 10)), rng.normal(size=7)) for _ in range(3000))
+    detector, seen, noise = ChangeDetector(10), Information.nothing(10), ResidualNoise(7)
+    alarms = []
+    for k in range(4000):
+        rows = rng.normal(size=(7, 10))
+        targets = rng.normal(size=7) + (rows @ np.full(10, 0.08) if k >= 3000 else 0.0)
+        if detector.update(rows, targets, seen, noise):
+            alarms.append(k)
+            seen = Information.nothing(10)
+        else:
+            seen = seen.updated(rows, targets)
+    assert len(alarms) == 1
+    assert 3000 <= alarms[0] <= 3300
+
+
+def test_two_changes_in_quick_succession_are_both_noticed(model):
+    """The comparison knows how well either side is known: no dead time after an alarm."""
+    first, second = (to_standard(m, [0.02, 0.0, 0.06], np.diag([m * 2e-3] * 3)) for m in (2.0, 0.7))
+    t, q, dq, ddq, tau, pi = recorded(model, 2000, noise=0.2)
+    for start, load in ((1000, first), (1080, second)):
+        tau[start:] = recorded(model, 2000, load, noise=0.2)[4][start:]
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
+    online.update(q, dq, ddq, tau, t)
+    assert len(online.changes) == 2
+    assert 10.8 <= online.changes[1] <= 11.5
+    low, high = online.estimate().intervals["m"]
+    assert low <= 0.7 <= high
+
+
+def test_intervals_know_of_correlated_noise_and_of_torque_scales(model):
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
+    t, q, dq, ddq, tau, pi = recorded(model, 1500, load, noise=0.0)
+    pi[list(model.link_columns[-1])] -= load
+    rng = np.random.default_rng(5)
+    white = 0.2 * rng.normal(size=tau.shape)
+    slow = np.asarray(lfilter([np.sqrt(1 - 0.95**2)], [1, -0.95], white, axis=0))
+    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+
+    def width(noise: np.ndarray, gain_error: float = 0.0) -> float:
+        online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, gain_error=gain_error)
+        online.update(q, dq, ddq, tau + noise, t)
+        low, high = online.estimate().interval
+        return high - low
+
+    assert width(slow) > 2.5 * width(white)
+    assert width(white, 0.05) > 0.05 * 2.0
+
+
+@pytest.mark.claim("an estimate that is almost singular does not hold the next ones back")
+def test_a_start_near_the_boundary_is_left_for_the_central_path():
+    rng = np.random.default_rng(7)
+    bodies = Plausible(to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))[None], np.zeros(0), np.zeros(0))
+    truth = to_standard(2.4, [0.1, -0.1, 0.1], np.diag([0.02, 0.02, 0.01]))
+    singular = to_standard(2.0, [0.3, 0.0, 0.0], np.diag([1e-9, 1e-9, 2e-9]) + 1e-12 * np.eye(3))
+    for scale in (1.0, 10.0, 100.0):
+        A = scale * rng.normal(size=(10, 10)) * np.array([1, 1, 1, 1, 1, 1, 5, 5, 5, 20.0])
+        found = entropic_estimate(A, A @ truth, bodies, 1.0, singular)
+        assert found.suboptimality <= 1e-9 * max(found.objective, 1.0)
+
+
+def test_inputs_that_samples_do_not_hold_are_refused(model):
+    free = Model(model.robot, gravity="input")
+    with pytest.raises(DatasetError, match="input 'gravity'"):
+        OnlineLoad(free, free.robot.standard_parameters(), np.ones(free.n), to_standard(1.0, [0, 0, 0.05], np.eye(3)))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_friction_of_the_gears_is_exported_too(model, tmp_path):
+    robot = model.robot
+    geared = Model(robot, (*TERMS, GEAR_FRICTION.on(robot.joints[1].name, robot.joints[3].name)))
+    t, q, dq, ddq, tau, pi = recorded(model, 300)
+    own = np.zeros(len(geared.parameter_names))
+    own[[geared.parameter_names.index(name) for name in model.parameter_names]] = pi
+    own[[geared.parameter_names.index(name) for name in ("fg2", "fg4")]] = 0.06
+    online = OnlineLoad(geared, own, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
+    export_online(online, tmp_path / "c", "geared")
+    flags = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
+    subprocess.run(["make", f"CFLAGS={flags}", "libgeared.so"], cwd=tmp_path / "c", check=True, capture_output=True)
+    library = ctypes.CDLL(str(tmp_path / "c" / "libgeared.so"))
+    state = (ctypes.c_double * 50_000)()
+    library.geared_init(state)
+    for k in range(300):
+        rows = [np.ascontiguousarray(v[k]) for v in (q, dq, ddq, tau)]
+        library.geared_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in rows))
+    library.geared_estimate(state, 100)
+    online.update(q, dq, ddq, tau, t)
+    assert np.abs(np.array(state[:10]) - online.estimate().parameters).max() < 1e-8
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

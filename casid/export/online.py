@@ -60,8 +60,7 @@ def export_online(
     Raises
     ------
     ExportError
-        If the prefix is no C identifier, the folder exists or cannot be written, or the model's regressor needs more
-        than q, dq and ddq.
+        If the prefix is no C identifier, or the folder exists or cannot be written.
     """
     check_identifier(prefix, "prefix")
     target = Path(out)
@@ -82,7 +81,7 @@ def export_online(
     source = f'#include "{prefix}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
     source += _declared_static(scalar_source([function], prefix), function)
     source += _constants(online, plausible, combine, sizes)
-    source += _rows_call(function, combine.shape[0], n)
+    source += _rows_call(function, n)
     source += f'#define NAME(suffix) {prefix}##suffix\n#include "online_core.h"\n'
     core = resources.files("casid.export").joinpath("online_core.h").read_text(encoding="utf-8")
     contents = {
@@ -99,40 +98,37 @@ def export_online(
 def _robot_rows(online: Online) -> tuple[ca.Function, Array, list[str], str]:
     """Regressor and torques of the whole robot, and how its filter's parameters follow from the unknowns."""
     model = online.model
-    function = model.base_regressor
-    if function.n_in() != 3:
-        raise ExportError(
-            f"the model's regressor also needs {', '.join(function.name_in()[3:])}; leave those terms out"
-        )
-    q, dq, ddq = (ca.SX.sym(name, model.n) for name in ("q", "dq", "ddq"))
-    Y = ca.densify(function(q, dq, ddq))
-    rows = ca.Function(
-        "rows", [q, dq, ddq], [Y, ca.SX.zeros(model.n)], ["q", "dq", "ddq"], ["Y", "known"], {"cse": True}
-    )
+    inputs = _symbols(model.base_regressor, model.n)
+    Y = ca.densify(model.base_regressor(*inputs.values()))
     order = online.order
     return (
-        rows,
+        _rows(inputs, Y, ca.SX.zeros(model.n)),
         model.base.K[:, order],
         [model.parameter_names[c] for c in order],
         f"Links and joint terms of {model.robot.name}.",
     )
 
 
-def _rows(q: ca.SX, dq: ca.SX, ddq: ca.SX, Y: ca.SX, known: ca.SX) -> ca.Function:
-    """``(q, dq, ddq) -> (Y, known)`` with ``Y p = tau - known``."""
-    options = {"cse": True}
-    return ca.Function("rows", [q, dq, ddq], [Y, ca.densify(known)], ["q", "dq", "ddq"], ["Y", "known"], options)
+def _symbols(regressor: ca.Function, n: int) -> dict[str, ca.SX]:
+    """Symbols of a regressor's inputs: q, dq, ddq, and the measured torque where terms use it."""
+    return {name: ca.SX.sym(name, n) for name in regressor.name_in()}
+
+
+def _rows(inputs: dict[str, ca.SX], Y: ca.SX, known: ca.SX) -> ca.Function:
+    """``(q, dq, ddq[, signal]) -> (Y, known)`` with ``Y p = tau - known``."""
+    outputs = [Y, ca.densify(known)]
+    return ca.Function("rows", list(inputs.values()), outputs, list(inputs), ["Y", "known"], {"cse": True})
 
 
 def _load_rows(online: OnlineLoad) -> tuple[ca.Function, Array, list[str], str]:
     """Regressor of a body on the last link, and the torque of the robot without it."""
     model = online.model
-    q, dq, ddq = (ca.SX.sym(name, model.n) for name in ("q", "dq", "ddq"))
-    Y = model.regressor(q, dq, ddq)
-    known = model.inverse_dynamics(q, dq, ddq, online.parameters)
+    inputs = _symbols(model.regressor, model.n)
+    Y = model.regressor(*inputs.values())
+    known = ca.mtimes(Y, online.parameters)
     load = ca.densify(Y[:, list(model.link_columns[-1])])
     return (
-        _rows(q, dq, ddq, load, known),
+        _rows(inputs, load, known),
         np.eye(10),
         list(STANDARD_NAMES),
         f"A load on the last link of {model.robot.name}.",
@@ -147,11 +143,12 @@ def _declared_static(source: str, function: CFunction) -> str:
     return source.replace(declaration, f"static {declaration}", 1)
 
 
-def _rows_call(function: CFunction, columns: int, n: int) -> str:
+def _rows_call(function: CFunction, n: int) -> str:
+    signal = ", tau" if len(function.inputs) == 4 else ""
     return (
         "static void rows_of(const double *q, const double *dq, const double *ddq, const double *tau, double *Y,\n"
         "                    double *e) {\n"
-        f"    {function.name}(q, dq, ddq, Y, e);\n"
+        f"    {function.name}(q, dq, ddq{signal}, Y, e);\n"
         f"    for (int j = 0; j < {n}; j++) e[j] = tau[j] - e[j];\n}}\n#define ROWS rows_of\n"
     )
 

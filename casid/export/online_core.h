@@ -99,10 +99,16 @@ static void NAME(_fold)(STATE *s, double (*Y)[NR], double *e) {
     s->count += NJ;
 }
 
+/* The plausible values: the optimum for an infinite weight of the divergence. */
+static void NAME(_restart)(double *x) {
+    memcpy(x, BODIES, sizeof BODIES);
+    for (int i = 0; i < NPOS; i++) x[10 * NL + i] = POSITIVE[i];
+    for (int i = 0; i < NFREE; i++) x[10 * NL + NPOS + i] = 0.0;
+}
+
 void NAME(_init)(STATE *s) {
     memset(s, 0, sizeof *s);
-    memcpy(s->x, BODIES, sizeof BODIES);
-    for (int i = 0; i < NPOS; i++) s->x[10 * NL + i] = POSITIVE[i];
+    NAME(_restart)(s->x);
 }
 
 int NAME(_update)(STATE *s, const double q[NQ], const double dq[NQ], const double ddq[NQ], const double tau[NQ]) {
@@ -204,9 +210,40 @@ static double NAME(_divergence)(const STATE *s, const double *x) {
     return sum > 0.0 ? sum : 0.0;
 }
 
+/* Weight of the divergence at which the plausible values are near the optimum: twice the length of the data's gradient
+   in the metric of the divergence, whose Hessian is block-diagonal there. */
+static double NAME(_first_weight)(const double *pull) {
+    double sum = 0.0;
+    for (int k = 0; k < NL; k++) {
+        double L[4][4], W[4][4], C[10][10], y[10];
+        NAME(_factor)(BODIES + 10 * k, L);
+        NAME(_invert)(L, W);
+        NAME(_curve)(W, C);
+        for (int a = 0; a < 10; a++) {
+            double rest = pull[10 * k + a];
+            for (int b = 0; b <= a; b++) {
+                double v = C[a][b];
+                for (int c = 0; c < b; c++) v -= C[a][c] * C[b][c];
+                C[a][b] = a == b ? sqrt(v) : v / C[b][b];
+                if (b < a) rest -= C[a][b] * y[b];
+            }
+            y[a] = rest / C[a][a];
+            sum += y[a] * y[a];
+        }
+    }
+    for (int i = 0; i < NPOS; i++) sum += pull[10 * NL + i] * POSITIVE[i] * pull[10 * NL + i] * POSITIVE[i];
+    for (int i = 0; i < NFREE; i++) {
+        const double v = pull[10 * NL + NPOS + i] * FREE[i];
+        sum += v * v / 2;
+    }
+    sum = 2 * sqrt(sum);
+    return sum > MU ? sum : MU;
+}
+
 int NAME(_estimate)(STATE *s, int iterations) {
     double (*H0)[NX] = s->H0, (*H)[NX] = s->H, *g0 = s->g0, *x = s->x;
-    int done;
+    double weight = MU; /* of the divergence: larger at the beginning of the central path */
+    int done, path = 0;
     for (int k = 0; k < NL; k++) {
         double L[4][4], W[4][4];
         NAME(_factor)(BODIES + 10 * k, L);
@@ -246,6 +283,7 @@ int NAME(_estimate)(STATE *s, int iterations) {
             g[a] = sum;
             memcpy(H[a], H0[a], (size_t)(a + 1) * sizeof(double));
         }
+        if (path == 1) weight = NAME(_first_weight)(Hx), path = 2;
         for (int k = 0; k < NL; k++) {
             double L[4][4], W[4][4], own[10], block[10][10];
             NAME(_factor)(x + 10 * k, L);
@@ -253,23 +291,24 @@ int NAME(_estimate)(STATE *s, int iterations) {
             NAME(_trace)(W, own);
             NAME(_curve)(W, block);
             for (int a = 0; a < 10; a++) {
-                g[10 * k + a] += MU * (s->slope0[k][a] - own[a]);
-                for (int b = 0; b <= a; b++) H[10 * k + a][10 * k + b] += MU * block[a][b];
+                g[10 * k + a] += weight * (s->slope0[k][a] - own[a]);
+                for (int b = 0; b <= a; b++) H[10 * k + a][10 * k + b] += weight * block[a][b];
             }
         }
         for (int i = 0; i < NPOS; i++) {
             const int a = 10 * NL + i;
-            g[a] += MU * (1 / POSITIVE[i] - 1 / x[a]);
-            H[a][a] += MU / (x[a] * x[a]);
+            g[a] += weight * (1 / POSITIVE[i] - 1 / x[a]);
+            H[a][a] += weight / (x[a] * x[a]);
         }
         for (int i = 0; i < NFREE; i++) {
             const int a = 10 * NL + NPOS + i;
-            g[a] += 2 * MU * x[a] / (FREE[i] * FREE[i]);
-            H[a][a] += 2 * MU / (FREE[i] * FREE[i]);
+            g[a] += 2 * weight * x[a] / (FREE[i] * FREE[i]);
+            H[a][a] += 2 * weight / (FREE[i] * FREE[i]);
         }
         for (int a = 0; a < NX; a++) scale[a] = 1 / sqrt(H[a][a]);
         for (int a = 0; a < NX; a++)
             for (int b = 0; b <= a; b++) H[a][b] *= scale[a] * scale[b];
+        int sound = 1;
         for (int a = 0; a < NX; a++) { /* Cholesky by rows */
             for (int b = 0; b < a; b++) {
                 double sum = H[a][b];
@@ -278,8 +317,15 @@ int NAME(_estimate)(STATE *s, int iterations) {
             }
             double sum = H[a][a];
             for (int c = 0; c < a; c++) sum -= H[a][c] * H[a][c];
-            if (!(sum > 0.0)) return 2; /* rounding: x stays the physical point it was */
             H[a][a] = sqrt(sum);
+            sound &= sum > 0.0;
+        }
+        if (!sound) { /* rounding: x stays the physical point it was, or another way is taken */
+            if (path) return 2;
+            NAME(_restart)(x);
+            divergence = NAME(_divergence)(s, x);
+            path = 1;
+            continue;
         }
         for (int a = 0; a < NX; a++) {
             double sum = -scale[a] * g[a];
@@ -296,19 +342,18 @@ int NAME(_estimate)(STATE *s, int iterations) {
             decrement -= g[a] * move[a];
             slope += Hx[a] * move[a];
         }
-        decrement = decrement > 0.0 ? sqrt(decrement / MU) : 0.0;
-        if (decrement < 1.0) s->suboptimality = MU * (-decrement - log1p(-decrement));
-        if (decrement < 1e-7 || done == iterations) break;
+        decrement = decrement > 0.0 ? sqrt(decrement / weight) : 0.0;
+        if (decrement < 1.0 && weight == MU) s->suboptimality = MU * (-decrement - log1p(-decrement));
+        if ((decrement < 1e-7 && weight == MU) || done == iterations) break;
         for (int a = 0; a < NX; a++) {
             double sum = H0[a][a] * move[a];
             for (int b = 0; b < a; b++) sum += 2 * H0[a][b] * move[b];
             curvature += move[a] * sum;
         }
-        if (done == 12 && s->suboptimality == HUGE_VAL) { /* the last estimate was almost singular: start afresh */
-            memcpy(x, BODIES, sizeof BODIES);
-            for (int i = 0; i < NPOS; i++) x[10 * NL + i] = POSITIVE[i];
-            for (int i = 0; i < NFREE; i++) x[10 * NL + NPOS + i] = 0.0;
+        if (done == 6 && !path && s->suboptimality == HUGE_VAL) { /* the last estimate was almost singular: another way */
+            NAME(_restart)(x);
             divergence = NAME(_divergence)(s, x);
+            path = 1;
             continue;
         }
         double length = 1.0, next = 0.0;
@@ -317,14 +362,15 @@ int NAME(_estimate)(STATE *s, int iterations) {
             for (int a = 0; a < NX; a++) s->trial[a] = x[a] + length * move[a];
             next = NAME(_divergence)(s, s->trial);
             if (next >= 0.0) {
-                const double change = length * slope + length * length * curvature / 2 + MU * (next - divergence);
-                found = change <= -1e-4 * length * MU * decrement * decrement || decrement < 1e-4;
+                const double change = length * slope + length * length * curvature / 2 + weight * (next - divergence);
+                found = change <= -1e-4 * length * weight * decrement * decrement || decrement < 1e-4;
             }
             if (!found) length /= 2;
         }
         if (!found) break;
         memcpy(x, s->trial, sizeof s->x);
         divergence = next;
+        if (decrement < 1.0) weight = weight > 10 * MU ? weight / 10 : MU;
     }
     s->iterations = done;
     return 0;

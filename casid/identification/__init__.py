@@ -19,6 +19,7 @@ from casid.identification.gains import Gains, gains
 from casid.identification.held_out import Errors, HeldOut, held_out
 from casid.identification.identification import Identification
 from casid.identification.identify import identify
+from casid.identification.online import Online, OnlineLoad
 from casid.identification.payload import Payload, payload
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.identification.prediction import Prediction, predict
@@ -40,6 +41,8 @@ __all__ = [
     "HeldOut",
     "Identification",
     "LinkCheck",
+    "Online",
+    "OnlineLoad",
     "Payload",
     "PlausibleBodies",
     "Prediction",

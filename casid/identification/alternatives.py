@@ -42,7 +42,8 @@ class Readings:
 
     def __init__(self, model: Model, dataset: Dataset, samples: int = SAMPLES) -> None:
         assert dataset.dq is not None and dataset.ddq is not None
-        self.model = Model(model.robot, model.terms, "input", model.velocity_deadband)
+        asks = model.gravity_vector is None
+        self.model = model if asks else Model(model.robot, model.terms, "input", model.velocity_deadband)
         self.gravity = np.asarray(model.robot.gravity if model.gravity_vector is None else model.gravity_vector)
         moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
         pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
@@ -51,6 +52,12 @@ class Readings:
         self.mask = np.ones(self.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask[index]
         self._regressor: ca.Function = self.model.regressor.map(len(index))
         self._here: Array | None = None
+
+    def fewer(self, dataset: Dataset, samples: int) -> Readings:
+        """The same with other samples."""
+        made = Readings(self.model, dataset, samples)
+        made.gravity = self.gravity
+        return made
 
     @property
     def possible(self) -> bool:

@@ -131,6 +131,7 @@ def believable(
     *,
     share: float | None = None,
     tolerance: float | None = None,
+    near: Array | None = None,
 ) -> Believable:
     """Choose the most plausible of all parameter sets that explain the data.
 
@@ -145,6 +146,8 @@ def believable(
     tolerance
         In place of ``share``: allowed increase of the objective, e.g. from standard deviations of the coefficients
         (`casid.retrieval.insight.tolerance.indistinguishable`).
+    near
+        Parameters to begin from, shape (N,): the choice of a similar problem, which spares the way from the bodies.
 
     Raises
     ------
@@ -176,7 +179,7 @@ def believable(
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
         limit = best + tolerance
     chosen = bodies or plausible_bodies(problem.variables.robot)
-    found = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit).solve(np.array(solution.x))
+    found = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit).solve(np.array(solution.x), near)
     worst = problem.hard_violation(problem.violations(found.parameters))
     return Believable(problem, best, limit, chosen, found, worst, perf_counter() - began)
 

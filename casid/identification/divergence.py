@@ -113,11 +113,12 @@ class DivergenceProgram:
 
     # ------------------------------------------------------------------ solve
 
-    def solve(self, start: Array) -> MostPlausible:
+    def solve(self, start: Array, near: Array | None = None) -> MostPlausible:
         """Solve; the plausible bodies' scale is found along with the parameters.
 
         First the ball is a price: ``D + lambda q`` is minimised for a growing lambda, from the plausible bodies on,
-        until the data are explained; from there the program itself. A start of its own, x, is tried last.
+        until the data are explained; from there the program itself. A start of its own, x, is tried last; a point
+        ``near`` the answer first.
 
         Raises
         ------
@@ -127,7 +128,13 @@ class DivergenceProgram:
         best: MostPlausible | None = None
         iterations = 0
         status = "no start"
-        for w in (self._explained(), self._program.start(self._inside(self._coordinates_of(start), 1e-2))):
+        ways = (
+            lambda: None if near is None else self._program.start(self._inside(self._coordinates_of(near), 1e-3)),
+            self._explained,
+            lambda: self._program.start(self._inside(self._coordinates_of(start), 1e-2)),
+        )
+        for way in ways:
+            w = way()
             if w is None:
                 continue
             outcome = self._program.within(w)

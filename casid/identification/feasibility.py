@@ -17,7 +17,7 @@ from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.identification.regression import Bounds, _complement, extra_bounds
 from casid.inertia import standard_names
-from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind, consistency_cone
+from casid.retrieval.constraints import ConsistencyKind, consistency_cone
 from casid.retrieval.load import ConstraintBuilder
 from casid.retrieval.methods.solve import solve
 from casid.retrieval.objectives import LeastSquares
@@ -76,7 +76,7 @@ def nearest_feasible(
     names: Sequence[str] | None = None,
     extras: Bounds | None = None,
     consistency: ConsistencyKind = "full",
-    margin: float = DEFAULT_MARGIN,
+    margin: float | None = None,
     constraints: ConstraintBuilder | None = None,
     options: SolveOptions | None = None,
 ) -> Feasibility:
@@ -139,7 +139,7 @@ def feasibility_test(
     base: BaseParameters | None = None,
     bounds: Bounds | None = None,
     consistency: ConsistencyKind = "full",
-    margin: float = DEFAULT_MARGIN,
+    margin: float | None = None,
     constraints: ConstraintBuilder | None = None,
     options: SolveOptions | None = None,
 ) -> Feasibility:

@@ -18,6 +18,7 @@ from casid.identification.held_out import HeldOut, held_out
 from casid.identification.identification import Identification
 from casid.identification.plausible import PlausibleBodies
 from casid.identification.regression import Bounds, RegressionProblem
+from casid.identification.statement import Statement
 from casid.identification.verdict import judge
 from casid.measurement import Dataset, Processing, check_against, prepare
 from casid.regression import (
@@ -33,7 +34,7 @@ from casid.regression import (
 )
 from casid.regression.friction import Candidate, Friction
 from casid.retrieval.builders.priors import Prior
-from casid.retrieval.constraints import DEFAULT_MARGIN, ConsistencyKind
+from casid.retrieval.constraints import ConsistencyKind
 from casid.retrieval.load import ConstraintBuilder
 
 Array = NDArray[np.float64]
@@ -57,7 +58,7 @@ def identify(
     gravity: ArrayLike | None = None,
     method: Literal["WLS", "OLS", "IRLS"] = "WLS",
     consistency: ConsistencyKind = "full",
-    margin: float = DEFAULT_MARGIN,
+    margin: float | None = None,
     constraints: ConstraintBuilder | Literal["default"] | None = "default",
     bounds: Bounds | None = None,
     prior: Prior | None = None,
@@ -136,25 +137,28 @@ def identify(
     torques, speeds = largest_torques(datasets)
     on_links, on_terms = split_bounds(bounds or {})
     build = with_link_bounds(default_bounds(robot, torques) if constraints == "default" else constraints, on_links)
+    statement = Statement(robot, build)
     choosing = believable and prior is None and consistency == "full"
 
-    def consistent(estimate: Fit, told: bool = False) -> tuple[FeasibleFit, str | None]:
+    def consistent(
+        estimate: Fit, told: bool = False, near: FeasibleFit | None = None
+    ) -> tuple[FeasibleFit, str | None]:
         limits = {**term_bounds(estimate, torques, speeds), **on_terms}
-        problem = RegressionProblem(estimate, consistency, margin, build, limits, prior)
+        problem = RegressionProblem(estimate, consistency, margin, statement, limits, prior)
         best = problem.solve()
         if told:
             progress("choosing believable links", 1, 2)
         if not choosing:
             return best, None
         try:
-            return problem.choose(best, bodies, share), None
+            return problem.choose(best, bodies, share, near), None
         except CasidError as error:
             return best, f"no more plausible links were found, these are those of the best fit: {error}"
 
     feasible, complaint = consistent(fit, told=True)
     kept = None
     if folds:
-        kept = _held_out(fit, method, lambda f: consistent(f)[0].beta, folds, progress)
+        kept = _held_out(fit, method, lambda f: consistent(f, near=feasible)[0].beta, folds, progress)
     said = None
     if verdict:
         progress("other readings", 0, 4)

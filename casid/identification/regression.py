@@ -17,7 +17,6 @@ from dataclasses import replace
 from time import perf_counter
 from types import MappingProxyType
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -27,11 +26,11 @@ from casid.identification.active import active_bounds
 from casid.identification.believable import believable, noise_share
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.plausible import PlausibleBodies
-from casid.inertia import from_pseudo_inertia, pseudo_inertia
+from casid.identification.statement import Statement
+from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
 from casid.regression import Fit
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
-    DEFAULT_MARGIN,
     ConsistencyKind,
     sensible_bounds,
 )
@@ -42,7 +41,6 @@ from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver.options import SolveOptions
-from casid.retrieval.variables import link_variables
 
 Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
@@ -90,7 +88,7 @@ def feasible_regression(
     fit: Fit,
     *,
     consistency: ConsistencyKind = "full",
-    margin: float = DEFAULT_MARGIN,
+    margin: float | None = None,
     constraints: ConstraintBuilder | None = sensible_bounds,
     bounds: Bounds | None = None,
     prior: Prior | None = None,
@@ -106,7 +104,7 @@ def feasible_regression(
         The unconstrained fit: its data and weights are used.
     consistency, margin
         ``full`` (``J >= margin 1``: with the triangle inequality) or ``semi`` (m > 0, I > 0 only; Sousa 2014, eq.
-        3.18-3.21).
+        3.18-3.21). The margin is by default 1e-6, less for tiny links, see `Problem`.
     constraints
         From the unknowns to constraints; default: the bounds of the robot description, and generous limits where
         it is silent (`sensible_bounds`). ``None``: consistency only.
@@ -135,8 +133,8 @@ class RegressionProblem:
         self,
         fit: Fit,
         consistency: ConsistencyKind = "full",
-        margin: float = DEFAULT_MARGIN,
-        constraints: ConstraintBuilder | None = sensible_bounds,
+        margin: float | None = None,
+        constraints: ConstraintBuilder | Statement | None = sensible_bounds,
         bounds: Bounds | None = None,
         prior: Prior | None = None,
         nominal: ArrayLike | None = None,
@@ -145,37 +143,35 @@ class RegressionProblem:
         began = perf_counter()
         self._fit, self._prior, self._options = fit, prior, options or SolveOptions(initial_gradient=100.0, ipopt=QUICK)
         model = fit.data.model
+        statement = constraints if isinstance(constraints, Statement) else Statement(model.robot, constraints)
         R, rho, rest = fit.data.stacked(fit.weights)
         self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
         self._matrix, self._target, self._rest = R @ fit.data.base.K[:, self._order], rho, rest
-        build = constraints or (lambda variables: ())
-        every = extra_bounds(model, bounds)
-        free = [name for name, pair in every.items() if np.isneginf(pair[0]) and np.isposinf(pair[1])]
-        used = _used(build, model, every)
         names = [model.parameter_names[c] for c in self._order]
+        every = extra_bounds(model, bounds)
+        free, idle = self._left_out(names, every, statement.names_used(every))
+        self._extras = {name: pair for name, pair in every.items() if name not in free | idle}
+        self._free = np.array([k for k, name in enumerate(names) if name in free], dtype=int)
+        self._idle = {k: min(max(0.0, every[name][0]), every[name][1]) for k, name in enumerate(names) if name in idle}
+        self._kept = np.array([k for k, name in enumerate(names) if name not in free | idle], dtype=int)
+        self._complement = _complement(self._matrix[:, self._free])
+        variables, stated = statement.about(self._extras)
+        title = f"{model.robot.name} identification"
+        self._problem = Problem(title, variables, self._objective(None), stated, consistency, margin)
+        self._nominal = None if nominal is None else self._with_extras(np.asarray(nominal, dtype=float))
+        if self._nominal is None and prior is not None:
+            margins = [entry.margin for entry in self._problem.cones]
+            self._nominal = self._with_extras(_thickened(prior.parameters, margins))
+        self._prepared = prepare(self._problem, self._nominal, self._options)
+        self.build_time = perf_counter() - began
+
+    def _left_out(self, names: list[str], every: Bounds, used: set[str]) -> tuple[set[str], set[str]]:
+        """Joint terms' parameters that are eliminated (no bound, no constraint) and that the data do not feel."""
         lengths = dict(zip(names, np.linalg.norm(self._matrix, axis=0), strict=True))
         least = IDLE * max(lengths.values())
         idle = {name for name in every if lengths[name] <= least and name not in used}
-        gone = {name for name in free if name not in used} | idle
-        self._extras = {name: pair for name, pair in every.items() if name not in gone}
-        self._free = np.array([k for k, name in enumerate(names) if name in gone - idle], dtype=int)
-        self._idle = {k: min(max(0.0, every[name][0]), every[name][1]) for k, name in enumerate(names) if name in idle}
-        self._kept = np.array([k for k, name in enumerate(names) if name not in gone], dtype=int)
-        self._complement = _complement(self._matrix[:, self._free])
-        variables = link_variables(model.robot, self._extras)
-        self._problem = Problem(
-            f"{model.robot.name} identification",
-            variables,
-            self._objective(None),
-            build(variables),
-            consistency,
-            margin,
-        )
-        self._nominal = None if nominal is None else self._with_extras(np.asarray(nominal, dtype=float))
-        if self._nominal is None and prior is not None:
-            self._nominal = self._with_extras(_thickened(prior.parameters, margin))
-        self._prepared = prepare(self._problem, self._nominal, self._options)
-        self.build_time = perf_counter() - began
+        free = {name for name, (low, high) in every.items() if np.isneginf(low) and np.isposinf(high)}
+        return free - used - idle, idle
 
     @property
     def problem(self) -> Problem:
@@ -211,7 +207,11 @@ class RegressionProblem:
         return self._fitted(solution, solution.x)
 
     def choose(
-        self, result: FeasibleFit, bodies: PlausibleBodies | None = None, share: float | None = None
+        self,
+        result: FeasibleFit,
+        bodies: PlausibleBodies | None = None,
+        share: float | None = None,
+        near: FeasibleFit | None = None,
     ) -> FeasibleFit:
         """The most plausible of all sets that explain the data as well (`believable`), as a fit.
 
@@ -223,6 +223,8 @@ class RegressionProblem:
             Default: `plausible_bodies` of the robot.
         share
             How much the residual's norm may grow; default: what noise explains, at most 0.5 % (`noise_share`).
+        near
+            The choice of a similar fit: where the search begins.
 
         Raises
         ------
@@ -231,7 +233,8 @@ class RegressionProblem:
         """
         samples = int(self._fit.data.independent_samples.sum())
         part = noise_share(samples, self._fit.rank) if share is None else share
-        choice = believable(self._problem, result.solution, bodies, share=part)
+        start = None if near is None else near.parameters[self._order][self._kept]
+        choice = believable(self._problem, result.solution, bodies, share=part, near=start)
         return replace(self._fitted(result.solution, choice.parameters), believable=choice)
 
     def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
@@ -247,14 +250,14 @@ class RegressionProblem:
         parameters[self._order] = x
         parameters.setflags(write=False)
         objective = float(np.sum((self._matrix @ x - self._target) ** 2)) + self._rest
-        distance = 0.0 if self._prior is None else self._prior.distance(kept[: 10 * self._fit.data.n])
+        distance = 0.0 if self._prior is None else self._prior.distance(kept[: standard_size(self._fit.data.n)])
         active = active_bounds(self._problem, self.linear, kept)
         return FeasibleFit(self._fit, solution, parameters, objective, distance, active=active)
 
     def _newton(self, solution: Solution, throw: bool) -> Solution:
         """Entropic prior: minimise its second-order model again and again, with a line search on the true objective."""
         assert self._prior is not None
-        count = 10 * self._fit.data.n
+        count = standard_size(self._fit.data.n)
         x = solution.x
         value = self._true_objective(x)
         for _ in range(PRIOR_STEPS):
@@ -278,14 +281,14 @@ class RegressionProblem:
         return (
             float(residual @ residual)
             + self._rest
-            + self._prior.weight * self._prior.distance(x[: 10 * self._fit.data.n])
+            + self._prior.weight * self._prior.distance(x[: standard_size(self._fit.data.n)])
         )
 
 
-def _thickened(parameters: Array, margin: float) -> Array:
+def _thickened(parameters: Array, margins: list[float]) -> Array:
     """Bodies that keep ten times the margin: what is too thin gets a little of it in every direction."""
     tens = np.array(parameters, dtype=float).reshape(-1, 10)
-    for ten in tens:
+    for ten, margin in zip(tens, margins, strict=True):
         missing = 10.0 * margin - float(np.linalg.eigvalsh(pseudo_inertia(ten))[0])
         if missing > 0:
             ten += from_pseudo_inertia(missing * np.eye(4))
@@ -299,12 +302,3 @@ def _complement(matrix: Array) -> Array:
     U, s, _ = np.linalg.svd(matrix)
     rank = int((s > 1e-10 * s[0]).sum()) if len(s) and s[0] > 0 else 0
     return np.asarray(U[:, rank:])
-
-
-def _used(build: ConstraintBuilder, model: Model, extras: Bounds) -> set[str]:
-    """Names of the extras that appear in a constraint."""
-    variables = link_variables(model.robot, extras)
-    trial = Problem("extras", variables, LeastSquares(np.zeros((0, variables.size)), np.zeros(0)), build(variables))
-    made = [c.expression for c in trial.constraints]
-    symbols = {str(symbol) for symbol in ca.symvar(ca.vertcat(*made))} if made else set()
-    return symbols & set(extras)

@@ -119,7 +119,7 @@ def _readings(
         )
         remedy = f"gains with a negative entry for '{joints[k]}' in the recording's TOML"
         candidates.append((value, Finding("sign", text, remedy)))
-    fewer = Readings(feasible.model, dataset, FEWER)
+    fewer = readings.fewer(dataset, FEWER)
     few = fewer.residual(fewer.regressor())
     pairs = sorted((value, pair) for pair, value in fewer.exchanged())
     if pairs and pairs[0][0] < BETTER["joint order"] * few:

@@ -82,10 +82,8 @@ def _check_units(dataset: Dataset, robot: Robot) -> None:
     ):
         raise DatasetError(
             f"{dataset.name}: joint '{robot.joints[worst].name}' reaches {reach[worst]:.4g}, its limit is "
-            f"{bound[worst]:.4g} "
-            "rad: these look like degrees. Convert positions, velocities and accelerations to radians "
-            "(read_dataset(..., "
-            "degrees=True))"
+            f"{bound[worst]:.4g} rad: these look like degrees. Convert positions, velocities and accelerations to "
+            "radians (read_dataset(..., degrees=True))"
         )
 
 
@@ -95,16 +93,14 @@ def _dead_channels(dataset: Dataset, robot: Robot) -> list[str]:
         if not dataset.tau[:, k].any():
             notes.append(
                 f"{dataset.name}: the torque of joint '{joint.name}' is zero in every sample: a dead channel; leave "
-                f"it out "
-                "(Dataset.only) or its link's parameters are drawn to zero"
+                "it out (Dataset.only) or its link's parameters are drawn to zero"
             )
         elif np.ptp(dataset.tau[:, k]) == 0.0:
             notes.append(f"{dataset.name}: the torque of joint '{joint.name}' never changes: a dead channel?")
         if np.ptp(dataset.q[:, k]) < STILL:
             notes.append(
                 f"{dataset.name}: joint '{joint.name}' does not move (less than {STILL:g} rad): its inertia and "
-                f"friction "
-                "are not excited"
+                "friction are not excited"
             )
     return notes
 
@@ -140,8 +136,7 @@ def _velocity_scale(dataset: Dataset, robot: Robot) -> list[str]:
         if not 0.5 < slope < 2.0:
             notes.append(
                 f"{dataset.name}: the velocity of joint '{joint.name}' does not fit its position (dq scaled by "
-                f"{slope:.3g} "
-                "would): wrong unit, time stamps or column"
+                f"{slope:.3g} would): wrong unit, time stamps or column"
             )
     return notes
 

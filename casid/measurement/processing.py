@@ -268,8 +268,7 @@ def _uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
         worst = int(jumps[np.argmax(steps[jumps])])
         notes.append(
             f"{data.name}: the clock jumps {len(jumps)} times, most by {steps[worst]:.3g} s at t = "
-            f"{data.t[worst]:.3f} s "
-            f"({steps[worst] / data.period:.0f} periods); samples there are interpolated"
+            f"{data.t[worst]:.3f} s ({steps[worst] / data.period:.0f} periods); samples there are interpolated"
         )
     if repeated:
         notes.append(f"{data.name}: {repeated} repeated time stamps dropped")

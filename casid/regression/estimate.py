@@ -28,7 +28,7 @@ class Estimate:
     condition_number : float
         2-norm condition number of the observation matrix of the base parameters.
     relative_error : float
-        ``100 ||y - W beta|| / ||y||`` [%] (Sousa 2014, eq. 4.17).
+        ``100 ||y - W beta|| / ||y||`` [%] (Sousa 2014, eq. 4.37).
     samples : int
         Number of scalar equations.
     """

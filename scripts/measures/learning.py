@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from measures.learning_c import ROWS as EXPORTED
 from measures.learning_ladder import ROWS as LADDER
+from measures.learning_load import ROWS as LOADS
 from measures.learning_models import ROWS as MODELS
 from measures.learning_online import ROWS as ONLINE
 
-MEASURES = [*LADDER, *MODELS, *ONLINE]
+MEASURES = [*LADDER, *MODELS, *ONLINE, *LOADS, *EXPORTED]

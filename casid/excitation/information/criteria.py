@@ -94,7 +94,7 @@ class Criterion(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ConditionNumber(Criterion):
-    """Condition number of the observation matrix W (Gautier and Khalil 1992; Sousa 2014, eq. 2.57).
+    """Condition number of the observation matrix W (Gautier and Khalil 1992; as a criterion: Sousa 2014, Sec. 4.3.2).
 
     ``cond W = sqrt(lmax / lmin)``, l the eigenvalues of F. Smooth: ``sqrt(|l|_p |1/l|_p)``, from above.
     """

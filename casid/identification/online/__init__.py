@@ -2,11 +2,14 @@
 
 from casid.identification.online.change import ChangeDetector
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
+from casid.identification.online.gears import GEAR_FRICTION
 from casid.identification.online.information import Information
 from casid.identification.online.load import LoadEstimate, OnlineLoad
+from casid.identification.online.noise import ResidualNoise
 from casid.identification.online.online import Online, OnlineEstimate
 
 __all__ = [
+    "GEAR_FRICTION",
     "ChangeDetector",
     "Entropic",
     "Information",
@@ -15,5 +18,6 @@ __all__ = [
     "OnlineEstimate",
     "OnlineLoad",
     "Plausible",
+    "ResidualNoise",
     "entropic_estimate",
 ]

@@ -1,76 +1,139 @@
-"""Was a load picked up or dropped? A likelihood ratio on the last moments, against what is usual for this robot."""
+"""Was a load picked up or dropped? A likelihood ratio of the last moments against all since the last change."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.identification.online.information import Information
+from casid.identification.online.noise import ResidualNoise
 
 Array = NDArray[np.float64]
 
 
 @dataclass
-class ChangeDetector:
-    """Generalised likelihood ratio of "the last link's ten parameters have changed" over a fading window.
+class FadingWindow:
+    """The last moments, and how large the ratio usually is over so long a window.
 
-    The statistic is the part of the window's squared residuals that a body on the last link would explain,
-    ``||rho||^2`` of the window's information about that body; white noise alone gives about its rank. Residuals of real
-    robots are neither white nor Gaussian, so the alarm level comes from the statistic's own past: its running mean plus
-    ``sigmas`` running deviations, at least ``floor``.
+    With the window's information ``(R_w, rho_w)`` and that of everything since the last change ``(R, rho)``,
+
+        T = min_p ||rho - R p||^2 + ||rho_w - R_w p||^2 - min ||rho - R p||^2 - min ||rho_w - R_w p||^2
+
+    is the generalised likelihood ratio of "the parameters have changed" (Basseville and Nikiforov 1993, Sec. 7.2),
+    which knows how well either side is known: directly after a change there is nothing to compare with, and T is zero.
+    Over the variance of the residual, white noise alone gives half a chi-square variable, correlated noise as much more
+    as it makes a mean over the window vary more (`ResidualNoise.inflation`). Residuals of real robots depend on the
+    motion besides, so the alarm level is also learnt from T's own past, a window behind: a change that comes slowly is
+    not usual.
 
     Attributes
     ----------
-    window : float
-        Samples after which the window has forgotten all but 1/e.
-    memory : float
-        Samples over which "usual" is learnt; no alarm before as many.
-    sigmas, floor : float
-        Alarm level.
+    samples : float
+        After which the window has forgotten all but 1/e.
     """
 
     size: int
-    window: float = 30.0
-    memory: float = 500.0
-    sigmas: float = 8.0
-    floor: float = 60.0
+    samples: float
     statistic: float = 0.0
     _information: Information = field(init=False, repr=False)
     _mean: float = field(default=0.0, init=False, repr=False)
     _square: float = field(default=0.0, init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
-    _quiet: int = field(default=0, init=False, repr=False)
+    _recent: deque[float] = field(default_factory=deque, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._information = Information.nothing(self.size)
+        self.forget()
 
-    def update(self, rows: Array, residual: Array) -> bool:
-        """One sample: the last link's regressor (n, size) and the whitened residual (n,); True if that is an alarm."""
-        if self._quiet:
-            self._quiet -= 1
-            return False
-        fade = 1.0 - 1.0 / self.window
-        old = self._information
-        faded = Information(old.R * np.sqrt(fade), old.rho * np.sqrt(fade), old.rest * fade, old.count * fade)
-        self._information = faded.updated(rows, residual)
-        self.statistic = float(self._information.rho @ self._information.rho)
-        alarm = self._seen >= self.memory and self.statistic > self.level
-        if not alarm:
-            self._seen += 1
-            rate = 1.0 / min(self._seen, self.memory)
-            self._mean += rate * (self.statistic - self._mean)
-            self._square += rate * ((self.statistic - self._mean) ** 2 - self._square)
-        return alarm
+    def forget(self) -> None:
+        """Empty the window; what is usual stays."""
+        self._information, self.statistic = Information.nothing(self.size), 0.0
+        self._recent.clear()
+
+    def update(self, rows: Array, targets: Array, reference: Information, variance: float) -> float:
+        """T with one more sample, over the variance of the residual."""
+        old, fade = self._information, 1.0 - 1.0 / self.samples
+        faded = Information(old.R * np.sqrt(fade), old.rho * np.sqrt(fade))
+        own = self._information = faded.updated(rows, targets)
+        self.statistic = (reference.updated(own.R, own.rho).rest - reference.rest) / variance
+        return self.statistic
+
+    def learn(self, memory: float) -> None:
+        """The statistic of a window ago was usual."""
+        self._recent.append(self.statistic)
+        if len(self._recent) <= self.samples:
+            return
+        usual = self._recent.popleft()
+        self._seen += 1
+        rate = 1.0 / min(self._seen, memory)
+        self._mean += rate * (usual - self._mean)
+        self._square += rate * ((usual - self._mean) ** 2 - self._square)
+
+    def level(self, sigmas: float, floor: float) -> float:
+        """Statistic that raises the alarm."""
+        return max(floor, self._mean + sigmas * float(np.sqrt(self._square)))
+
+
+@dataclass
+class ChangeDetector:
+    """Raises the alarm when any of its windows says that the load is another one than before.
+
+    The short window is quick about a load, the long one finds a light one.
+
+    Attributes
+    ----------
+    size : int
+        Parameters of the load.
+    windows : sequence of float
+        Lengths [samples].
+    memory : float
+        Samples over which "usual" is learnt; no alarm before as many.
+    sigmas, floor : float
+        Alarm level: the usual statistic plus so many of its deviations, at least the floor times the inflation by
+        correlated noise. Half a chi-square variable of ten degrees of freedom is above 30 once in 3e8.
+    """
+
+    size: int = 10
+    windows: Sequence[float] = (30.0, 300.0)
+    memory: float = 500.0
+    sigmas: float = 8.0
+    floor: float = 30.0
+    _windows: list[FadingWindow] = field(init=False, repr=False)
+    _seen: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
 
     @property
-    def level(self) -> float:
-        """Statistic that raises the alarm."""
-        return max(self.floor, self._mean + self.sigmas * float(np.sqrt(self._square)))
+    def statistics(self) -> list[float]:
+        """T of every window, over the variance of the residual."""
+        return [w.statistic for w in self._windows]
 
-    def reset(self) -> None:
-        """After an alarm: forget the window, not what is usual, and wait four windows until the new load is known."""
-        self._quiet = int(4 * self.window)
-        self._information = Information.nothing(self.size)
-        self.statistic = 0.0
+    def update(self, rows: Array, targets: Array, reference: Information, noise: ResidualNoise) -> bool:
+        """Whether this sample raises the alarm: the windows are then empty again.
+
+        Parameters
+        ----------
+        rows, targets
+            Of the newest sample, weighted: ``rows p = targets`` with unit variance, shapes (n, size) and (n,).
+        reference
+            All samples before it, since the last change.
+        noise
+            What the residual usually is.
+        """
+        self._seen += 1
+        alarm, variance = False, noise.variance_with(reference.rest, reference.count)
+        for window in self._windows:
+            statistic = window.update(rows, targets, reference, variance)
+            if self._seen > self.memory and statistic > self.floor:
+                level = window.level(self.sigmas, self.floor * noise.inflation(window.samples))
+                alarm = alarm or statistic > level
+        for window in self._windows:
+            if alarm:
+                window.forget()
+            else:
+                window.learn(self.memory)
+        return alarm

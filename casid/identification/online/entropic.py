@@ -11,7 +11,9 @@ body. F / mu is self-concordant: with the Newton decrement delta < 1 (Boyd and V
 
     F(x) - min F <= mu (-delta - log(1 - delta)),
 
-a certificate that costs nothing.
+a certificate that costs nothing. A start from which a few steps do not come that near (the last estimate, almost
+singular, after the data have changed) is left for the central path: the plausible bodies are the optimum for infinite
+mu, and mu is taken down tenfold whenever Newton has come near the optimum of the mu before (ibid., Sec. 11.3).
 """
 
 from __future__ import annotations
@@ -26,9 +28,10 @@ from casid.errors import DatasetError
 from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia
 
 Array = NDArray[np.float64]
-#: Newton steps after which a start that has not come near the optimum (it was almost singular) is given up for the
-#: plausible bodies, from which a dozen steps do.
-WARM = 12
+#: Newton steps after which a start that has not come near the optimum is given up for the central path.
+WARM = 6
+#: Factor between the weights of the divergence along the path.
+DECREASE = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +92,16 @@ class Entropic:
     iterations: int
 
 
+def _newton(g: Array, H: Array, scale: Array) -> Array | None:
+    """Newton's step, with the Hessian scaled to a diagonal of ones; None where rounding has made it indefinite."""
+    try:
+        return np.asarray(-scale * cho_solve(cho_factor(H), scale * g))
+    except LinAlgError:
+        return None
+
+
 def entropic_estimate(
-    A: Array, b: Array, plausible: Plausible, mu: float, start: Array | None = None, iterations: int = 60
+    A: Array, b: Array, plausible: Plausible, mu: float, start: Array | None = None, iterations: int = 100
 ) -> Entropic:
     """Minimise F with ``A = R B``, ``b = rho``.
 
@@ -129,50 +140,63 @@ def entropic_estimate(
         divergence = slope0 @ x[:first] - float(logdet) + logdet0 - 4 * links
         return float(divergence + np.sum(ratio - np.log(ratio) - 1) + weight @ x**2), J
 
+    def curvature_of(x: Array, J: Array) -> tuple[Array, Array]:
+        """Gradient and Hessian of the divergence."""
+        inverse = np.linalg.inv(J)
+        s = x[first:last]
+        g, H = 2 * weight * x, np.diag(2 * weight)
+        g[:first] += slope0 - (inverse.reshape(links, 16) @ PSEUDO_INERTIA_MAP).ravel()
+        g[first:last] += 1 / plausible.positive - 1 / s
+        for k in range(links):
+            own = PSEUDO_INERTIA_MAP.T @ np.kron(inverse[k], inverse[k]) @ PSEUDO_INERTIA_MAP
+            H[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] += own
+        H[np.arange(first, last), np.arange(first, last)] += 1 / s**2
+        return g, H
+
     x = plausible.start if start is None else np.array(start, dtype=float)
     divergence, J = barrier(x)
-    if not np.isfinite(divergence):
-        x = plausible.start
+    warm = start is not None and np.isfinite(divergence)
+    now = mu  # weight of the divergence: larger at the beginning of the path
+    if not warm:
+        x, now = plausible.start, np.inf
         divergence, J = barrier(x)
     bound, done = np.inf, 0
     for done in range(iterations + 1):
-        inverse = np.linalg.inv(J)
-        s = x[first:last]
-        g = g0 + H0 @ x
-        g[:first] += mu * (slope0 - (inverse.reshape(links, 16) @ PSEUDO_INERTIA_MAP).ravel())
-        g[first:last] += mu * (1 / plausible.positive - 1 / s)
-        g += 2 * mu * weight * x
-        H = H0.copy()
-        for k in range(links):
-            own = PSEUDO_INERTIA_MAP.T @ np.kron(inverse[k], inverse[k]) @ PSEUDO_INERTIA_MAP
-            H[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] += mu * own
-        diagonal = np.arange(first, size)
-        H[diagonal, diagonal] += mu * np.concatenate([1 / s**2, np.zeros(size - last)]) + 2 * mu * weight[first:]
+        slope_d, H_d = curvature_of(x, J)
+        if np.isinf(now):  # the divergence has no slope here: of this weight it is near the optimum
+            pull = g0 + H0 @ x
+            now = max(mu, 2 * float(np.sqrt(pull @ np.linalg.solve(H_d, pull))))
+        g, H = g0 + H0 @ x + now * slope_d, H0 + now * H_d
         scale = 1 / np.sqrt(np.diag(H))
-        try:
-            move = -scale * cho_solve(cho_factor(H * np.outer(scale, scale)), scale * g)
-        except LinAlgError:
-            break
-        decrement = float(np.sqrt(max(-(g @ move), 0.0) / mu))
-        if decrement < 1:
-            bound = mu * (-decrement - np.log1p(-decrement))
-        if decrement < 1e-7 or done == iterations:
-            break
-        # the data term is a quadratic along the step: only the barrier is evaluated again
-        slope, curvature = float((g0 + H0 @ x) @ move), float(move @ H0 @ move) / 2
-        if done == WARM and start is not None and not np.isfinite(bound):
-            x = plausible.start
+        move = _newton(g, H * np.outer(scale, scale), scale)
+        if move is None:
+            if not warm:
+                break
+            warm, x, now = False, plausible.start, np.inf
             divergence, J = barrier(x)
             continue
+        decrement = float(np.sqrt(max(-(g @ move), 0.0) / now))
+        if decrement < 1 and now == mu:
+            bound = mu * (-decrement - np.log1p(-decrement))
+        if (decrement < 1e-7 and now == mu) or done == iterations:
+            break
+        if warm and done == WARM and not np.isfinite(bound):
+            warm, x, now = False, plausible.start, np.inf
+            divergence, J = barrier(x)
+            continue
+        # the data term is a quadratic along the step: only the barrier is evaluated again
+        slope, curvature = float((g0 + H0 @ x) @ move), float(move @ H0 @ move) / 2
         length = 1.0
         for _ in range(60):
             trial, J = barrier(x + length * move)
-            change = length * slope + length**2 * curvature + mu * (trial - divergence)
-            if change <= -1e-4 * length * mu * decrement**2 or (decrement < 1e-4 and np.isfinite(trial)):
+            change = length * slope + length**2 * curvature + now * (trial - divergence)
+            if change <= -1e-4 * length * now * decrement**2 or (decrement < 1e-4 and np.isfinite(trial)):
                 break
             length /= 2
         else:
             break
         x, divergence = x + length * move, trial
+        if decrement < 1:
+            now = max(mu, now / DECREASE)
     data = float(np.sum((A @ x - b) ** 2))
     return Entropic(x, data + mu * divergence, data, float(bound), done)

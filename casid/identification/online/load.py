@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.identification.load_intervals import chi_square, load_intervals
 from casid.identification.online.change import ChangeDetector
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
-from casid.identification.online.samples import checked_samples, checked_times, regressor_rows
+from casid.identification.online.noise import ResidualNoise
+from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows
 from casid.inertia import from_standard
 
 Array = NDArray[np.float64]
-#: The load that changes are measured from is estimated anew when the information has grown by this share.
+#: The load that residuals are taken from is estimated anew when the information has grown by this share.
 REFRESH = 0.1
+#: Newton steps at most.
+ITERATIONS = 100
+#: Samples after a change whose residuals speak of the load that is not known yet, rather than of noise.
+SETTLING = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +38,10 @@ class LoadEstimate:
         Standard parameters in the last link's frame; always those of a body.
     interval : tuple of float
         95 % of the mass [kg], from the information alone, without the prior; lower end at least 0.
+    information : Information
+        Of the samples since the last change.
+    covariance : ndarray, shape (10, 10)
+        Of the ten parameters, from the information alone; infinite variances where it says nothing.
     entropic : Entropic
         With the proof of optimality.
     since : float
@@ -38,8 +50,20 @@ class LoadEstimate:
 
     parameters: Array
     interval: tuple[float, float]
+    information: Information
+    covariance: Array
     entropic: Entropic
     since: float
+
+    @cached_property
+    def intervals(self) -> Mapping[str, tuple[float, float]]:
+        """95 % intervals of ``m, cx, cy, cz, Lxx ... Lzz``, all at once: of the whole load, as those of `payload`."""
+        covariance = self.covariance
+        if not np.isfinite(covariance).all():
+            return {name: (-np.inf, np.inf) for name in load_intervals(np.eye(10), np.zeros(10), 1.0)}
+        scale = np.sqrt(np.diag(covariance))
+        root = np.linalg.cholesky(np.linalg.inv(covariance / np.outer(scale, scale))).T / scale
+        return load_intervals(root, self.information.estimate, chi_square(10, 0.95))
 
     @property
     def mass(self) -> float:
@@ -58,7 +82,9 @@ class OnlineLoad:
     Parameters
     ----------
     model, parameters
-        The robot without load, in the order of ``model.parameter_names``.
+        The robot without load, in the order of ``model.parameter_names``. Joint terms may use the measured torque:
+        friction of gears that grows with the torque they carry (`GEAR_FRICTION`) grows with the load, which would
+        otherwise be taken for mass.
     weights
         As for `Online`.
     plausible
@@ -69,6 +95,15 @@ class OnlineLoad:
         Weight of the divergence from ``plausible``.
     detector
         Notices that the load has changed; what is known of it then starts anew.
+    gain_error
+        Relative standard deviation of the joints' torque scales, one or n of them: an error that no number of samples
+        averages out. A change of all scales by the same factor changes the mass by that factor, and is not in it.
+
+    Notes
+    -----
+    The covariance is that of least squares, ``s^2 f (R'R)^-1 + sum_j e_j^2 u_j u_j'``: s^2 the variance of the
+    residual, usual or since the change, whichever is larger; f the inflation by its correlation (`ResidualNoise`),
+    learnt over all loads; and ``u_j = (R'R)^-1 G_j p`` what a scale of joint j, of information G_j, does to the load p.
     """
 
     def __init__(
@@ -80,7 +115,9 @@ class OnlineLoad:
         forgetting: float = 1.0,
         mu: float = 1.0,
         detector: ChangeDetector | None = None,
+        gain_error: ArrayLike = 0.0,
     ) -> None:
+        check_inputs(model.regressor)
         self.model = model
         self.parameters = np.array(parameters, dtype=float)
         if self.parameters.shape != (len(model.parameter_names),) or not np.isfinite(self.parameters).all():
@@ -91,14 +128,18 @@ class OnlineLoad:
         self.plausible = Plausible(np.array(plausible, dtype=float).reshape(1, 10), np.zeros(0), np.zeros(0))
         self.forgetting, self.mu = float(forgetting), float(mu)
         self.detector = ChangeDetector(10) if detector is None else detector
+        self.gain_error = np.broadcast_to(np.asarray(gain_error, dtype=float), (model.n,))
+        if not (np.isfinite(self.gain_error) & (self.gain_error >= 0.0)).all():
+            raise DatasetError(f"gain_error: expected finite non-negative numbers, got {gain_error!r}")
         self.information = Information.nothing(10)
+        self._joints: Array = np.zeros((model.n, 10, 10))
         self.time, self.since = -np.inf, -np.inf
         self.changes: list[float] = []
         self._columns = list(model.link_columns[-1])
         self._last: Array | None = None
         self._judged = 0.0
-        self._errors = np.zeros(3)  # sums of e_k^2, e_k e_(k-1), and their count: how correlated the residual is
-        self._before = np.zeros(model.n)
+        self._settled = 0
+        self.noise = ResidualNoise(model.n)
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> bool:
         """One sample or many; True if the load changed in them.
@@ -116,34 +157,44 @@ class OnlineLoad:
         rows = Y[:, :, self._columns] * self.weights[:, None]
         changed = False
         for k, (row, target) in enumerate(zip(rows, residual, strict=True)):
-            left = target if self._last is None else target - row @ self._last
-            if self.detector.update(row, left):
+            if self.detector.update(row, target, self.information, self.noise):
                 changed = True
-                self.information = Information.nothing(10)
                 self.since = time if times is None else float(times[k])
                 self.changes.append(self.since)
-                self.detector.reset()
-                self._last, self._judged = None, 0.0
-            self._errors += [left @ left, left @ self._before, 1.0]
-            self._before = left
+                self.information, self._joints = Information.nothing(10), np.zeros_like(self._joints)
+                self._last, self._judged, self._settled = None, 0.0, 0
+                continue  # the sample that raised the alarm is no fair one
+            self._settled += 1
+            if self._last is not None and self._settled > SETTLING:
+                self.noise.update(target - row @ self._last)
             self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
+            self._joints = self._joints * self.forgetting + row[:, :, None] * row[:, None, :]
             if abs(self.information.count - self._judged) > REFRESH * self._judged:
-                self._last = self._solve(40).x
+                self._last = self._solve(ITERATIONS).x
                 self._judged = self.information.count
         self.time = time
         return changed
 
-    def estimate(self, iterations: int = 40) -> LoadEstimate:
+    def estimate(self, iterations: int = ITERATIONS) -> LoadEstimate:
         """The load now."""
         found = self._solve(iterations)
         self._last = found.x
         p = self.information.estimate
-        rank = len(p)
-        scale = self.information.error(p) / max(self.information.count - rank, 1.0)
-        correlation = min(max(self._errors[1] / max(self._errors[0], 1e-300), 0.0), 0.999)
-        scale *= (1 + correlation) / (1 - correlation)
-        sd = float(np.sqrt(self.information.covariance(scale)[9, 9]))
-        return LoadEstimate(found.x, (max(p[9] - 1.96 * sd, 0.0), max(p[9] + 1.96 * sd, 0.0)), found, self.since)
+        covariance = self._covariance(p)
+        sd = float(np.sqrt(covariance[9, 9]))
+        interval = (max(p[9] - 1.96 * sd, 0.0), max(p[9] + 1.96 * sd, 0.0))
+        return LoadEstimate(found.x, interval, self.information, covariance, found, self.since)
+
+    def _covariance(self, p: Array) -> Array:
+        own = self.information.error(p) / max(self.information.count - len(p), 1.0)
+        covariance = self.information.covariance(max(own, self.noise.variance) * self.noise.inflation())
+        if self.gain_error.any() and np.isfinite(covariance).all():
+            moved = (self._joints @ p) * self.gain_error[:, None]
+            u = np.linalg.lstsq(
+                self.information.R, np.linalg.lstsq(self.information.R.T, moved.T, rcond=None)[0], rcond=None
+            )
+            covariance = covariance + u[0] @ u[0].T
+        return covariance
 
     def _solve(self, iterations: int) -> Entropic:
         return entropic_estimate(

@@ -12,7 +12,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
-from casid.identification.online.samples import checked_samples, checked_times, regressor_rows
+from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows
 from casid.inertia import Parameters
 from casid.regression import Fit
 
@@ -89,6 +89,7 @@ class Online:
             raise DatasetError(f"forgetting must lie in (0, 1], got {forgetting}")
         if not (np.isfinite(mu) and mu > 0):
             raise DatasetError(f"mu must be positive and finite, got {mu}")
+        check_inputs(model.base_regressor)
         self.model, self.weights, self.plausible = model, w, plausible
         self.forgetting, self.mu = float(forgetting), float(mu)
         self.information = Information.nothing(model.base.rank)
@@ -128,7 +129,7 @@ class Online:
                 information = information.forgotten(row, self.forgetting).updated(row, target)
         self.information, self.time = information, time
 
-    def estimate(self, iterations: int = 60) -> OnlineEstimate:
+    def estimate(self, iterations: int = 100) -> OnlineEstimate:
         """Physically consistent parameters now, from the last estimate on.
 
         Parameters

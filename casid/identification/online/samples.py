@@ -12,6 +12,8 @@ from casid.errors import DatasetError
 Array = NDArray[np.float64]
 #: Up to so many samples, looking for compiled code costs more than it saves.
 FEW = 500
+#: Inputs of a regressor, and where samples hold them.
+SIGNALS = {"q": "q", "dq": "dq", "ddq": "ddq", "signal": "tau"}
 
 
 def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
@@ -58,8 +60,20 @@ def checked_times(t: ArrayLike | None, count: int, last: float) -> float:
 
 
 def regressor_rows(function: ca.Function, samples: dict[str, Array]) -> Array:
-    """The regressor at the samples, shape (N, n, columns); a few samples go through CasADi's own evaluation."""
-    q, dq, ddq = samples["q"], samples["dq"], samples["ddq"]
-    if len(q) == 1:
-        return np.asarray(function(q[0], dq[0], ddq[0]).full())[None]
-    return np.asarray(evaluate_batch(function, q, dq, ddq, compiled=None if len(q) > FEW else False))
+    """The regressor at the samples, shape (N, n, columns); a few samples go through CasADi's own evaluation.
+
+    Terms that use the measured torque get ``samples["tau"]``.
+    """
+    inputs = [samples[SIGNALS[name]] for name in function.name_in()]
+    if len(samples["q"]) == 1:
+        return np.asarray(function(*(value[0] for value in inputs)).full())[None]
+    return np.asarray(evaluate_batch(function, *inputs, compiled=None if len(samples["q"]) > FEW else False))
+
+
+def check_inputs(function: ca.Function) -> None:
+    """DatasetError where a regressor asks for more than a sample holds."""
+    unknown = [name for name in function.name_in() if name not in SIGNALS]
+    if unknown:
+        raise DatasetError(
+            f"the model's regressor has an input '{unknown[0]}', which samples do not hold; make it constant"
+        )
