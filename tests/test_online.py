@@ -9,8 +9,10 @@ import subprocess
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from typer.testing import CliRunner
 
 import casid
+from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -26,6 +28,7 @@ from casid.identification.online import (
     entropic_estimate,
 )
 from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia.parameter_files import write_parameters
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 
@@ -295,3 +298,60 @@ def test_the_exported_load_estimator_does_the_same(model, tmp_path):
     library.load_online_estimate(state, 40)
     online.update(q, dq, ddq, tau, t)
     assert np.abs(np.array(state[:10]) - online.estimate().parameters).max() < 1e-8
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp_path):
+    """A sample that is not finite changes no bit of the state; a minute at rest winds nothing up."""
+    _, q, dq, ddq, tau, pi = recorded(model, 300)
+    online = Online(model, np.full(model.n, 20.0), plausible(model), forgetting=0.99)
+    export_online(online, tmp_path / "c", "resting")
+    subprocess.run(
+        ["make", "CFLAGS=-std=c99 -O2", "libresting.so"], cwd=tmp_path / "c", check=True, capture_output=True
+    )
+    library = ctypes.CDLL(str(tmp_path / "c" / "libresting.so"))
+    state = (ctypes.c_double * 400_000)()
+    library.resting_init(state)
+
+    def update(*rows: np.ndarray) -> int:
+        kept = [np.ascontiguousarray(row, dtype=float) for row in rows]
+        return int(library.resting_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in kept)))
+
+    for k in range(300):
+        assert update(q[k], dq[k], ddq[k], tau[k]) == 0
+    library.resting_estimate(state, 100)
+    before = np.array(state)
+    for place in range(4):
+        sample = [q[0].copy(), dq[0].copy(), ddq[0].copy(), tau[0].copy()]
+        for wrong in (np.nan, np.inf):
+            sample[place][2] = wrong
+            assert update(*sample) == 1
+    assert np.array_equal(np.array(state), before)
+    hold = np.asarray(model.inverse_dynamics(q[-1], 0 * q[-1], 0 * q[-1], pi)).ravel()
+    rng = np.random.default_rng(3)
+    for _ in range(6000):
+        assert update(q[-1], 0 * q[-1], 0 * q[-1], hold + 0.05 * rng.normal(size=model.n)) == 0
+    assert library.resting_estimate(state, 100) == 0
+    x = np.array(state)[: len(online.order)]
+    assert np.isfinite(np.array(state)).all()
+    links = x[: 10 * model.n].reshape(-1, 10)
+    assert np.linalg.eigvalsh(pseudo_inertia(links)).min() > 0
+    moved = np.abs(links - before[: 10 * model.n].reshape(-1, 10)).max()
+    assert moved < 0.5 * np.abs(before[: 10 * model.n]).max()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize("kind", ["robot", "load"])
+def test_the_command_line_writes_either_estimator(tmp_path, kind):
+    runner, robot = CliRunner(), casid.load_robot("kuka_iiwa")
+    model = Model(robot)
+    write_parameters(tmp_path / "own.json", casid.Parameters(model.parameter_names, robot.standard_parameters()))
+    arguments = ["export", "kuka_iiwa", "--online", kind, "--deviation", "0.3", "--out", str(tmp_path / "c")]
+    assert runner.invoke(app, [*arguments[:4], *arguments[6:]]).exit_code != 0  # says that it needs the deviation
+    arguments += ["--parameters", str(tmp_path / "own.json")] if kind == "load" else []
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    flags = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
+    subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=tmp_path / "c", check=True, capture_output=True)
+    out = subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
+    assert "within" in out

@@ -39,9 +39,17 @@ def export(
     fmu: Annotated[
         bool, typer.Option("--fmu", help="Write an FMU (FMI 3) of the forward dynamics; --out is the .fmu file.")
     ] = False,
+    online: Annotated[
+        str | None, typer.Option(metavar="robot|load", help="Write identification on line, of the robot or its load.")
+    ] = None,
+    deviation: Annotated[
+        str | None, typer.Option(metavar="S[,S2,...]", help="--online: how far torques are from the model's [N.m].")
+    ] = None,
+    forgetting: Annotated[float, typer.Option(help="--online: share of the old that a new sample leaves.")] = 1.0,
     overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
 ) -> None:
-    """Write a robot's dynamics as C code for a controller, as a ROS 2 package, or as an FMU."""
+    """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
+    from casid.cli.online_export import export_estimator
     from casid.dynamics import Model, terms_of
     from casid.export import all_functions, default_functions, export_fmu, export_robot, export_ros2, numbers
     from casid.inertia import read_parameters
@@ -52,6 +60,10 @@ def export(
     if parameters is not None:
         given = read_parameters(parameters, Model(loaded, chosen_terms))
         chosen_terms = chosen_terms or terms_of(given.terms, [joint.name for joint in loaded.joints])
+    if online is not None:
+        model = Model(loaded, chosen_terms)
+        export_estimator(model, given, online, deviation, forgetting, out, prefix, overwrite)
+        return
     body = None if payload is None else numbers(payload, "payload")
     if ros2 or fmu:
         _other_target(ros2, fmu, functions, runtime_parameters, batched, prefix)

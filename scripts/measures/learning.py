@@ -7,5 +7,6 @@ from measures.learning_ladder import ROWS as LADDER
 from measures.learning_load import ROWS as LOADS
 from measures.learning_models import ROWS as MODELS
 from measures.learning_online import ROWS as ONLINE
+from measures.learning_sequential import ROWS as SEQUENTIAL
 
-MEASURES = [*LADDER, *MODELS, *ONLINE, *LOADS, *EXPORTED]
+MEASURES = [*LADDER, *MODELS, *SEQUENTIAL, *ONLINE, *LOADS, *EXPORTED]

@@ -8,12 +8,13 @@ import casid
 from casid.dynamics import Model
 from casid.identification.online import Online, Plausible
 from casid.inertia import pseudo_inertia, to_standard
-from casid.measurement import Dataset
-from casid.regression import compress, wls
+from casid.measurement import Dataset, Processing
+from casid.regression import CompressedData, compress, wls
+from casid.regression.momentum import compress_momentum
 from casid.simulation import Sine
 from casid.simulation.adaptive import NaturalAdaptation, SlotineLi, simulate_adaptive
 from measures.measure import Measure
-from measures.recordings import panda, panda_model, ur10e
+from measures.recordings import panda, panda_model, rokae, tx40, ur10e, ur10e_raw
 
 
 def plausible(model: Model) -> Plausible:
@@ -73,8 +74,46 @@ def adaptive() -> tuple[str, bool]:
     return "; ".join(texts), ok
 
 
+def _even(data: Dataset) -> Dataset:
+    """At a uniform rate, which the momentum form needs."""
+    settings = Processing(
+        cutoff=7.5, torque_cutoff=10.0, order=5, rate=100.0, velocity="measured", filter_position=False,
+        acceleration_cutoff=7.5, trim=0.0, every=1, filter_columns=False,
+    )  # fmt: skip
+    return settings.apply(data)
+
+
+def momentum() -> tuple[str, bool]:
+    """With and without accelerations, on one half of each recording; error of the other half's torques."""
+    texts = []
+    recordings: dict[str, tuple[Model, list[Dataset]]] = {
+        "Panda": (panda_model(), [panda()]), "UR10e": (ur10e()[0], [_even(ur10e_raw())]), "TX40": tx40(),
+        "Rokae": rokae(),
+    }  # fmt: skip
+    for name, (model, datasets) in recordings.items():
+        data = datasets[0]
+        first, second = data.rows(slice(0, len(data) // 2), "first"), data.rows(slice(len(data) // 2, None), "second")
+        check = compress(model, second)
+        plain, filtered = wls(compress(model, first)), wls(compress_momentum(model, first))
+        errors = [_error(fit.beta, check) for fit in (plain, filtered)]
+        apart = np.linalg.norm(filtered.beta - plain.beta) / np.linalg.norm(plain.beta)
+        texts.append(f"{name}: {errors[0]:.2f} % with, {errors[1]:.2f} % without accelerations, beta {apart:.1%} apart")
+    return "; ".join(texts), True
+
+
+def _error(beta: np.ndarray, check: CompressedData) -> float:
+    """Relative error of the torques of a recording [%]."""
+    left, size = 0.0, 0.0
+    for R in check.factors:
+        left += float(np.sum((R[:, :-2] @ beta - R[:, -2]) ** 2))
+        size += float(np.sum(R[:, -2] ** 2))
+    return 100.0 * float(np.sqrt(left / size))
+
+
 ROWS = [
     Measure("streaming a whole recording (Panda, UR10e)", "1e-9 from batch; never infeasible", "-", streaming),
+    Measure("acceleration-free (momentum) regression: first half -> second half", "printed beside the one with", "-",
+            momentum),
     Measure("adaptive control: natural law against Slotine-Li", "physical; V never increases", "Lee et al. 2018",
             adaptive),
 ]  # fmt: skip

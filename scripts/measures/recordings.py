@@ -48,14 +48,17 @@ def panda_model() -> Model:
     return Model(casid.load_robot("panda"), FRICTION, GRAVITY)
 
 
+def ur10e_raw() -> Dataset:
+    path = data_folder() / "ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.npz"
+    return read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=(634, 3510))
+
+
 def ur10e() -> tuple[Model, list[Dataset]]:
     settings = Processing(
         cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", filter_position=False,
         acceleration_cutoff=7.5, trim=0.0, every=1, filter_columns=False,
     )  # fmt: skip
-    path = data_folder() / "ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.npz"
-    data = read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=(634, 3510))
-    return Model(casid.load_robot("ur10e"), (*FRICTION, "rotor"), GRAVITY), [settings.apply(data)]
+    return Model(casid.load_robot("ur10e"), (*FRICTION, "rotor"), GRAVITY), [settings.apply(ur10e_raw())]
 
 
 def tx40_data(filter_columns: bool = False) -> Dataset:

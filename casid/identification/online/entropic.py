@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.identification.plausible import plausible_bodies
 from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia
 
 Array = NDArray[np.float64]
@@ -51,6 +53,23 @@ class Plausible:
     bodies: Array
     positive: Array
     free: Array
+
+    @classmethod
+    def of(cls, model: Model, nominal: bool = True, term: float = 1.0) -> Plausible:
+        """Bodies of the description, or boxes around the skeleton where it has none (`plausible_bodies`).
+
+        Parameters
+        ----------
+        model
+            Links and joint terms.
+        nominal
+            Whether inertial values of the description may be used.
+        term
+            Size of the joint terms [their units].
+        """
+        bodies = plausible_bodies(model.robot, nominal).parameters.reshape(-1, 10)
+        positive = sum(kind.nonnegative for kind, _ in model.term_columns.values())
+        return cls(bodies, np.full(positive, term), np.full(len(model.term_columns) - positive, term))
 
     def __post_init__(self) -> None:
         eigenvalues = np.linalg.eigvalsh(pseudo_inertia(self.bodies))[:, 0]

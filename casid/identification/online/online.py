@@ -65,7 +65,7 @@ class Online:
         Weight of each joint's equations [1/N.m], shape (n,): one over the residual's standard deviation, as
         `casid.regression.joint_weights` gives; `from_fit` takes those of a batch fit.
     plausible
-        Bodies and sizes of terms before any data (`plausible_start`).
+        Bodies and sizes of terms before any data; default: `Plausible.of` the model.
     forgetting
         Share of what a sample speaks about that is kept when it arrives (1: nothing is forgotten).
     mu
@@ -76,10 +76,11 @@ class Online:
         self,
         model: Model,
         weights: ArrayLike,
-        plausible: Plausible,
+        plausible: Plausible | None = None,
         forgetting: float = 1.0,
         mu: float = 1.0,
     ) -> None:
+        plausible = Plausible.of(model) if plausible is None else plausible
         w = np.array(weights, dtype=float)
         if w.shape != (model.n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
             raise DatasetError(
@@ -105,7 +106,7 @@ class Online:
         self._last: Array | None = None
 
     @classmethod
-    def from_fit(cls, fit: Fit, plausible: Plausible, forgetting: float = 1.0, mu: float = 1.0) -> Online:
+    def from_fit(cls, fit: Fit, plausible: Plausible | None = None, forgetting: float = 1.0, mu: float = 1.0) -> Online:
         """With the weights of a batch fit, and nothing of its data."""
         return cls(fit.data.model, fit.weights, plausible, forgetting, mu)
 
