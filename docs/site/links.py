@@ -12,3 +12,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def on_post_page(output: str, **_: Any) -> str:
     """Drop scripts that a page would fetch from elsewhere, such as the theme's shim for search in opened files."""
     return re.sub(r'<script src="https?://[^"]*"></script>', "", output)
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same for pages that are no document, such as the server's 404."""
+    return on_post_page(output_content)
