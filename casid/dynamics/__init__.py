@@ -5,6 +5,7 @@ from casid.dynamics.equation_of_motion import dry_friction_directions, dry_frict
 from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms, terms_of
 from casid.dynamics.memory import Memory
 from casid.dynamics.model import Model
+from casid.dynamics.observer import momentum_observer
 from casid.dynamics.reduced import reduced
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "equation_of_motion",
     "joint_terms",
     "linear_form",
+    "momentum_observer",
     "reduced",
     "regroup",
     "terms_of",

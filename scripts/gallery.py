@@ -1,0 +1,144 @@
+"""Pictures of the gallery, each by one command: run them all, or one, and write docs/gallery.
+
+python scripts/gallery.py                # all, and docs/gallery.md
+python scripts/gallery.py links starts   # these
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+#: Widest picture on the page [pixels].
+_WIDTH = 900
+_MOVE = "casid excite ur10e --duration 6 --starts 1 --out motion"
+_RECORD = "casid simulate ur10e --trajectory motion/trajectory.toml --friction viscous=2,coulomb=3 --out rehearsal"
+_IDENTIFY = "casid identify ur10e rehearsal/recording.npz --out result"
+_SOLVE = "casid solve panda_retrieval --out out"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture, the command that makes it, where it is then, and what has to be there before."""
+
+    name: str
+    words: str
+    command: str
+    file: str
+    before: tuple[str, ...] = ()
+
+
+PICTURES = (
+    Picture("links", "The links of the Panda, retrieved from published coefficients.", _SOLVE, "out/links.png"),
+    Picture("fit", "Every coefficient, as published and as fitted.", _SOLVE, "out/fit.png"),
+    Picture(
+        "starts", "Twenty random starts: all end at the same certified optimum.",
+        "casid solve panda_retrieval --starts 20 --out many", "many/starts.png",
+    ),
+    Picture(
+        "two_links", "A made-up robot of two joints whose centres of mass must lie inside given shapes.",
+        "casid solve spatial_2r --out two", "two/links.png",
+    ),
+    Picture("two_fit", "Its base parameters.", "casid solve spatial_2r --out two", "two/fit.png"),
+    Picture(
+        "intervals", "How far the data pin each parameter down, with proven ends.",
+        "casid intervals spatial_2r --out intervals", "intervals/intervals.png",
+    ),
+    Picture("excitation", "A designed motion within its limits.", _MOVE, "motion/motion.png"),
+    Picture("singular_values", "What that motion tells and what it does not.", _MOVE, "motion/singular_values.png"),
+    Picture("deviations", "The standard deviations to expect from it.", _MOVE, "motion/deviations.png"),
+    Picture("rehearsal", "The motion under a controller, with friction.", _RECORD, "rehearsal/motion.png", (_MOVE,)),
+    Picture("energy", "The book of energy of that simulation.", _RECORD, "rehearsal/energy.png", (_MOVE,)),
+    Picture("torques", "Measured and predicted torques.", _IDENTIFY, "result/torques.png", (_MOVE, _RECORD)),
+    Picture("friction", "Friction over velocity.", _IDENTIFY, "result/friction.png", (_MOVE, _RECORD)),
+    Picture("base", "Base parameters, with deviations.", _IDENTIFY, "result/base_parameters.png", (_MOVE, _RECORD)),
+    Picture("identified", "The identified links.", _IDENTIFY, "result/links.png", (_MOVE, _RECORD)),
+    Picture(
+        "validation", "Torques of a motion that was not used.",
+        "casid validate ur10e result/identification.json rehearsal/recording.npz --out validation",
+        "validation/torques.png", (_MOVE, _RECORD, _IDENTIFY),
+    ),
+    Picture(
+        "poses", "Twelve static poses of the KUKA iiwa that tell its gravity torques.",
+        "casid excite kuka_iiwa --basis poses --poses 12 --starts 1 --out poses", "poses/motion.png",
+    ),
+)  # fmt: skip
+
+
+def run(command: str, folder: Path) -> float:
+    """Run a command of casid in a folder; its seconds.
+
+    Raises
+    ------
+    RuntimeError
+        If it fails, with what it said.
+    """
+    start = time.perf_counter()
+    program = [sys.executable, "-m", *command.split()]
+    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command}: {done.stderr.strip() or done.stdout.strip()}")
+    return time.perf_counter() - start
+
+
+def draw(names: Sequence[str], folder: Path, target: Path | None = None) -> dict[str, float]:
+    """Run what the named pictures need, each command once; seconds of each command.
+
+    Parameters
+    ----------
+    folder
+        Where the commands run and leave their results.
+    target
+        Where the pictures go, smaller; ``None``: nowhere.
+    """
+    seconds: dict[str, float] = {}
+    for picture in PICTURES:
+        if picture.name not in names:
+            continue
+        for command in (*picture.before, picture.command):
+            if command not in seconds:
+                seconds[command] = run(command, folder)
+        image = Image.open(folder / picture.file).convert("RGB")
+        if target is not None:
+            if image.width > _WIDTH:
+                image = image.resize((_WIDTH, round(image.height * _WIDTH / image.width)))
+            image.quantize(96).save(target / f"{picture.name}.png", optimize=True)
+    return seconds
+
+
+def page() -> str:
+    """The gallery as Markdown: the pictures that have been drawn."""
+    parts = [
+        "# Gallery\n\nEvery picture with the commands that make it, the last one its own; `python scripts/gallery.py` "
+        "makes them all anew.\n"
+    ]
+    for picture in PICTURES:
+        if (DOCS / "gallery" / f"{picture.name}.png").is_file():
+            lines = "\n".join(dict.fromkeys((*picture.before, picture.command)))
+            shown = f"![{picture.words}](gallery/{picture.name}.png)"
+            parts.append(f"## {picture.words}\n\n```sh\n{lines}\n```\n\n{shown}\n")
+    return "\n".join(parts)
+
+
+def main() -> None:
+    names = sys.argv[1:] or [picture.name for picture in PICTURES]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    target = DOCS / "gallery"
+    target.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for command, spent in draw(names, Path(folder), target).items():
+            sys.stdout.write(f"{spent:6.1f} s  {command}\n")
+    (DOCS / "gallery.md").write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
