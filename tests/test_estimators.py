@@ -24,6 +24,8 @@ from casid.regression.estimators import (
     ClosedLoop,
     DirectInverse,
     InstrumentalVariables,
+    MaximumLikelihood,
+    MeasurementNoise,
     Observations,
     OutputError,
     ProportionalDerivative,
@@ -247,6 +249,33 @@ def test_positions_alone_say_what_they_do_not_tell(loop):
 
 def _hardly(signals):
     return 1 + 2e-7 * ca.sin(7.0 * signals.q)
+
+
+@pytest.mark.parametrize("spread", [2e-6, 1e-5])
+def test_maximum_likelihood_takes_the_bias_of_position_noise_away(spread):
+    model = Model(casid.load_robot("spatial_2r"), ("viscous", "offset"))
+    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
+    truth = model.parameters(links, [1.0, 0.2] * 2)
+    exact = model.base.values(truth)
+    t, q, *_ = motion(2, 4000, 1)
+    still = Processing(cutoff=None, every=1, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
+    tau = evaluate_batch(model.inverse_dynamics, q, still.dq, still.ddq, truth)[:, :, 0]
+    process = Processing(cutoff=None, every=1, trim=0.1)
+    scores = {"OLS": [], "ML": []}
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        raw = Dataset(t, q + spread * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
+        data = Observations(model, process.apply(raw))
+        noise = MeasurementNoise.of(raw, process)
+        assert np.sqrt(noise.motion[:, 0, 0]) == pytest.approx([spread] * 2, rel=0.1)
+        assert np.sqrt(noise.torque) == pytest.approx([0.05] * 2, rel=0.1)
+        for fit in (OLS().fit(data), MaximumLikelihood(noise).fit(data)):
+            scores[fit.method].append((fit.beta - exact) / fit.sd)
+    assert np.abs(np.mean(scores["OLS"], axis=0)).max() > 8
+    assert np.abs(np.mean(scores["ML"], axis=0)).max() < 1.5
+    assert 0.5 < np.sqrt(np.mean(np.square(scores["ML"]))) < 1.4
+    with pytest.raises(DatasetError, match="expected finite covariances of shape"):
+        MaximumLikelihood(MeasurementNoise(np.zeros((2, 3)), np.ones(2))).fit(data)
 
 
 def test_the_consistent_variant_of_an_estimate_is_nearest_in_its_own_metric(loop):

@@ -6,6 +6,7 @@ from casid.regression.estimators.didim import DirectInverse
 from casid.regression.estimators.estimator import Estimator, Observations
 from casid.regression.estimators.instrumental import InstrumentalVariables
 from casid.regression.estimators.least_squares import IRLS, OLS, WLS
+from casid.regression.estimators.maximum_likelihood import MaximumLikelihood, MeasurementNoise
 from casid.regression.estimators.output_error import OutputError
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "DirectInverse",
     "Estimator",
     "InstrumentalVariables",
+    "MaximumLikelihood",
+    "MeasurementNoise",
     "Observations",
     "OutputError",
     "ProportionalDerivative",
