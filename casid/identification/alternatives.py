@@ -182,9 +182,7 @@ class Readings:
 
 def _plain(model: Model) -> list[JointTerm | str]:
     """The model's terms with linear friction in place of what has a shape."""
-    kept: list[JointTerm | str] = [
-        term.settled() for term in model.terms if term.group != "nonlinear_friction"
-    ]
+    kept: list[JointTerm | str] = [term.settled() for term in model.terms if term.group != "nonlinear_friction"]
     if len(kept) < len(model.terms):
         present = {term.name for term in model.terms}
         kept += [name for name in ("viscous", "coulomb", "offset") if name not in present]
