@@ -32,8 +32,9 @@ NETWORK_EPOCHS = 40  # at most, on every tenth sample
 FRAME = "lbr_iiwa_link_7"
 POSTURE = np.array([0.0, 0.6, 0.0, -1.2, 0.0, 0.7, 0.0])
 GOALS, LEG, SINE = 3, 3.0, 30.0  # goals a seed, seconds between them, seconds of sines
-#: Feedback: natural frequency of the joints [rad/s] with the nominal inertia, rate of the frame's error [1/s].
-STIFFNESS, APPROACH = 10.0, 5.0
+#: Feedback with the description's inertia of each joint alone: natural frequency on sines [rad/s]; on paths the rates of the
+#: joints' velocity error, of the frame's error and of the null space [1/s].
+STIFFNESS, DAMPING, APPROACH, REST = 10.0, 10.0, 5.0, 2.5
 #: Differences below this print as 0.000 in the paper's table.
 PRINTED = 5e-4
 PAPER = {
@@ -72,9 +73,9 @@ def _resolved() -> Callable[..., tuple[Array, ...]]:
     turn = ca.jtimes(v, q, dq)
     inverse = J.T @ ca.inv(J @ J.T)
     null = ca.SX.eye(7) - inverse @ J
-    pull = STIFFNESS / 2 * (ca.DM(POSTURE) - q)
+    pull = REST * (ca.DM(POSTURE) - q)
     dq_r = inverse @ (v_ref + APPROACH * (x_ref - x)) + null @ pull
-    ddq_r = inverse @ (APPROACH * (v_ref - v) - turn) + null @ (-STIFFNESS / 2 * dq)
+    ddq_r = inverse @ (APPROACH * (v_ref - v) - turn) + null @ (-REST * dq)
     outputs = [ca.densify(value) for value in (dq_r, ddq_r, x, v)]
     return bound_batch(ca.Function("resolved_velocity", [q, dq, x_ref, v_ref], outputs, {"cse": True}))
 
@@ -129,7 +130,7 @@ def _track_paths(torques: Torques, seeds: list[int]) -> Array:
     def law(tick: int, q: Array, dq: Array) -> Array:
         k = min(tick, count - 1)
         dq_r, ddq_r, _, _ = (part[..., 0] for part in _resolved()(q, dq, x_ref[:, k], v_ref[:, k]))
-        return torques(q, dq, ddq_r) + inertia * 2 * STIFFNESS * (dq_r - dq)
+        return torques(q, dq, ddq_r) + inertia * DAMPING * (dq_r - dq)
 
     start = np.tile(POSTURE, (len(seeds), 1))
     run = simulate_law(_plant(), law, count / RATE, start, rate=RATE, integrator=RungeKutta4(1.0 / RATE))
