@@ -83,8 +83,8 @@ def main() -> int:
     options = parser.parse_args()
     folder = prepare_directory(options.out)
     console = Console(width=150)
-    table = Table(title="Mean torque error [N.m] (measured minus simulated) and mean error of the flange's pose")
-    for column in ("engine", *(f"joint {k}" for k in range(1, 8)), "position [mm]", "angle [deg]"):
+    table = Table(title="Mean torque error \\[N.m] (measured minus simulated) and mean error of the flange's pose")
+    for column in ("engine", *(f"joint {k}" for k in range(1, 8)), "position \\[mm]", "angle \\[deg]"):
         table.add_column(column, justify="left" if column == "engine" else "right")
     replays: dict[str, Replay] = {}
     for kind in ENGINES:

@@ -51,7 +51,7 @@ PICTURES = (
     Picture("two_fit", "Its base parameters.", "casid solve spatial_2r --out two", "two/fit.png"),
     Picture(
         "intervals", "How far the data pin each parameter down, with proven ends.",
-        "casid intervals spatial_2r --out intervals", "intervals/intervals.png",
+        "casid intervals panda_retrieval --out intervals", "intervals/intervals.png",
     ),
     Picture("excitation", "A designed motion within its limits.", _MOVE, "motion/motion.png"),
     Picture("singular_values", "What that motion tells and what it does not.", _MOVE, "motion/singular_values.png"),

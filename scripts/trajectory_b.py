@@ -33,7 +33,7 @@ def main() -> int:
     folder = prepare_directory(options.out)
     console = Console(width=150)
     table = Table(
-        title=f"Trajectory B, rms error of each joint [deg]; the machine is {thesis.MACHINE} with its friction"
+        title=f"Trajectory B, rms error of each joint \\[deg]; the machine is {thesis.MACHINE} with its friction"
     )
     for column in ("control", "set", *(str(k + 1) for k in range(7)), "end"):
         table.add_column(column)
