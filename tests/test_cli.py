@@ -11,6 +11,8 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
+import rich.markup
+import typer
 from typer.testing import CliRunner
 
 import casid
@@ -202,3 +204,14 @@ def test_installed_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert "Written to out: solution.json" in done.stdout
     assert json.loads((tmp_path / "out" / "solution.json").read_text(encoding="utf-8"))["problem"] == "mine"
+
+
+def test_units_survive_in_every_help() -> None:
+    """Rich takes ``[s]`` for a style: what stands in brackets must be shown."""
+    assert "[rad/s]" in run("simulate", "--help")
+    commands = [typer.main.get_command(app)]
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+    texts = [text for c in commands for text in (c.help, *(getattr(p, "help", "") for p in c.params)) if text]
+    assert len(texts) > 100
+    assert [text for text in texts if rich.markup.render(text).plain != text.replace("\\[", "[")] == []

@@ -93,7 +93,7 @@ def gains(
     robot: RobotArgument,
     loaded: Loaded,
     without: Annotated[Path, typer.Option(metavar="RECORDING", help="Recording without the load.")],
-    mass: Annotated[float, typer.Option(help="Known mass of the load [kg].")],
+    mass: Annotated[float, typer.Option(help="Known mass of the load \\[kg].")],
     drift: Drift = True,
     terms: Terms = None,
     deadband: o.Deadband = None,

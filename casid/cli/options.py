@@ -31,23 +31,23 @@ Delay = Annotated[
     str | None,
     typer.Option(metavar="SECONDS|auto", help="Time by which the torques lag behind the positions; auto: estimated."),
 ]
-Deadband = Annotated[float | None, typer.Option(help="Speed below which the sign of a velocity counts as 0 [rad/s].")]
+Deadband = Annotated[float | None, typer.Option(help="Speed below which the sign of a velocity counts as 0 \\[rad/s].")]
 Torque = Annotated[str | None, typer.Option(help="Name of the torque array in the file.")]
 Gravity = Annotated[
-    str | None, typer.Option(metavar="X,Y,Z", help="Acceleration of gravity in the base frame [m/s^2], or +x ... -z.")
+    str | None, typer.Option(metavar="X,Y,Z", help="Acceleration of gravity in the base frame \\[m/s^2], or +x ... -z.")
 ]
 Lock = Annotated[
     str | None, typer.Option(metavar="JOINT,...", help="Joints that are fixed; joint=position, default 0.")
 ]
 Only = Annotated[str | None, typer.Option(metavar="JOINT,...", help="Use the torques of these joints only.")]
 AngleTolerance = Annotated[
-    float | None, typer.Option(help="Angles this near a multiple of pi/2 count as it [rad]; 1e-5 for printed 1.5708.")
+    float | None, typer.Option(help="Angles this near a multiple of pi/2 count as it \\[rad]; 1e-5 for printed 1.5708.")
 ]
 Share = Annotated[
     float | None,
     typer.Option(help="By how much the residual's norm may grow for more plausible links, e.g. 0.005."),
 ]
-TotalMass = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links [kg].")]
+TotalMass = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links \\[kg].")]
 BoundsOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=LOW:HIGH", help="Bounds of a parameter, e.g. m7=0:3 or fc2=0:20; may be repeated."),

@@ -24,7 +24,7 @@ def simulate(
         Path | None, typer.Option(help="Motion to follow (TOML of `casid excite`); default: sines.")
     ] = None,
     duration: Annotated[float | None, typer.Option(help="Seconds; default: the motion's, at most 10 of sines.")] = None,
-    amplitude: Annotated[float, typer.Option(help="Of the sines, lowest to highest point [rad or m].")] = 0.5,
+    amplitude: Annotated[float, typer.Option(help="Of the sines, lowest to highest point \\[rad or m].")] = 0.5,
     frequency: Annotated[float, typer.Option(help="Of the first joint's sine [Hz]; of the last: twice.")] = 0.25,
     parameters: Annotated[
         Path | None,
@@ -37,25 +37,25 @@ def simulate(
         ),
     ] = "",
     exact: Annotated[bool, typer.Option("--exact", help="Exact dry friction with sticking (dormand-prince).")] = False,
-    smooth: Annotated[float, typer.Option(help="Speed at which smooth dry friction is reached [rad/s].")] = 1e-2,
+    smooth: Annotated[float, typer.Option(help="Speed at which smooth dry friction is reached \\[rad/s].")] = 1e-2,
     believed: Annotated[
         Path | None, typer.Option(help="Parameters that the controller believes; default: those of the robot's links.")
     ] = None,
-    bandwidth: Annotated[float, typer.Option(help="Of the controller's error [rad/s].")] = 10.0,
+    bandwidth: Annotated[float, typer.Option(help="Of the controller's error \\[rad/s].")] = 10.0,
     kp: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Proportional gains instead.")] = None,
     kd: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Derivative gains instead.")] = None,
     frame: Annotated[str | None, typer.Option(help="Frame of the operational space; default: the flange.")] = None,
     rate: Annotated[float, typer.Option(help="Samples of the controller a second [Hz].")] = 1000.0,
-    delay: Annotated[float, typer.Option(help="From a sample to its torque [s].")] = 0.0,
+    delay: Annotated[float, typer.Option(help="From a sample to its torque \\[s].")] = 0.0,
     limits: Annotated[bool, typer.Option(help="Cut torques off at the robot's limits.")] = True,
     integrator: Annotated[
         str | None,
         typer.Option(help="runge-kutta, euler, dormand-prince, cvodes, idas; default: as friction needs."),
     ] = None,
-    step: Annotated[float | None, typer.Option(help="Step [s] or tolerance of the integrator.")] = None,
+    step: Annotated[float | None, typer.Option(help="Step \\[s] or tolerance of the integrator.")] = None,
     noise: Annotated[
         str,
-        typer.Option(metavar="Q,DQ,TAU", help="Standard deviations of the sensors [rad, rad/s, N.m]."),
+        typer.Option(metavar="Q,DQ,TAU", help="Standard deviations of the sensors \\[rad, rad/s, N.m]."),
     ] = "0,0,0",
     seed: Annotated[int, typer.Option(min=0, help="Of the sensors' errors.")] = 0,
     lock: o.Lock = None,
