@@ -32,7 +32,7 @@ NETWORK_EPOCHS = 40  # at most, on every tenth sample
 FRAME = "lbr_iiwa_link_7"
 POSTURE = np.array([0.0, 0.6, 0.0, -1.2, 0.0, 0.7, 0.0])
 GOALS, LEG, SINE = 3, 3.0, 30.0  # goals a seed, seconds between them, seconds of sines
-#: Feedback with the inertia of each joint alone in the description: natural frequency on sines [rad/s]; on paths the rates
+#: Feedback with the inertia of each joint alone in the description: natural frequency on sines [rad/s]; on paths rates
 #: of the velocity error of the joints, of the error of the frame and of the null space [1/s].
 STIFFNESS, DAMPING, APPROACH, REST = 10.0, 10.0, 5.0, 2.5
 #: Differences below this print as 0.000 in the paper's table.
