@@ -1,5 +1,6 @@
 """Friction that remembers: states along a motion, their sensitivities, and models with them."""
 
+import json
 from dataclasses import replace
 
 import casadi as ca
@@ -7,11 +8,15 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from synthetic import motion
+from typer.testing import CliRunner
 
 import casid
+from casid.cli import app
 from casid.codegen import evaluate_batch
+from casid.description import write_robot
 from casid.dynamics import Model, equation_of_motion
 from casid.errors import RobotError
+from casid.export import load
 from casid.identification import identify, load_model, predict
 from casid.measurement import Dataset, Processing
 from casid.regression import (
@@ -157,3 +162,23 @@ def test_an_identification_with_memory_is_written_and_judged(arm, tmp_path):
     model, values = load_model(result.record(), robot)
     other = replace(raw, q=raw.q[:3000], tau=raw.tau[:3000], t=raw.t[:3000])
     assert predict(model, values, Processing(cutoff=8.0).apply(other)).relative_error < 3.0
+
+    record, described = tmp_path / "identification.json", tmp_path / "arm.toml"
+    record.write_text(json.dumps(result.record()), encoding="utf-8")
+    write_robot(robot, described)
+    arguments = [
+        "export",
+        described,
+        "--parameters",
+        record,
+        "--functions",
+        "inverse_dynamics",
+        "--out",
+        tmp_path / "c",
+    ]
+    assert CliRunner().invoke(app, [str(a) for a in arguments]).exit_code == 0
+    loaded = load(tmp_path / "c")
+    settled = Model(robot, [term.settled() for term in model.terms])
+    state = 0.1 * np.arange(-robot.n, 2 * robot.n).reshape(3, robot.n)
+    torque = settled.inverse_dynamics(*state, settled.parameters(result.model.named(values)))
+    np.testing.assert_allclose(loaded["inverse_dynamics"](*state), np.array(torque).ravel(), rtol=1e-12)

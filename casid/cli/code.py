@@ -55,18 +55,25 @@ def export(
     from casid.cli.online_export import export_estimator
     from casid.dynamics import Model, terms_of
     from casid.export import all_functions, default_functions, export_fmu, export_robot, export_ros2, numbers
-    from casid.inertia import read_parameters
+    from casid.identification import load_model
     from casid.report.tables import operations_table
 
     loaded = o.robot_of(robot, lock, gravity, angle_tolerance)
-    chosen_terms = () if terms == "none" else tuple(names(terms))
-    given, joints = None, [joint.name for joint in loaded.joints]
+    chosen_terms: tuple[Any, ...] = () if terms == "none" else tuple(names(terms))
+    given = None
     if parameters is not None:
-        given = read_parameters(parameters, Model(loaded, chosen_terms))
-        chosen_terms = chosen_terms or terms_of(given.terms, joints)
+        identified, values = load_model(parameters, loaded)  # with the friction law that was chosen
+        given = identified.named(values)
+        if terms:
+            given = given.only(Model(loaded, chosen_terms).parameter_names)
+        else:
+            chosen_terms = tuple(term.settled() for term in identified.terms)
+            kept = [term.name for term in identified.terms if term.memory is not None]
+            if kept:
+                typer.echo(f"note: {', '.join(kept)} is exported as after a long way at one velocity", err=True)
     elif runtime_parameters == "none" and any(joint.terms for joint in loaded.joints):
         described = loaded.parameters
-        chosen_terms = chosen_terms if terms else terms_of(described.terms, joints)
+        chosen_terms = chosen_terms if terms else terms_of(described.terms, [joint.name for joint in loaded.joints])
         given = described.only(Model(loaded, chosen_terms).parameter_names)
     if online is not None:
         model = Model(loaded, chosen_terms)

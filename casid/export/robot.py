@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import check_identifier, identifier
 from casid.description import Robot
-from casid.dynamics import Model, reduced
+from casid.dynamics import JointTerm, Model, reduced
 from casid.errors import ExportError
 from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions, check_functions
 from casid.export.directory import ExportedDirectory, export_c
@@ -57,7 +57,7 @@ def export_robot(
     *,
     parameters: Parameters | ArrayLike | None = None,
     runtime_parameters: RuntimeParameters = "none",
-    terms: Sequence[str] = (),
+    terms: Sequence[str | JointTerm] = (),
     payload: ArrayLike | None = None,
     frame: str | None = None,
     gravity: ArrayLike | str | None = None,

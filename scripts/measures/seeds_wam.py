@@ -58,8 +58,8 @@ def chapter_4() -> Result:
     )
     text = (
         f"WLS / beta' / beta* / beta*e, medians of {seeds} seeds: {rows}; fitted data in the thesis's order in "
-        f"{found.training_order} of {seeds}; validation: beta* better than WLS in {found.validation_wins}, beta* best of "
-        f"the three in {found.best_on_validation} of {pairs}"
+        f"{found.training_order} of {seeds}; validation: beta* better than WLS in {found.validation_wins}, beta* best "
+        f"of the three in {found.best_on_validation} of {pairs}"
     )
     met = found.training_order == seeds and 2 * found.validation_wins > pairs and 2 * found.best_on_validation > pairs
     return text, met

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from casid.codegen import compile_shared, find_compiler
 from casid.codegen.cache import digest
 from casid.description import Robot
+from casid.dynamics import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export.robot import export_robot
 from casid.files import prepare_directory, read_text, write_files
@@ -54,7 +55,7 @@ def export_fmu(
     out: str | Path,
     *,
     parameters: Parameters | ArrayLike | None = None,
-    terms: Sequence[str] = (),
+    terms: Sequence[str | JointTerm] = (),
     payload: ArrayLike | None = None,
     frame: str | None = None,
     gravity: ArrayLike | None = None,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot, write_robot
-from casid.dynamics import Model
+from casid.dynamics import JointTerm, Model
 from casid.errors import CasidWarning, ExportError
 from casid.export.parameters import default_frame, with_payload
 from casid.export.robot import export_robot
@@ -71,7 +71,7 @@ def export_ros2(
     out: str | Path,
     *,
     parameters: Parameters | ArrayLike | None = None,
-    terms: Sequence[str] = (),
+    terms: Sequence[str | JointTerm] = (),
     payload: ArrayLike | None = None,
     frame: str | None = None,
     gravity: ArrayLike | None = None,
