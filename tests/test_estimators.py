@@ -296,3 +296,39 @@ def test_the_consistent_variant_of_an_estimate_is_nearest_in_its_own_metric(loop
     assert rest == pytest.approx(fit.objective)
     feasible = feasible_regression(fit)
     np.testing.assert_allclose(feasible.beta, fit.beta, rtol=1e-4)  # the truth is consistent: nothing to move
+
+
+def test_identify_takes_any_estimator(loop):
+    robot = casid.load_robot("spatial_2r")
+    model = Model(robot, ("viscous", "offset"))
+    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
+    truth = model.parameters(links, [1.0, 0.2] * 2)
+    t, q, *_ = motion(2, 4000, 1)
+    process = Processing(cutoff=None, every=1, trim=0.1)
+    still = replace(process, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
+    tau = evaluate_batch(model.inverse_dynamics, q, still.dq, still.ddq, truth)[:, :, 0]
+    rng = np.random.default_rng(0)
+    raw = Dataset(t, q + 1e-5 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
+    plain = {"terms": ("viscous", "offset"), "processing": process, "constraints": None, "verdict": False}
+    exact = model.base.values(truth)
+    found = {method: identify(robot, raw, method=method, **plain) for method in ("OLS", "ML")}
+    error = {method: np.abs(result.feasible.beta - exact).max() for method, result in found.items()}
+    assert error["ML"] < 0.3 * error["OLS"] and found["ML"].feasible.solution.feasible
+    assert found["ML"].held_out is None and found["OLS"].held_out is not None
+    assert found["ML"].record()["base_parameters"][0]["sd"] > 0
+
+    made, process = loop.simulate(TRUTH), Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
+    noisy = Dataset(
+        made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
+    )
+    instruments = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))])
+    plain |= {"terms": loop.model.terms, "processing": process}
+    with pytest.raises(SolveError, match="IDIM-IV: its equations do not determine"):  # another gravity than the loop's
+        identify(loop.model.robot, noisy, method=instruments, **plain)
+    plain["gravity"] = (0.0, 0.0, 0.0)
+    result = identify(loop.model.robot, noisy, method=instruments, **plain)
+    np.testing.assert_allclose(result.feasible.beta, result.unconstrained.beta, rtol=5e-2)
+    given = replace(raw, dq=still.dq, ddq=still.ddq)
+    for method, message in (("IV", "unknown method 'IV'"), ("ML", "it needs a Processing")):
+        with pytest.raises(DatasetError, match=message):
+            identify(robot, given, method=method, processing=False, terms=("viscous", "offset"))

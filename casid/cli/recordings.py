@@ -44,7 +44,9 @@ def identify(
     angle_tolerance: o.AngleTolerance = None,
     total_mass: o.TotalMass = None,
     bounds: o.BoundsOption = None,
-    method: Annotated[str | None, typer.Option(help="WLS (default), OLS or IRLS.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="WLS (default), OLS, IRLS, or ML: maximum likelihood, positions noisy too.")
+    ] = None,
     consistency: Annotated[str, typer.Option(help="full, or semi (no triangle inequality).")] = "full",
     constraints: Annotated[
         Path | None,

@@ -26,13 +26,13 @@ from casid.regression import (
     CompressedData,
     Fit,
     choose_friction,
-    compress,
     fit_jointly,
     irls,
     ols,
     unexcited_reasons,
     wls,
 )
+from casid.regression.estimators import Estimator, MaximumLikelihood, MeasurementNoise, Observations
 from casid.regression.friction import Candidate, Friction
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import ConsistencyKind
@@ -43,6 +43,8 @@ Array = NDArray[np.float64]
 CONDITION = 1e4
 #: Linear friction of a joint, the default.
 LINEAR_FRICTION = ("viscous", "coulomb", "offset")
+#: Estimators by name.
+METHODS = ("WLS", "OLS", "IRLS", "ML")
 #: Called with a step in words, and how much of it is done: ``(text, done, total)``.
 Progress = Callable[[str, int, int], None]
 
@@ -57,7 +59,7 @@ def identify(
     friction: str = "linear",
     velocity_deadband: float = 0.0,
     gravity: ArrayLike | None = None,
-    method: Literal["WLS", "OLS", "IRLS"] = "WLS",
+    method: Literal["WLS", "OLS", "IRLS", "ML"] | Estimator = "WLS",
     consistency: ConsistencyKind = "full",
     margin: float | None = None,
     constraints: ConstraintBuilder | Literal["default"] | None = "default",
@@ -90,7 +92,10 @@ def identify(
         ``linear``; ``auto``: chosen joint by joint by cross-validation (`casid.regression.choose_friction`); or the
         name of a law, fitted jointly with the inertial parameters (`fit_jointly`).
     method
-        Of the unconstrained fit, whose weights, those of single samples (IRLS) included, the feasible one uses.
+        Of the unconstrained fit, whose weights, those of single samples (IRLS) included, the feasible one uses. ``ML``:
+        maximum likelihood with the noise that the first recording shows; or any other `Estimator` (instrumental
+        variables, DIDIM, output error), whose own metric the feasible fit then minimises (`quadratic`). What these need
+        beyond the samples cannot be held out in parts: their held-out error is not computed.
     consistency, margin, prior
         As in `feasible_regression`.
     constraints
@@ -117,8 +122,8 @@ def identify(
     DatasetError, ProblemError, SolveError
         What is wrong with the recordings, the options, or the constraints.
     """
-    if method not in ("WLS", "OLS", "IRLS"):
-        raise DatasetError(f"unknown method '{method}'; known: WLS, OLS, IRLS")
+    if not isinstance(method, Estimator) and method not in METHODS:
+        raise DatasetError(f"unknown method '{method}'; known: {', '.join(METHODS)}, or an Estimator")
     raw = (recordings,) if isinstance(recordings, Dataset) else tuple(recordings)
     if not raw:
         raise DatasetError("no recording to identify from")
@@ -133,11 +138,17 @@ def identify(
     progress("friction", 0, 1)
     model, law, candidates = _model(robot, datasets, terms, friction, gravity, velocity_deadband)
     progress("compressing", 0, 1)
-    data = compress(model, datasets)
+    observations = Observations(model, datasets)
+    data = observations.compressed
     progress("fitting", 0, 2)
-    fit = _estimate(data, method)
-    if method == "IRLS":
-        fit = irls(datasets, fit)
+    if method == "ML":
+        method = MaximumLikelihood(_noise(checked[0], processing))
+    if isinstance(method, Estimator):
+        fit = method.fit(observations)
+    else:
+        fit = _estimate(data, method)
+        if method == "IRLS":
+            fit = irls(datasets, fit)
     torques, speeds = largest_torques(datasets)
     on_links, on_terms = split_bounds(bounds or {})
     build = with_link_bounds(default_bounds(robot, torques) if constraints == "default" else constraints, on_links)
@@ -161,7 +172,7 @@ def identify(
 
     feasible, complaint = consistent(fit, told=True)
     kept = None
-    if folds:
+    if folds and not isinstance(method, Estimator):
         kept = _held_out(fit, method, lambda f: consistent(f, near=feasible)[0].beta, folds, progress)
     ranges, open_question = None, None
     if intervals:
@@ -205,6 +216,13 @@ def _model(
         return choice.model, choice.friction, choice.table
     together = fit_jointly(bare, datasets, friction)
     return together.fit.data.model, together.friction, ()
+
+
+def _noise(raw: Dataset, processing: Processing | bool | None) -> MeasurementNoise:
+    """Noise that a recording shows, after the processing; DatasetError where there is none to follow."""
+    if processing is False or (processing is None and raw.ddq is not None):
+        raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
+    return MeasurementNoise.of(raw, processing if isinstance(processing, Processing) else Processing())
 
 
 def _estimate(data: CompressedData, method: str) -> Fit:

@@ -6,11 +6,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from casid.dynamics import Model
-from casid.errors import DatasetError
+from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression.compress import CompressedData, compress
 from casid.regression.fit import Fit
+
+Array = NDArray[np.float64]
+
+
+def solved(A: Array, b: Array, name: str) -> Array:
+    """``A^-1 b`` of estimating equations; SolveError if they do not determine the parameters."""
+    try:
+        return np.asarray(np.linalg.solve(A, b))
+    except np.linalg.LinAlgError:
+        raise SolveError(
+            f"{name}: its equations do not determine what least squares finds in the same data; is the simulated model "
+            "the one that is fitted (gravity, terms), and does the simulated motion excite it?"
+        ) from None
 
 
 class Observations:

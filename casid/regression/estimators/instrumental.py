@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression.batches import Batches
-from casid.regression.estimators.estimator import Estimator, Observations
+from casid.regression.estimators.estimator import Estimator, Observations, solved
 from casid.regression.fit import Fit, wls
 from casid.regression.observation import observation_blocks
 
@@ -68,7 +68,7 @@ class InstrumentalVariables(Estimator):
             instruments = self._instruments(data, beta)
             A, b, _ = self._products(data, instruments, weights, columns, beta, False)
             before = beta.copy()
-            beta[columns] = np.linalg.solve(A, b)
+            beta[columns] = solved(A, b, self.name)
             size = float(np.sqrt(data.compressed.squared_torques @ weights**2))
             change = float(np.sqrt(weights**2 @ _moved(data, beta - before)))
             if change <= self.tolerance * size:

@@ -14,7 +14,7 @@ from casid.dynamics.derived import inverse_dynamics_derivatives
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset, Processing
 from casid.regression.batches import Batches
-from casid.regression.estimators.estimator import Estimator, Observations
+from casid.regression.estimators.estimator import Estimator, Observations, solved
 from casid.regression.fit import Fit, wls
 from casid.regression.observation import observation_blocks
 
@@ -148,7 +148,7 @@ class MaximumLikelihood(Estimator):
         for _ in range(self.iterations):
             A, b, _ = self._equations(data, beta, columns, False)
             before = beta.copy()
-            beta[columns] = np.linalg.solve(A, b)
+            beta[columns] = solved(A, b, self.name)
             step = (beta - before)[columns]
             if float(step @ A @ step) <= self.tolerance**2 * abs(float(beta[columns] @ b)):
                 break
