@@ -116,16 +116,20 @@ def quadratic(fit: Fit) -> tuple[Array, Array, float]:
     """``(R, rho, rest)``: what a constrained fit minimises in place of the free one, ``||rho - R beta||^2 + rest``.
 
     Of least squares the weighted squares of the data. Of the others, whose estimate b has the covariance C,
-    ``s^2 (beta - b)' C^-1 (beta - b) + rest`` on what the data determine, the weighted squares at b as rest and
-    s^2 one independent sample's share of them: of all consistent parameters the nearest in the estimate's own metric.
+    ``s^2 (beta - b)' M^-1 (beta - b) + rest`` on what the data determine, the weighted squares at b as rest and s^2 one
+    independent sample's share of them: of all consistent parameters the nearest in the estimate's own metric. M is the
+    mean of C and of the covariance of least squares, ``s^2 (R' R)^-1``: C, made of scores of batches, is singular where
+    these are fewer than the parameters.
     """
     if not fit.indirect:
         return fit.data.stacked(fit.weights)
     rest = fit.objective
     counted = np.asarray(fit.weights) > 0
     freedom = max(float(fit.data.independent_samples[counted].sum()) - fit.rank, 1.0)
-    sd = np.sqrt(np.diagonal(fit.covariance))
-    values, vectors = np.linalg.eigh(fit.covariance / np.outer(sd, sd))
+    known = fit.data.stacked(fit.weights)[0][:, list(fit.excited.independent)]
+    mixed = (fit.covariance + rest / freedom * np.linalg.pinv(known.T @ known, hermitian=True)) / 2
+    sd = np.sqrt(np.diagonal(mixed))
+    values, vectors = np.linalg.eigh(mixed / np.outer(sd, sd))
     root = (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1]))).T / sd
     R = np.sqrt(rest / freedom) * root @ fit.excited.K
     return R, R @ fit.beta, rest
