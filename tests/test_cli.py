@@ -157,6 +157,7 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     assert records[0]["seed"] == 5 and len(records[0]["starts"]) == 3
 
 
+@pytest.mark.slow
 def test_solve_takes_a_method(tmp_path: Path) -> None:
     assert "lower bound" in run("solve", user_file(tmp_path), "--method", "branches")
     assert "expected one of direct, penalty" in run("solve", "panda_retrieval", "--method", "magic", code=1)

@@ -183,6 +183,7 @@ def test_feasibility_of_a_known_body():
     assert not weightless.feasible and weightless.excluded_radius > 1e6
 
 
+@pytest.mark.slow
 def test_driver_quick(tmp_path, monkeypatch):
     import compare_methods
 

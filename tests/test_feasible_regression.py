@@ -232,6 +232,7 @@ def test_the_triangle_inequality_makes_both_infeasible(three_link):
         assert again.distance < 1e-2 * result.distance
 
 
+@pytest.mark.slow
 def test_true_base_parameters_are_feasible_and_negative_friction_is_not(model, truth):
     beta = model.base.values(truth)
     assert feasibility_test(model, beta).feasible
@@ -328,6 +329,7 @@ def test_identify_with_nonlinear_friction_round_trips(tmp_path):
     np.testing.assert_allclose(predict(model, parameters, data).predicted, result.predict(data).predicted, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_command_line_identify_and_validate(robot, noisy, tmp_path):
     np.savez(tmp_path / "run.npz", t=noisy.t, q=noisy.q, torque=noisy.tau)
     (tmp_path / "light.py").write_text(

@@ -103,6 +103,7 @@ def test_motion_replaced_after_processing_is_refused(model, recording):
 
 
 @pytest.mark.claim("velocities and accelerations that are given are used as they are")
+@pytest.mark.slow
 def test_given_derivatives_are_neither_filtered_nor_thinned(model, truth):
     t, q, dq, ddq = motion(model.n, 600, 0)
     data = Dataset(t, q, evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0], dq, ddq)

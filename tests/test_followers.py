@@ -174,6 +174,7 @@ def test_a_simulation_closes_its_book_of_energy_and_adaptation_its_lyapunov_func
     assert np.ptp(run_.lyapunov + run_.dissipated) < 1e-6 * run_.lyapunov[0]
 
 
+@pytest.mark.slow
 def test_designs_keep_clear_of_a_follower_and_bound_its_speed(arm: Path) -> None:
     robot = load_robot(arm)
     capsules = (

@@ -22,6 +22,7 @@ def panda():
     return problem, parameter_intervals(problem)
 
 
+@pytest.mark.slow
 def test_all_ends_are_proven_and_attained(panda):
     problem, found = panda
     assert len(found.entries) == 70

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_comparison_of_formulations(tmp_path: Path) -> None:
     script = Path(__file__).resolve().parents[1] / "scripts" / "compare_formulations.py"
     out = tmp_path / "comparison.json"

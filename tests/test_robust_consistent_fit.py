@@ -34,6 +34,7 @@ def case(request):
 
 
 @pytest.mark.claim("the consistent fit after a robust one keeps the weights of its samples")
+@pytest.mark.slow
 def test_consistency_costs_and_never_gains(case):
     model, truth, data, start, robust = case
     consistent = feasible_regression(robust, constraints=None)

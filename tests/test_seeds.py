@@ -158,6 +158,7 @@ def wam():
     return wam_data(0, ("A",), periods=1)
 
 
+@pytest.mark.slow
 def test_the_simulated_arm_is_infeasible_by_least_squares_and_ordered_like_the_thesis(wam):
     assert wam.base.rank == 76
     errors = {name: wam.relative_error(beta, weighted=True) for name, beta in wam.solutions().items()}

@@ -163,6 +163,7 @@ def test_compiled_loop_is_the_loop_in_python(
         assert (one.tau[0] == 0).all()
 
 
+@pytest.mark.slow
 def test_rollouts_are_single_simulations(panda: tuple[Plant, ComputedTorque, Sine]) -> None:
     plant, controller, reference = panda
     rng = np.random.default_rng(1)

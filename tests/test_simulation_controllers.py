@@ -216,6 +216,7 @@ def test_exported_control_is_the_simulated_one(name: str, tmp_path: Path) -> Non
         assert np.abs(np.ravel(exported(0.3, *parts, q, dq)) - ours).max() < 1e-9 * (1 + np.abs(ours).max())
 
 
+@pytest.mark.slow
 def test_simulate_identify_validate_from_the_command_line(tmp_path: Path) -> None:
     a, b = 0.8 * np.random.default_rng(2).standard_normal((2, 7, 3))
     trajectory = Trajectory(Fourier(2 * np.pi / 4, 3), np.column_stack([a, b, POSTURE]))

@@ -75,6 +75,7 @@ def test_another_unit_of_torque_is_named(robot, data):
     assert "torque scale" in kinds(robot, replace(data, tau=0.1 * data.tau))
 
 
+@pytest.mark.slow
 def test_dead_and_noisy_channels_and_rest_are_named(robot, data):
     rng = np.random.default_rng(0)
     noisy = data.tau.copy()

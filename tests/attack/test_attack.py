@@ -64,6 +64,7 @@ def test_the_parts_of_proofs_hold():
 
 
 @pytest.mark.claim("no bound above a feasible value, no 'optimal' that is violated, no interval end that is passed")
+@pytest.mark.slow
 def test_no_claim_is_false():
     tally = attack(range(len(KINDS)), seconds=20.0)
     assert not [f for f in tally.findings if f.claim in FALSE]
