@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
@@ -43,6 +44,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 170)
+    progress = Console(stderr=True, soft_wrap=True)  # each row as soon as it is measured
     module = importlib.import_module(f"measures.{options.topic}")
     table = Table(title=f"{options.topic}: measured now", show_lines=True)
     for column in ("measure", "bar", "value", "reference", "met", "s"):
@@ -59,10 +61,12 @@ def main() -> int:
         except NotMeasured as reason:
             value, verdict = f"not measured: {reason}", "[yellow]-"
             unmeasured += 1
+        except Exception as error:  # the other rows are measured all the same
+            value, verdict = escape(f"failed: {type(error).__name__}: {error}"), "[red]NO"
+            missed += 1
         seconds = time.perf_counter() - start
         table.add_row(measure.name, measure.bar, value, measure.reference, verdict, f"{seconds:.1f}")
-        if sys.stdout.isatty():
-            console.print(f"{verdict}[/] {measure.name}: {value}")
+        progress.print(f"{verdict}[/] {measure.name}: {value} ({seconds:.0f} s)")
     console.print(table)
     console.print(f"{missed} missed, {unmeasured} not measured, of {table.row_count} rows")
     return 1 if missed else 0
