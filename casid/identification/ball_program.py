@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions.interrupts import interruptible
+from casid.inertia import link_slice
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows, NonlinearRows
 
@@ -123,11 +124,11 @@ class BallProgram:
         y, sigma, v, price = ca.MX.sym("y", size), ca.MX.sym("s"), ca.MX.sym("v", slacks), ca.MX.sym("p")
         w, lam_f = ca.vertcat(y, sigma, v), ca.MX.sym("lam_f")
         block = _block_function()
-        parts = [block(y[10 * k : 10 * k + 10]) for k in range(links)]
+        parts = [block(y[link_slice(k)]) for k in range(links)]
         unit = np.zeros(10)
         unit[list(_DIAGONAL)] = 1.0
         shrink = [ca.exp(-sigma) if scaled else ca.MX(1.0) for scaled in self._scaled]
-        traces = [ca.dot(ca.DM(unit), y[10 * k : 10 * k + 10]) for k in range(links)]
+        traces = [ca.dot(ca.DM(unit), y[link_slice(k)]) for k in range(links)]
         t = ca.DM(terms)
         D = sum((a * b - p[0] for a, b, p in zip(shrink, traces, parts, strict=True)), ca.MX(0))
         D += 4 * float(self._scaled.sum()) * sigma - 4 * links + ca.dot(t, y[10 * links :] ** 2)

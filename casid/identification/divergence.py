@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from casid.errors import SolveError
 from casid.identification.ball_program import LOWER, BallOutcome, BallProgram
-from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, pseudo_inertia
+from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, link_slice, pseudo_inertia
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import split_rows
 
@@ -156,7 +156,7 @@ class DivergenceProgram:
         """A point within the ball, along the path of growing price; None where the path does not get there."""
         y = np.zeros(self.problem.variables.size)
         for k in range(self._links):
-            y[10 * k : 10 * k + 10] = [float(i == j) for i, j in LOWER]
+            y[link_slice(k)] = [float(i == j) for i, j in LOWER]
         w = self._program.start(y)
         for price in PRICES:
             outcome = self._program.priced(w, price)
@@ -182,10 +182,10 @@ class DivergenceProgram:
         """The point with each link's eigenvalues lifted to a share of its largest: away from the boundary."""
         y = y.copy()
         for k in range(self._links):
-            values, vectors = np.linalg.eigh(_matrix(y[10 * k : 10 * k + 10]))
+            values, vectors = np.linalg.eigh(_matrix(y[link_slice(k)]))
             values = np.maximum(values, lift * max(float(values[-1]), 1e-6))
             lifted = vectors @ np.diag(values) @ vectors.T
-            y[10 * k : 10 * k + 10] = [lifted[i, j] for i, j in LOWER]
+            y[link_slice(k)] = [lifted[i, j] for i, j in LOWER]
         return y
 
     # ------------------------------------------------------------------ in numpy
@@ -198,7 +198,7 @@ class DivergenceProgram:
         y = self._coordinates_of(x)
         total = TERMS * float(np.sum((self._shares * y[10 * self._links :]) ** 2))
         for k, scaled in enumerate(self.scaled):
-            values = np.asarray(np.linalg.eigvalsh(_matrix(y[10 * k : 10 * k + 10])) / (scale if scaled else 1.0))
+            values = np.asarray(np.linalg.eigvalsh(_matrix(y[link_slice(k)])) / (scale if scaled else 1.0))
             total += float(np.sum(values - np.log(values) - 1.0)) if values[0] > 0 else np.inf
         return total
 
@@ -214,7 +214,7 @@ class DivergenceProgram:
         gradient = price * self._basis.T @ objective.gradient(x)
         for k, scaled in enumerate(self.scaled):
             s = scale if scaled else 1.0
-            gradient[10 * k : 10 * k + 10] += _entries(np.eye(4) / s - np.linalg.inv(_matrix(y[10 * k : 10 * k + 10])))
+            gradient[link_slice(k)] += _entries(np.eye(4) / s - np.linalg.inv(_matrix(y[link_slice(k)])))
         gradient[10 * links :] += 2.0 * TERMS * self._shares**2 * y[10 * links :]
         bound = here + price * (objective(x) - self.limit) - float(gradient @ y)
         left = gradient - self._basis.T @ self.linear.matrix.T @ (at_low - at_high)
@@ -223,7 +223,7 @@ class DivergenceProgram:
         bound -= float(at_high @ np.where(np.isfinite(high), high - shift, 0.0))
         largest = 4.0 * _largest(here / 4.0) * np.where(self.scaled, scale, 1.0)  # of tr M in the bodies' coordinates
         for k in range(links):
-            dual = _dual(left[10 * k : 10 * k + 10])
+            dual = _dual(left[link_slice(k)])
             bound += min(0.0, float(np.linalg.eigvalsh(dual)[0])) * float(largest[k])
         reach = np.sqrt(here / TERMS) / self._shares
         for rest, most, (name, (lower, upper)) in zip(
@@ -245,7 +245,7 @@ def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array
     for k, (i, j) in enumerate(LOWER):
         spread[4 * i + j, k] = spread[4 * j + i, k] = 1.0
     for k, margin in enumerate(margins):
-        link = slice(10 * k, 10 * k + 10)
+        link = link_slice(k)
         body = pseudo_inertia(bodies[link])
         smallest = float(np.linalg.eigvalsh(body)[0])
         beyond = body - margin * np.eye(4) if smallest > 2 * margin else body

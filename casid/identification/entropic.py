@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia import consistency, from_pseudo_inertia, link_slice, pseudo_inertia
 
 Array = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def nearest_bodies(A: Array, b: Array, given: Array, references: Array, free: Se
     held = given.copy()
     held[free] = 0.0
     right = b - A @ held.ravel()
-    scaled = np.hstack([A[:, 10 * k : 10 * k + 10] @ M for k, M in zip(free, maps, strict=True)])
+    scaled = np.hstack([A[:, link_slice(k)] @ M for k, M in zip(free, maps, strict=True)])
     rows = _independent(scaled, right)
     if rows is None:
         return None
@@ -156,7 +156,7 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
     count = len(references)
     factors = [np.linalg.cholesky(pseudo_inertia(ten)).T for ten in references]
     maps = [np.array([from_pseudo_inertia(T.T @ E @ T) for E in _BASIS]).T for T in factors]
-    S = np.hstack([A[:, 10 * k : 10 * k + 10] @ M for k, M in enumerate(maps)])
+    S = np.hstack([A[:, link_slice(k)] @ M for k, M in enumerate(maps)])
     size = float(np.linalg.norm(S, 2))
     U, s, Vt = np.linalg.svd(S / size, full_matrices=False)
     keep = s > 1e-14
@@ -233,7 +233,7 @@ def _polished(A: Array, b: Array, x: Array, free: list[int]) -> Array:
     """The equations satisfied to rounding: one projection, scaled by the bodies' sizes."""
     if not len(b):
         return x
-    columns = np.concatenate([np.arange(10 * k, 10 * k + 10) for k in free])
+    columns = np.concatenate([np.r_[link_slice(k)] for k in free])
     scale = np.abs(x.ravel()[columns]) + 1e-12
     scale = np.maximum(scale, 1e-6 * scale.max())
     result = x.copy().ravel()

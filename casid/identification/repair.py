@@ -31,7 +31,7 @@ from casid.errors import InertiaWarning
 from casid.identification.entropic import nearest_bodies, nearest_right_side
 from casid.identification.plausible import plausible_bodies
 from casid.identification.reference import reference_bodies
-from casid.inertia import Consistency, consistency, express_in, from_standard
+from casid.inertia import Consistency, consistency, express_in, from_standard, link_slice
 
 Array = NDArray[np.float64]
 
@@ -197,7 +197,7 @@ def _plausible(description: Description, bodies: Sequence[Body], references: Arr
     result: Array = references.copy()
     chosen = [k for k, body in enumerate(bodies) if body.link in order and not body.state.full]
     result[chosen] = [plausible[order[bodies[k].link]] for k in chosen]
-    columns = np.concatenate([np.arange(10 * k, 10 * k + 10) for k in chosen])
+    columns = np.concatenate([np.r_[link_slice(k)] for k in chosen])
     asked, given = beta - A @ references.ravel() + A[:, columns] @ references[chosen].ravel(), A[:, columns]
     reach = given @ result[chosen].ravel()
     scale = float(reach @ asked) / max(float(reach @ reach), 1e-300)
@@ -229,7 +229,7 @@ def _base_map(description: Description, robot: Robot, bodies: Sequence[Body]) ->
         T = body.placement
         to_carrier = np.stack([express_in(unit, T[:3, :3], T[:3, 3]) for unit in np.eye(10)], axis=1)
         k = carriers[body.carrier]
-        blocks.append(base.K[:, 10 * k : 10 * k + 10] @ to_carrier)
+        blocks.append(base.K[:, link_slice(k)] @ to_carrier)
     return np.hstack(blocks), base.names
 
 

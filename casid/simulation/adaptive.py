@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia import pseudo_inertia
+from casid.inertia import link_slice, pseudo_inertia
 from casid.simulation.controllers.controller import gains
 from casid.simulation.references import Reference
 
@@ -197,7 +197,7 @@ def simulate_adaptive(
     at = reference.at(np.arange(count + 1) * step)
     s = dq - (at.dq - slope * (q - at.q))
     energy = _kinetic(model, own)(q.T, s.T).full().ravel()
-    distance = sum(adaptation.distance(own[10 * k : 10 * k + 10], estimates[:, k]) for k in range(links))
+    distance = sum(adaptation.distance(own[link_slice(k)], estimates[:, k]) for k in range(links))
     lyapunov: Array = np.array(energy + distance, dtype=float)
     t: Array = np.arange(count + 1, dtype=np.float64) * step
     return AdaptiveRun(t, q, dq, q - at.q, estimates, lyapunov, states[:, -1])
@@ -225,7 +225,7 @@ def _system(model: Model, truth: Array, adaptation: Adaptation, K: Array, Lambda
     tau = ca.mtimes(Y, estimates) - K * s
     ddq = model.forward_dynamics(q, dq, tau, truth)
     y = ca.mtimes(Y.T, s)
-    moves = [adaptation.rate(estimates[10 * k : 10 * k + 10], y[10 * k : 10 * k + 10]) for k in range(links)]
+    moves = [adaptation.rate(estimates[link_slice(k)], y[link_slice(k)]) for k in range(links)]
     rates = ca.densify(ca.vertcat(dq, ddq, *moves, ca.dot(K * s, s)))
     return ca.Function("rate", [x, r], [rates], {"cse": True})
 

@@ -27,7 +27,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.plausible import plausible_bodies
-from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia
+from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
 
 Array = NDArray[np.float64]
 #: Newton steps after which a start that has not come near the optimum is given up for the central path.
@@ -168,7 +168,7 @@ def entropic_estimate(
         g[first:last] += 1 / plausible.positive - 1 / s
         for k in range(links):
             own = PSEUDO_INERTIA_MAP.T @ np.kron(inverse[k], inverse[k]) @ PSEUDO_INERTIA_MAP
-            H[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] += own
+            H[link_slice(k), link_slice(k)] += own
         H[np.arange(first, last), np.arange(first, last)] += 1 / s**2
         return g, H
 
