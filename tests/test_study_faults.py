@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import casadi as ca
@@ -19,6 +20,16 @@ from casid.expressions.interrupts import interruptible
 from casid.retrieval import run_study
 
 unix = pytest.mark.skipif(os.name == "nt", reason="signals as Unix has them")
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard() -> Iterator[None]:
+    """A shell starts background jobs with Ctrl-C ignored, and so would be every process that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 STUDY = """
 import sys
 sys.path[:0] = {paths!r}
