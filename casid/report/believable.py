@@ -23,7 +23,7 @@ def believable_tables(choice: Believable) -> list[Table]:
         ("largest violation", f"{choice.max_violation:.1e}"),
     ]
     return [
-        links_table(choice.link_parameters),
+        links_table(choice.link_parameters, "Most plausible links"),
         summary_table(f"{choice.problem.name}: most plausible of all that explain the data", rows),
     ]
 
@@ -51,7 +51,7 @@ def believable_record(choice: Believable) -> dict[str, Any]:
 
 def believable_figures(choice: Believable) -> dict[str, Figure]:
     """Pictures by name: ``believable_links``."""
-    title = f"{choice.problem.name}: the most plausible links that explain the data, as ellipsoids of uniform density"
+    title = f"{choice.problem.name}: the most plausible links, as ellipsoids of uniform density"
     robot = choice.problem.variables.robot
     return {"believable_links": links_figure(robot, choice.standard_parameters, title=title)}
 

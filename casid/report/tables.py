@@ -57,9 +57,9 @@ def operations_table(title: str, rows: Iterable[tuple[str, Operations]]) -> Tabl
     return table
 
 
-def links_table(links: Iterable[LinkParameters]) -> Table:
+def links_table(links: Iterable[LinkParameters], title: str = "Links") -> Table:
     """Mass, centre of mass and principal moments about it, one row a link."""
-    table = PlainTable("Links")
+    table = PlainTable(title)
     table.add_column("link", style="bold", no_wrap=True)
     table.add_column("mass [kg]", justify="right", no_wrap=True)
     table.add_column("centre of mass [m]", justify="right", no_wrap=True)
