@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from measures import published
+from measures import published, recordings
 
+from casid.codegen import evaluate_batch
 from seeds import panda
 from seeds.item import Comparison, Item, Outcome, Setting, Status
 
@@ -56,6 +57,27 @@ def reliable() -> tuple[int, int]:
     """Coefficients with a printed, and with a computed, standard deviation of at most 30 %."""
     rows = published.table("panda_table_III_dynamic_coefficients")[:43]
     return sum(float(row["sd_RE_percent"]) <= 30 for row in rows), int(panda.coefficients().reliable().sum())
+
+
+#: Samples in which a joint is slower than this are left out [rad/s]: sign(dq) jumps there, as the document warns.
+SLOWEST = (0.0, 0.05, 0.1, 0.12, 0.15, 0.2)
+
+
+def condition_numbers() -> dict[str, float]:
+    """Of the observation matrix, by the filter and the samples that the document does not name."""
+    found = {
+        f"{cutoff:g} Hz{'' if trim else ', ramps kept'}": panda.classical(cutoff, trim, every=5).condition()
+        for cutoff, trim in ((1.0, 0.5), (5.0, 0.5), (5.0, 0.0), (20.0, 0.5))
+    }
+    model, data = panda.friction_model(), recordings.panda(every=5)
+    assert data.dq is not None and data.ddq is not None
+    Y = np.asarray(evaluate_batch(model.base_regressor, data.q, data.dq, data.ddq))
+    for slowest in SLOWEST[1:]:
+        kept = (np.abs(data.dq) > slowest).all(axis=1)
+        found[f"5 Hz, all joints faster than {slowest:g} rad/s"] = float(
+            np.linalg.cond(Y[kept].reshape(-1, model.base.rank))
+        )
+    return found
 
 
 def run(setting: Setting) -> Outcome:

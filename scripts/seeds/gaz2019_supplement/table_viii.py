@@ -26,6 +26,17 @@ def misfit(parameters: np.ndarray) -> float:
     return panda.retrieved().problem.objective(parameters)
 
 
+def squared_distances(column: str) -> dict[str, float]:
+    """Of the coefficients of p_hat or delta from each column of Table III, over the 41 reliable ones."""
+    rows = published.table("panda_table_III_dynamic_coefficients")[:43]
+    reliable = [k for k, row in enumerate(rows) if float(row["sd_RE_percent"]) <= 30]
+    values = panda.forms()[0] @ panda.printed_parameters(column)
+    return {
+        name: float(sum((values[k] - float(rows[k][name])) ** 2 for k in reliable))
+        for name in ("pi_RE", "pi_CLS", "pi_OSI")
+    }
+
+
 def delta_verdict() -> Feasibility:
     """Whether any consistent parameters have the coefficients of delta."""
     model = panda.model()
