@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
@@ -107,14 +108,14 @@ def _show(console: Console, done: Done) -> None:
     if done.outcome is None:
         return
     for comparison in done.outcome.comparisons:
-        table = Table(title=comparison.title)
+        table = Table(title=escape(comparison.title))
         for column in comparison.columns:
-            table.add_column(column)
+            table.add_column(escape(column))
         for row in comparison.rows:
-            table.add_row(*row)
+            table.add_row(*(escape(text) for text in row))
         console.print(table)
     for words in done.outcome.words:
-        console.print(words)
+        console.print(escape(words))
     console.print(f"{done.seconds:.1f} s")
 
 

@@ -62,6 +62,16 @@ def test_the_way_ends_at_the_true_torques(model: Model) -> None:
         np.testing.assert_allclose(sigmoid(phi, v), sigmoid(PHI[k], v), atol=1e-3)
 
 
+def test_gravity_torques_alone_determine_what_gravity_depends_on(model: Model) -> None:
+    numbers = controller(model)
+    found = reverse_engineered(model.robot, numbers["q"], None, numbers["g"])
+    assert 0 < found.estimate.rank < model.base.rank and found.solution.certified
+    for row, truth in zip(numbers["q"], numbers["g"], strict=True):
+        np.testing.assert_allclose(np.array(model.gravity(row, found.parameters)).ravel(), truth, atol=1e-6)
+    with pytest.raises(DatasetError, match="numbers of poses differ"):
+        reverse_engineered(model.robot, numbers["q"], None, numbers["g"][:3])
+
+
 def test_refitting_changes_friction_and_no_link(model: Model) -> None:
     links, other = true_parameters(), 2.5 * PHI
     first = refit_friction(model, links, recorded(model, 1))
@@ -114,7 +124,7 @@ def test_the_command_writes_what_validate_reads(tmp_path: Path, model: Model) ->
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"M": None}, "array 'M' is missing"),
+        ({"g": None}, "array 'g' is missing"),
         ({"g": np.zeros((3, 2))}, "numbers of poses differ"),
         ({"q": np.zeros((40, 5))}, "expected shape (poses, 2)"),
         ({"M": np.triu(np.ones((40, 2, 2)))}, "mass matrix of pose 0 is not symmetric"),

@@ -38,8 +38,8 @@ def run(setting: Setting) -> Outcome:
         (Comparison.of("NMSE on the whole set, mean of the joints", columns, rows),),
         {"fig_1": figure(found)},
         (
-            "The figure's numbers are not printed. Its order, physical parametrisations before the others, can be seen; "
-            "identification on line, which solves instead of stepping, needs two batches.",
+            "The figure's numbers are not printed. casid on line solves for all parameters after every batch; the "
+            "others take ten Adam steps on it.",
         ),
     )
 
