@@ -33,6 +33,7 @@ def joints_figure(
         tidy(axes)
         if k >= count - columns:
             axes.set_xlabel("time [s]")
+            axes.tick_params(labelbottom=True)
     _legend(figure)
     return figure
 
