@@ -211,8 +211,8 @@ class Solution:
 
     @property
     def feasible(self) -> bool:
-        """Every hard constraint holds on re-check."""
-        return self.max_violation <= self.tolerances.feasibility
+        """Every hard constraint holds on re-check (`Problem.met`)."""
+        return self.problem.met(self.violations, self.tolerances.feasibility)
 
     @property
     def certified(self) -> bool:
