@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import casadi as ca
 import numpy as np
 import pytest
