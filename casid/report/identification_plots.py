@@ -32,7 +32,7 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
         else:
             text = f"RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %"
         ax.set_title(f"{names[k]}: {text}", loc="left", fontsize=10, color=INK)
-    axes[0].legend(loc="upper right", ncols=3, fontsize=8, frameon=False)
+    axes[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0, ncols=3, fontsize=8, frameon=False)
     axes[-1].set_xlabel("time [s]")
     set_title(figure, title)
     return figure
