@@ -328,6 +328,34 @@ def test_small_links_keep_their_inertia() -> None:
     assert np.linalg.eigvalsh(pseudo_inertia(found.x))[0] >= problem.cones[0].margin
 
 
+@pytest.mark.claim("a body of grams is not feasible because its violation is below an absolute tolerance")
+def test_a_violation_as_large_as_a_small_link_is_not_feasible() -> None:
+    truth = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 2.5e-9]))
+    variables = link_variables(Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),)))
+    own = mass_bounds(variables[0], 0.0, 1e-2), com_box(variables[0], -5e-3, 5e-3)
+    problem = Problem("toy", variables, least_squares(variables, np.eye(10), truth), own)
+    needle = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 9e-9]))
+    found = assess(problem, needle)
+    assert 0 < found.max_violation < 1e-8
+    assert not found.feasible and not found.usable
+    assert assess(problem, truth).feasible
+
+
+@pytest.mark.claim("a bound counts what its own point gains by missing the rows a little")
+@pytest.mark.parametrize("width", [-2e-11, 0.0, 1e-12])
+def test_a_sliver_does_not_contradict_its_bound(width: float) -> None:
+    def slivers(v):
+        m, x = v[0].mass, v[0].first_moment[0]
+        return Constraint("above", x - 0.1 * m, lower=0.0), Constraint("below", x - (0.1 + width) * m, upper=0.0)
+
+    target = to_standard(BODY[9], [0.3, 0.0, 0.1], np.diag([0.02, 0.02, 0.03]))
+    problem = nearest(target, slivers, bounded=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BoundWarning)
+        found = solve(problem, throw=False)
+    assert found.lower_bound <= found.total * (1 + 1e-9)
+
+
 # ---------------------------------------------------------------------- infeasible
 
 

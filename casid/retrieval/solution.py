@@ -231,8 +231,8 @@ class Solution(Displayed):
 
     @property
     def feasible(self) -> bool:
-        """Every hard constraint holds on re-check."""
-        return self.max_violation <= self.tolerances.feasibility
+        """Every hard constraint holds on re-check (`Problem.met`)."""
+        return self.problem.met(self.violations, self.tolerances.feasibility)
 
     @property
     def certified(self) -> bool:
