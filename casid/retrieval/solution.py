@@ -274,11 +274,11 @@ class Solution(Displayed):
         if self.conflict is not None:
             raise self.conflict.error(self.problem.name, self)
         tried = self.restarts + 1 if self.starts == 1 else self.starts
-        starts = f"from {tried} start{'s' if tried > 1 else ''} (last status {self.solver_status}"
+        starts = f"from {tried} start{'s' if tried > 1 else ''}"
         if self.feasible:
-            found = f"the solver did not converge {starts}; its last point is feasible)"
+            found = f"the solver did not converge {starts} (its last point is feasible)"
         else:
-            found = f"no feasible point was found {starts}, largest violation {self.max_violation:.3g})"
+            found = f"no feasible point was found {starts} (largest violation {self.max_violation:.3g})"
         advice = "give a start, or soften a constraint"
         if self.problem.conditions:
             advice = f"try the method 'branches', which enumerates the branches of if-else; or {advice}"
