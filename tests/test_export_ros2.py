@@ -137,9 +137,9 @@ def test_the_package_is_whole_and_its_robot_reads_back(tmp_path: Path) -> None:
 
 
 def test_a_term_of_the_acceleration_that_is_no_rotor_is_refused(tmp_path: Path) -> None:
-    term = JointTerm("lag", "g", "kg.m^2", "acceleration of a spring", lambda signals: signals.ddq * signals.ddq)
+    term = JointTerm("lag", "g", "lag", "kg.m^2", "of no rotor", lambda signals: signals.ddq * signals.ddq)
     with pytest.raises(ExportError, match="depends on the acceleration"):
-        export_ros2(casid.load_robot("spatial_2r"), tmp_path / "arm", parameters=np.ones(22), terms=("viscous", term))
+        export_ros2(casid.load_robot("spatial_2r"), tmp_path / "arm", parameters=np.ones(24), terms=("viscous", term))
 
 
 def test_friction_that_is_missing_or_impossible_is_said(tmp_path: Path) -> None:
