@@ -49,8 +49,7 @@ def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
         folder = Path(name)
         write_robot(iiwa().robot, folder / "robot.urdf")
         links = [link.name for link in iiwa().robot.links]
-        arrays = {"q": motion.q, "dq": motion.dq, "ddq": motion.ddq, "tau": motion.tau, "links": np.array(links)}
-        np.savez(folder / "data.npz", **arrays)
+        np.savez(folder / "data.npz", q=motion.q, dq=motion.dq, ddq=motion.ddq, tau=motion.tau, links=np.array(links))
         subprocess.run(
             [interpreter, str(PROGRAM), "robot.urdf", "data.npz", f"{budget:g}", "out.npz"],
             cwd=folder, check=True, capture_output=True,

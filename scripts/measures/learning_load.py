@@ -44,25 +44,28 @@ def _rich() -> list[JointTerm]:
     def term(symbol: str, words: str, column: Callable[[JointSignals], ca.SX]) -> JointTerm:
         return JointTerm(f"rich_{symbol}", symbol, "friction", "N.m", words, column)
 
-    terms = []
-    for k in (1, 2, 3):
-        terms += [
-            term(f"hs{k}", f"sin({k} q)", lambda s, k=k: ca.sin(k * s.q)),
-            term(f"hc{k}", f"cos({k} q)", lambda s, k=k: ca.cos(k * s.q)),
-        ]
-    terms += [
+    def sine(k: int) -> Callable[[JointSignals], ca.SX]:
+        return lambda s: ca.sin(k * s.q)
+
+    def cosine(k: int) -> Callable[[JointSignals], ca.SX]:
+        return lambda s: ca.cos(k * s.q)
+
+    def turned(speed: float) -> Callable[[JointSignals], ca.SX]:
+        return lambda s: ca.tanh(s.dq / speed)
+
+    return [
+        *(term(f"hs{k}", f"sin({k} q)", sine(k)) for k in (1, 2, 3)),
+        *(term(f"hc{k}", f"cos({k} q)", cosine(k)) for k in (1, 2, 3)),
         term("gs", "friction that depends on the position: sin(q) sign(dq)", lambda s: ca.sin(s.q) * s.sign),
         term("gc", "friction that depends on the position: cos(q) sign(dq)", lambda s: ca.cos(s.q) * s.sign),
+        *(term(f"ht{k}", f"tanh(dq / {v})", turned(v)) for k, v in enumerate((0.02, 0.1, 0.3))),
     ]
-    for k, speed in enumerate((0.02, 0.1, 0.3)):
-        terms.append(term(f"ht{k}", f"tanh(dq / {speed})", lambda s, v=speed: ca.tanh(s.dq / v)))
-    return terms
 
 
 def _repeats(model: Model, pi: np.ndarray, data: Dataset) -> np.ndarray:
     """Correlation of the residual of the robot without load from one sample to the next, of each joint."""
     left = data.tau - torques(model, pi, data)
-    return np.maximum((left[1:] * left[:-1]).sum(axis=0) / (left**2).sum(axis=0), 0.0)
+    return np.asarray(np.maximum((left[1:] * left[:-1]).sum(axis=0) / (left**2).sum(axis=0), 0.0))
 
 
 def load_picked_up(splices: int = 20) -> tuple[str, bool]:

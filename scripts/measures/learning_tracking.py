@@ -161,7 +161,9 @@ def _rungs() -> tuple[dict[str, Array], dict[str, list[int | None]]]:
     rungs = [name for name in PARAMETRISATIONS if name != "spectral"]
     for name in rungs:
         chart, reached = Chart(model, name), []
-        loss, first, last = losses[chart.links.symmetric], [], []
+        loss = losses[chart.links.symmetric]
+        first: list[Array] = []
+        last: list[Array] = []
         for seed in range(SEEDS):
             start = chart.draw(np.random.default_rng(seed))
             run = train(loss, chart, ADAM, epochs=80, target=TARGET, seed=seed, start=start)
