@@ -220,7 +220,9 @@ def reverse_engineer(
     robot: RobotArgument,
     samples: Annotated[
         Path,
-        typer.Argument(metavar="SAMPLES", help="npz with q (N, n), M (N, n, n) and g (N, n) of a controller's model."),
+        typer.Argument(
+            metavar="SAMPLES", help="npz with q (N, n), g (N, n) and, if known, M (N, n, n) of a controller."
+        ),
     ],
     recording: Annotated[
         Path | None, typer.Argument(metavar="[RECORDING]", help="Positions and torques: for friction and validation.")
@@ -259,17 +261,19 @@ def reverse_engineer(
     )  # fmt: skip
     loaded = settings.robot(robot)
     arrays = npz_arrays(read_bytes(samples, "samples", DatasetError), str(samples), "samples", DatasetError)
-    for name in ("q", "M", "g"):
+    for name in ("q", "g"):
         if name not in arrays:
             known = ", ".join(arrays) or "none"
-            raise DatasetError(f"{samples}: array '{name}' is missing; needed are q, M and g, there are {known}")
+            raise DatasetError(f"{samples}: array '{name}' is missing; needed are q, g and M, there are {known}")
     data = None if recording is None else check_against(read_dataset(recording), loaded)
     result = reverse_engineered(
-        loaded, arrays["q"], arrays["M"], arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
+        loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
         processing=settings.processing(),
     )  # fmt: skip
     screen = console()
     estimate = result.estimate
+    if "M" not in arrays:
+        typer.echo("note: no mass matrices 'M': only what gravity depends on is determined", err=True)
     screen.print(
         f"{estimate.rank} coefficients, {int(estimate.reliable(largest_sd).sum())} reliable; condition number "
         f"{estimate.condition_number:.4g}, relative error {estimate.relative_error:.4g} %",

@@ -240,6 +240,15 @@ class Problem:
         soft = {c.label for c in self.constraints if not c.hard}
         return max((value for label, value in amounts.items() if label not in soft), default=0.0)
 
+    def met(self, amounts: Mapping[str, float], tolerance: float) -> bool:
+        """Whether `violations` are within the tolerance, and every body is physical: half of each margin is kept.
+
+        Without the second, a body of grams and millimetres, whose second moments are no larger than the tolerance,
+        could be any matrix.
+        """
+        bodies = all(amounts[e.label] <= e.margin / 2 for e in self.cones if e.constrains and e.margin > 0)
+        return bodies and self.hard_violation(amounts) <= tolerance
+
     @cached_property
     def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array] | None:
         """Soft constraints' solver rows, their bounds and weights."""

@@ -21,7 +21,7 @@ from casid.retrieval.gap import checked_bound, relative_gap
 from casid.retrieval.problem import Problem
 
 Array = NDArray[np.float64]
-Status = Literal["optimal", "feasible", "infeasible", "failed"]
+Status = Literal["optimal", "feasible", "stopped", "infeasible", "failed"]
 
 
 @cache
@@ -211,8 +211,8 @@ class Solution:
 
     @property
     def feasible(self) -> bool:
-        """Every hard constraint holds on re-check."""
-        return self.max_violation <= self.tolerances.feasibility
+        """Every hard constraint holds on re-check (`Problem.met`)."""
+        return self.problem.met(self.violations, self.tolerances.feasibility)
 
     @property
     def certified(self) -> bool:
@@ -223,14 +223,17 @@ class Solution:
     def status(self) -> Status:
         """How good it is.
 
-        ``optimal``: certified; ``feasible``: all hard constraints hold, the gap is open; ``infeasible``: proven that no
-        point meets the constraints; ``failed``: no feasible point was found. Do not use the numbers of the last two.
+        ``optimal``: certified; ``feasible``: all hard constraints hold, the gap is open; ``stopped``: they hold, but
+        the solver did not converge and better points are to be expected near; ``infeasible``: proven that no point
+        meets the constraints; ``failed``: no feasible point was found. Only the first two are `usable`.
         """
         if self.certified:
             return "optimal"
         if self.feasible and self.converged:
             return "feasible"
-        return "infeasible" if self.conflict is not None and self.conflict.proven else "failed"
+        if self.conflict is not None and self.conflict.proven:
+            return "infeasible"
+        return "stopped" if self.feasible else "failed"
 
     @property
     def usable(self) -> bool:
