@@ -13,10 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description.joint import TERM_SYMBOLS, Joint, Mimic
 from casid.description.link import Inertial, Link, readonly
+from casid.display import Displayed
 from casid.errors import RobotError
 from casid.inertia import Parameters, standard_names
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from casid.description.document import Origin
 
 Array = NDArray[np.float64]
@@ -105,7 +108,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Robot:
+class Robot(Displayed):
     """A tree of moving joints and their links, on a fixed base.
 
     Attributes
@@ -298,6 +301,16 @@ class Robot:
             terms = by_joint.get(k, {}) if isinstance(parameters, Parameters) else joint.terms
             joints.append(replace(joint, link=replace(joint.link, inertial=inertial), terms=terms))
         return replace(self, joints=tuple(joints))
+
+    def plot_links(self, posture: ArrayLike | None = None) -> tuple[Axes, ...]:
+        """Draw the links as ellipsoids of uniform density at joint positions (n,); default: the middle of the range.
+
+        Raises
+        ------
+        RobotError
+            If the mass or inertia of a link is unknown.
+        """
+        return self._plot("links", posture=posture)
 
     def __repr__(self) -> str:
         kinds = "".join(joint.type[0].upper() for joint in self.joints)
