@@ -29,6 +29,7 @@ from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.measurement import Dataset
 from casid.regression import choose_friction, compress, wls
 from casid.regression.observation import torques
+from casid.report.style import INK, MUTED, new_figure, set_title, tidy
 from measures.learning_data import dataset, iiwa, sines
 from measures.measure import Measure, need
 from measures.real_regression import ur10e_recording
@@ -116,11 +117,17 @@ def _cell(noise: float, share: float) -> dict[str, float]:
     )
 
 
+def _cells(cells: tuple[tuple[float, float], ...]) -> dict[tuple[float, float], dict[str, float]]:
+    return dict(zip(cells, Parallel(n_jobs=2)(delayed(_cell)(*cell) for cell in cells), strict=True))
+
+
+def _named(table: dict[tuple[float, float], dict[str, float]]) -> tuple[str, bool]:
+    return _verdict({f"{noise:g} N m, {share:.0%} of 60 s": row for (noise, share), row in table.items()})
+
+
 def robustness(cells: tuple[tuple[float, float], ...] = CELLS) -> tuple[str, bool]:
     """Train at 1 x speed with noise and a share of the data, test at twice the speed."""
-    found = Parallel(n_jobs=2)(delayed(_cell)(*cell) for cell in cells)
-    names = (f"{noise:g} N m, {share:.0%} of 60 s" for noise, share in cells)
-    return _verdict(dict(zip(names, found, strict=True)))
+    return _named(_cells(cells))
 
 
 def _halves(name: str) -> dict[str, float]:
@@ -150,3 +157,31 @@ ROWS = [
             "casid best or within 2 %", "Table 2: real iiwa NMSE 0.35", recordings,
             partial(recordings, ("Panda",)), "UR10e, Rokae"),
 ]  # fmt: skip
+
+
+def main(picture: str) -> None:
+    """Draw and print the robustness row."""
+    table = _cells(CELLS)
+    figure = new_figure(11.0, 4.6)
+    set_title(figure, "Trained on 60 s of slow sines, tested at twice the speed")
+    noises = sorted({noise for noise, _ in table})
+    for axes, share in zip(figure.subplots(1, 2, sharey=True), (1.0, 0.1), strict=True):
+        for name in next(iter(table.values())):
+            errors = [max(table[noise, share][name], 1e-6) for noise in noises]
+            own = name == "casid"
+            axes.semilogy(
+                range(len(noises)), errors, label=name, color=INK if own else None, linewidth=2.6 if own else 1.2,
+                linestyle="-" if own or name in PARAMETRISATIONS else "--", marker="o" if own else None,
+            )  # fmt: skip
+        axes.axhline(1.0, color=MUTED, linewidth=0.8)
+        axes.set_xticks(range(len(noises)), [f"{noise:g}" for noise in noises])
+        axes.set(xlabel="torque noise [N m]", title=f"{share:.0%} of the data")
+        tidy(axes)
+    figure.axes[0].set_ylabel("NMSE, mean of the joints (less than 1e-6: 1e-6)")
+    figure.axes[1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.savefig(picture)
+    sys.stdout.write(f"{_named(table)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
