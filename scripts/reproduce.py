@@ -42,7 +42,7 @@ DPI = 80
 #: What a page says of an item that no run has computed.
 NOT_YET = "not asked for yet"
 #: And the size of their palette.
-COLOURS = 64
+COLOURS = 256
 
 
 def main() -> int:
