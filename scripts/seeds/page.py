@@ -78,13 +78,18 @@ def _section(done: Done, folder: str) -> list[str]:
     for name in done.outcome.pictures:
         lines += [f"![{item.name}: {item.title}]({folder}/{name}.png)", ""]
     for words in done.outcome.words:
-        lines += [words, ""]
+        lines += [_plain(words), ""]
     return lines
+
+
+def _plain(text: str) -> str:
+    """Stars are those of beta*, not emphasis."""
+    return text.replace("*", "\\*")
 
 
 def _table(comparison: Comparison) -> list[str]:
     lines = [f"**{comparison.title}**", ""]
     lines.append("| " + " | ".join(comparison.columns) + " |")
     lines.append("|" + " --- |" * len(comparison.columns))
-    lines += ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in comparison.rows]
+    lines += ["| " + " | ".join(_plain(text).replace("|", "\\|") for text in row) + " |" for row in comparison.rows]
     return [*lines, ""]
