@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, console, names, say_conversion, say_written
+from casid.cli.progress import steps
+from casid.cli.shared import RobotArgument, console, names, out_folder, say_conversion, say_written
 from casid.errors import InertiaWarning
 
 
@@ -69,13 +70,12 @@ def identify(
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
     from casid.description import write_robot
-    from casid.files import prepare_directory
     from casid.identification import identify as run
     from casid.measurement import read_dataset
     from casid.report import identification_tables, write_identification
     from casid.retrieval import Prior, load_constraints
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     settings = o.Settings.merged(
         recording, terms=terms, friction=friction, cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate,
         velocity=velocity, trim=trim, every=every, delay=delay, deadband=deadband, gravity=gravity, lock=lock,
@@ -84,7 +84,7 @@ def identify(
     loaded = settings.robot(robot)
     columns = None if tau is None else {"tau": tau}
     given = settings.given
-    with o.steps() as progress:
+    with steps() as progress:
         data = [settings.counted(read_dataset(path, columns=columns), loaded) for path in recording]
         options: dict[str, Any] = {
             "consistency": consistency,
@@ -149,13 +149,12 @@ def validate(
     The recording goes through the processing of the identification, unless an option says otherwise.
     """
     from casid.dynamics import Model
-    from casid.files import prepare_directory
     from casid.identification import load_model, load_processing, predict, read_record
     from casid.identification import refit_friction as refit
     from casid.measurement import check_against, read_dataset
     from casid.report import validation_tables, write_validation
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     settings = o.Settings.merged(
         [recording], cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate, velocity=velocity, trim=trim,
         every=every, delay=delay, lock=lock, gravity=gravity, only=only,
@@ -200,11 +199,11 @@ def check(
 
     The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
     """
-    from casid.files import prepare_directory, write_files
+    from casid.files import write_files
     from casid.identification import check_file
     from casid.report import check_table
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # the table says more
         owner = None if robot is None else o.robot_of(robot, lock, gravity, angle_tolerance)
@@ -248,12 +247,12 @@ def reverse_engineer(
 ) -> None:
     """Find feasible links behind a controller's mass matrices and gravity torques, and friction from a recording."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, npz_arrays, prepare_directory, read_bytes, write_files
+    from casid.files import json_bytes, npz_arrays, read_bytes, write_files
     from casid.identification import reverse_engineered
     from casid.measurement import check_against, read_dataset
     from casid.report import solution_tables, validation_tables, write_solution, write_validation
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     settings = o.Settings.merged(
         [] if recording is None else [recording], cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate,
         velocity=velocity, trim=trim, every=every, delay=delay, gravity=gravity, lock=lock,
