@@ -84,5 +84,5 @@ def mata_eigenvalues(data: Regression, iterations: int = 300, seconds: float = 6
     seconds
         Time limit.
     """
-    start = time.perf_counter()
+    start = time.process_time()
     return sequential("Mata (eigenvalues)", data, [EigenvalueStep(data)], start, iterations, seconds)

@@ -52,6 +52,20 @@ def page(paper: Paper, done: Sequence[Done], quick: bool) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def renewed(old: str, new: str, kept: Sequence[Item]) -> str:
+    """The new page, with the sections of some items as they are in the old one, where it has them."""
+    before, made = _sections(old), _sections(new)
+    names = {item.name for item in kept}
+    parts = [before.get(name, text) if name in names else text for name, text in made.items()]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Head (by the empty name) and sections of a page, by the items' names."""
+    head, *parts = text.split("\n## ")
+    return {"": head} | {part.split(":", 1)[0]: f"## {part}" for part in parts}
+
+
 def _section(done: Done, folder: str) -> list[str]:
     item = done.item
     lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}*: {item.how}.", ""]
@@ -64,13 +78,18 @@ def _section(done: Done, folder: str) -> list[str]:
     for name in done.outcome.pictures:
         lines += [f"![{item.name}: {item.title}]({folder}/{name}.png)", ""]
     for words in done.outcome.words:
-        lines += [words, ""]
+        lines += [_plain(words), ""]
     return lines
+
+
+def _plain(text: str) -> str:
+    """Stars are those of beta*, not emphasis."""
+    return text.replace("*", "\\*")
 
 
 def _table(comparison: Comparison) -> list[str]:
     lines = [f"**{comparison.title}**", ""]
     lines.append("| " + " | ".join(comparison.columns) + " |")
     lines.append("|" + " --- |" * len(comparison.columns))
-    lines += ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in comparison.rows]
+    lines += ["| " + " | ".join(_plain(text).replace("|", "\\|") for text in row) + " |" for row in comparison.rows]
     return [*lines, ""]

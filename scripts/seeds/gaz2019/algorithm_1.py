@@ -75,8 +75,9 @@ def run(setting: Setting) -> Outcome:
         (Comparison.of("|pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, table),),
         words=(
             "Random starts are uniform in masses, centres of mass and inertias between the printed bounds. Global "
-            "methods work in the paper's 70 unknowns with its exterior penalties; each search is followed by a local "
-            "one. The last row is the same algorithm with the penalties as slacks of IPOPT.",
+            "methods work in the paper's 70 unknowns with its exterior penalties; sequential quadratic programming "
+            "follows each search, as the paper's hybrid fmincon does. The last row is the same "
+            "algorithm with the penalties as slacks of IPOPT.",
         ),
     )
 
