@@ -15,11 +15,14 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # small dense systems: one thread is quickest; set before numpy loads
 
 import argparse
+import io
 import sys
 import time
 from pathlib import Path
 
+from PIL import Image
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +39,8 @@ from casid.report.write import png_bytes
 
 #: Resolution of the pages' pictures: they are many.
 DPI = 80
+#: And the size of their palette.
+COLOURS = 64
 
 
 def main() -> int:
@@ -62,7 +67,7 @@ def main() -> int:
         one = compute(item, Setting(options.quick))
         _show(console, one)
         if one.outcome is not None:
-            write_files(pictures, {f"{n}.png": png_bytes(f, DPI) for n, f in one.outcome.pictures.items()})
+            write_files(pictures, {f"{n}.png": small(png_bytes(f, DPI)) for n, f in one.outcome.pictures.items()})
         done.append(one)
     if options.only is None:
         write_files(options.out, {f"{paper.key}.md": page(paper, done, options.quick)})
@@ -82,6 +87,14 @@ def compute(item: Item, setting: Setting) -> Done:
     except (NotMeasured, CasidError) as reason:
         return Done(item, None, str(reason))
     return Done(item, outcome, seconds=time.perf_counter() - began)
+
+
+def small(png: bytes) -> bytes:
+    """The same picture with a palette: lines on white need few colours."""
+    out = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as image:
+        image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
 
 
 def _is(item: Item, wanted: str) -> bool:
@@ -107,14 +120,14 @@ def _show(console: Console, done: Done) -> None:
     if done.outcome is None:
         return
     for comparison in done.outcome.comparisons:
-        table = Table(title=comparison.title)
+        table = Table(title=escape(comparison.title))
         for column in comparison.columns:
-            table.add_column(column)
+            table.add_column(escape(column))
         for row in comparison.rows:
-            table.add_row(*row)
+            table.add_row(*(escape(text) for text in row))
         console.print(table)
     for words in done.outcome.words:
-        console.print(words)
+        console.print(escape(words))
     console.print(f"{done.seconds:.1f} s")
 
 

@@ -51,6 +51,7 @@ def _record_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take longer than the identification."""
 
     def write(result, folder):
+        folder.mkdir(exist_ok=True)
         (folder / "identification.json").write_text(json.dumps(result.record()), encoding="utf-8")
         return [folder / "identification.json"]
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, console, names, say_written
+from casid.cli.progress import steps
+from casid.cli.shared import RobotArgument, console, names, out_folder, say_written
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -52,7 +53,7 @@ def payload(
 ) -> None:
     """Identify a load on the last link: mass, centre of mass, inertia, and what to type into the controller."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, prepare_directory, write_files
+    from casid.files import json_bytes, write_files
     from casid.identification import load_model
     from casid.identification import payload as run
     from casid.report import flange_of, payload_record, payload_tables
@@ -61,7 +62,7 @@ def payload(
         raise DatasetError(
             "give --without RECORDING, made without the load, or --identification FILE of the robot alone"
         )
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     settings = o.Settings.merged(
         [loaded] if without is None else [without, loaded], terms=terms, deadband=deadband, cutoff=cutoff,
         cutoff_torque=cutoff_torque,
@@ -69,7 +70,7 @@ def payload(
         only=only, angle_tolerance=angle_tolerance,
     )  # fmt: skip
     machine = settings.robot(robot)
-    with o.steps() as progress:
+    with steps() as progress:
         progress("reading", 0, 2)
         if identification is not None:
             model, parameters = load_model(identification, machine)
@@ -121,7 +122,7 @@ def gains(
         only=only, angle_tolerance=angle_tolerance,
     )  # fmt: skip
     machine = settings.robot(robot)
-    with o.steps() as progress:
+    with steps() as progress:
         progress("reading", 0, 2)
         model = _model(machine, settings)
         data = [_prepared(path, settings, robot, tau, model) for path in (loaded, without)]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from casid.cli.shared import names, progress
+from casid.cli.shared import names
 from casid.errors import CasidWarning, DatasetError
 
 if TYPE_CHECKING:
@@ -224,16 +223,6 @@ def vector(value: Any) -> list[float]:
     if len(numbers) != 3:
         raise DatasetError(f"gravity: expected three numbers or +x ... -z, got '{value}'")
     return numbers
-
-
-@contextmanager
-def steps() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress of a run in steps, on stderr."""
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-
-    with progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
 
 
 def _options_of(path: Path) -> dict[str, Any]:

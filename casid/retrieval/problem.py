@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.display import Displayed
 from casid.errors import ProblemError
 from casid.expressions import Condition, conditions, has_conditions
 from casid.expressions.evaluate import NumpyFunction
@@ -37,7 +38,7 @@ Constraints: TypeAlias = "Constraint | PhysicalConsistency | Iterable[Constraint
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Problem:
+class Problem(Displayed):
     """Minimise a sum of squares over physically consistent parameters that obey the constraints.
 
     Attributes
@@ -239,6 +240,15 @@ class Problem:
         """Largest of some `violations`, soft constraints aside."""
         soft = {c.label for c in self.constraints if not c.hard}
         return max((value for label, value in amounts.items() if label not in soft), default=0.0)
+
+    def met(self, amounts: Mapping[str, float], tolerance: float) -> bool:
+        """Whether `violations` are within the tolerance, and every body is physical: half of each margin is kept.
+
+        Without the second, a body of grams and millimetres, whose second moments are no larger than the tolerance,
+        could be any matrix.
+        """
+        bodies = all(amounts[e.label] <= e.margin / 2 for e in self.cones if e.constrains and e.margin > 0)
+        return bodies and self.hard_violation(amounts) <= tolerance
 
     @cached_property
     def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array] | None:

@@ -22,8 +22,8 @@ from measures.measure import Measure, NotMeasured, need
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "tests" / "ros2_stubs"
 _STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-O1")
-#: Sources of the Franka plugin of Petrone et al. (2025) that MATLAB generated [kB]: the least that is published of it,
-#: and mass matrix, Coriolis and gravity of a later version together.
+#: Sources of the dynamics in the Franka plugin of Petrone et al. (2025) that MATLAB generated [kB]: the least that is
+#: published of it, and mass matrix, Coriolis and gravity of a later version together.
 _FRANKA, _LATER = 183.0, 250.2 + 4527.4 + 9.8
 
 
@@ -63,11 +63,13 @@ def _ros2() -> tuple[str, bool]:
         worst = max(
             float(line.split("deviation ")[1].split()[0]) for line in test.stdout.splitlines() if "deviation" in line
         )
-        size = sum(path.stat().st_size for path in (done.path / "src").iterdir() if path.suffix in (".c", ".cpp")) / 1e3
+        sizes = {path.name: path.stat().st_size / 1e3 for path in (done.path / "src").iterdir()}
+        del sizes[f"{core.stem}.h"]
+        size, whole = sizes[core.name] + sizes["dynamics.hpp"], sum(sizes.values())
     return (
-        f"{said.count('warning')} warnings; largest relative deviation {worst:.1e}; sources {size:.0f} kB, "
-        f"{_FRANKA / size:.1f} x smaller "
-        f"than 183 kB, {_LATER / size:.0f} x than {_LATER:.0f} kB of a later version",
+        f"{said.count('warning')} warnings; largest relative deviation {worst:.1e}; dynamics in {size:.1f} kB, "
+        f"{_FRANKA / size:.1f} x smaller than {_FRANKA:.0f} kB, {_LATER / size:.0f} x than {_LATER:.0f} kB of a later "
+        f"version; plugin and controller included {whole:.1f} kB, {_FRANKA / whole:.1f} x smaller",
         not said and test.returncode == 0 and worst <= 1e-12 and size * 10 <= _FRANKA,
     )
 

@@ -34,11 +34,15 @@ def page(paper: Paper, done: Sequence[Done], quick: bool) -> str:
     """Markdown."""
     command = f"python scripts/reproduce.py {paper.key} --out docs/papers{' --quick' if quick else ''}"
     lines = [
-        f"# {paper.key}",
+        f"# {paper.title}",
         "",
         f"{paper.citation}.",
         "",
-        f"Written by `{command}`; {counts(paper.items)}. Published numbers stand beside those computed here.",
+        f"{counts(paper.items)}. Published numbers stand beside those computed here; `{command}` wrote this page.",
+        "",
+        "| item | what | |",
+        "| --- | --- | --- |",
+        *(f"| {item.name} | {item.title} | {item.status.value} |" for item in paper.items),
         "",
     ]
     if quick:
@@ -50,7 +54,7 @@ def page(paper: Paper, done: Sequence[Done], quick: bool) -> str:
 
 def _section(done: Done, folder: str) -> list[str]:
     item = done.item
-    lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}* - {item.how}", ""]
+    lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}*: {item.how}.", ""]
     if done.missing:
         lines += [f"Not computed: {done.missing}", ""]
     if done.outcome is None:
@@ -58,7 +62,7 @@ def _section(done: Done, folder: str) -> list[str]:
     for comparison in done.outcome.comparisons:
         lines += _table(comparison)
     for name in done.outcome.pictures:
-        lines += [f"![{item.name}]({folder}/{name}.png)", ""]
+        lines += [f"![{item.name}: {item.title}]({folder}/{name}.png)", ""]
     for words in done.outcome.words:
         lines += [words, ""]
     return lines

@@ -72,6 +72,13 @@ def test_no_claim_is_false():
 
 
 @pytest.mark.slow
+@pytest.mark.claim("no bound is given up on slivers between branches (multipliers of 1e21) or on links of grams")
+@pytest.mark.parametrize("seed", [970, 976, 1399])
+def test_hard_cases_of_the_past(seed: int):
+    assert not [f for f in attack([seed]).findings if f.claim in FALSE]
+
+
+@pytest.mark.slow
 @pytest.mark.claim("the same, on more problems and by all methods")
 def test_no_claim_is_false_on_more_problems():
     command = [sys.executable, "-m", "tests.attack.run", "--first", "100", "--problems", "40", "--jobs", "1"]

@@ -12,7 +12,12 @@ soft rows, and any ``Z_k >= 0``. Then for every feasible z ::
 ``(l - u)'A z >= l'lo - u'hi - sum w_i v_i(z)`` and ``<Z_k, M_k(z)> >= eps_k tr Z_k``. Substitute
 ``grad f(x)'z = (l - u)'A z + sum <Z_k, M_k(z)> + h'z``. []
 
-Whatever the multipliers, the bound holds; how tight it is depends on them. No multiplier of a cone is asked of the
+Whatever the multipliers, the bound holds; how tight it is depends on them.
+
+**Points that miss a little.** Whatever is feasible to a tolerance only, by ``d_j`` in row j, adds ``-sum_j (l_j + u_j)
+d_j`` to the right-hand side. Where the set is thin, multipliers are huge, and this share is not small: `lower_bound`
+gives away what x itself misses, so that no point that misses no more than x is better than its bound.
+ No multiplier of a cone is asked of the
 solver: a link's share g of ``grad f - A'(l - u)`` determines it.
 
 What it gains and what its negative part can cost is the cone's business (`ConsistencyCone.dual_share`); how large a
@@ -49,7 +54,8 @@ class Certificate:
     Attributes
     ----------
     lower_bound : float
-        No feasible point of the problem (within the search region, if one was needed) has a smaller objective.
+        No feasible point of the problem (within the search region, if one was needed) has a smaller objective, nor
+        has one that misses its rows by no more than the point of linearisation does.
     leftover : float
         How much of the bound was given away to inexact multipliers, >= 0.
     search_region : mapping of str to float
@@ -126,6 +132,19 @@ class Dual:
             np.concatenate([self.weights, np.full(len(extra.lower), np.inf)]),
         )
 
+    def missed(self, x: Array) -> float:
+        """What missing hard rows as x does can gain: ``sum_j (l_j + u_j) d_j``."""
+        at_low, at_high = self.sides()
+        hard, values = np.isinf(self.weights), self.matrix @ x
+        return float(at_low[hard] @ np.clip(self.lower - values, 0.0, None)[hard]) + float(
+            at_high[hard] @ np.clip(values - self.upper, 0.0, None)[hard]
+        )
+
+    def size_at(self, x: Array) -> float:
+        """Size of the rows' terms at x, ``sum_j (l_j + u_j) |a_j|'|x|``: huge multipliers drown in their rounding."""
+        at_low, at_high = self.sides()
+        return float((at_low + at_high) @ (np.abs(self.matrix) @ np.abs(x)))
+
     def sides(self) -> tuple[Array, Array]:
         """Multipliers ``l`` and ``u`` >= 0 of lower and upper bounds: admissible, whatever was given."""
         given = np.nan_to_num(self.multipliers, nan=0.0, posinf=0.0, neginf=0.0)
@@ -173,7 +192,8 @@ def lower_bound(
     if nonlinear is not None and nonlinear_multipliers is not None and nonlinear.size:
         dual = dual.and_relaxed(relaxed_rows(relaxation or Relaxation(problem), nonlinear, nonlinear_multipliers, x))
     found = dual_bound(problem, slope, dual, search or Search(), regions)
-    value = found.value + objective(x) - float(slope @ x) - _rounding(objective, x, found.terms)
+    rounding = _rounding(objective, x, found.terms + dual.size_at(x))
+    value = found.value + objective(x) - float(slope @ x) - rounding - dual.missed(x)
     # A sum of squares is never smaller than the part of it that no x can change.
     value = max(value, objective.constant) if np.isfinite(value) else objective.constant
     return Certificate(float(value), found.leftover, found.search_region)

@@ -150,7 +150,7 @@ class LevelSet:
         return found.value + weight * (objective(x) - float(slope @ x) - self.limit) - rounding
 
     def _explains(self, x: Array) -> bool:
-        feasible = self.problem.hard_violation(self.problem.violations(x)) <= self.options.feasibility
+        feasible = self.problem.met(self.problem.violations(x), self.options.feasibility)
         return feasible and self.problem.objective(x) <= self.limit * (1 + 1e-6)
 
     @property

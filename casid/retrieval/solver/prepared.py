@@ -291,7 +291,7 @@ class Prepared:
             basis @ np.linalg.lstsq(objective.matrix @ basis, objective.target - objective.matrix @ x, rcond=1e-12)[0]
         )
         moved = np.asarray(x + step)
-        feasible = self.problem.hard_violation(self.problem.violations(moved)) <= 0.1 * self.options.feasibility
+        feasible = self.problem.met(self.problem.violations(moved), 0.1 * self.options.feasibility)
         return moved if feasible and objective(moved) - objective.constant < value else x
 
     def _certify(self, x: Array, linear: Array, curved: Array) -> Certificate:

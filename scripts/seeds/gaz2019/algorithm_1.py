@@ -28,7 +28,7 @@ def ipopt_once(seed: int, lower_bound: float, kappa: int) -> tuple[float, float,
 
 
 def study(
-    runs: int = Q, kappa: int = KAPPA, evaluations: int = 1500, ipopt_runs: int = WITH_IPOPT, jobs: int = 2
+    runs: int = Q, kappa: int = KAPPA, evaluations: int = 1000, ipopt_runs: int = WITH_IPOPT, jobs: int = 2
 ) -> tuple[list[Runs], casid.Solution]:
     """All methods, and the library's certified solution of the same problem."""
     problem, solution = panda()
