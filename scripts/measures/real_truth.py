@@ -134,7 +134,7 @@ def _links(name: str, known: bool) -> _Links:
     build = default_bounds(unknown, np.abs(training.tau).max(axis=0))
 
     def constraints(v: Any) -> Any:
-        return (*build(v), total_mass(v, 0.999 * total, 1.001 * total)) if known else build(v)
+        return (build(v), total_mass(v, 0.999 * total, 1.001 * total)) if known else build(v)
 
     problem = RegressionProblem(wls(compress(model, training)), constraints=constraints)
     best = problem.solve()
