@@ -74,11 +74,11 @@ def payload(
         progress("reading", 0, 2)
         if identification is not None:
             model, parameters = load_model(identification, machine)
-            found = run(model, _prepared(loaded, settings, tau, model), parameters=parameters, drift=drift)
+            found = run(model, _prepared(loaded, settings, robot, tau, model), parameters=parameters, drift=drift)
         else:
             assert without is not None
             model = _model(machine, settings)
-            data = [_prepared(path, settings, tau, model) for path in (loaded, without)]
+            data = [_prepared(path, settings, robot, tau, model) for path in (loaded, without)]
             found = run(model, *data, drift=drift)
         progress("payload", 2, 2)
     name, placement = flange_of(machine, frame)
@@ -125,7 +125,7 @@ def gains(
     with steps() as progress:
         progress("reading", 0, 2)
         model = _model(machine, settings)
-        data = [_prepared(path, settings, tau, model) for path in (loaded, without)]
+        data = [_prepared(path, settings, robot, tau, model) for path in (loaded, without)]
         found = run(model, data[0], data[1], mass, drift=drift)
         progress("gains", 2, 2)
     screen = console()
@@ -133,12 +133,8 @@ def gains(
         screen.print(table)
 
 
-def _prepared(path: Path, settings: o.Settings, tau: str | None, model: Model) -> Dataset:
-    from casid.measurement import check_against, read_dataset
-
-    columns = None if tau is None else {"tau": tau}
-    data = settings.counted(check_against(read_dataset(path, columns=columns), model.robot), model.robot)
-    return settings.prepared(data, None, model)
+def _prepared(path: Path, settings: o.Settings, robot: str, tau: str | None, model: Model) -> Dataset:
+    return settings.prepared(settings.recording(path, robot, model.robot, tau), None, model)
 
 
 def _model(machine: Robot, settings: o.Settings) -> Model:

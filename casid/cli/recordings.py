@@ -71,7 +71,6 @@ def identify(
     """Identify a robot from recordings: consistent, certified parameters and a report."""
     from casid.description import write_robot
     from casid.identification import identify as run
-    from casid.measurement import read_dataset
     from casid.report import identification_tables, write_identification
     from casid.retrieval import Prior, load_constraints
 
@@ -82,10 +81,9 @@ def identify(
         only=only, angle_tolerance=angle_tolerance, total_mass=total_mass, bounds=bounds, method=method,
     )  # fmt: skip
     loaded = settings.robot(robot)
-    columns = None if tau is None else {"tau": tau}
     given = settings.given
     with steps() as progress:
-        data = [settings.counted(read_dataset(path, columns=columns), loaded) for path in recording]
+        data = [settings.recording(path, robot, loaded, tau) for path in recording]
         options: dict[str, Any] = {
             "consistency": consistency,
             "believable": believable,
@@ -151,7 +149,6 @@ def validate(
     from casid.dynamics import Model
     from casid.identification import load_model, load_processing, predict, read_record
     from casid.identification import refit_friction as refit
-    from casid.measurement import check_against, read_dataset
     from casid.report import validation_tables, write_validation
 
     folder = out_folder(out)
@@ -165,8 +162,7 @@ def validate(
     model, parameters = load_model(identification, loaded)
     if "gravity" in settings.given:  # mounted another way since
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
-    columns = None if tau is None else {"tau": tau}
-    data = settings.counted(check_against(read_dataset(recording, columns=columns), loaded), loaded)
+    data = settings.recording(recording, robot, loaded, tau)
     if refit_friction is not None:
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
         model, parameters = fitted.model, fitted.parameters
@@ -249,7 +245,6 @@ def reverse_engineer(
     from casid.errors import DatasetError
     from casid.files import json_bytes, npz_arrays, read_bytes, write_files
     from casid.identification import reverse_engineered
-    from casid.measurement import check_against, read_dataset
     from casid.report import solution_tables, validation_tables, write_solution, write_validation
 
     folder = out_folder(out)
@@ -264,7 +259,7 @@ def reverse_engineer(
         if name not in arrays:
             known = ", ".join(arrays) or "none"
             raise DatasetError(f"{samples}: array '{name}' is missing; needed are q, g and M, there are {known}")
-    data = None if recording is None else check_against(read_dataset(recording), loaded)
+    data = None if recording is None else settings.recording(recording, robot, loaded)
     result = reverse_engineered(
         loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
         processing=settings.processing(),
