@@ -104,6 +104,7 @@ def user_file(folder: Path, imports: str = "total_mass", more: str = "pass", con
     return path
 
 
+@pytest.mark.slow
 def test_solve_writes_everything_it_promises(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "out"
     text = run("solve", "panda_retrieval", "--out", folder)

@@ -62,6 +62,7 @@ def build(package: Path, out: Path, eigen: bool, *defines: str) -> tuple[Path, l
     return out / "core.o", cxx
 
 
+@pytest.mark.slow
 @needs_compilers
 @pytest.mark.parametrize(
     ("name", "terms"), [("panda", FRICTION), ("panda", (*FRICTION, "rotor")), ("spatial_2r", FRICTION)]
@@ -79,6 +80,7 @@ def test_the_plugin_computes_what_the_graph_does(name: str, terms: tuple[str, ..
     assert "FAILED" not in run(tmp_path / "self")
 
 
+@pytest.mark.slow
 @needs_compilers
 def test_a_wrong_number_in_the_core_fails_the_packages_test(tmp_path: Path) -> None:
     model, pi = parameters_with_friction("spatial_2r")
