@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -124,6 +125,30 @@ def _do_mpc() -> tuple[str, bool]:
     )
 
 
+def _acados() -> tuple[str, bool]:
+    python = os.environ.get("CASID_ACADOS_PYTHON", sys.executable)
+    script = ROOT / "scripts" / "mpc_acados.py"
+    found = {}
+    for form in ("implicit", "explicit"):
+        command = [python, str(script), "--form", form, "--steps", "15"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "No module named 'acados'" in done.stderr:
+            raise NotMeasured(
+                "needs acados: set CASID_ACADOS_PYTHON to a Python that has it, see scripts/mpc_acados.py"
+            )
+        found[form] = json.loads(done.stdout)
+    ratio = found["implicit"]["per_iteration"] / found["explicit"]["per_iteration"]
+    kept = all(max(r["largest_torque"], r["largest_speed"]) <= 1 + 1e-4 for r in found.values())
+    text = "; ".join(
+        f"{form}: {r['iterations']} iterations of {1e3 * r['per_iteration']:.2f} ms, torque "
+        f"{100 * r['largest_torque']:.0f} %"
+        for form, r in found.items()
+    )
+    return f"{text}; implicit / explicit {ratio:.2f}", kept and ratio <= 1 and all(
+        r["converged"] for r in found.values()
+    )
+
+
 def _interpreter(version: str) -> str | None:
     """A Python of this version that runs: on the path, or one that pyenv holds."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
@@ -180,6 +205,10 @@ ROWS = [
     Measure(
         "MPC with Opti: inverse against forward dynamics", "converge, limits kept, implicit <= explicit per iteration",
         "scripts/mpc.py", _opti,
+    ),
+    Measure(
+        "MPC with acados", "converge, limits kept, implicit <= explicit per iteration", "scripts/mpc_acados.py",
+        _acados,
     ),
     Measure("MPC with do-mpc", "converges, limits kept", "scripts/mpc_do_mpc.py", _do_mpc),
     Measure("wheel in clean Pythons 3.10-3.13", "README's first command works, <= 60 s each", "", _wheel),
