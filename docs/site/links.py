@@ -7,14 +7,6 @@ from typing import Any
 _DOCS = Path(__file__).resolve().parents[1]
 
 
-def on_config(config: Any) -> Any:
-    """Give the pages of reproduced papers, which a script writes, a place of their own."""
-    pages = sorted(path.relative_to(_DOCS).as_posix() for path in (_DOCS / "papers").glob("*.md"))
-    if pages and config.nav is not None:
-        config.nav.insert(-1, {"Papers": pages})
-    return config
-
-
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Keep the words of a link that leads out of the pages; the changelog is the repository's."""
     if page.file.src_uri == "changelog.md":
