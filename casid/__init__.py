@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from casid.display import drawn_by
 from casid.version import __version__
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ _ROOMS = (
     "codegen", "description", "dynamics", "errors", "excitation", "export", "expressions", "identification", "inertia",
     "learning", "measurement", "regression", "report", "retrieval", "simulation",
 )  # fmt: skip
+
+drawn_by(lambda: import_module("casid.report.notebook"))
 
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 

@@ -2,6 +2,7 @@
 
     python scripts/acceptance.py foundation
     python scripts/acceptance.py learning --quick   # less of what takes minutes; the rows say what is left out
+    python scripts/acceptance.py users --publish    # and write the rows to docs/results.md
 
 The exit code is 1 when a measured row misses its bar. A row that cannot be measured here (a missing extra, compiler or
 data folder) is shown with the reason. Nothing stored is read: every number is computed in this run.
@@ -28,6 +29,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]  # tests/oracles: what tests compare with too
 
 from measures.measure import NotMeasured
+from measures.page import Row, publish
+
+_MET, _MISSED, _OPEN = "[green]yes", "[red]NO", "[yellow]-"
 
 
 def topics() -> list[str]:
@@ -42,7 +46,10 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="less of what takes minutes; the rows say what is left out"
     )
+    parser.add_argument("--publish", action="store_true", help="write what was measured to docs/results.md")
     options = parser.parse_args()
+    if options.publish and options.quick:
+        parser.error("quick rows are no results to publish")
     console = Console(width=None if sys.stdout.isatty() else 170)
     progress = Console(stderr=True, soft_wrap=True)  # each row as soon as it is measured
     module = importlib.import_module(f"measures.{options.topic}")
@@ -50,24 +57,28 @@ def main() -> int:
     for column in ("measure", "bar", "value", "reference", "met", "s"):
         table.add_column(column, justify="right" if column == "s" else "left")
     missed = unmeasured = 0
+    rows: list[Row] = []
     for measure in module.MEASURES:
         if options.only and options.only.lower() not in measure.name.lower():
             continue
         start = time.perf_counter()
         try:
             value, met = measure.measure(options.quick)
-            verdict = "[green]yes" if met else "[red]NO"
+            verdict = _MET if met else _MISSED
             missed += not met
         except NotMeasured as reason:
-            value, verdict = f"not measured: {reason}", "[yellow]-"
+            value, verdict = f"not measured: {reason}", _OPEN
             unmeasured += 1
         except Exception as error:  # the other rows are measured all the same
-            value, verdict = escape(f"failed: {type(error).__name__}: {error}"), "[red]NO"
+            value, verdict = escape(f"failed: {type(error).__name__}: {error}"), _MISSED
             missed += 1
         seconds = time.perf_counter() - start
+        rows.append(Row(measure.name, measure.bar, value, measure.reference, verdict.partition("]")[2], seconds))
         table.add_row(measure.name, measure.bar, value, measure.reference, verdict, f"{seconds:.1f}")
         progress.print(f"{verdict}[/] {measure.name}: {value} ({seconds:.0f} s)")
     console.print(table)
+    if options.publish:
+        publish(options.topic, rows, [measure.name for measure in module.MEASURES])
     console.print(f"{missed} missed, {unmeasured} not measured, of {table.row_count} rows")
     return 1 if missed else 0
 

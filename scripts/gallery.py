@@ -20,9 +20,11 @@ from PIL import Image
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Widest picture on the page [pixels].
 _WIDTH = 900
-_MOVE = "casid excite ur10e --duration 6 --starts 1 --out motion"
-_RECORD = "casid simulate ur10e --trajectory motion/trajectory.toml --friction viscous=2,coulomb=3 --out rehearsal"
-_IDENTIFY = "casid identify ur10e rehearsal/recording.npz --out result"
+_MOVE = "casid excite panda --seconds 10 --ramp 0.5 --out motion"
+_PLANT = "--friction viscous=0.5,coulomb=0.2 --noise 1e-5,1e-3,0.1"
+_RECORD = f"casid simulate panda --trajectory motion/trajectory.toml {_PLANT} --out rehearsal"
+_IDENTIFY = "casid identify panda rehearsal/recording.npz --velocity measured --out result"
+_OTHER = f"casid simulate panda --amplitude 0.8 {_PLANT} --seed 1 --out other"
 _SOLVE = "casid solve panda_retrieval --out out"
 
 
@@ -37,7 +39,7 @@ class Picture:
     before: tuple[str, ...] = ()
 
 
-PICTURES = (
+PICTURES: tuple[Picture, ...] = (
     Picture("links", "The links of the Panda, retrieved from published coefficients.", _SOLVE, "out/links.png"),
     Picture("fit", "Every coefficient, as published and as fitted.", _SOLVE, "out/fit.png"),
     Picture(
@@ -64,8 +66,8 @@ PICTURES = (
     Picture("identified", "The identified links.", _IDENTIFY, "result/links.png", (_MOVE, _RECORD)),
     Picture(
         "validation", "Torques of a motion that was not used.",
-        "casid validate ur10e result/identification.json rehearsal/recording.npz --out validation",
-        "validation/torques.png", (_MOVE, _RECORD, _IDENTIFY),
+        "casid validate panda result/identification.json other/recording.npz --velocity measured --out validation",
+        "validation/torques.png", (_MOVE, _RECORD, _IDENTIFY, _OTHER),
     ),
     Picture(
         "poses", "Twelve static poses of the KUKA iiwa that tell its gravity torques.",
@@ -111,7 +113,9 @@ def draw(names: Sequence[str], folder: Path, target: Path | None = None) -> dict
         if target is not None:
             if image.width > _WIDTH:
                 image = image.resize((_WIDTH, round(image.height * _WIDTH / image.width)))
-            image.quantize(96).save(target / f"{picture.name}.png", optimize=True)
+            image.quantize(255, Image.Quantize.MAXCOVERAGE, kmeans=1).save(
+                target / f"{picture.name}.png", optimize=True
+            )
     return seconds
 
 

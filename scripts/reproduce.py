@@ -3,7 +3,7 @@
     python scripts/reproduce.py --list
     python scripts/reproduce.py sousa2014 --only "Fig. 6.4" --out build/papers [--quick]
 
-Prints each item's comparison, writes its pictures to ``OUT/PAPER/`` and, when all items are computed, the page
+Prints each item's comparison, writes its pictures to ``OUT/PAPER/`` and its section into the page
 ``OUT/PAPER.md``. Published tables and recordings are read from the data folder: set CASID_DATA to it.
 """
 
@@ -15,11 +15,14 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # small dense systems: one thread is quickest; set before numpy loads
 
 import argparse
+import io
 import sys
 import time
 from pathlib import Path
 
+from PIL import Image
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
@@ -27,7 +30,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "tests")]
 
 from measures.measure import NotMeasured
 from seeds.item import Item, Setting
-from seeds.page import Done, counts, page, slug
+from seeds.page import Done, counts, page, renewed, slug
 from seeds.papers import PAPERS, paper_of
 
 from casid.errors import CasidError
@@ -36,13 +39,20 @@ from casid.report.write import png_bytes
 
 #: Resolution of the pages' pictures: they are many.
 DPI = 80
+#: What a page says of an item that no run has computed.
+NOT_YET = "not asked for yet"
+#: And the size of their palette.
+COLOURS = 256
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("paper", nargs="?", choices=[paper.key for paper in PAPERS], help="which document")
     parser.add_argument("--list", action="store_true", help="list all items, and how each is reproduced")
-    parser.add_argument("--only", metavar="ITEM", help="the items whose name is, or begins with, ITEM")
+    parser.add_argument(
+        "--only", metavar="ITEM", nargs="+", default=[],
+        help="items by name or its beginning; the other sections of an existing page stay as they are",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("build/papers"), help="folder for pages and pictures")
     parser.add_argument("--quick", action="store_true", help="few runs and samples: does it work?")
     options = parser.parse_args()
@@ -53,21 +63,25 @@ def main() -> int:
     if options.paper is None:
         parser.error("name a document, or --list")
     paper = paper_of(options.paper)
-    chosen = [item for item in paper.items if options.only is None or _is(item, options.only)]
-    if not chosen:
-        parser.error(f"'{paper.key}' has no item '{options.only}'; --list shows them")
-    pictures = prepare_directory(options.out / paper.key)
-    done = []
+    chosen = [item for item in paper.items if not options.only or any(_is(item, name) for name in options.only)]
+    unknown = [name for name in options.only if not any(_is(item, name) for item in paper.items)]
+    if unknown:
+        parser.error(f"'{paper.key}' has no item '{unknown[0]}'; --list shows them")
+    pictures, text = prepare_directory(options.out / paper.key), options.out / f"{paper.key}.md"
+    done: dict[str, Done] = {}
     for item in chosen:
-        one = compute(item, Setting(options.quick))
+        one = done[item.name] = compute(item, Setting(options.quick))
         _show(console, one)
         if one.outcome is not None:
-            write_files(pictures, {f"{n}.png": png_bytes(f, DPI) for n, f in one.outcome.pictures.items()})
-        done.append(one)
-    if options.only is None:
-        write_files(options.out, {f"{paper.key}.md": page(paper, done, options.quick)})
-        console.print(f"written: {options.out / paper.key}.md")
-    missing = [one.item.name for one in done if one.missing]
+            write_files(pictures, {f"{n}.png": small(png_bytes(f, DPI)) for n, f in one.outcome.pictures.items()})
+        left = [Done(i, None, "" if i.run is None else NOT_YET) for i in paper.items if i.name not in done]
+        every = {d.item.name: d for d in (*done.values(), *left)}
+        whole = page(paper, [every[i.name] for i in paper.items], options.quick)
+        if text.exists():
+            whole = renewed(text.read_text(encoding="utf-8"), whole, [d.item for d in left])
+        write_files(options.out, {text.name: whole})
+    console.print(f"written: {text}")
+    missing = [one.item.name for one in done.values() if one.missing]
     console.print(f"{counts(chosen)}; not computed here: {', '.join(missing) or 'none'}")
     return 1 if missing else 0
 
@@ -82,6 +96,14 @@ def compute(item: Item, setting: Setting) -> Done:
     except (NotMeasured, CasidError) as reason:
         return Done(item, None, str(reason))
     return Done(item, outcome, seconds=time.perf_counter() - began)
+
+
+def small(png: bytes) -> bytes:
+    """The same picture with a palette: lines on white need few colours."""
+    out = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as image:
+        image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
 
 
 def _is(item: Item, wanted: str) -> bool:
@@ -107,14 +129,14 @@ def _show(console: Console, done: Done) -> None:
     if done.outcome is None:
         return
     for comparison in done.outcome.comparisons:
-        table = Table(title=comparison.title)
+        table = Table(title=escape(comparison.title))
         for column in comparison.columns:
-            table.add_column(column)
+            table.add_column(escape(column))
         for row in comparison.rows:
-            table.add_row(*row)
+            table.add_row(*(escape(text) for text in row))
         console.print(table)
     for words in done.outcome.words:
-        console.print(words)
+        console.print(escape(words))
     console.print(f"{done.seconds:.1f} s")
 
 

@@ -104,6 +104,7 @@ def user_file(folder: Path, imports: str = "total_mass", more: str = "pass", con
     return path
 
 
+@pytest.mark.slow
 def test_solve_writes_everything_it_promises(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "out"
     text = run("solve", "panda_retrieval", "--out", folder)
@@ -161,7 +162,7 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
 def test_solve_takes_a_method(tmp_path: Path) -> None:
     assert "lower bound" in run("solve", user_file(tmp_path), "--method", "branches")
     assert "expected one of direct, penalty" in run("solve", "panda_retrieval", "--method", "magic", code=1)
-    text = run("solve", user_file(tmp_path), "--method", "penalty", "--starts", 2)
+    text = run("solve", user_file(tmp_path), "--method", "penalty", "--starts", 2, "--verbose")
     assert "Algorithm 1, kappa" in text and "of 2 certified" in text and "0 of 2" not in text
 
 
@@ -183,7 +184,7 @@ def test_user_file_that_raises_shows_its_own_traceback(tmp_path: Path) -> None:
     text = run("solve", path, "--out", tmp_path / "out", code=1)
     assert "no_such_thing" in text and "AttributeError" in text and "mine.py" in text
     assert "casid/retrieval" not in text and "casid/cli" not in text
-    assert not list((tmp_path / "out").iterdir())
+    assert not (tmp_path / "out").exists()
 
 
 def test_conflicting_constraints_are_named(tmp_path: Path) -> None:
@@ -191,7 +192,7 @@ def test_conflicting_constraints_are_named(tmp_path: Path) -> None:
     text = run("solve", path, "--out", tmp_path / "out", code=1)
     assert text.startswith("error: ") and "heavy" in text and "link1 mass" in text
     assert "Traceback" not in text
-    assert not list((tmp_path / "out").iterdir())
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

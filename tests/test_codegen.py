@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 from pathlib import Path
@@ -138,6 +139,38 @@ def test_sines_and_cosines_of_any_angle() -> None:
     odd = evaluate_batch(f, np.array([[np.nan, np.inf], [1.0, 2.0]]), compiled=True)[:, :, 0]
     assert np.isnan(odd[0]).all()
     np.testing.assert_allclose(odd[1], [np.sin(1), np.sin(2), np.cos(1), np.cos(2)], rtol=1e-15)
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [8, 21])
+def test_entries_that_are_always_zero(count: int) -> None:
+    """A block leaves them alone, whether structural or found to be zero; a batch writes each entry of each sample."""
+    x = ca.SX.sym("x", 2)
+    dense = ca.vertcat(ca.SX.zeros(9), x[0] * x[1], x[0] - x[0], ca.sin(x[0]), ca.SX.zeros(20), x[1])
+    sparse = ca.vertcat(x[0], ca.SX(17, 1), x[1])
+    function = ca.Function("f", [x], [dense, sparse], ["x"], ["dense", "sparse"])
+    built = codegen.CFunction(function, "f")
+    assert built.zeros == (frozenset({*range(9), 10, *range(12, 32)}), frozenset(range(1, 18)))
+    library = ctypes.CDLL(str(compile_shared(codegen.batch_source([built], "p"), "zeros")))
+    values = np.random.default_rng(7).normal(size=(count, 2))
+    expected = [np.array(function.map(count)(values.T)[o]).T for o in range(2)]
+
+    def call(name: str, x: np.ndarray, outputs: list[np.ndarray]) -> None:
+        arguments = [ctypes.c_long(count), ctypes.c_void_p(x.ctypes.data), ctypes.c_long(2)]
+        chosen = arguments if name == "f_batch" else arguments[1:2]
+        library[name](*chosen, *(ctypes.c_void_p(y.ctypes.data) for y in outputs))
+
+    outputs = [np.full((count, size), np.nan) for size in (33, 19)]
+    call("f_batch", values, outputs)
+    for value, right in zip(outputs, expected, strict=True):
+        np.testing.assert_allclose(value, right, rtol=1e-14)
+    outputs = [np.full((size, 8), np.nan) for size in (33, 19)]
+    call("f_block", np.ascontiguousarray(values[:8].T), outputs)
+    for value, right, zeros in zip(outputs, expected, built.zeros, strict=True):
+        np.testing.assert_allclose(
+            np.delete(value, sorted(zeros), 0).T, np.delete(right[:8], sorted(zeros), 1), rtol=1e-14
+        )
+        assert np.isnan(value[sorted(zeros)]).all()
 
 
 @needs_compiler

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from casid.inertia import pseudo_inertia, spatial_inertia
+from casid.inertia import from_standard, pseudo_inertia, spatial_inertia
 
 pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
 
@@ -15,6 +15,7 @@ from methods.least_squares import ols, wls
 from methods.library import casid_answer
 from methods.lmi import lmi, lmi_epigraph
 from methods.mata import mata_ipopt, mata_sqp, prior
+from methods.mata_eigenvalues import EigenvalueStep, mata_eigenvalues
 from methods.model_reduction import model_reduction, reductions
 from methods.point_masses import grid, mass_map, point_masses
 from methods.random_data import random_link, random_regression
@@ -102,6 +103,29 @@ def test_sequential_programming_on_one_link():
     found, optimum = mata_sqp(data), lmi(data, 1e-12).excess
     assert found.success
     assert optimum <= found.excess <= 1.001 * optimum
+
+
+@pytest.mark.parametrize("kind", ["full", "semi"])
+def test_eigenvalues_as_constraints_find_the_semidefinite_optimum(kind):
+    data = random_regression(3, points=100, kind=kind)
+    found, optimum = mata_eigenvalues(data), lmi(data, 1e-11).excess
+    assert found.feasible
+    # its margin is asked of a smaller matrix: the set is slightly larger than the program's
+    assert optimum * (1 - 5e-3) <= found.excess <= optimum * (1 + 1e-4)
+
+
+def test_slopes_of_the_eigenvalues():
+    data = random_regression(2)
+    step = EigenvalueStep(data)
+    values, steps = step.constraints(data.truth), 1e-6 * np.eye(20)
+    for k in range(2):
+        mass, com, inertia = from_standard(data.truth[10 * k : 10 * k + 10])
+        second = np.trace(inertia) / 2 * np.eye(3) - inertia - data.margin * np.eye(3)
+        ratio = values[4 * k + 1 : 4 * k + 4] / np.linalg.eigvalsh(second)
+        np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
+        assert values[4 * k] == pytest.approx(mass, abs=1e-2) and np.isfinite(com).all()
+    numeric = np.array([step.constraints(data.truth + e) - step.constraints(data.truth - e) for e in steps]).T / 2e-6
+    np.testing.assert_allclose(step.jacobian(data.truth), numeric, atol=1e-3)
 
 
 def test_sequential_programming_stops_in_time():

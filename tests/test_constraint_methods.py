@@ -24,6 +24,7 @@ def test_penalty_weights_are_those_of_the_paper():
     assert penalty_weights(4) == (0.0, 10.0, 20.0, 30.0)
 
 
+@pytest.mark.slow
 def test_algorithm_1_reaches_the_certified_optimum():
     problem = casid.load_problem("panda_retrieval")
     direct = casid.solve(problem)

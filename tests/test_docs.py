@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "docs").glob("*.md"))]}
 PAGES |= {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")}
 #: Pages whose code takes more than a few seconds.
-SLOW = {"excitation.md"}
+SLOW = {"excitation.md", "simulation.md"}
 
 
 def blocks(page: str, *languages: str) -> list[str]:

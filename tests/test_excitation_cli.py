@@ -87,5 +87,5 @@ def test_poses(tmp_path: Path) -> None:
 )
 def test_bad_input_is_a_sentence(arguments: tuple[str, ...], message: str) -> None:
     text = run("excite", *arguments, code=1)
-    assert text.startswith("error: ")
+    assert text.strip().splitlines()[-1].startswith("error: ")
     assert message in " ".join(text.split())

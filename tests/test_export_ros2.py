@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.codegen import find_compiler
+from casid.dynamics import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export import export_ros2
 from casid.inertia import parameter_csv, to_standard
@@ -26,8 +27,13 @@ needs_compilers = pytest.mark.skipif(
 )
 
 
-def parameters_with_friction(name: str, seed: int = 3) -> tuple[casid.Model, np.ndarray]:
-    model = casid.Model(casid.load_robot(name), ("viscous", "coulomb", "offset"))
+FRICTION = ("viscous", "coulomb", "offset")
+
+
+def parameters_with_friction(
+    name: str, seed: int = 3, terms: tuple[str, ...] = FRICTION
+) -> tuple[casid.Model, np.ndarray]:
+    model = casid.Model(casid.load_robot(name), terms)
     rng = np.random.default_rng(seed)
     pi = rng.uniform(0.1, 1.0, len(model.parameter_names))
     for columns in model.link_columns:
@@ -56,11 +62,14 @@ def build(package: Path, out: Path, eigen: bool, *defines: str) -> tuple[Path, l
     return out / "core.o", cxx
 
 
+@pytest.mark.slow
 @needs_compilers
-@pytest.mark.parametrize("name", ["panda", "spatial_2r"])
-def test_the_plugin_computes_what_the_graph_does(name: str, tmp_path: Path) -> None:
-    model, pi = parameters_with_friction(name)
-    done = export_ros2(model.robot, tmp_path / "arm_dynamics", parameters=pi, terms=("viscous", "coulomb", "offset"))
+@pytest.mark.parametrize(
+    ("name", "terms"), [("panda", FRICTION), ("panda", (*FRICTION, "rotor")), ("spatial_2r", FRICTION)]
+)
+def test_the_plugin_computes_what_the_graph_does(name: str, terms: tuple[str, ...], tmp_path: Path) -> None:
+    model, pi = parameters_with_friction(name, terms=terms)
+    done = export_ros2(model.robot, tmp_path / "arm_dynamics", parameters=pi, terms=terms)
     core, cxx = build(done.path, tmp_path, eigen=name == "panda")
     run(*cxx, done.path / "test/test_solver.cpp", done.path / "src/solver.cpp", core, "-o", tmp_path / "test", "-lm")
     said = run(tmp_path / "test")
@@ -71,6 +80,7 @@ def test_the_plugin_computes_what_the_graph_does(name: str, tmp_path: Path) -> N
     assert "FAILED" not in run(tmp_path / "self")
 
 
+@pytest.mark.slow
 @needs_compilers
 def test_a_wrong_number_in_the_core_fails_the_packages_test(tmp_path: Path) -> None:
     model, pi = parameters_with_friction("spatial_2r")
@@ -126,6 +136,12 @@ def test_the_package_is_whole_and_its_robot_reads_back(tmp_path: Path) -> None:
     back = casid.Model(casid.load_robot(urdf), ("viscous", "coulomb"))
     assert back.n == 2
     compile((done.path / "launch/controller.launch.py").read_text(encoding="utf-8"), "launch", "exec")
+
+
+def test_a_term_of_the_acceleration_that_is_no_rotor_is_refused(tmp_path: Path) -> None:
+    term = JointTerm("lag", "g", "lag", "kg.m^2", "of no rotor", lambda signals: signals.ddq * signals.ddq)
+    with pytest.raises(ExportError, match="depends on the acceleration"):
+        export_ros2(casid.load_robot("spatial_2r"), tmp_path / "arm", parameters=np.ones(24), terms=("viscous", term))
 
 
 def test_friction_that_is_missing_or_impossible_is_said(tmp_path: Path) -> None:

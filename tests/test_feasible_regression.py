@@ -1,5 +1,4 @@
 import json
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -13,17 +12,13 @@ from casid.description import Limits
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError
 from casid.identification import (
-    check_file,
     extra_bounds,
-    feasibility_test,
     feasible_regression,
     identify,
     load_model,
-    nearest_consistent,
-    nearest_feasible,
     predict,
 )
-from casid.inertia import consistency, pseudo_inertia, to_standard
+from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import Constraint, Prior, com_box, load_constraints, sensible_bounds, total_mass
@@ -182,122 +177,6 @@ def test_priors_must_be_bodies(robot):
         Prior(robot, bad, 1.0)
     with pytest.raises(ProblemError, match="metric 'log'"):
         Prior(robot, robot.standard_parameters(), 1.0, "log")
-
-
-# ---------------------------------------------------------------------- feasibility
-
-#: Yoshida and Khalil 2000, as printed in Sousa 2014, Table 6.1: forms, beta_t1, beta_t2, corrected beta'_t2.
-TABLE_6_1 = (
-    ({"Lyy1": 1, "Lyy2": 1, "Lyy3": 1, "m3": 1}, 6.4, 6.2, 6.200951),
-    ({"Lxx2": 1, "Lyy2": -1, "m3": -1}, -5.48, -5.48, -5.479049),
-    ({"Lxy2": 1}, 0.072, 0.072, 0.071966),
-    ({"Lxz2": 1, "lz3": -1}, -0.087, -0.087, -0.086967),
-    ({"Lyz2": 1}, 0.051, 0.051, 0.050999),
-    ({"Lzz2": 1, "m3": 1}, 5.6, 5.6, 5.6),
-    ({"lx2": 1, "m3": 1}, 6.5, 6.5, 6.5),
-    ({"ly2": 1}, -0.00075, -0.00075, -0.00075),
-    ({"Lxx3": 1, "Lyy3": -1}, -0.72, -0.72, -0.719049),
-    ({"Lxy3": 1}, -0.0098, -0.0098, -0.009819),
-    ({"Lxz3": 1}, -0.0098, -0.0098, -0.009817),
-    ({"Lyz3": 1}, -0.00045, -0.00045, -0.00045),
-    ({"Lzz3": 1}, 0.72, 0.72, 0.72),
-    ({"lx3": 1}, 0.95, 0.95, 0.949999),
-    ({"ly3": 1}, 0.015, 0.015, 0.014966),
-)
-
-
-@pytest.fixture(scope="module")
-def three_link():
-    robot = casid.load_robot("three_link")
-    forms = np.array([[form.get(name, 0.0) for name in robot.parameter_names()] for form, *_ in TABLE_6_1])
-    return robot, forms, *(np.array([row[k] for row in TABLE_6_1]) for k in (1, 2, 3))
-
-
-def test_yoshida_and_khalil_example(three_link):
-    robot, forms, t1, t2, corrected = three_link
-    assert nearest_feasible(robot, forms, t1, consistency="semi").verdict == "feasible"
-    second = nearest_feasible(robot, forms, t2, consistency="semi")
-    assert second.verdict == "infeasible" and 0 < second.proven_distance <= second.distance
-    np.testing.assert_allclose(second.corrected, corrected, atol=5e-6)
-    assert second.distance == pytest.approx(1.652e-3, abs=5e-6)
-
-
-def test_the_triangle_inequality_makes_both_infeasible(three_link):
-    robot, forms, t1, t2, _ = three_link
-    for given, distance in ((t1, 1.93e-4), (t2, 0.0564)):
-        result = nearest_feasible(robot, forms, given)
-        assert result.verdict == "infeasible"
-        assert result.distance == pytest.approx(distance, rel=5e-3)
-        again = nearest_feasible(robot, forms, result.corrected)
-        assert again.distance < 1e-2 * result.distance
-
-
-@pytest.mark.slow
-def test_true_base_parameters_are_feasible_and_negative_friction_is_not(model, truth):
-    beta = model.base.values(truth)
-    assert feasibility_test(model, beta).feasible
-    beta[model.base.row("fv3")] = -0.2
-    result = feasibility_test(model, beta)
-    assert result.verdict == "infeasible"
-    assert result.distance == pytest.approx(0.2, rel=1e-4)
-    with pytest.raises(DatasetError, match="forms: expected shape"):
-        feasibility_test(model, beta[:-1])
-
-
-def test_nearest_consistent_body_keeps_mass_and_centre():
-    bad = to_standard(2.0, [0.1, 0.0, -0.2], np.diag([0.01, 0.02, 0.05]))
-    good = nearest_consistent(bad)
-    assert consistency(good).full and not consistency(bad).full
-    np.testing.assert_array_equal(good[6:], bad[6:])
-    fine = to_standard(2.0, [0.1, 0.0, -0.2], np.diag([0.03, 0.04, 0.05]))
-    np.testing.assert_array_equal(nearest_consistent(fine), fine)
-    assert consistency(nearest_consistent(np.zeros(10), margin=1e-6)).full
-    semi = nearest_consistent(bad, consistency="semi")
-    np.testing.assert_array_equal(semi, bad)
-
-
-URDF = """<?xml version="1.0"?>
-<robot name="pair">
-  <!-- kept -->
-  <link name="base"/>
-  <link name="one"><inertial><origin xyz="0 0 0.1" rpy="0.3 0 0"/><mass value="1.5"/>
-    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.05"/></inertial></link>
-  <link name="two"><inertial><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0"
-  izz="0.01"/></inertial></link> <link name="frame"><inertial><mass value="0"/><inertia ixx="0" ixy="0" ixz="0"
-  iyy="0" iyz="0" izz="0"/></inertial></link> <joint name="a" type="revolute"><parent link="base"/><child
-  link="one"/><axis xyz="0 0 1"/>
-    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
-  <joint name="b" type="revolute"><parent link="one"/><child link="two"/><origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
-  <joint name="c" type="fixed"><parent link="two"/><child link="frame"/></joint>
-</robot>
-"""
-
-
-def test_check_repairs_a_urdf(tmp_path):
-    (tmp_path / "pair.urdf").write_text(URDF)
-    result = check_file(tmp_path / "pair.urdf")
-    assert [link.name for link in result.unphysical] == ["one"] and result.massless == ("frame",)
-    assert result.unphysical[0].state.triangle_margin == pytest.approx(-0.015)
-    run = CliRunner().invoke(app, ["check", str(tmp_path / "pair.urdf"), "--out", str(tmp_path / "out")])
-    assert run.exit_code == 1 and "1 of 2 links unphysical" in run.output
-    repaired = tmp_path / "out" / "pair_repaired.urdf"
-    assert "<!-- kept -->" in repaired.read_text()
-    assert CliRunner().invoke(app, ["check", str(repaired)]).exit_code == 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        robot = casid.load_robot(repaired)
-    assert robot.links[0].inertial.mass == 1.5
-
-
-def test_check_of_parameters_and_errors(tmp_path):
-    assert not check_file("kuka_iiwa").unphysical
-    (tmp_path / "p.csv").write_text("parameter,value\nm1,1\n")
-    with pytest.raises(DatasetError, match="'Lxx1' is missing"):
-        check_file(tmp_path / "p.csv")
-    (tmp_path / "p.json").write_text("[1]")
-    with pytest.raises(DatasetError, match=r"numbers without names|expected names|not valid JSON"):
-        check_file(tmp_path / "p.json")
 
 
 # ---------------------------------------------------------------------- all of it

@@ -37,6 +37,7 @@ def test_all_ends_are_proven_and_attained(panda):
     assert (values >= lows - size).all() and (values <= highs + size).all()
 
 
+@pytest.mark.slow
 def test_what_is_known_and_what_is_not(panda):
     problem, found = panda
     for name in ("lx7", "ly7"):  # coefficients of the table themselves
@@ -60,6 +61,7 @@ def test_what_is_known_and_what_is_not(panda):
     assert free["m1"].attained_high >= 9.99
 
 
+@pytest.mark.slow
 def test_centre_of_mass_and_torque(panda):
     problem, found = panda
     limit = found.optimum + found.tolerance
@@ -77,6 +79,7 @@ def test_centre_of_mass_and_torque(panda):
     assert extra["torque 2"].width < 0.1  # a torque is known although most parameters are not
 
 
+@pytest.mark.slow
 def test_weighing_a_link_settles_its_mass(panda):
     problem, found = panda
     candidates = weigh_each_link(problem, found)
@@ -86,6 +89,7 @@ def test_weighing_a_link_settles_its_mass(panda):
     assert what_if_table(effects).row_count == 1
 
 
+@pytest.mark.slow
 def test_report(panda, tmp_path):
     _, found = panda
     assert intervals_table(found).row_count == 70
@@ -110,6 +114,7 @@ def test_tolerance_is_that_of_the_noise():
     assert indistinguishable(plain, 2.0) == pytest.approx(2.0 / (1000 - rank) * chi2.ppf(0.95, rank))
 
 
+@pytest.mark.slow
 def test_bad_input(panda):
     problem, _ = panda
     x = problem.variables.x

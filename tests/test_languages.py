@@ -1,5 +1,7 @@
 """Python and Julia source: the same numbers as CasADi's graph, from the emitter that writes C."""
 
+import math
+import re
 import shutil
 import subprocess
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import CFunction
+from casid.codegen import CFunction, evaluate_batch
 from casid.codegen.languages import LANGUAGES, script_source
 from casid.errors import ExportError
 from casid.export import export_c, export_robot
@@ -68,6 +70,75 @@ def test_julia_is_written_with_its_own_indices():
     expected = sample()([0.3, -0.2], 0.5)
     flat = np.concatenate([np.array(expected[0]).ravel(), expected[1].full().ravel()])
     np.testing.assert_allclose([float(word) for word in printed.split()], flat, rtol=1e-14)
+
+
+def julia_in_python(text: str) -> dict:
+    """The functions of a Julia source, each of its statements put into Python's words; arrays begin at 1.
+
+    No Julia is at hand where these tests run. A statement whose words are not known here is a syntax error.
+    """
+
+    class Vector(list):
+        def __getitem__(self, k):
+            assert k >= 1
+            return list.__getitem__(self, k - 1)
+
+        def __setitem__(self, k, value):
+            assert k >= 1
+            list.__setitem__(self, k - 1, value)
+
+    names = {name: getattr(math, name) for name in ("sin", "cos", "tan", "exp", "sqrt", "tanh", "floor", "ceil")}
+    names |= {
+        "abs": abs, "max": max, "min": min, "Float64": float, "sign": lambda v: float((v > 0) - (v < 0)),
+        "atan": lambda y, x=1.0: math.atan2(y, x), "zeros": lambda n: Vector([0.0] * n), "Vector": Vector,
+    }  # fmt: skip
+    lines = []
+    for line in text.splitlines():
+        if not line.strip() or line.lstrip().startswith("#") or line == "end":
+            continue
+        line = re.sub(r"^function (\w+)\((.*)\)$", r"def \1(\2):", line).replace("^", "**")
+        line = line.replace("&&", "and").replace("||", "or")
+        lines.append(re.sub(r"\(([^()?]+) \? (.+?) : 0\.0\)", r"(\2 if \1 else 0.0)", line))
+    exec(compile("\n".join(lines), "generated.jl", "exec"), names)
+    return names
+
+
+def test_julia_statements_give_the_same_numbers():
+    function = sample()
+    made = julia_in_python(script_source([CFunction(function)], "demo", LANGUAGES["julia"]))
+    for a, b, y in np.random.default_rng(0).normal(size=(20, 3)).tolist():
+        z, M = made["f"](made["Vector"]([a, b]), made["Vector"]([y]))
+        expected = function([a, b], y)
+        np.testing.assert_allclose(list(z), np.array(expected[0]).ravel(), rtol=1e-14, atol=1e-15)
+        np.testing.assert_allclose(np.reshape(list(M), (2, 2)), np.array(expected[1].full()), rtol=1e-15)
+
+
+def test_one_program_in_c_python_and_julia():
+    model = casid.Model(casid.load_robot("wam7"), ("viscous", "coulomb"))
+    function = CFunction(model.inverse_dynamics)
+    python = namespace(script_source([function], "wam7", LANGUAGES["python"]))[function.name]
+    text = script_source([function], "wam7", LANGUAGES["julia"])
+    julia = julia_in_python(text)
+    rng = np.random.default_rng(3)
+    q, dq, ddq = rng.normal(size=(3, 20, 7))
+    pi = rng.uniform(0, 1, len(model.parameter_names))
+    compiled = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi, compiled=True)).reshape(20, 7)
+    for k, torque in enumerate(compiled):
+        state = [part[k].tolist() for part in (q, dq, ddq)] + [pi.tolist()]
+        np.testing.assert_allclose(python(*state), torque, rtol=1e-11, atol=1e-11)
+        np.testing.assert_array_equal(list(julia[function.name](*map(julia["Vector"], state))), python(*state))
+
+
+def test_julia_parses():
+    grammar = pytest.importorskip("tree_sitter_julia", reason="needs tree-sitter-julia: pip install casid[test]")
+    from tree_sitter import Language, Parser
+
+    parser = Parser(Language(grammar.language()))
+    model = casid.Model(casid.load_robot("stanford"), ("viscous", "coulomb"))
+    for function in (sample(), model.inverse_dynamics):
+        text = script_source([CFunction(function)], "demo", LANGUAGES["julia"])
+        assert not parser.parse(text.encode()).root_node.has_error
+    assert parser.parse(b"function f(x)\n    y = (x\nend\n").root_node.has_error
 
 
 def test_what_a_language_lacks_is_refused(tmp_path):

@@ -26,6 +26,7 @@ from casid.identification.online import (
     Plausible,
     ResidualNoise,
     entropic_estimate,
+    entropic_fit,
 )
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.parameter_files import write_parameters
@@ -174,6 +175,63 @@ def test_the_detector_is_silent_on_noise_and_finds_a_slight_change():
             seen = seen.updated(rows, targets)
     assert len(alarms) == 1
     assert 3000 <= alarms[0] <= 3300
+
+
+@pytest.mark.claim("a change too slight to be noticed at once is not taken for noise")
+def test_residuals_of_a_change_that_is_not_noticed_yet_do_not_raise_the_alarm_level():
+    """The noise as it would be learnt beside the change: blocks of it have a mean, and its inflation grows."""
+    rng = np.random.default_rng(3)
+    detector, seen, noise = ChangeDetector(10), Information.nothing(10), ResidualNoise(7)
+    alarms = []
+    for k in range(2000):
+        rows = rng.normal(size=(7, 10))
+        shift = rows @ np.full(10, 0.12) if k >= 1000 else np.zeros(7)
+        targets = rng.normal(size=7) + shift
+        noise.update(targets if k < 1000 else targets + 1.0)  # what the estimate before the change leaves
+        if detector.update(rows, targets, seen, noise):
+            alarms.append(k)
+            break
+        seen = seen.updated(rows, targets)
+    assert noise.inflation(300.0) > 3.0
+    assert len(alarms) == 1
+    assert 1000 <= alarms[0] <= 1300
+
+
+def test_a_load_with_a_correlated_residual_is_that_of_generalised_least_squares(model):
+    a, count = 0.8, 400
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
+    t, q, dq, ddq, tau, pi = recorded(model, count, load, noise=0.0)
+    pi[list(model.link_columns[-1])] -= load
+    white = np.random.default_rng(6).normal(size=tau.shape)
+    tau = tau + 0.2 * np.asarray(lfilter([np.sqrt(1 - a**2)], [1, -a], white, axis=0))
+    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, correlation=a)
+    for part in (slice(0, 1), slice(1, 150), slice(150, count)):
+        online.update(q[part], dq[part], ddq[part], tau[part], t[part])
+    Y = np.asarray(evaluate_batch(model.regressor, q, dq, ddq))
+    inverse = np.linalg.inv(a ** np.abs(np.subtract.outer(np.arange(count), np.arange(count))))
+    own = Y[:, :, list(model.link_columns[-1])]
+    left = tau - Y @ pi
+    normal = sum(own[:, j].T @ inverse @ own[:, j] for j in range(model.n))
+    right = sum(own[:, j].T @ inverse @ left[:, j] for j in range(model.n))
+    expected = np.linalg.solve(normal, right)
+    assert not online.changes
+    assert online.information.estimate == pytest.approx(expected, abs=1e-7)
+    assert online.noise.inflation() < 3.0
+    with pytest.raises(DatasetError, match="correlation"):
+        OnlineLoad(model, pi, np.full(model.n, 5.0), body, correlation=1.0)
+
+
+def test_all_samples_of_a_fit_at_once_say_what_they_say_one_by_one(model):
+    t, q, dq, ddq, tau, _ = recorded(model, 300, noise=0.2)
+    fit = wls(compress(model, Dataset(t, q, tau, dq, ddq)))
+    online = Online.from_fit(fit)
+    online.update(q, dq, ddq, tau, t)
+    one_by_one, at_once = online.estimate(), entropic_fit(fit)
+    assert at_once.count == one_by_one.count
+    assert at_once.entropic.objective == pytest.approx(one_by_one.entropic.objective, rel=1e-8)
+    assert at_once.parameters.values == pytest.approx(one_by_one.parameters.values, abs=1e-5)
+    assert at_once.suboptimality < 1e-6
 
 
 def test_two_changes_in_quick_succession_are_both_noticed(model):

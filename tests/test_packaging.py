@@ -147,3 +147,16 @@ def test_sdist_holds_what_the_wheel_is_made_of(archives: Path) -> None:
     assert {"pyproject.toml", "README.md", "LICENSE"} <= names
     moved = (name.replace("casid/robots/", "robots/") for name in expected_files())
     assert {name.replace("casid/problems/", "problems/") for name in moved} <= names
+
+
+def test_the_conda_recipe_needs_what_the_wheel_needs() -> None:
+    yaml = pytest.importorskip("yaml", reason="needs pyyaml")
+    recipe = yaml.safe_load((ROOT / "docs/packaging/conda/recipe.yaml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert recipe["context"]["version"] == casid.__version__
+    assert f">={recipe['context']['python_min']}" == project["requires-python"]
+    wanted = {item.partition(";")[0].replace(" ", "") for item in project["dependencies"]}
+    given = {item.replace(" ", "").replace("matplotlib-base", "matplotlib") for item in recipe["requirements"]["run"]}
+    assert wanted <= given
+    assert recipe["build"]["python"]["entry_points"] == [f"casid = {project['scripts']['casid']}"]
+    assert set(recipe["about"]["license"].split()) == {project["license"]}

@@ -61,7 +61,23 @@ def test_named_joints_are_put_in_the_order_of_the_robot() -> None:
     assert "left out: gripper" in " ".join(data.steps)
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+@pytest.mark.claim("torques named by joint follow positions into the robot's order")
+def test_signals_named_alike_are_ordered_alike(tmp_path: Path) -> None:
+    header = ["t", "q_joint3", "q_joint1", "q_joint2", "tau_joint1", "tau_joint2", "tau_joint3"]
+    (tmp_path / "r.csv").write_text(csv(header, np.column_stack([T, Q[:, [2, 0, 1]], TAU])), encoding="utf-8")
+    data = check_against(read_dataset(tmp_path / "r.csv"), load_robot("three_link"))
+    np.testing.assert_array_equal(data.q, Q)
+    np.testing.assert_array_equal(data.tau, TAU)
+
+
+def test_joints_by_name_and_torques_by_number_are_refused(tmp_path: Path) -> None:
+    header = ["t", *(f"q_{joint}" for joint in ("elbow", "wrist1", "wrist2")), "tau1", "tau2", "tau3"]
+    (tmp_path / "r.csv").write_text(csv(header, np.column_stack([T, Q, TAU])), encoding="utf-8")
+    with pytest.raises(DatasetError, match="'tau' is numbered: name all columns alike"):
+        read_dataset(tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
 def test_delimiters_and_decimal_commas(tmp_path: Path, delimiter: str) -> None:
     header = ["t", "q1", "q2", "q3", "tau1", "tau2", "tau3"]
     text = csv(header, np.column_stack([T, Q, TAU]), delimiter)

@@ -15,12 +15,14 @@ from casid.retrieval import (
     Problem,
     SimulatedAnnealing,
     com_box,
+    explain,
     link_variables,
     mass_bounds,
     nominal_parameters,
     parameter_intervals,
     solve,
 )
+from casid.retrieval.solution import assess
 
 
 @pytest.fixture
@@ -133,7 +135,19 @@ def test_annealing_keeps_a_point_from_which_no_slope_leads_on(links):
 def test_a_solver_that_stops_at_a_feasible_point_does_not_say_that_there_is_none(links):
     either = Constraint("or", ca.logic_or(links[0].com[0] > 0.2, links[0].mass > 3), lower=1)
     stopped = solve(body_in_a_box(links, either), throw=False)
-    if stopped.feasible and not stopped.usable:
+    assert not stopped.feasible or stopped.status in ("optimal", "feasible", "stopped")
+    if stopped.status == "stopped":
         with pytest.raises(SolveError, match=r"did not converge.*feasible.*'branches'"):
             stopped.or_raise()
     assert solve(body_in_a_box(links, either), method="branches").status == "optimal"
+
+
+def test_a_feasible_point_without_convergence_is_stopped_not_failed(links):
+    problem = body_in_a_box(links)
+    x = nominal_parameters(problem)
+    found = assess(problem, x, converged=False)
+    assert found.feasible and found.status == "stopped" and not found.usable
+    assert "stopped before" in explain(found).summary
+    with pytest.raises(SolveError, match="its last point is feasible"):
+        found.or_raise()
+    assert assess(problem, np.full(len(x), -1.0), converged=False).status == "failed"

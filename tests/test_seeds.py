@@ -1,5 +1,8 @@
 """Reproduction of the documents: nothing missing, nothing staged, refusals; cheap items in their quick form."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from measures.measure import NotMeasured, data_folder
@@ -21,7 +24,7 @@ from methods.sylvester import minors
 from methods.ting import parameters_of, theta_of, ting
 from reproduce import compute
 from seeds.item import Setting, Status
-from seeds.page import counts, page, slug
+from seeds.page import Done, counts, page, renewed, slug
 from seeds.papers import PAPERS, paper_of
 
 CHEAP = [
@@ -156,6 +159,36 @@ def wam():
     from methods.wam import wam_data
 
     return wam_data(0, ("A",), periods=1)
+
+
+def test_the_example_robot_is_that_of_the_thesis():
+    from seeds.sousa2014.example_robot import PRINTED, deviations, robot
+
+    assert max(deviations()) < 1e-12
+    assert set(casid.Model(robot(), ("viscous", "coulomb")).base.expressions) == set(PRINTED)
+
+
+def test_a_renewed_page_keeps_the_other_sections():
+    paper = paper_of("sutanto2020")
+    first, *rest = paper.items
+    old = page(paper, [Done(first, None, "old words"), *(Done(item, None, "kept words") for item in rest)], False)
+    new = page(paper, [Done(first, None, "new words"), *(Done(item, None, "lost words") for item in rest)], False)
+    text = renewed(old, new, rest)
+    assert "new words" in text and text.count("kept words") == len(rest)
+    assert "old words" not in text and "lost words" not in text
+    assert renewed(new, new, paper.items) == new
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_the_page_in_the_documentation_has_every_item_and_its_pictures(paper):
+    folder = Path(__file__).parents[1] / "docs" / "papers"
+    text = (folder / f"{paper.key}.md").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        f"## {item.name}: {item.title}" for item in paper.items
+    ]
+    assert counts(paper.items) in text and "--quick" not in text
+    named = set(re.findall(r"\]\(([^)]+\.png)\)", text))
+    assert named == {f"{paper.key}/{path.name}" for path in (folder / paper.key).glob("*.png")}
 
 
 @pytest.mark.slow

@@ -239,6 +239,7 @@ def test_recording_of_a_run_that_ended_at_once_is_refused() -> None:
 VISCOUS, COULOMB = np.array([0.6, 0.6, 0.5, 0.5, 0.2, 0.2, 0.1]), np.array([0.5, 0.5, 0.4, 0.4, 0.1, 0.1, 0.05])
 
 
+@pytest.mark.slow
 def test_identification_finds_the_simulated_robot() -> None:
     robot = casid.load_robot("panda")
     plant = Plant.of(robot, SmoothCoulomb(0.01), viscous=VISCOUS, coulomb=COULOMB, offset=0.0)

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from measures import page as results
+from measures.page import Row, publish
 
 DOCS = Path(__file__).parents[1] / "docs"
 CONFIG = DOCS / "site" / "mkdocs.yml"
@@ -85,3 +87,18 @@ def test_the_site_builds_strictly_and_needs_no_network(tmp_path: Path) -> None:
         assert not re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="https?://[^"]+"', text)
         for target in re.findall(r'href="(?!https?:|mailto:|#|data:)([^"#?]+)', text):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_results_are_kept_row_by_row(tmp_path: Path) -> None:
+    rows = [Row("one | two", "<= 1", "0.5", "", "yes", 1.0), Row("three", "0", "[7]", "x*", "NO", 2.0)]
+    publish("topic", rows, ["three", "one | two", "later"], tmp_path)
+    publish("topic", [Row("later", "1", "not measured: no *", "", "-", 0.1)], ["three", "later"], tmp_path)
+    lines = (tmp_path / "results.md").read_text(encoding="utf-8").splitlines()
+    assert "0 of 2 rows met, 1 not measured." in lines  # a row that is no longer there is dropped
+    cells = [line for line in lines if line.startswith("| ")][2:]
+    assert [re.split(r"(?<!\\) \| ", line.strip("| "))[0] for line in cells] == ["three", "later"]
+    assert r"\[7\]" in cells[0] and r"no \*" in cells[1]
+
+
+def test_the_page_of_results_is_that_of_its_files() -> None:
+    assert (DOCS / "results.md").read_text(encoding="utf-8") == results.page(DOCS / "results")

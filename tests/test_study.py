@@ -105,6 +105,7 @@ def test_cluster_that_is_not_there(problem, tmp_path, monkeypatch):
     assert not (tmp_path / "n.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_sweep_and_penalty(tmp_path):
     problems = {shapes: casid.load_problem("spatial_2r", shapes=shapes) for shapes in ("box", "exact")}
     seen = []

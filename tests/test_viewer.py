@@ -155,9 +155,9 @@ def test_a_missing_browser_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install casid[browser])")
     if not CHROMIUM:
-        pytest.skip("needs Chromium")
+        pytest.skip("needs Chromium or Chrome on the path, e.g. apt-get install chromium")
     with playwright.sync_playwright() as started:
         opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, console, names, progress, say_written
+from casid.cli.progress import shown
+from casid.cli.shared import RobotArgument, console, names, out_folder, say_written
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -44,17 +45,18 @@ def excite(
     samples: Annotated[int, typer.Option(min=2, help="Samples of the observation matrix.")] = 160,
     starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first start.")] = 0,
-    seconds: Annotated[float | None, typer.Option(min=0.1, help="Time limit of each start \\[s].")] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="Time limit of each start \\[s], which then keeps its best motion.")
+    ] = 60.0,
     evaluate: Annotated[Path | None, typer.Option(help="Only evaluate this trajectory (TOML).")] = None,
     rate: Annotated[float, typer.Option(help="Rate of the CSV and ROS 2 files [Hz].")] = 100.0,
     out: Annotated[Path | None, typer.Option(help="Folder for the trajectory, pictures and an animation.")] = None,
 ) -> None:
     """Design a motion (or static poses) that makes identification good. Ctrl-C keeps the best so far."""
     from casid.excitation import Study, evaluate_trajectory, read_trajectory
-    from casid.files import prepare_directory
     from casid.report import excitation_tables, write_excitation
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     machine = o.robot_of(robot, lock, gravity, angle_tolerance)
     machine = _with_capsules(machine, robot) if collision else machine
     study = Study(
@@ -64,8 +66,10 @@ def excite(
     )  # fmt: skip
     if evaluate is None:
         designer = study.designer(machine)
+        many = f"{starts} start{'s' if starts > 1 else ''} of at most {seconds:g} s (--seconds)"
+        typer.echo(f"{many}; Ctrl-C keeps the best so far", err=True)
         with _design_progress(machine.name) as show:
-            design = designer.run(starts, seed, progress=show, max_seconds=seconds or float("inf"), robot=machine.name)
+            design = designer.run(starts, seed, progress=show, max_seconds=seconds, robot=machine.name)
     else:
         designer, design = evaluate_trajectory(study, machine, read_trajectory(evaluate))
     screen = console()
@@ -103,13 +107,10 @@ def _with_capsules(machine: Robot, name: str) -> Robot:
 @contextmanager
 def _design_progress(name: str) -> Iterator[Callable[..., None]]:
     """One line on stderr with the current value of the criterion."""
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    with progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as bar:
-        task = bar.add_task(f"{name}: first motion")
+    with shown(f"{name}: first motion") as update:
 
         def show(at: Any) -> None:
             where = f"start {at.start}/{at.starts}, stage {at.stage}/{at.stages}, iteration {at.iteration}"
-            bar.update(task, description=f"{name}: {where}: {at.value:.4g}, best kept {at.best:.4g}")
+            update(f"{name}: {where}: {at.value:.4g}, best kept {at.best:.4g}", None, None)
 
         yield show

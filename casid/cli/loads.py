@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, console, names, say_written
+from casid.cli.progress import steps
+from casid.cli.shared import RobotArgument, console, names, out_folder, say_written
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -52,7 +53,7 @@ def payload(
 ) -> None:
     """Identify a load on the last link: mass, centre of mass, inertia, and what to type into the controller."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, prepare_directory, write_files
+    from casid.files import json_bytes, write_files
     from casid.identification import load_model
     from casid.identification import payload as run
     from casid.report import flange_of, payload_record, payload_tables
@@ -61,7 +62,7 @@ def payload(
         raise DatasetError(
             "give --without RECORDING, made without the load, or --identification FILE of the robot alone"
         )
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     settings = o.Settings.merged(
         [loaded] if without is None else [without, loaded], terms=terms, deadband=deadband, cutoff=cutoff,
         cutoff_torque=cutoff_torque,
@@ -69,15 +70,15 @@ def payload(
         only=only, angle_tolerance=angle_tolerance,
     )  # fmt: skip
     machine = settings.robot(robot)
-    with o.steps() as progress:
+    with steps() as progress:
         progress("reading", 0, 2)
         if identification is not None:
             model, parameters = load_model(identification, machine)
-            found = run(model, _prepared(loaded, settings, tau, model), parameters=parameters, drift=drift)
+            found = run(model, _prepared(loaded, settings, robot, tau, model), parameters=parameters, drift=drift)
         else:
             assert without is not None
             model = _model(machine, settings)
-            data = [_prepared(path, settings, tau, model) for path in (loaded, without)]
+            data = [_prepared(path, settings, robot, tau, model) for path in (loaded, without)]
             found = run(model, *data, drift=drift)
         progress("payload", 2, 2)
     name, placement = flange_of(machine, frame)
@@ -121,10 +122,10 @@ def gains(
         only=only, angle_tolerance=angle_tolerance,
     )  # fmt: skip
     machine = settings.robot(robot)
-    with o.steps() as progress:
+    with steps() as progress:
         progress("reading", 0, 2)
         model = _model(machine, settings)
-        data = [_prepared(path, settings, tau, model) for path in (loaded, without)]
+        data = [_prepared(path, settings, robot, tau, model) for path in (loaded, without)]
         found = run(model, data[0], data[1], mass, drift=drift)
         progress("gains", 2, 2)
     screen = console()
@@ -132,12 +133,8 @@ def gains(
         screen.print(table)
 
 
-def _prepared(path: Path, settings: o.Settings, tau: str | None, model: Model) -> Dataset:
-    from casid.measurement import check_against, read_dataset
-
-    columns = None if tau is None else {"tau": tau}
-    data = settings.counted(check_against(read_dataset(path, columns=columns), model.robot), model.robot)
-    return settings.prepared(data, None, model)
+def _prepared(path: Path, settings: o.Settings, robot: str, tau: str | None, model: Model) -> Dataset:
+    return settings.prepared(settings.recording(path, robot, model.robot, tau), None, model)
 
 
 def _model(machine: Robot, settings: o.Settings) -> Model:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from casid.cli.shared import names, progress
-from casid.errors import DatasetError
+from casid.cli.shared import names
+from casid.errors import CasidWarning, DatasetError
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -135,15 +135,46 @@ class Settings:
         if "lock" in self.given:
             options["lock"] = _locked(self.given["lock"])
         if "angle_tolerance" in self.given:
-            options["angle_tolerance"] = float(self.given["angle_tolerance"])
+            tolerance = float(self.given["angle_tolerance"])
+            if not 0 <= tolerance < 0.1:
+                raise DatasetError(f"--angle-tolerance: expected radians from 0 to 0.1, got {tolerance:g}")
+            options["angle_tolerance"] = tolerance
         return options
 
-    def counted(self, data: Dataset, robot: Robot) -> Dataset:
+    def recording(self, path: Path, name: str, robot: Robot, tau: str | None = None) -> Dataset:
+        """A recording in the order of the robot's joints, locked ones left out, the torques of the chosen joints only.
+
+        Parameters
+        ----------
+        path
+        name
+            Of the robot, as given.
+        robot
+            As `robot` made it.
+        tau
+            Name of the torque array.
+        """
+        from casid.description import load_robot
+        from casid.identification import without_locked
+        from casid.measurement import check_against, read_dataset
+
+        data = read_dataset(path, columns=None if tau is None else {"tau": tau})
+        if "lock" in self.given:
+            options = self.reading()
+            locked = options.pop("lock")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CasidWarning)  # told already
+                data = without_locked(data, load_robot(name, **options), locked)
+        return self._counted(check_against(data, robot), robot)
+
+    def _counted(self, data: Dataset, robot: Robot) -> Dataset:
         """The recording with the torques of the chosen joints only."""
         if "only" not in self.given:
             return data
         known = [joint.name for joint in robot.coordinates]
         chosen = _words(self.given["only"])
+        if not chosen:
+            raise DatasetError(f"--only: it names no joint; robot '{robot.name}' has {', '.join(known)}")
         for name in chosen:
             if name not in known:
                 raise DatasetError(f"--only: robot '{robot.name}' has no joint '{name}'; it has {', '.join(known)}")
@@ -182,24 +213,16 @@ def vector(value: Any) -> list[float]:
         axis = value.strip().lower()
         if len(axis) == 2 and axis[0] in "+-" and axis[1] in "xyz":
             return [(_STANDARD_G if axis[0] == "+" else -_STANDARD_G) * (letter == axis[1]) for letter in "xyz"]
-        value = axis.split(",")
+        parts: Any = axis.split(",")
+    else:
+        parts = value
     try:
-        numbers = [float(part) for part in value]
+        numbers = [float(part) for part in parts]
     except (TypeError, ValueError):
         numbers = []
     if len(numbers) != 3:
         raise DatasetError(f"gravity: expected three numbers or +x ... -z, got '{value}'")
     return numbers
-
-
-@contextmanager
-def steps() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress of a run in steps, on stderr."""
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-
-    with progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
 
 
 def _options_of(path: Path) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli.options import Share
-from casid.cli.shared import ProblemArgument, console, progress_bar, say_written
+from casid.cli.progress import starts_bar
+from casid.cli.shared import ProblemArgument, console, out_folder, say_written
 
 if TYPE_CHECKING:
     from casid.identification import Believable
@@ -35,6 +36,7 @@ def solve(
         ),
     ] = True,
     share: Share = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also show the solver's own status.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
     sdpa: Annotated[
         Path | None, typer.Option(help="Also write the problem to this file, as a semidefinite program (.dat-s).")
@@ -42,10 +44,9 @@ def solve(
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
-    from casid.files import prepare_directory
     from casid.report import believable_tables, solution_tables, write_solution
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
     if sdpa is not None:
         _write_sdpa(loaded, sdpa)
@@ -53,7 +54,7 @@ def solve(
     if starts is None:
         result = retrieval.solve(loaded, method=chosen, throw=False)
     else:
-        with progress_bar(f"{loaded.name}: {starts} starts", starts) as advance:
+        with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
             result = retrieval.multistart(
                 loaded, starts=starts, seed=seed, method=chosen, progress=advance, throw=False
             )
@@ -61,10 +62,12 @@ def solve(
     if best.usable:
         screen = console()
         choice = _choice(best, share) if believable else None
-        for table in (*solution_tables(result), *([] if choice is None else believable_tables(choice))):
+        for table in (*solution_tables(result, verbose), *([] if choice is None else believable_tables(choice))):
             screen.print(table)
         if folder is not None:
             say_written(folder, write_solution(result, folder, choice))
+    elif verbose:
+        typer.echo(f"the solver's status: {best.solver_status}", err=True)
     best.or_raise()
 
 
@@ -79,10 +82,9 @@ def intervals(
 ) -> None:
     """Find how far the data and the constraints pin each parameter down."""
     from casid import retrieval
-    from casid.files import prepare_directory
     from casid.report import intervals_table, what_if_table, write_intervals
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
     soft = [c.label for c in loaded.constraints if not c.hard]
     loaded = loaded.without(*soft)  # they exclude nothing
@@ -109,7 +111,7 @@ def study(
     from casid import retrieval
 
     chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
-    with progress_bar(f"{loaded.name}: {starts} starts", starts) as advance:
+    with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
         found = retrieval.run_study(loaded, file, starts, seed, chosen, jobs, cluster, progress=advance)
     best = found.best
     typer.echo(

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, console, names, say_conversion, say_written
+from casid.cli.progress import steps
+from casid.cli.shared import RobotArgument, console, names, out_folder, say_conversion, say_written
 from casid.errors import InertiaWarning
 
 
@@ -69,23 +70,20 @@ def identify(
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
     from casid.description import write_robot
-    from casid.files import prepare_directory
     from casid.identification import identify as run
-    from casid.measurement import read_dataset
     from casid.report import identification_tables, write_identification
     from casid.retrieval import Prior, load_constraints
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     settings = o.Settings.merged(
         recording, terms=terms, friction=friction, cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate,
         velocity=velocity, trim=trim, every=every, delay=delay, deadband=deadband, gravity=gravity, lock=lock,
         only=only, angle_tolerance=angle_tolerance, total_mass=total_mass, bounds=bounds, method=method,
     )  # fmt: skip
     loaded = settings.robot(robot)
-    columns = None if tau is None else {"tau": tau}
     given = settings.given
-    with o.steps() as progress:
-        data = [settings.counted(read_dataset(path, columns=columns), loaded) for path in recording]
+    with steps() as progress:
+        data = [settings.recording(path, robot, loaded, tau) for path in recording]
         options: dict[str, Any] = {
             "consistency": consistency,
             "believable": believable,
@@ -149,13 +147,11 @@ def validate(
     The recording goes through the processing of the identification, unless an option says otherwise.
     """
     from casid.dynamics import Model
-    from casid.files import prepare_directory
     from casid.identification import load_model, load_processing, predict, read_record
     from casid.identification import refit_friction as refit
-    from casid.measurement import check_against, read_dataset
     from casid.report import validation_tables, write_validation
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     settings = o.Settings.merged(
         [recording], cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate, velocity=velocity, trim=trim,
         every=every, delay=delay, lock=lock, gravity=gravity, only=only,
@@ -166,8 +162,7 @@ def validate(
     model, parameters = load_model(identification, loaded)
     if "gravity" in settings.given:  # mounted another way since
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
-    columns = None if tau is None else {"tau": tau}
-    data = settings.counted(check_against(read_dataset(recording, columns=columns), loaded), loaded)
+    data = settings.recording(recording, robot, loaded, tau)
     if refit_friction is not None:
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
         model, parameters = fitted.model, fitted.parameters
@@ -200,11 +195,11 @@ def check(
 
     The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
     """
-    from casid.files import prepare_directory, write_files
+    from casid.files import write_files
     from casid.identification import check_file
     from casid.report import check_table
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # the table says more
         owner = None if robot is None else o.robot_of(robot, lock, gravity, angle_tolerance)
@@ -220,7 +215,9 @@ def reverse_engineer(
     robot: RobotArgument,
     samples: Annotated[
         Path,
-        typer.Argument(metavar="SAMPLES", help="npz with q (N, n), M (N, n, n) and g (N, n) of a controller's model."),
+        typer.Argument(
+            metavar="SAMPLES", help="npz with q (N, n), g (N, n) and, if known, M (N, n, n) of a controller."
+        ),
     ],
     recording: Annotated[
         Path | None, typer.Argument(metavar="[RECORDING]", help="Positions and torques: for friction and validation.")
@@ -246,12 +243,11 @@ def reverse_engineer(
 ) -> None:
     """Find feasible links behind a controller's mass matrices and gravity torques, and friction from a recording."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, npz_arrays, prepare_directory, read_bytes, write_files
+    from casid.files import json_bytes, npz_arrays, read_bytes, write_files
     from casid.identification import reverse_engineered
-    from casid.measurement import check_against, read_dataset
     from casid.report import solution_tables, validation_tables, write_solution, write_validation
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     settings = o.Settings.merged(
         [] if recording is None else [recording], cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate,
         velocity=velocity, trim=trim, every=every, delay=delay, gravity=gravity, lock=lock,
@@ -259,17 +255,19 @@ def reverse_engineer(
     )  # fmt: skip
     loaded = settings.robot(robot)
     arrays = npz_arrays(read_bytes(samples, "samples", DatasetError), str(samples), "samples", DatasetError)
-    for name in ("q", "M", "g"):
+    for name in ("q", "g"):
         if name not in arrays:
             known = ", ".join(arrays) or "none"
-            raise DatasetError(f"{samples}: array '{name}' is missing; needed are q, M and g, there are {known}")
-    data = None if recording is None else check_against(read_dataset(recording), loaded)
+            raise DatasetError(f"{samples}: array '{name}' is missing; needed are q, g and M, there are {known}")
+    data = None if recording is None else settings.recording(recording, robot, loaded)
     result = reverse_engineered(
-        loaded, arrays["q"], arrays["M"], arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
+        loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
         processing=settings.processing(),
     )  # fmt: skip
     screen = console()
     estimate = result.estimate
+    if "M" not in arrays:
+        typer.echo("note: no mass matrices 'M': only what gravity depends on is determined", err=True)
     screen.print(
         f"{estimate.rank} coefficients, {int(estimate.reliable(largest_sd).sum())} reliable; condition number "
         f"{estimate.condition_number:.4g}, relative error {estimate.relative_error:.4g} %",

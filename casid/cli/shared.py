@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,6 @@ from casid.errors import CasidError, CasidWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, ProgressColumn
 
     from casid.description import Written
 
@@ -30,13 +30,26 @@ TermsOption = Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms:
 
 #: Columns of a table that goes to a file or a pipe.
 _PLAIN_WIDTH = 150
+#: Folders that the running command makes for its results, innermost first.
+_MADE: ContextVar[list[Path]] = ContextVar("made")
 
 
 class Group(TyperGroup):
     """Turns every `CasidError` into a sentence and exit code 1, every `CasidWarning` into a line."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; nothing but its own bugs ends in a traceback."""
+        """Run the command; nothing but its own bugs ends in a traceback, and no empty folder stays behind."""
+        made: list[Path] = []
+        token = _MADE.set(made)
+        try:
+            return self._invoke(ctx)
+        finally:
+            _MADE.reset(token)
+            for folder in made:
+                with contextlib.suppress(OSError):  # not empty, or gone
+                    folder.rmdir()
+
+    def _invoke(self, ctx: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("always", CasidWarning)
             warnings.showwarning = _show_warning  # restored on leaving the block
@@ -87,6 +100,20 @@ def console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
 
 
+def out_folder(out: Path | None) -> Path | None:
+    """The folder that a command writes to, made at once so that one that cannot be is told before the work.
+
+    Folders that the command has made and left empty, because it failed, are removed when it ends.
+    """
+    from casid.files import prepare_directory
+
+    if out is None:
+        return None
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    _MADE.get().extend(missing)
+    return prepare_directory(out)
+
+
 def say_written(folder: Path, files: Iterable[Path]) -> None:
     """Name the files that a command has written."""
     typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
@@ -100,22 +127,3 @@ def say_conversion(written: Written) -> None:
     typer.echo(f"Written to {robot.parent}: {robot.name}")
     if beside:
         typer.echo(f"Beside it {beside[0].name}, for what this format cannot hold: {'; '.join(written.sidecar)}")
-
-
-def progress(*columns: ProgressColumn) -> Progress:
-    """Progress on stderr with these columns; nothing where stderr is no terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    screen = Console(stderr=True)
-    return Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
-
-
-@contextmanager
-def progress_bar(text: str, total: int) -> Iterator[Callable[..., None]]:
-    """Progress of `total` starts; the function it gives is called once for each finished start."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-
-    with progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as bar:
-        task = bar.add_task(text, total=total)
-        yield lambda *_: bar.advance(task)

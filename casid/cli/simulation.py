@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, assignments, console, say_written, three
+from casid.cli.shared import RobotArgument, assignments, console, out_folder, say_written, three
 
 
 def simulate(
@@ -66,7 +66,6 @@ def simulate(
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the book of energy."""
     from casid.excitation import read_trajectory
     from casid.export import default_frame, numbers
-    from casid.files import prepare_directory
     from casid.inertia import read_parameters
     from casid.report import simulation_table, write_simulation
     from casid.simulation import (
@@ -84,7 +83,7 @@ def simulate(
     )
     from casid.simulation import simulate as run
 
-    folder = None if out is None else prepare_directory(out)
+    folder = out_folder(out)
     loaded = o.robot_of(robot, lock, gravity, angle_tolerance)
     given = loaded.parameters if parameters is None else read_parameters(parameters)
     plant = Plant.of(

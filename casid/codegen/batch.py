@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,7 +33,7 @@ _UNUSABLE: set[tuple[str, ...]] = set()
 
 
 def evaluate_batch(
-    function: ca.Function, *arrays: ArrayLike, compiled: bool | None = None, threads: int = 1
+    function: ca.Function, *arrays: ArrayLike, compiled: bool | None = None, threads: int = 1, calls: int = 1
 ) -> Array | tuple[Array, ...]:
     """Values of a function at N samples.
 
@@ -49,6 +49,8 @@ def evaluate_batch(
         the library is in the cache already, or if there is a compiler and enough work for it to pay.
     threads
         Number of threads that share the samples of compiled code.
+    calls
+        How many such calls are to come: tells whether compiling pays.
 
     Returns
     -------
@@ -64,7 +66,7 @@ def evaluate_batch(
         If compiled code is asked for and cannot be had.
     """
     inputs, count = _checked(function, arrays)
-    library = _library(function, count, compiled)
+    library = _library(function, count * calls, compiled)
     results = (
         _mapped(function, inputs, count) if library is None else _compiled(library, function, inputs, count, threads)
     )
@@ -157,8 +159,31 @@ def _library(function: ca.Function, count: int, compiled: bool | None) -> ctypes
 
     Where nothing is said of compiling, a compiler or cache that does not work is named in one warning and left alone.
     """
+    return worthwhile_library(
+        function, count, compiled, "batch", lambda: batch_source([CFunction(function, _SYMBOL)], "casid")
+    )
+
+
+def worthwhile_library(
+    function: ca.Function, count: int, compiled: bool | None, label: str, write: Callable[[], str]
+) -> ctypes.CDLL | None:
+    """Library of the code that is written around a function, where compiling it pays.
+
+    Parameters
+    ----------
+    function
+        What the code depends on.
+    count
+        How many times it will be evaluated.
+    compiled
+        As in `evaluate_batch`.
+    label
+        Kind of code: beginning of the library's name.
+    write
+        Gives the C source.
+    """
     if compiled is not None:
-        return _loaded(compiled_library(function)) if compiled else None
+        return _loaded(_built(function, label, write)) if compiled else None
     command = find_compiler()
     if command is None:
         return None
@@ -167,9 +192,9 @@ def _library(function: ca.Function, count: int, compiled: bool | None) -> ctypes
         place = (*command, str(cache_directory()))
         if place in _UNUSABLE:
             return None
-        path = find_cached(_library_name(function))
+        path = find_cached(library_name(label, _key(function)))
         if path is None and count * function.n_instructions() >= _WORTH_COMPILING:
-            path = compiled_library(function)
+            path = _built(function, label, write)
         return None if path is None else _loaded(path)
     except _NoCode:
         return None
@@ -185,11 +210,9 @@ class _NoCode(ExportError):
 
 def _loaded(path: Path) -> ctypes.CDLL:
     try:
-        library = ctypes.CDLL(str(path))
-        library[f"{_SYMBOL}_batch"]
-    except (OSError, AttributeError) as error:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
         raise ExportError(f"the compiled library {path} cannot be loaded: {reason(error)}") from None
-    return library
 
 
 def _compiled(
@@ -219,18 +242,18 @@ def _compiled(
 
 def compiled_library(function: ca.Function) -> Path:
     """Library with the batched C code of a function, compiled unless it is in the cache."""
-    path = find_cached(_library_name(function))
+    return _built(function, "batch", lambda: batch_source([CFunction(function, _SYMBOL)], "casid"))
+
+
+def _built(function: ca.Function, label: str, write: Callable[[], str]) -> Path:
+    path = find_cached(library_name(label, _key(function)))
     if path is not None:
         return path
     try:
-        source = batch_source([CFunction(function, _SYMBOL)], "casid")
+        source = write()
     except ExportError as error:
         raise _NoCode(str(error)) from error
-    return compile_shared(source, "batch", _key(function))
-
-
-def _library_name(function: ca.Function) -> str:
-    return library_name("batch", _key(function))
+    return compile_shared(source, label, _key(function))
 
 
 def _key(function: ca.Function) -> str:

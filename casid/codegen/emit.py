@@ -43,7 +43,7 @@ class Emitter:
     read
         ``(input, position)`` -> C expression of an input.
     write
-        ``(output, position, value)`` -> C statement that stores a result.
+        ``(output, position, value)`` -> C statement that stores a result, empty for none.
     vector
         Write for the type ``vec`` instead of ``double``.
     """
@@ -79,7 +79,8 @@ class Emitter:
             self._define(number)
             for output, position, ref in results.get(number, ()):
                 value = self._vector_constant(ref) if self.vector else self._operand(ref)
-                self.lines.append(self.write(output, position, value))
+                if statement := self.write(output, position, value):
+                    self.lines.append(statement)
         return self.lines
 
     # ------------------------------------------------------------------ sines and cosines

@@ -12,9 +12,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.description.joint import Joint, Mimic
+from casid.description.link import Inertial, Link, LinkBounds
 from casid.description.placement import Array
 from casid.description.raw import MOVING_TYPES, Lock, RawFrame, RawJoint, lock_joints
-from casid.description.robot import STANDARD_GRAVITY, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic, Robot
+from casid.description.robot import STANDARD_GRAVITY, Frame, Limits, Robot
 from casid.description.tree import base_link, check_types, check_unique, follow, parents_first
 from casid.errors import InertiaWarning, RobotError
 from casid.files import listed, near

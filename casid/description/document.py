@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from casid.description.assembly import assemble
 from casid.description.capsules import place_capsule
+from casid.description.link import Link
 from casid.description.placement import Array
 from casid.description.raw import Lock, RawCapsule, RawFrame, RawJoint, lock_joints, positions
-from casid.description.robot import STANDARD_GRAVITY, Link, Robot
+from casid.description.robot import STANDARD_GRAVITY, Robot
 from casid.errors import RobotError
 
 

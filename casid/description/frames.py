@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from casid.description.document import Description
+from casid.description.link import Inertial, Link, LinkBounds
 from casid.description.placement import Array
 from casid.description.raw import RawJoint
-from casid.description.robot import Inertial, Link, LinkBounds
 from casid.inertia import express_in, from_standard
 
 

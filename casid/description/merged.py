@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from casid.description.document import Description
+from casid.description.link import Link
 from casid.description.placement import Array
 from casid.description.raw import lock_joints
-from casid.description.robot import Link
 from casid.description.tree import parents_first
 from casid.inertia import express_in
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from casid.description.joint import JointType
+from casid.description.link import Link
 from casid.description.placement import Array, rotation_about, transform
-from casid.description.robot import JointType, Link
 from casid.errors import RobotError
 from casid.files import listed, near
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from casid.description.capsules import read_capsule
 from casid.description.document import Description
+from casid.description.joint import TERM_SYMBOLS
+from casid.description.link import Link, LinkBounds
 from casid.description.raw import JointLimits, RawJoint
-from casid.description.robot import TERM_SYMBOLS, Link, LinkBounds
 from casid.description.tables import Table
 from casid.errors import RobotError
 from casid.files import decode, parse_toml

@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 from casid.description.document import Description
 from casid.description.formats import Changes, Format
 from casid.description.formats.toml_writer import assignments
+from casid.description.link import Inertial, Link
 from casid.description.load import format_of_name, load_description
 from casid.description.merged import MovingBody, moving_bodies
 from casid.description.placement import ANGLE_TOLERANCE, Array
 from casid.description.raw import JointLimits, Lock, MimicRule, RawCapsule, RawFrame, RawJoint
-from casid.description.robot import Inertial, Link, Robot
+from casid.description.robot import Robot
 from casid.description.sidecar import SUFFIX, lost, words
 from casid.description.tree import check_types, follow
 from casid.errors import ExportError

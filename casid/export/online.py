@@ -122,6 +122,8 @@ def _rows(inputs: dict[str, ca.SX], Y: ca.SX, known: ca.SX) -> ca.Function:
 
 def _load_rows(online: OnlineLoad) -> tuple[ca.Function, Array, list[str], str]:
     """Regressor of a body on the last link, and the torque of the robot without it."""
+    if online.correlation.any():
+        raise ExportError("the C code of a load knows no correlation of the residual; export one without")
     model = online.model
     inputs = _symbols(model.regressor, model.n)
     Y = model.regressor(*inputs.values())

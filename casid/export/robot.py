@@ -35,7 +35,8 @@ _SIMULATION = {
 }  # fmt: skip
 #: Functions of what happens inside the links, which base parameters do not determine.
 _LINKS = {"joint_wrenches", "potential_energy"}
-_UNITS = {
+#: Meaning and unit of arguments, by name.
+UNITS = {
     "q": "joint positions [rad, m for prismatic joints]",
     "dq": "joint velocities [rad/s, m/s]",
     "ddq": "joint accelerations [rad/s^2, m/s^2]",
@@ -137,8 +138,8 @@ def export_robot(
         out,
         prefix=prefix,
         words={name: FUNCTIONS[name].words for name in chosen},
-        units=_UNITS,
-        notes=_notes(model, values, runtime_parameters, frame, payload),
+        units=UNITS,
+        notes=notes_of(model, values, runtime_parameters, frame, payload),
         samples={name: arguments[name] for name in ("pi", "beta")},
         batched=batched,
         languages=languages,
@@ -178,9 +179,10 @@ def _models(model: Model, values: NDArray[np.float64], runtime_parameters: str, 
     return Parametrised(reduced(model, values), model.with_parameters(values), frame)
 
 
-def _notes(
+def notes_of(
     model: Model, values: NDArray[np.float64], runtime_parameters: str, frame: str, payload: ArrayLike | None
 ) -> list[str]:
+    """Paragraphs for a header: the robot, its parameters, where they come from."""
     robot = model.robot
     gravity = "an argument" if model.gravity_vector is None else f"{_numbers(model.gravity_vector)} m/s^2, base frame"
     notes = [

@@ -14,7 +14,8 @@ from casid.files.words import reason
 
 #: Longest column name, and most columns.
 _NAME, _COLUMNS = 200, 10_000
-_DELIMITERS = (",", ";", "\t", " ")
+#: What separates cells, where the first line has it; else blanks.
+_DELIMITERS = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class CsvTable:
     header : tuple of str
         Cells of the first line, blanks stripped.
     delimiter : str
-        What separates cells: a comma, semicolon, tab, or blanks.
+        What separates cells: a comma, semicolon, tab, bar, or blanks.
     body : str
         Everything after the first line.
     """
@@ -63,7 +64,7 @@ def csv_table(text: str, where: str, error: type[CasidError]) -> CsvTable:
     first, _, body = lines.replace("\r\n", "\n").replace("\r", "\n").partition("\n")
     if not first.strip():
         raise error(f"{where}: is empty")
-    delimiter = max(_DELIMITERS[:3], key=first.count)
+    delimiter = max(_DELIMITERS, key=first.count)
     if not first.count(delimiter):
         delimiter = " " if len(first.split()) > 1 else ","
     try:

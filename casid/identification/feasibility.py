@@ -34,38 +34,104 @@ REACHED = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Feasibility:
-    """Verdict on given base parameters, and their nearest feasible correction.
+    """Given base parameters, and their nearest feasible correction.
 
     Attributes
     ----------
-    verdict : str
-        ``feasible``: consistent parameters with these base parameters were found; ``infeasible``: proven that there are
-        none; ``undecided``: within numerical tolerance of the boundary.
     given, corrected : ndarray, shape (rank,)
         Base parameters as given, and the nearest feasible ones.
-    distance : float
-        Euclidean norm of their difference.
-    proven_distance : float
-        Certified lower bound of the distance of any feasible base parameters.
     parameters : ndarray
         Consistent parameters of the corrected ones, in the order of ``names``.
     names : tuple of str
     solution : Solution
+        Of the problem ``min ||K pi - beta||^2``.
     """
 
-    verdict: str
     given: Array
     corrected: Array
-    distance: float
-    proven_distance: float
     parameters: Array
     names: tuple[str, ...]
     solution: Solution
 
     @property
+    def distance(self) -> float:
+        """Euclidean norm of what the correction changes."""
+        return float(np.linalg.norm(self.corrected - self.given))
+
+    @property
+    def proven_distance(self) -> float:
+        """Certified lower bound of the distance of any feasible base parameters."""
+        return float(np.sqrt(max(self.solution.lower_bound, 0.0)))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the given base parameters are a real robot's.
+
+        ``feasible``: consistent parameters with these base parameters were found; ``infeasible``: proven that there are
+        none; ``undecided``: within numerical tolerance of the boundary.
+        """
+        if self.distance <= REACHED * max(float(np.linalg.norm(self.given)), 1e-12):
+            return "feasible"
+        return "infeasible" if self.proven_distance > 0.5 * self.distance else "undecided"
+
+    @property
     def feasible(self) -> bool:
         """Whether the verdict is ``feasible``."""
         return self.verdict == "feasible"
+
+
+@dataclass(frozen=True, eq=False)
+class _LinearForms:
+    """Linear forms of named parameters, ``matrix x + freedom y``, that are to take values.
+
+    Attributes
+    ----------
+    kept, free : tuple of str
+        Names of x, the inertial and the bounded parameters, and of y, those without any bound.
+    matrix, freedom : ndarray
+        Shapes (b, len(kept)), (b, len(free)).
+    values : ndarray, shape (b,)
+    """
+
+    kept: tuple[str, ...]
+    free: tuple[str, ...]
+    matrix: Array
+    freedom: Array
+    values: Array
+
+    @classmethod
+    def of(
+        cls, forms: Array, values: Array, names: Sequence[str], inertial: Sequence[str], extras: Bounds
+    ) -> _LinearForms:
+        """Forms of ``names``: some of the inertial parameters and extras, in any order."""
+        if forms.shape != (len(values), len(names)):
+            raise DatasetError(f"forms: expected shape ({len(values)}, {len(names)}), got {forms.shape}")
+        if not np.isfinite(values).all():
+            at = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise DatasetError(f"values: base parameter {at + 1} is not finite")
+        unknown = sorted(set(names) - set(inertial) - set(extras))
+        if unknown:
+            raise DatasetError(f"names: {unknown[0]} is neither a standard parameter nor among the extras")
+        free = tuple(name for name, (low, high) in extras.items() if np.isneginf(low) and np.isposinf(high))
+        kept = (*inertial, *(name for name in extras if name not in free))
+        given = dict(zip(names, forms.T, strict=True))
+
+        def columns(chosen: Sequence[str]) -> Array:
+            chosen_forms = [given.get(name, np.zeros(len(values))) for name in chosen]
+            return np.ascontiguousarray(np.reshape(chosen_forms, (-1, len(values))).T)
+
+        return cls(kept, free, columns(kept), columns(free), values)
+
+    def objective(self) -> LeastSquares:
+        """``min_y ||matrix x + freedom y - values||^2``, a function of x alone."""
+        Q = _complement(self.freedom)
+        return LeastSquares.compressed(Q.T @ self.matrix, Q.T @ self.values)
+
+    def best_free(self, x: Array) -> Array:
+        """The y of that minimum."""
+        if not self.free:
+            return np.zeros(0)
+        return np.asarray(np.linalg.lstsq(self.freedom, self.values - self.matrix @ x, rcond=1e-10)[0])
 
 
 def nearest_feasible(
@@ -96,40 +162,23 @@ def nearest_feasible(
         Bounds of parameters that are not inertial.
     consistency, margin, constraints
         As in `feasible_regression`; constraints default to none.
+
+    Raises
+    ------
+    DatasetError
+        For forms of another shape, values that are not finite, or names of no parameter.
     """
-    forms, values = np.array(forms, dtype=float), np.array(values, dtype=float)
-    names = tuple(standard_names(len(robot.joints)) if names is None else names)
-    if forms.shape != (len(values), len(names)):
-        raise DatasetError(f"forms: expected shape ({len(values)}, {len(names)}), got {forms.shape}")
-    if not np.isfinite(values).all():
-        raise DatasetError(f"values: base parameter {int(np.flatnonzero(~np.isfinite(values))[0]) + 1} is not finite")
-    bounds = dict(extras or {})
-    free = [name for name, (low, high) in bounds.items() if np.isneginf(low) and np.isposinf(high)]
-    kept = [*standard_names(len(robot.joints)), *(name for name in bounds if name not in free)]
-    unknown = set(names) - set(kept) - set(free)
-    if unknown:
-        raise DatasetError(f"names: {sorted(unknown)[0]} is neither a standard parameter nor among the extras")
-    columns = {name: forms[:, k] for k, name in enumerate(names)}
-    zero = np.zeros(len(values))
-    matrix = np.stack([columns.get(name, zero) for name in kept], axis=1)
-    freedom = np.stack([columns.get(name, zero) for name in free], axis=1) if free else np.zeros((len(values), 0))
-    Q = _complement(freedom)
-    variables = link_variables(robot, {name: bounds[name] for name in kept if name in bounds})
+    inertial, extras = standard_names(len(robot.joints)), dict(extras or {})
+    names = tuple(inertial if names is None else names)
+    given = _LinearForms.of(np.array(forms, dtype=float), np.array(values, dtype=float), names, inertial, extras)
+    variables = link_variables(robot, {name: extras[name] for name in given.kept if name in extras})
     rows = () if constraints is None else constraints(variables)
-    objective = LeastSquares.compressed(Q.T @ matrix, Q.T @ values)
-    problem = Problem(f"{robot.name} feasibility", variables, objective, rows, consistency, margin)
+    problem = Problem(f"{robot.name} feasibility", variables, given.objective(), rows, consistency, margin)
     solution = solve(problem, options=options or SolveOptions(initial_gradient=1e3))
-    x = solution.x
-    rest = values - matrix @ x
-    loose = np.linalg.lstsq(freedom, rest, rcond=1e-10)[0] if free else np.zeros(0)
-    corrected = matrix @ x + freedom @ loose
-    found = {**dict(zip(kept, x, strict=True)), **dict(zip(free, loose, strict=True))}
-    distance = float(np.linalg.norm(corrected - values))
-    proven = float(np.sqrt(max(solution.lower_bound, 0.0)))
-    reached = distance <= REACHED * max(float(np.linalg.norm(values)), 1e-12)
-    verdict = "feasible" if reached else "infeasible" if proven > 0.5 * distance else "undecided"
-    parameters = np.array([found[name] for name in names])
-    return Feasibility(verdict, values, corrected, distance, proven, parameters, names, solution)
+    x, y = solution.x, given.best_free(solution.x)
+    found = {**dict(zip(given.kept, x, strict=True)), **dict(zip(given.free, y, strict=True))}
+    corrected = given.matrix @ x + given.freedom @ y
+    return Feasibility(given.values, corrected, np.array([found[name] for name in names]), names, solution)
 
 
 def feasibility_test(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.display import Displayed
 from casid.dynamics import Model
 from casid.identification.determined import Determined, determined
 from casid.identification.feasible_fit import FeasibleFit
@@ -21,11 +22,14 @@ from casid.regression import Fit
 from casid.regression.friction import Candidate, Friction
 from casid.retrieval import Intervals
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Identification:
+class Identification(Displayed):
     """Result of `identify`.
 
     Attributes
@@ -80,6 +84,22 @@ class Identification:
     def predict(self, dataset: Dataset) -> Prediction:
         """Torques of a processed recording by Newton-Euler with the consistent parameters."""
         return predict(self.model, self.parameters, dataset)
+
+    def plot_torques(self, recording: int = 0) -> tuple[Axes, ...]:
+        """Draw measured and predicted torques of a recording, one picture a joint, the residual beside them."""
+        return self._plot("torques", recording=recording)
+
+    def plot_friction(self) -> tuple[Axes, ...]:
+        """Draw the torque beyond the links' own over the velocity of each joint, and the fitted joint terms."""
+        return self._plot("friction")
+
+    def plot_base_parameters(self) -> tuple[Axes, ...]:
+        """Draw how far consistency moves each base parameter, in standard deviations of the unconstrained fit."""
+        return self._plot("base_parameters")
+
+    def plot_links(self) -> tuple[Axes, ...]:
+        """Draw the identified links as ellipsoids of uniform density, from two sides."""
+        return self._plot("links")
 
     def record(self) -> dict[str, Any]:
         """What `load_model` needs to predict torques again, and what the fit said; plain numbers and text."""

@@ -93,7 +93,7 @@ class ReverseEngineering:
 def reverse_engineered(
     robot: Robot,
     q: ArrayLike,
-    mass_matrices: ArrayLike,
+    mass_matrices: ArrayLike | None,
     gravity_torques: ArrayLike,
     recording: Dataset | None = None,
     *,

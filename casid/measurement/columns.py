@@ -84,6 +84,12 @@ def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
                 arrays[signal], numbers[signal] = table[:, [found[name] for name in names]], tuple(map(int, names))
             else:
                 joints[signal] = tuple(found)
+    for signal in ("q", "dq", "ddq", "tau") if joints else ():  # 'tau_joint1': joint 'joint1', where others are named
+        name = _present(arrays, signal)
+        found = {} if name is None or name not in numbers else _by_joint(header, signal, where)
+        if name is not None and found and set(found) in map(set, joints.values()):
+            arrays[name], joints[name] = table[:, list(found.values())], tuple(found)
+            del numbers[name]
     return Columns(arrays, joints, numbers)
 
 
@@ -145,6 +151,7 @@ def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tu
             )
     found: dict[str, Array] = {}
     joints: tuple[str, ...] = ()
+    counted = ""
     for key in SYNONYMS:
         name = names.get(key) or _present(arrays, key)
         if name is None:
@@ -160,6 +167,12 @@ def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tu
         if joints and theirs:
             found[key] = found[key][:, [theirs.index(joint) for joint in joints]]
         joints = joints or theirs
+        counted = counted or (name if name in columns.numbers else "")
+        if joints and counted and key == "tau":
+            raise DatasetError(
+                f"{where}: some signals are of joints {listed(joints)}, '{counted}' is numbered: name all columns "
+                "alike, by joint or by number"
+            )
     for key, meaning in (("q", "joint positions"), ("tau", "torques")):
         if key not in found:
             option = " or --tau NAME" if key == "tau" else ""

@@ -62,7 +62,7 @@ class Mat:
 
 
 class Csv:
-    """Text with a line of column names, separated by commas, semicolons, tabs or blanks; may be packed by gzip."""
+    """Text with a line of column names, separated by commas, semicolons, tabs, bars or blanks; may be gzipped."""
 
     name = ".csv, .csv.gz"
 

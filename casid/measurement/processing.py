@@ -89,8 +89,10 @@ class Processing:
         for name in ("velocity", "acceleration"):
             if getattr(self, name) not in ("differentiate", "measured"):
                 raise DatasetError(f"{name} must be 'differentiate' or 'measured', got {getattr(self, name)!r}")
-        if self.trim < 0 or self.order < 1 or (self.every != "auto" and self.every < 1):
-            raise DatasetError(f"every and order must be at least 1 and trim not negative, got {self}")
+        for name, least in (("every", 1), ("order", 1), ("trim", 0)):
+            value = getattr(self, name)
+            if value != "auto" and not value >= least:
+                raise DatasetError(f"{name} must be {'at least 1' if least else 'zero or more seconds'}, got {value!r}")
         if not np.isfinite(self.delay):
             raise DatasetError(f"delay must be a finite number of seconds, got {self.delay!r}")
         for name in ("cutoff", "torque_cutoff", "acceleration_cutoff", "rate"):

@@ -17,7 +17,9 @@ from casid.regression.estimate import Estimate, ordinary_least_squares
 Array = NDArray[np.float64]
 
 
-def reverse_engineer(model: Model, q: ArrayLike, mass_matrices: ArrayLike, gravity_torques: ArrayLike) -> Estimate:
+def reverse_engineer(
+    model: Model, q: ArrayLike, mass_matrices: ArrayLike | None, gravity_torques: ArrayLike
+) -> Estimate:
     """Base parameters from numeric mass matrices and gravity torques (Gaz et al. 2019, eq. 17-21).
 
     Solves ``s = Y_s(q) pi`` in the least-squares sense for the stack ``s = [vech M; g]`` over all poses.
@@ -29,7 +31,8 @@ def reverse_engineer(model: Model, q: ArrayLike, mass_matrices: ArrayLike, gravi
     q
         Joint positions, shape (poses, n) [rad or m].
     mass_matrices
-        M at each pose, shape (poses, n, n) [kg.m^2].
+        M at each pose, shape (poses, n, n) [kg.m^2]; None: the controller gives gravity torques alone, which
+        determine the coefficients that gravity depends on.
     gravity_torques
         g at each pose, shape (poses, n) [N.m].
 
@@ -45,8 +48,13 @@ def reverse_engineer(model: Model, q: ArrayLike, mass_matrices: ArrayLike, gravi
     """
     n = model.n
     q = _checked(q, (n,), "q")
-    M = _checked(mass_matrices, (n, n), "mass matrices")
     g = _checked(gravity_torques, (n,), "gravity torques")
+    if mass_matrices is None:
+        if len(q) != len(g):
+            raise DatasetError(f"numbers of poses differ: q has {len(q)}, gravity torques {len(g)}")
+        gravity_rows = np.asarray(evaluate_batch(model.static_regressor, q))[:, -n:]
+        return _estimated(model, gravity_rows.reshape(g.size, -1), g)
+    M = _checked(mass_matrices, (n, n), "mass matrices")
     if not len(q) == len(M) == len(g):
         raise DatasetError(f"numbers of poses differ: q has {len(q)}, mass matrices {len(M)}, gravity torques {len(g)}")
     asymmetry = np.abs(M - M.transpose(0, 2, 1)).max(axis=(1, 2))
@@ -57,8 +65,11 @@ def reverse_engineer(model: Model, q: ArrayLike, mass_matrices: ArrayLike, gravi
     rows, columns = np.tril_indices(n)
     s = np.hstack([M[:, rows, columns], g])
     W = np.asarray(evaluate_batch(model.static_regressor, q)).reshape(s.size, -1)
-    base = regroup(W, model.parameter_names)
-    return ordinary_least_squares(W, s.ravel(), base)
+    return _estimated(model, W, s)
+
+
+def _estimated(model: Model, W: Array, values: Array) -> Estimate:
+    return ordinary_least_squares(W, values.ravel(), regroup(W, model.parameter_names))
 
 
 def _checked(values: ArrayLike, shape: tuple[int, ...], what: str) -> Array:

@@ -37,17 +37,17 @@ _NAMES = ("position", "velocity", "acceleration")
 
 
 def motion_figure(trajectory: Trajectory, limits: MotionLimits, title: str = "Motion against its limits") -> Figure:
-    """Position, velocity and acceleration of every joint, each in its limits (grey bands end at the limits)."""
-    n = trajectory.n
-    figure = new_figure(12.0, max(3.0, 1.35 * n + 0.8))
+    """Position, velocity and acceleration of every joint, each in its limits (dashed); of static poses the position."""
+    n, poses = trajectory.n, trajectory.basis.static
+    orders = 1 if poses else 3
+    figure = new_figure(7.0 if poses else 12.0, max(3.0, (1.0 if poses else 1.35) * n + 0.8))
     set_title(figure, title)
-    grid = figure.subplots(n, 3, sharex=True, squeeze=False)
-    poses = trajectory.basis.static
+    grid = figure.subplots(n, orders, sharex=True, squeeze=False)
     start, end = trajectory.basis.span
     t = trajectory.basis.samples(2) if poses else np.linspace(start, end, 800)
     shift = 1.0 if poses else -start
     colours = link_colours(n)
-    for order in range(3):
+    for order in range(orders):
         values = trajectory.derivative(t, order)
         for k in range(n):
             axes = grid[k, order]

@@ -103,7 +103,7 @@ def identification_page(result: Identification, drawn: dict[str, bytes]) -> str:
         image(drawn.get("base_parameters.png")),
         html_table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,)),
         "<h2>What was done</h2><ul>" + "".join(f"<li>{escape(step)}</li>" for step in fit.data.steps) + "</ul>",
-        f"<p>{escape(solution.status)}: {escape(solution.solver_status)}, {solution.iterations} iterations; largest "
+        f"<p>{escape(solution.status)}, {solution.iterations} iterations; largest "
         f"violation of a constraint on re-check {solution.max_violation:.1e}.</p>",
     ]
     robot = result.model.robot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from casid.identification import Identification, Prediction, predict
 from casid.report.style import BAND, BLUE, FAINT, GREEN, INK, MUTED, ORANGE, new_figure, set_title, tidy
@@ -31,7 +32,7 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
         else:
             text = f"RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %"
         ax.set_title(f"{names[k]}: {text}", loc="left", fontsize=10, color=INK)
-    axes[0].legend(loc="upper right", ncols=3, fontsize=8, frameon=False)
+    axes[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0, ncols=3, fontsize=8, frameon=False)
     axes[-1].set_xlabel("time [s]")
     set_title(figure, title)
     return figure
@@ -64,6 +65,7 @@ def friction_figure(identification: Identification) -> Figure:
             continue
         tidy(ax)
         ax.set_title(names[k], loc="left", fontsize=10, color=INK)
+        ax.xaxis.set_major_locator(MaxNLocator(4))
         ax.set_xlabel("velocity [rad/s]")
         ax.set_ylabel("N·m")
     set_title(figure, "Torque beyond the links' own (blue) and fitted joint terms (orange)")

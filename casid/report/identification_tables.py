@@ -42,6 +42,7 @@ def identification_tables(result: Identification) -> list[Table]:
     return [
         *verdict_tables(result),
         joints_table(result),
+        *terms_tables(result),
         links_table(feasible.link_parameters),
         *([] if result.intervals is None else [intervals_table(result.intervals)]),
         summary_table(f"{result.model.robot.name} identification", rows),
@@ -101,6 +102,22 @@ def joints_table(result: Identification) -> Table:
     for row in joint_rows(result):
         table.add_row(*row)
     return table
+
+
+def terms_tables(result: Identification) -> list[Table]:
+    """Friction and the other joint terms, one row a joint; nothing where there are none."""
+    columns = result.model.term_columns
+    terms = list(dict.fromkeys(term for term, _ in columns.values()))
+    if not terms:
+        return []
+    values = {(term, k): f"{result.parameters[column]:.4g}" for column, (term, k) in columns.items()}
+    table = PlainTable("Friction and other joint terms")
+    table.add_column("joint", style="bold", no_wrap=True)
+    for term in terms:
+        table.add_column(f"{term.symbol} [{term.unit}]", justify="right", no_wrap=True)
+    for k, joint in enumerate(result.model.robot.coordinates):
+        table.add_row(joint.name, *(values.get((term, k), "") for term in terms))
+    return [table]
 
 
 def joint_columns(result: Identification) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 from rich import box
@@ -38,6 +40,30 @@ class PlainTable(Table):
     def note(self, text: str) -> None:
         """Text below the table."""
         self.caption, self.caption_justify = Text(text), "left"
+
+
+def html_of(table: Table) -> str:
+    """A table of the terminal as HTML: the same words, numbers to the right."""
+    sides = ["right" if column.justify == "right" else "left" for column in table.columns]
+
+    def line(tag: str, cells: Iterable[RenderableType]) -> str:
+        pairs = zip(cells, sides, strict=True)
+        return (
+            "<tr>"
+            + "".join(f'<{tag} style="text-align:{side}">{_html(cell)}</{tag}>' for cell, side in pairs)
+            + "</tr>"
+        )
+
+    columns = [list(column.cells) for column in table.columns]
+    head = line("th", (column.header for column in table.columns)) if table.show_header else ""
+    body = "".join(line("td", row) for row in zip(*columns, strict=True))
+    caption = "" if table.caption is None else f"<p><small>{_html(table.caption)}</small></p>"
+    title = "" if table.title is None else f"<b>{_html(table.title)}</b>"
+    return f"<div>{title}<table><thead>{head}</thead><tbody>{body}</tbody></table>{caption}</div>"
+
+
+def _html(cell: RenderableType) -> str:
+    return escape(cell.plain if isinstance(cell, Text) else str(cell))
 
 
 def _as_it_is(cell: RenderableType) -> RenderableType:

@@ -28,11 +28,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def solution_tables(result: Solution | Study) -> list[Table]:
-    """Tables for the terminal: the links, then the fit and its certificate."""
+def solution_tables(result: Solution | Study, verbose: bool = False) -> list[Table]:
+    """Tables for the terminal: the links, then the fit and its certificate; if verbose, with the solver's own words."""
     solution = _best(result)
     rows = [
-        ("status", f"{solution.status} ({solution.solver_status})"),
+        ("status", f"{solution.status} ({solution.solver_status})" if verbose else str(solution.status)),
         ("objective", _objective_words(solution)),
         ("lower bound", f"{solution.lower_bound:.6e}, relative gap {solution.gap:.1e}"),
         ("certified", _certified_words(solution)),

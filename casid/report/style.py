@@ -1,8 +1,10 @@
-"""One look for every picture. Figures are made without pyplot, so nothing global is touched."""
+"""One look for every picture. Figures are made without pyplot, so nothing global is touched, but for `with_pyplot`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal
 
 import numpy as np
@@ -18,9 +20,26 @@ BLUE, ORANGE, GREEN, RED = "#2563eb", "#ea7317", "#1a8f5a", "#c62828"
 
 Colour = tuple[float, float, float]
 
+#: Whether figures belong to pyplot, which shows them in notebooks and windows.
+_BY_PYPLOT: ContextVar[bool] = ContextVar("by_pyplot", default=False)
+
+
+@contextmanager
+def with_pyplot() -> Iterator[None]:
+    """Figures made inside belong to pyplot: a notebook shows them, ``plt.show()`` opens them."""
+    token = _BY_PYPLOT.set(True)
+    try:
+        yield
+    finally:
+        _BY_PYPLOT.reset(token)
+
 
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
     """Return an empty figure of the given size [inch] that draws with Agg, on any machine."""
+    if _BY_PYPLOT.get():
+        import matplotlib.pyplot as plt  # chooses a window system, which files do not need
+
+        return plt.figure(figsize=(width, height), facecolor="white", layout=layout)
     figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
     FigureCanvasAgg(figure)
     return figure

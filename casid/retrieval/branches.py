@@ -119,15 +119,10 @@ def _one_sided(problem: Problem) -> Problem:
     constraints: list[Constraint] = []
     for constraint in problem.constraints:
         both = constraint.hard and constraint.size == 1 and np.isfinite([*constraint.lower, *constraint.upper]).all()
-        if both and any(
-            len(alternatives(constraint.expression, problem.variables.x, upper=upper)) > 1 for upper in (False, True)
-        ):
-            expression, label, (low,), (high,) = (
-                constraint.expression,
-                constraint.label,
-                constraint.lower,
-                constraint.upper,
-            )
+        x = problem.variables.x
+        if both and any(len(alternatives(constraint.expression, x, upper=upper)) > 1 for upper in (False, True)):
+            expression, label = constraint.expression, constraint.label
+            (low,), (high,) = constraint.lower, constraint.upper
             constraints.append(Constraint(f"{label} >= {low:.9g}", expression, low))
             constraints.append(Constraint(f"{label} <= {high:.9g}", expression, -np.inf, high))
         else:
@@ -138,33 +133,39 @@ def _one_sided(problem: Problem) -> Problem:
 def _chosen(
     problem: Problem, chosen: Mapping[str, str], branched: list[Condition], either: Mapping[str, tuple[ca.SX, ...]]
 ) -> Problem | None:
+    """The problem of one choice; None where a row that the choice makes constant does not hold."""
+    x = problem.variables.x
     choices = {condition.text: chosen[condition.text] == "true" for condition in branched}
+
+    def rows_left(constraint: Constraint) -> ca.SX | None:
+        """What the choice makes of a constraint's rows; None where it stays as it is."""
+        if constraint.label in either:
+            return choose(either[constraint.label][int(chosen[constraint.label].split()[-1]) - 1], x, choices)
+        return (
+            choose(constraint.expression, x, choices) if choices and has_conditions(constraint.expression, x) else None
+        )
+
+    changed = [(constraint, rows_left(constraint)) for constraint in problem.constraints]
+    changed += [
+        (c, c.expression) for c in (_as_constraint(condition, choices[condition.text]) for condition in branched)
+    ]
     constraints: list[Constraint] = []
     price = 0.0
-    for constraint in problem.constraints:
-        rows = constraint.expression
-        if constraint.label in either:
-            rows = either[constraint.label][int(chosen[constraint.label].split()[-1]) - 1]
-        elif not (choices and has_conditions(rows, problem.variables.x)):
-            constraints.append(constraint)
-            continue
-        kept, constant = _live_rows(constraint, choose(rows, problem.variables.x, choices), problem.variables.x)
-        if kept is not None:
-            constraints.append(kept)
-        if constant > 0 and constraint.weight is None:
+    for constraint, rows in changed:
+        live, missed = (constraint, 0.0) if rows is None else _live_rows(constraint, rows, x)
+        if missed > 0 and constraint.weight is None:
             return None
-        price += constant * (constraint.weight or 0.0)
-    for condition in branched:
-        low, high = (0.0, np.inf) if choices[condition.text] else (-np.inf, 0.0)
-        label = f"{condition.text} is {chosen[condition.text]}"
-        live, constant = _live_rows(
-            Constraint(label, condition.margin, low, high), condition.margin, problem.variables.x
-        )
-        if constant > 0:
-            return None
-        constraints += [] if live is None else [live]
+        price += missed * (constraint.weight or 0.0)
+        if live is not None:
+            constraints.append(live)
     objective = replace(problem.objective, constant=problem.objective.constant + price) if price else problem.objective
     return replace(problem, constraints=tuple(constraints), objective=objective)
+
+
+def _as_constraint(condition: Condition, holds: bool) -> Constraint:
+    """The condition, or its contrary, closed: what a branch asks for."""
+    low, high = (0.0, np.inf) if holds else (-np.inf, 0.0)
+    return Constraint(f"{condition.text} is {'true' if holds else 'false'}", condition.margin, low, high)
 
 
 def _live_rows(constraint: Constraint, rows: ca.SX, x: ca.SX) -> tuple[Constraint | None, float]:

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.display import Displayed
 from casid.errors import ProblemError
 from casid.expressions import Condition, conditions, has_conditions
 from casid.expressions.evaluate import NumpyFunction
@@ -37,7 +38,7 @@ Constraints: TypeAlias = "Constraint | PhysicalConsistency | Iterable[Constraint
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Problem:
+class Problem(Displayed):
     """Minimise a sum of squares over physically consistent parameters that obey the constraints.
 
     Attributes

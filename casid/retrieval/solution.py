@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions.evaluate import evaluate
 from casid.inertia import LinkParameters, link_slice
@@ -20,8 +21,11 @@ from casid.retrieval.conflict import Conflict
 from casid.retrieval.gap import checked_bound, relative_gap
 from casid.retrieval.problem import Problem
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Array = NDArray[np.float64]
-Status = Literal["optimal", "feasible", "infeasible", "failed"]
+Status = Literal["optimal", "feasible", "stopped", "infeasible", "failed"]
 
 
 @cache
@@ -71,7 +75,7 @@ class Tolerances:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution:
+class Solution(Displayed):
     """A point of a problem, a proven bound, and what follows from them. Made by `assess` only.
 
     Attributes
@@ -175,6 +179,22 @@ class Solution:
         """The same in the robot's order."""
         return self.links.entries
 
+    # ------------------------------------------------------------------ pictures
+
+    def plot_links(self) -> tuple[Axes, ...]:
+        """Draw the links as ellipsoids of uniform density, from two sides."""
+        return self._plot("links")
+
+    def plot_fit(self) -> tuple[Axes, ...]:
+        """Draw each coefficient, given and fitted, and the differences.
+
+        Raises
+        ------
+        ProblemError
+            If the problem was made from samples, which mean nothing one by one.
+        """
+        return self._plot("fit")
+
     # ------------------------------------------------------------------ quality
 
     @cached_property
@@ -223,14 +243,17 @@ class Solution:
     def status(self) -> Status:
         """How good it is.
 
-        ``optimal``: certified; ``feasible``: all hard constraints hold, the gap is open; ``infeasible``: proven that no
-        point meets the constraints; ``failed``: no feasible point was found. Do not use the numbers of the last two.
+        ``optimal``: certified; ``feasible``: all hard constraints hold, the gap is open; ``stopped``: they hold, but
+        the solver did not converge and better points are to be expected near; ``infeasible``: proven that no point
+        meets the constraints; ``failed``: no feasible point was found. Only the first two are `usable`.
         """
         if self.certified:
             return "optimal"
         if self.feasible and self.converged:
             return "feasible"
-        return "infeasible" if self.conflict is not None and self.conflict.proven else "failed"
+        if self.conflict is not None and self.conflict.proven:
+            return "infeasible"
+        return "stopped" if self.feasible else "failed"
 
     @property
     def usable(self) -> bool:
@@ -254,11 +277,11 @@ class Solution:
         if self.conflict is not None:
             raise self.conflict.error(self.problem.name, self)
         tried = self.restarts + 1 if self.starts == 1 else self.starts
-        starts = f"from {tried} start{'s' if tried > 1 else ''} (last status {self.solver_status}"
+        starts = f"from {tried} start{'s' if tried > 1 else ''}"
         if self.feasible:
-            found = f"the solver did not converge {starts}; its last point is feasible)"
+            found = f"the solver did not converge {starts} (its last point is feasible)"
         else:
-            found = f"no feasible point was found {starts}, largest violation {self.max_violation:.3g})"
+            found = f"no feasible point was found {starts} (largest violation {self.max_violation:.3g})"
         advice = "give a start, or soften a constraint"
         if self.problem.conditions:
             advice = f"try the method 'branches', which enumerates the branches of if-else; or {advice}"

@@ -28,9 +28,10 @@ int casid_rollout(const long *counts, const double *settings, const double *star
 {{
     const long ticks = counts[0], per = counts[1], delay = counts[2], every = counts[3], own = counts[4];
     const double limit = settings[2];
-    ALIGNED double x[SIZE * W], next[SIZE * W], u[JOINTS * W], pivots[JOINTS * W], unused[JOINTS * W];
-    ALIGNED double {rates}, point[SIZE * W];
-    ALIGNED double h[W], t[W], r[SIGNALS * W], q[JOINTS * W], dq[JOINTS * W], tau[JOINTS * W];
+    /* Functions of several lanes leave alone what is always zero: their results begin as zeros. */
+    ALIGNED double x[SIZE * W], next[SIZE * W] = {{0}}, u[JOINTS * W], pivots[JOINTS * W] = {{0}}, unused[JOINTS * W];
+    ALIGNED double {rates}, point[SIZE * W] = {{0}};
+    ALIGNED double h[W], t[W], r[SIGNALS * W], q[JOINTS * W], dq[JOINTS * W], tau[JOINTS * W] = {{0}};
     long tick, step, i;
     int lane, left = W, alive[W];
     (void)unused; (void)point; (void)pi;
@@ -132,7 +133,7 @@ def loop_source(functions: Sequence[CFunction], stages: int, parametric: bool, l
         size=rate.inputs[0].size,
         joints=rate.inputs[1].size,
         signals=control.inputs[1].size,
-        rates=", ".join(f"{name}[SIZE * W]" for name in names),
+        rates=", ".join(f"{name}[SIZE * W] = {{0}}" for name in names),
         prefix=PREFIX,
         suffix=suffix,
         stages="\n".join(" " * 12 + line for line in lines),

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.codegen import evaluate_batch
+from casid.display import Displayed
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.simulation.plant import Plant
 from casid.simulation.stops import End
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -53,7 +58,7 @@ class EnergyBook:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class Simulation(Displayed):
     """A simulated motion, one row a sample of the controller; up to its end where it ended early.
 
     Attributes
@@ -89,6 +94,14 @@ class Simulation:
     work: Array
     dissipated: Array
     end: End
+
+    def plot_motion(self) -> tuple[Axes, ...]:
+        """Draw positions and torques of every joint beside the reference."""
+        return self._plot("motion")
+
+    def plot_energy(self) -> tuple[Axes, ...]:
+        """Draw the book of energy, and what the integration lost."""
+        return self._plot("energy")
 
     @property
     def n(self) -> int:

@@ -1,11 +1,16 @@
 """What a site that is read offline cannot have: links to files of the repository, scripts of other servers."""
 
 import re
+from pathlib import Path
 from typing import Any
 
+_DOCS = Path(__file__).resolve().parents[1]
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Keep the words of a link that leads out of the pages."""
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Keep the words of a link that leads out of the pages; the changelog is the repository's."""
+    if page.file.src_uri == "changelog.md":
+        markdown = (_DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
     return re.sub(r"\[([^\]\n]+)\]\(\.\./[^)]*\)", r"\1", markdown)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from measures import fuzz_kinds as files
+from measures import fuzz_recordings as recordings
 from measures import fuzz_results as results
 from measures.fuzz_kinds import Kind
 
 KINDS: tuple[Kind, ...] = (
-    files.RobotToml(), files.Urdf(), files.Trajectory(), files.Npz(), files.Csv(), files.CsvGz(), files.Mat(),
-    files.Bag(), files.RecordingToml(), results.SolutionJson(), results.IdentificationJson(), results.ParameterCsv(),
-    results.ParameterJson(), results.ParameterNpy(), files.Stl(), results.StudyFile(), results.ConstraintFile(),
-    results.ExportJson(),
+    files.RobotToml(), files.Urdf(), files.Trajectory(), recordings.Npz(), recordings.Csv(), recordings.CsvGz(),
+    recordings.Mat(), recordings.Bag(), recordings.RecordingToml(), results.SolutionJson(),
+    results.IdentificationJson(), results.ParameterCsv(), results.ParameterJson(), results.ParameterNpy(), files.Stl(),
+    results.StudyFile(), results.ConstraintFile(), results.ExportJson(),
 )  # fmt: skip

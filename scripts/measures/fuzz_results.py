@@ -17,7 +17,8 @@ from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.measurement import Dataset
 from measures import fuzz_mutators as mutators
-from measures.fuzz_kinds import ROBOT, Binary, Generator, Kind, recording
+from measures.fuzz_kinds import ROBOT, Binary, Generator, Kind
+from measures.fuzz_recordings import recording
 from measures.measure import NotMeasured
 
 

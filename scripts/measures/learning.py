@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from measures.learning_c import ROWS as EXPORTED
+from measures.learning_direct import ROWS as DIRECT
 from measures.learning_ladder import ROWS as LADDER
 from measures.learning_load import ROWS as LOADS
 from measures.learning_models import ROWS as MODELS
@@ -10,4 +11,4 @@ from measures.learning_online import ROWS as ONLINE
 from measures.learning_sequential import ROWS as SEQUENTIAL
 from measures.learning_tracking import ROWS as TRACKING
 
-MEASURES = [*LADDER, *TRACKING, *MODELS, *SEQUENTIAL, *ONLINE, *LOADS, *EXPORTED]
+MEASURES = [*LADDER, *DIRECT, *TRACKING, *MODELS, *SEQUENTIAL, *ONLINE, *LOADS, *EXPORTED]

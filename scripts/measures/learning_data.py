@@ -40,6 +40,17 @@ def sines(speed: float = 1.0, amplitude: float = AMPLITUDE, duration: float = DU
     return Motion(q, dq, ddq, tau)
 
 
+def one_sine(samples: int = 10_000, amplitude: float = 0.7, frequency: float = 0.1) -> Motion:
+    """The motion of the ladder's published code: the same sine for every joint, samples over 39 s."""
+    model = iiwa()
+    w, one = 2 * np.pi * frequency, np.ones(model.n)
+    t = np.linspace(0.0, 39.0, samples)
+    q, dq, ddq = (np.outer(x, one) for x in (np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)))
+    q, dq, ddq = amplitude * q, amplitude * dq, amplitude * ddq
+    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, model.robot.standard_parameters()))[..., 0]
+    return Motion(q, dq, ddq, tau)
+
+
 def dataset(motion: Motion, name: str = "sines") -> Dataset:
     """As the library reads it."""
     t = np.arange(len(motion)) / RATE

@@ -1,9 +1,9 @@
-"""Rows: guarantees, epochs to a target, gaps to the certified optimum, training against the direct solve."""
+"""Rows: guarantees, epochs to a target, order of the ladder, gaps to the certified optimum."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, partial
-from time import process_time
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from casid.codegen import evaluate_batch
 from casid.inertia.parametrisations import PARAMETRISATIONS
 from casid.learning import Adam, Chart, GaussNewton, NaturalGradient, Optimiser, TorqueLoss, certified_limit, train
-from measures.learning_data import BATCH, dataset, iiwa, sines
+from measures.learning_data import BATCH, dataset, iiwa, one_sine, sines
 from measures.measure import Measure
 
 PHYSICAL = ("spd", "tri", "cov", "log-cholesky", "spectral")
@@ -20,15 +20,30 @@ SEEDS = range(5)
 TARGETS = (1e-1, 1e-2, 1e-3)
 #: Learning rate and loss are not in the paper: one rate for all rungs.
 ADAM = Adam(rate=3e-2, batch=BATCH)
-#: Words, optimiser, whether the loss is the plain mean squared torque (eq. 2 as it stands) or the joints' NMSE.
-Reading = tuple[str, Adam, bool]
-READINGS: tuple[Reading, ...] = (
-    ("NMSE, shuffled, rate 1e-2", Adam(rate=1e-2, batch=BATCH), False),
-    ("NMSE, shuffled, rate 1e-3", Adam(rate=1e-3, batch=BATCH), False),
-    ("NMSE, in sequence, rate 1e-2", Adam(rate=1e-2, batch=BATCH, shuffle=False), False),
-    ("plain, shuffled, rate 1e-3", Adam(rate=1e-3, batch=BATCH), True),
-    ("plain, in sequence, rate 1e-3", Adam(rate=1e-3, batch=BATCH, shuffle=False), True),
-)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read what the paper leaves open: motion, optimiser, loss, epochs at most.
+
+    ``plain``: the mean squared torque (eq. 2 as it stands) in place of the joints' NMSE. ``one``: the motion of the
+    published code, one sine of 0.7 rad and 0.1 Hz for all joints at once, 10 000 samples; else our sines.
+    """
+
+    words: str
+    optimiser: Adam
+    plain: bool = False
+    one: bool = False
+    epochs: int = 60
+
+
+READINGS = (
+    Reading("published code: one sine for all joints, NMSE, in sequence, rate 1e-2",
+            Adam(rate=1e-2, batch=BATCH, shuffle=False), one=True, epochs=1200),
+    Reading("our sines, NMSE, shuffled, rate 1e-2", Adam(rate=1e-2, batch=BATCH)),
+    Reading("NMSE, in sequence, rate 1e-2", Adam(rate=1e-2, batch=BATCH, shuffle=False)),
+    Reading("plain, shuffled, rate 1e-3", Adam(rate=1e-3, batch=BATCH), plain=True),
+)  # fmt: skip
 
 
 def guarantees() -> tuple[str, bool]:
@@ -64,15 +79,18 @@ def guarantees() -> tuple[str, bool]:
 
 
 @cache
-def _loss(symmetric: bool, noise: float = 0.0, plain: bool = False) -> TorqueLoss:
+def _loss(symmetric: bool, noise: float = 0.0, plain: bool = False, one: bool = False) -> TorqueLoss:
     """NMSE of the joints, or the plain mean squared torque (``plain``)."""
-    return TorqueLoss(iiwa(), dataset(sines(noise=noise)), np.ones(7) if plain else None, symmetric)
+    motion = one_sine() if one else sines(noise=noise)
+    return TorqueLoss(iiwa(), dataset(motion), np.ones(7) if plain else None, symmetric)
 
 
-def _reached(name: str, optimiser: Optimiser, epochs: int, published: bool, seeds: range, plain: bool) -> np.ndarray:
+def _reached(
+    name: str, optimiser: Optimiser, epochs: int, published: bool, seeds: range, plain: bool = False, one: bool = False
+) -> np.ndarray:
     """Epochs to the targets, shape (seeds, targets); inf where they are not reached."""
     kind = PARAMETRISATIONS[name]
-    loss, chart, rows = _loss(kind.symmetric, plain=plain), Chart(iiwa(), kind), []
+    loss, chart, rows = _loss(kind.symmetric, 0.0, plain, one), Chart(iiwa(), kind), []
     for seed in seeds:
         start = chart.draw(np.random.default_rng(seed)) if published else None
         run = train(loss, chart, optimiser, epochs=epochs, target=min(TARGETS), seed=seed, start=start)
@@ -93,10 +111,10 @@ def epochs_to_target(seeds: range = SEEDS) -> tuple[str, bool]:
 
     Gauss-Newton and the natural gradient take ten steps a pass, from random bodies: they need the data once only.
     """
-    adam = [delayed(_reached)(name, ADAM, 60, True, seeds, False) for name in PARAMETRISATIONS]
-    bodies = [delayed(_reached)(name, ADAM, 60, False, seeds, False) for name in PARAMETRISATIONS]
-    newton = [delayed(_reached)(name, GaussNewton(steps=10), 10, False, seeds, False) for name in PHYSICAL]
-    natural = [delayed(_reached)(name, NaturalGradient(steps=10), 10, False, seeds, False) for name in PHYSICAL]
+    adam = [delayed(_reached)(name, ADAM, 60, True, seeds) for name in PARAMETRISATIONS]
+    bodies = [delayed(_reached)(name, ADAM, 60, False, seeds) for name in PARAMETRISATIONS]
+    newton = [delayed(_reached)(name, GaussNewton(steps=10), 10, False, seeds) for name in PHYSICAL]
+    natural = [delayed(_reached)(name, NaturalGradient(steps=10), 10, False, seeds) for name in PHYSICAL]
     found = Parallel(n_jobs=2)([*adam, *bodies, *newton, *natural])
     names = list(PARAMETRISATIONS)
     first = dict(zip(names, found, strict=False))
@@ -117,20 +135,21 @@ def epochs_to_target(seeds: range = SEEDS) -> tuple[str, bool]:
 def order_of_the_ladder(readings: tuple[Reading, ...] = READINGS) -> tuple[str, bool]:
     """Readings of what the paper leaves open: is NoStr slower than Symm, Symm slower than SPD, Tri, Cov?"""
     names = ("nostr", "symm", "spd", "tri", "cov")
-    tasks = [(reading, name) for reading in readings for name in names]
     rows = Parallel(n_jobs=2)(
-        delayed(_reached)(name, optimiser, 60, True, range(3), plain) for (_, optimiser, plain), name in tasks
+        delayed(_reached)(name, r.optimiser, r.epochs, True, range(3), r.plain, r.one)
+        for r in readings
+        for name in names
     )
     texts, some = [], False
-    for k, (words, _, _) in enumerate(readings):
+    for k, reading in enumerate(readings):
         medians = np.array([_median(r) for r in rows[len(names) * k : len(names) * (k + 1)]])
-        held = [
-            bool(m[0] > m[1] > m[2:].max()) for m in np.minimum(medians, 1e6).T
-        ]  # targets reached by no rung do not count as ordered
+        # targets reached by no rung do not count as ordered
+        held = [bool(m[0] > m[1] > m[2:].max()) for m in np.minimum(medians, 1e6).T]
         some = some or all(held)
         shown = ", ".join(f"{name} {_shown(r)}" for name, r in zip(names, rows[len(names) * k :], strict=False))
-        texts.append(f"{words}: {shown}; in order at {sum(held)} of {len(TARGETS)} targets")
-    return "; ".join(texts), some
+        where = ", ".join(f"{t:g}" for t, h in zip(TARGETS, held, strict=True) if h) or "none"
+        texts.append(f"{reading.words} (<= {reading.epochs} epochs): {shown}; in order at {where}")
+    return f"NMSE {'/'.join(f'{t:g}' for t in TARGETS)}: " + "; ".join(texts), some
 
 
 def _gaps(name: str) -> tuple[str, float]:
@@ -153,23 +172,6 @@ def gaps(names: tuple[str, ...] = PHYSICAL) -> tuple[str, bool]:
     return "; ".join(text for text, _ in found), max(worst for _, worst in found) <= 1e-6
 
 
-def direct_against_training() -> tuple[str, bool]:
-    """Seconds of one core: the certified solve from raw samples, and Adam to an NMSE of 1e-3 (or 60 epochs)."""
-    data = dataset(sines(noise=0.05))
-    loss = TorqueLoss(iiwa(), data)
-    kind = PARAMETRISATIONS["cov"]
-    loss.value(np.zeros(70))
-    certified_limit(loss, kind)
-    start = process_time()
-    limit = certified_limit(loss, kind)
-    direct = process_time() - start
-    start = process_time()
-    run = train(loss, Chart(iiwa(), kind), Adam(rate=1e-2), epochs=60, limit=limit, seed=0)
-    trained = process_time() - start
-    ratio = trained / direct
-    return f"{direct:.3f} s against {trained:.1f} s of Adam (gap {run.gap:.1e}): {ratio:.0f} x", ratio >= 100
-
-
 ROWS = [
     Measure("guarantees of each parametrisation, 1e5 random theta; inverse round trip", "0 exceptions; 1e-12",
             "Sutanto 3.1-3.5", guarantees),
@@ -177,11 +179,9 @@ ROWS = [
             "physical at 1e-2: <= 21 (Adam); all targets: <= 3 (Newton-type)",
             "MLP 233, DeLaN 5819, NoStr 6153, Symm 84, SPD/Tri/Cov 21", epochs_to_target,
             partial(epochs_to_target, range(1)), "four of five seeds"),
-    Measure("order of the ladder with Adam, five readings of the paper's training", "NoStr > Symm > SPD, Tri, Cov",
-            "NoStr 6153 > Symm 84 > SPD/Tri/Cov 21", order_of_the_ladder,
-            partial(order_of_the_ladder, READINGS[:1]), "four of five readings"),
+    Measure("order of the ladder with Adam, four readings of the paper's training, three targets",
+            "NoStr > Symm > SPD, Tri, Cov at every target in one reading", "NoStr 6153 > Symm 84 > SPD/Tri/Cov 21",
+            order_of_the_ladder, partial(order_of_the_ladder, READINGS[1:2]), "three of four readings"),
     Measure("gap of every physical rung to the certified optimum", "<= 1e-6", "none has it", gaps,
             partial(gaps, ("spd", "cov")), "three of five rungs"),
-    Measure("direct certified solve against gradient training (Adam of this library)", ">= 100 x", "DiffNEA",
-            direct_against_training),
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from casid.codegen import bound_batch
 from casid.dynamics.newton_euler import newton_euler
 from casid.inertia.parametrisations import PARAMETRISATIONS
-from casid.learning import Chart, TorqueLoss, train
+from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.simulation import Plant, RungeKutta4, simulate_law
 from measures.learning_data import AMPLITUDE, PERIODS, RATE, dataset, iiwa, sines
 from measures.learning_ladder import ADAM
@@ -27,7 +27,9 @@ Array = NDArray[np.float64]
 Torques = Callable[[Array, Array, Array], Array]
 
 SEEDS = 5
-TARGET = 1e-3  # NMSE of the worst joint at which training stops, for every model alike (blank in the paper's copy)
+#: NMSE of the worst joint at which Adam stops (blank in the paper's copy). On other motions than the sines it still
+#: shows: the rungs are judged where Gauss-Newton has trained them out, and printed at both ends.
+TARGET, TRAINED_OUT = 1e-3, 1e-10
 NETWORK_EPOCHS = 40  # at most, on every tenth sample
 FRAME = "lbr_iiwa_link_7"
 POSTURE = np.array([0.0, 0.6, 0.0, -1.2, 0.0, 0.7, 0.0])
@@ -40,7 +42,7 @@ PRINTED = 5e-4
 PAPER = {
     "truth": "0.000 0.000 0.005 0.008", "MLP": "0.000 0.001 0.256 5.542", "DeLaN": "0.000 0.001 0.016 0.254",
     "nostr": "0.000 0.005 0.005 0.037", "symm": "0.000 0.000 0.005 0.011", "spd": "0.000 0.000 0.005 0.008",
-    "tri": "0.000 0.000 0.005 0.008", "cov": "0.000 0.000 0.005 0.008",
+    "tri": "0.000 0.000 0.005 0.008", "cov": "0.000 0.000 0.005 0.008", "log-cholesky": "not in the paper",
 }  # fmt: skip
 PHYSICAL = ("spd", "tri", "cov", "log-cholesky")
 
@@ -156,17 +158,24 @@ def _rungs() -> tuple[dict[str, Array], dict[str, list[int | None]]]:
     truth = np.zeros((7, 13))
     truth[:, :10] = model.robot.standard_parameters().reshape(7, 10)
     links, epochs = [np.tile(truth.ravel(), (SEEDS, 1))], {}
-    names = [name for name in PARAMETRISATIONS if name != "spectral"]
-    for name in names:
+    rungs = [name for name in PARAMETRISATIONS if name != "spectral"]
+    for name in rungs:
         chart, reached = Chart(model, name), []
+        loss = losses[chart.links.symmetric]
+        first: list[Array] = []
+        last: list[Array] = []
         for seed in range(SEEDS):
             start = chart.draw(np.random.default_rng(seed))
-            run = train(losses[chart.links.symmetric], chart, ADAM, epochs=80, target=TARGET, seed=seed, start=start)
-            own = np.zeros((7, 13))
-            own[:, : chart.links.count] = run.parameters.reshape(7, -1)
-            links.append(own.reshape(1, -1))
+            run = train(loss, chart, ADAM, epochs=80, target=TARGET, seed=seed, start=start)
+            out = train(loss, chart, GaussNewton(steps=10), epochs=30, target=TRAINED_OUT, start=run.step.theta)
             reached.append(run.reached)
-        epochs[name] = reached
+            for found, held in ((run, first), (out, last)):
+                own = np.zeros((7, 13))
+                own[:, : chart.links.count] = found.parameters.reshape(7, -1)
+                held.append(own.reshape(1, -1))
+        links += [*first, *last]
+        epochs[f"{name} at {TARGET:g}"] = reached
+    names = [label for name in rungs for label in (f"{name} at {TARGET:g}", name)]
     every = np.concatenate(links)
 
     def torques(q: Array, dq: Array, ddq: Array) -> Array:
@@ -227,15 +236,17 @@ def tracking() -> tuple[str, bool]:
     )
     worse = all(bool((np.median(scores[name], axis=0)[2:] > 1.1 * truth[2:]).all()) for name in ("MLP", "DeLaN"))
     texts = []
-    for name, score in scores.items():
-        used_text = (
-            f" ({'/'.join('-' if e is None else str(e) for e in epochs[name])} epochs)" if name in epochs else ""
+    for name, score in sorted(scores.items(), key=lambda item: list(PAPER).index(item[0].split()[0])):
+        used_text = ""
+        if name in epochs:
+            used_text = f" ({'/'.join('-' if e is None else str(e) for e in epochs[name])} epochs of Adam)"
+        shown, largest = (
+            " ".join(f"{value:.3f}" for value in row) for row in (np.median(score, axis=0), score.max(axis=0))
         )
-        shown = " ".join(f"{value:.3f}" for value in np.median(score, axis=0))
-        largest = " ".join(f"{value:.3f}" for value in score.max(axis=0))
-        texts.append(f"{name}{used_text}: {shown}, worst seed {largest}" + (
-            f" [paper {PAPER[name]}]" if name in PAPER else ""))  # fmt: skip
-    return f"trained to NMSE {TARGET:g}, sines {AMPLITUDE:g} x range, {PERIODS} s; " + "; ".join(texts), same and worse
+        paper = f" [paper {PAPER[name]}]" if name in PAPER else ""
+        texts.append(f"{name}{used_text}: {shown}, worst seed {largest}{paper}")
+    how = f"rungs trained out (NMSE {TRAINED_OUT:g}) and as Adam left them, sines {AMPLITUDE:g} x range, {PERIODS} s"
+    return f"{how}; " + "; ".join(texts), same and worse
 
 
 ROWS = [

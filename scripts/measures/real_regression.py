@@ -12,7 +12,6 @@ from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
 from casid.dynamics import Model
-from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.regression import choose_friction, compress, estimate_delay, friction_terms, ols, torques, wls
 from casid.regression.estimators import (
@@ -22,15 +21,13 @@ from casid.regression.estimators import (
     InstrumentalVariables,
     Observations,
     OutputError,
-    ProportionalDerivative,
 )
 from measures import recordings
 from measures.measure import Measure, NotMeasured, data_folder
+from measures.real_simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
 
 Result = tuple[str, bool]
-RUNS, CLOSED_LOOP_RUNS = 50, 100
-TORQUE_NOISE = 0.05  # N.m, BIRDy
-POSITION_NOISE = (float(np.deg2rad(0.057e-3)), float(np.deg2rad(0.172e-3)))  # rad, BIRDy: least and largest
+RUNS = 50
 PUBLISHED_EMPS = np.array([95.1089, 203.5034, 20.3935, -3.1648])
 UR10E_ROWS = {
     "30sec_12harm": (634, 3510),
@@ -106,17 +103,6 @@ def _unrepeated() -> np.ndarray:
 # ---------------------------------------------------------------------- statistics in simulation
 
 
-def _nominal(robot: Robot) -> np.ndarray:
-    """Standard parameters; a link without nominal values is a small body."""
-    bodies = [
-        to_standard(0.2, [0.0, 0.0, 0.02], 1e-4 * np.eye(3))
-        if link.inertial is None
-        else link.inertial.standard_parameters()
-        for link in robot.links
-    ]
-    return np.concatenate(bodies)
-
-
 def _ur5() -> Robot:
     try:
         package = metadata.distribution("example-robot-data")
@@ -124,17 +110,6 @@ def _ur5() -> Robot:
         raise NotMeasured("needs the package 'example-robot-data' (pip install casid[peers])") from None
     folder = "cmeel.prefix/share/example-robot-data/robots"
     return casid.load_robot(str(package.locate_file(f"{folder}/ur_description/urdf/ur5_robot.urdf")))
-
-
-def _fourier(n: int, t: np.ndarray, base: float, seed: int, speed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    q, dq, ddq = (np.zeros((len(t), n)) for _ in range(3))
-    for harmonic in range(1, 6):
-        w = 2 * np.pi * base * harmonic
-        a, b = rng.normal(size=(2, n)) * speed / w
-        s, c = np.sin(w * t)[:, None], np.cos(w * t)[:, None]
-        q, dq, ddq = q + s * a + c * b, dq + w * (c * a - s * b), ddq - w**2 * (s * a + c * b)
-    return q, dq, ddq
 
 
 def friction_statistics(build: Callable[[], Robot]) -> Callable[[], Result]:
@@ -150,13 +125,13 @@ def friction_statistics(build: Callable[[], Robot]) -> Callable[[], Result]:
             [0.8, 1, -0.1],
             [0.5, 0.5, 0.05],
         ]
-        truth = model.parameters(_nominal(robot), np.ravel(friction[: robot.n]))
+        truth = model.parameters(nominal(robot), np.ravel(friction[: robot.n]))
         exact = model.base.values(truth)
         wanted = [i for i, name in enumerate(model.base.names) if name[:2] in ("fv", "fc", "fo")]
         t = np.arange(0, 20, 1e-3)
         scores, ratios = [], []
         for seed in range(RUNS):
-            q, dq, ddq = _fourier(robot.n, t, 0.1, seed, 0.4)
+            q, dq, ddq = fourier(robot.n, t, 0.1, seed, 0.4)
             tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
             rng = np.random.default_rng(1000 + seed)
             spread = rng.uniform(*POSITION_NOISE, robot.n)
@@ -250,50 +225,6 @@ def emps_output_error() -> Result:
     return text, errors[2] <= errors[0]
 
 
-def tx40_closed_loop() -> Result:
-    robot = casid.load_robot("tx40")
-    model = Model(robot, ("rotor", *friction_terms("smooth", [[0.05]] * 6)))
-    values = {
-        "fv": [8.05, 5.53, 1.97, 1.11, 1.86, 0.65],
-        "fc": [7.14, 8.26, 6.34, 2.48, 3.03, 0.28],
-        "fo": [0.5, -0.3, 0.2, 0.1, -0.1, 0.05],
-        "Ia": [0.37, 0.37, 0.12, 0.09, 0.09, 0.05],
-    }
-    terms = [values[term.symbol][k] for _, (term, k) in sorted(model.term_columns.items())]
-    exact = model.base.values(model.parameters(_nominal(robot), terms))
-    period = 1e-3
-    t = np.arange(0, 8, period)
-    reference = _fourier(6, t, 0.25, 5, 2 / np.sqrt(5))
-    w, inertia = 2 * np.pi * 8, np.array([2.5, 2.5, 0.6, 0.15, 0.12, 0.06])
-    controller = ProportionalDerivative((inertia * w**2).tolist(), (inertia * 2 * w).tolist())
-    loop = ClosedLoop(model, controller, *reference, period)
-    true = loop.simulate(exact)
-    # a held torque belongs to the middle of its interval
-    process = Processing(cutoff=None, trim=0.3, every=1, delay=-period / 2)
-
-    def instruments(beta: np.ndarray) -> list[Dataset]:
-        made = loop.simulate(beta)
-        return [process.apply(Dataset(made.t, made.q, made.tau))]
-
-    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"OLS": [], "IDIM-IV": []}
-    for seed in range(CLOSED_LOOP_RUNS):
-        rng = np.random.default_rng(seed)
-        spread = rng.uniform(*POSITION_NOISE, 6)
-        q = true.q + spread * rng.normal(size=true.q.shape)
-        data = Observations(
-            model, process.apply(Dataset(true.t, q, true.tau + TORQUE_NOISE * rng.normal(size=q.shape)))
-        )
-        for fit in (OLS().fit(data), InstrumentalVariables(instruments).fit(data)):
-            found[fit.method].append((fit.beta, fit.sd))
-    bias, inside = {}, {}
-    for name, fits in found.items():
-        beta, sd = (np.array(x) for x in zip(*fits, strict=True))
-        bias[name] = float(np.abs((beta.mean(axis=0) - exact) / np.median(sd, axis=0)).max())
-        inside[name] = 100 * float(np.mean(np.abs((beta - exact) / sd) < 1.96))
-    text = "; ".join(f"{k}: largest bias {bias[k]:.1f} sd, intervals hold {inside[k]:.1f} %" for k in found)
-    return f"{text}; {CLOSED_LOOP_RUNS} runs", bias["IDIM-IV"] < 2 < bias["OLS"] and 93 <= inside["IDIM-IV"] <= 97
-
-
 _HAND = "by hand"
 _SIMULATED: Sequence[tuple[str, Callable[[], Robot]]] = (
     ("UR5", _ur5), ("Panda", lambda: casid.load_robot("panda")), ("TX40", lambda: casid.load_robot("tx40")),
@@ -318,8 +249,4 @@ ROWS = (
     Measure("delay injected, 0.2 ... 8 samples", "within 0.1 sample", "-", delays),
     Measure("EMPS, IDIM-LS", "published values within 0.2 %", "Janot et al. 2019", emps_least_squares),
     Measure("EMPS, IV and CLOE: error of the simulated position", "CLOE <= IDIM-LS", "-", emps_output_error),
-    Measure(
-        "TX40 in closed loop, noise of BIRDy, no filter: bias and intervals", "IV < 2 sd < OLS; 93-97 %", "-",
-        tx40_closed_loop,
-    ),
 )  # fmt: skip

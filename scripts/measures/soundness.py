@@ -54,8 +54,9 @@ def bounds() -> tuple[str, bool]:
 def statuses() -> tuple[str, bool]:
     tally = attacked()
     count, first = found("optimal but violated", "feasible but violated", "objective")
-    text = f"{count} of {tally['optimal']} optimal, {tally['feasible']} feasible solutions; {tally['infeasible']} "
-    text += f"infeasible, {tally['failed']} failed, {tally['refused']} refused, {tally['late']} not done in {EACH} s"
+    words = {"stopped": "stopped before an optimum", "late": f"not done in {EACH} s"}
+    others = ", ".join(f"{tally[k]} {words.get(k, k)}" for k in ("stopped", "infeasible", "failed", "refused", "late"))
+    text = f"{count} of {tally['optimal']} optimal, {tally['feasible']} feasible solutions; {others}"
     return text + first, count == 0
 
 

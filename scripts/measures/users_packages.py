@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -22,8 +23,8 @@ from measures.measure import Measure, NotMeasured, need
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "tests" / "ros2_stubs"
 _STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-O1")
-#: Sources of the Franka plugin of Petrone et al. (2025) that MATLAB generated [kB]: the least that is published of it,
-#: and mass matrix, Coriolis and gravity of a later version together.
+#: Sources of the dynamics in the Franka plugin of Petrone et al. (2025) that MATLAB generated [kB]: the least that is
+#: published of it, and mass matrix, Coriolis and gravity of a later version together.
 _FRANKA, _LATER = 183.0, 250.2 + 4527.4 + 9.8
 
 
@@ -63,11 +64,13 @@ def _ros2() -> tuple[str, bool]:
         worst = max(
             float(line.split("deviation ")[1].split()[0]) for line in test.stdout.splitlines() if "deviation" in line
         )
-        size = sum(path.stat().st_size for path in (done.path / "src").iterdir() if path.suffix in (".c", ".cpp")) / 1e3
+        sizes = {path.name: path.stat().st_size / 1e3 for path in (done.path / "src").iterdir()}
+        del sizes[f"{core.stem}.h"]
+        size, whole = sizes[core.name] + sizes["dynamics.hpp"], sum(sizes.values())
     return (
-        f"{said.count('warning')} warnings; largest relative deviation {worst:.1e}; sources {size:.0f} kB, "
-        f"{_FRANKA / size:.1f} x smaller "
-        f"than 183 kB, {_LATER / size:.0f} x than {_LATER:.0f} kB of a later version",
+        f"{said.count('warning')} warnings; largest relative deviation {worst:.1e}; dynamics in {size:.1f} kB, "
+        f"{_FRANKA / size:.1f} x smaller than {_FRANKA:.0f} kB, {_LATER / size:.0f} x than {_LATER:.0f} kB of a later "
+        f"version; plugin and controller included {whole:.1f} kB, {_FRANKA / whole:.1f} x smaller",
         not said and test.returncode == 0 and worst <= 1e-12 and size * 10 <= _FRANKA,
     )
 
@@ -119,6 +122,30 @@ def _do_mpc() -> tuple[str, bool]:
         f"{'every' if done['converged'] else 'not every'} solve converges; torque at most "
         f"{100 * done['largest_torque']:.0f} % of the limit; error {before:.2f} -> {after:.2f} rad",
         bool(done["converged"] and done["largest_torque"] <= 1 + 1e-6 and after < before),
+    )
+
+
+def _acados() -> tuple[str, bool]:
+    python = os.environ.get("CASID_ACADOS_PYTHON", sys.executable)
+    script = ROOT / "scripts" / "mpc_acados.py"
+    found = {}
+    for form in ("implicit", "explicit"):
+        command = [python, str(script), "--form", form, "--steps", "15"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "No module named 'acados'" in done.stderr:
+            raise NotMeasured(
+                "needs acados: set CASID_ACADOS_PYTHON to a Python that has it, see scripts/mpc_acados.py"
+            )
+        found[form] = json.loads(done.stdout)
+    ratio = found["implicit"]["per_iteration"] / found["explicit"]["per_iteration"]
+    kept = all(max(r["largest_torque"], r["largest_speed"]) <= 1 + 1e-4 for r in found.values())
+    text = "; ".join(
+        f"{form}: {r['iterations']} iterations of {1e3 * r['per_iteration']:.2f} ms, torque "
+        f"{100 * r['largest_torque']:.0f} %"
+        for form, r in found.items()
+    )
+    return f"{text}; implicit / explicit {ratio:.2f}", kept and ratio <= 1 and all(
+        r["converged"] for r in found.values()
     )
 
 
@@ -178,6 +205,10 @@ ROWS = [
     Measure(
         "MPC with Opti: inverse against forward dynamics", "converge, limits kept, implicit <= explicit per iteration",
         "scripts/mpc.py", _opti,
+    ),
+    Measure(
+        "MPC with acados", "converge, limits kept, implicit <= explicit per iteration", "scripts/mpc_acados.py",
+        _acados,
     ),
     Measure("MPC with do-mpc", "converges, limits kept", "scripts/mpc_do_mpc.py", _do_mpc),
     Measure("wheel in clean Pythons 3.10-3.13", "README's first command works, <= 60 s each", "", _wheel),

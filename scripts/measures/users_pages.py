@@ -109,8 +109,8 @@ def _report() -> tuple[str, bool]:
     if chromium is None:
         raise NotMeasured("needs Chromium, e.g. apt-get install chromium")
     playwright = need("playwright.sync_api", "browser")
-    robot = casid.load_robot("ur10e")
-    plant = Plant.of(robot, viscous=2.0)
+    robot = casid.load_robot("panda")
+    plant = Plant.of(robot, viscous=0.5)
     gains = np.full(robot.n, 100.0)
     law = ComputedTorque(*nominal(robot), kp=gains, kd=gains / 5)
     done = simulate(plant, law, Sine.within(robot), 20.0, rate=500, sensor=Sensor(torque=0.3))

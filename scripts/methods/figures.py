@@ -23,6 +23,8 @@ _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
     "Point masses (5^3)": (ORANGE, "^", "--"),
     "Mata (SQP)": (RED, "v", "none"),
     "Mata (IPOPT)": (GREEN, "D", "none"),
+    "Mata (eigenvalues)": ("#be185d", "<", "none"),
+    "Ting (theta)": ("#0891b2", ">", "none"),
     "Model reduction": ("#7c3aed", "P", ":"),
 }
 _PLOTTED = (
@@ -32,6 +34,8 @@ _PLOTTED = (
     "Point masses (5^3)",
     "Mata (SQP)",
     "Mata (IPOPT)",
+    "Mata (eigenvalues)",
+    "Ting (theta)",
     "Model reduction",
 )
 

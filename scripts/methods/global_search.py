@@ -15,6 +15,9 @@ from scipy.optimize import dual_annealing, minimize
 from methods.penalised_retrieval import PenalisedRetrieval, Runs
 from methods.regression import Array
 
+#: Iterations of the local search that follows each of the kappa searches, and of the last one.
+BETWEEN, LAST = 30, 400
+
 
 def weights(kappa: int) -> list[float]:
     """xi_k."""
@@ -22,7 +25,7 @@ def weights(kappa: int) -> list[float]:
 
 
 def anneal_once(problem: PenalisedRetrieval, seed: int, kappa: int, evaluations: int) -> tuple[Array, int, float]:
-    """One run: SciPy's dual annealing, then a local search (L-BFGS-B in the box), kappa times.
+    """One run: SciPy's dual annealing, then a local search in the box, kappa times.
 
     Returns
     -------
@@ -36,7 +39,7 @@ def anneal_once(problem: PenalisedRetrieval, seed: int, kappa: int, evaluations:
             lambda x, w=weight: float(problem.value(x, w)), bounds, x0=p, maxiter=10**6, maxfun=evaluations,
             no_local_search=True, seed=1000 * seed + step,
         )  # fmt: skip
-        value, point, count = _local(problem, found.x, weight)
+        value, point, count = _local(problem, found.x, weight, step == kappa - 1)
         p = point if value < problem.value(p, weight) else p
         used += int(found.nfev) + count
     return p, used, time.process_time() - began
@@ -84,7 +87,7 @@ def evolve(
     pool = problem.uniform(rng, runs * population).reshape(runs, population, -1)
     row = np.arange(runs)[:, None]
     used = 0
-    for weight in weights(kappa):
+    for step, weight in enumerate(weights(kappa)):
         fitness = problem.value(pool, weight)
         for generation in range(generations):
             rivals = rng.integers(population, size=(2, 2, runs, population))
@@ -99,7 +102,7 @@ def evolve(
             used += runs * population
         for run in range(runs):
             best, worst = int(fitness[run].argmin()), int(fitness[run].argmax())
-            value, point, count = _local(problem, pool[run, best], weight)
+            value, point, count = _local(problem, pool[run, best], weight, step == kappa - 1)
             used += count
             if value < fitness[run, best]:
                 pool[run, worst] = point
@@ -107,14 +110,21 @@ def evolve(
     return pool[np.arange(runs), final.argmin(axis=1)], used, time.process_time() - began
 
 
-def _local(problem: PenalisedRetrieval, start: Array, weight: float) -> tuple[float, Array, int]:
-    """L-BFGS-B in the box."""
+def _local(problem: PenalisedRetrieval, start: Array, weight: float, last: bool) -> tuple[float, Array, int]:
+    """Sequential quadratic programming (SLSQP) in the box scaled to one, as the paper's hybrid ``fmincon``.
+
+    The penalties have kinks where the optimum lies: quasi-Newton descent (L-BFGS-B) stops at the first one.
+    """
+
+    def scaled(u: Array) -> tuple[float, Array]:
+        value, gradient = problem.value_and_gradient(problem.lower + u * problem.width, weight)
+        return value, gradient * problem.width
+
     found = minimize(
-        problem.value_and_gradient, start, args=(weight,), jac=True, method="L-BFGS-B",
-        bounds=np.stack([problem.lower, problem.upper], axis=1),
-        options={"maxiter": 2000, "maxfun": 4000, "ftol": 1e-14, "gtol": 1e-10},
+        scaled, np.clip((start - problem.lower) / problem.width, 0.0, 1.0), jac=True, method="SLSQP",
+        bounds=[(0.0, 1.0)] * problem.size, options={"maxiter": LAST if last else BETWEEN, "ftol": 1e-12},
     )  # fmt: skip
-    return float(found.fun), np.asarray(found.x, dtype=float), int(found.nfev)
+    return float(found.fun), problem.lower + np.clip(found.x, 0.0, 1.0) * problem.width, int(found.nfev)
 
 
 def _runs(method: str, problem: PenalisedRetrieval, points: Array, used: list[int], seconds: list[float]) -> Runs:

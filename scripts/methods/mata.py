@@ -16,8 +16,9 @@ SQP solver with the gradients of both); `mata_ipopt` gives the method its best c
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
@@ -49,7 +50,25 @@ def _link(kind: Kind) -> tuple[ca.Function, ca.Function]:
     return ca.Function("first", inputs, [first]), ca.Function("second", inputs, [second])
 
 
-class _Step:
+class Program(Protocol):
+    """What a sequential quadratic program needs: values and first derivatives."""
+
+    size: int
+
+    def objective(self, x: np.ndarray) -> float:
+        """To be minimised."""
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Shape (size,)."""
+
+    def constraints(self, x: np.ndarray) -> np.ndarray:
+        """Each >= 0."""
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """Of the constraints."""
+
+
+class Step:
     """Objective ``|R x - r|^2 / scale`` and constraints of all links, with first and second derivatives."""
 
     def __init__(self, data: Regression, step: int) -> None:
@@ -71,15 +90,19 @@ class _Step:
         self.x, self.columns = x, ca.reshape(x, 10, n)
 
     def objective(self, x: np.ndarray) -> float:
+        """``|R x - r|^2`` over its scale."""
         return float(np.sum((self.R @ x - self.r) ** 2)) / self.scale
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Of the objective."""
         return np.asarray(self.R.T @ (self.R @ x - self.r) * (2.0 / self.scale))
 
     def constraints(self, x: np.ndarray) -> np.ndarray:
+        """Mass and diagonals, or minors, of all links."""
         return np.array(self._g(x.reshape(-1, 10).T)).ravel(order="F")
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """Of the constraints."""
         blocks = np.array(self._jacobian(x.reshape(-1, 10).T))  # 4 x 10 n
         full = np.zeros((self.count, self.size))
         for k in range(self.size // 10):
@@ -127,10 +150,16 @@ def mata_sqp(data: Regression, iterations: int = 100, seconds: float = 60.0) -> 
     seconds
         Time limit of both steps together.
     """
-    start = time.perf_counter()
-    steps = [_Step(data, 0), _Step(data, 1)]
+    start = time.process_time()
+    return sequential("Mata (SQP)", data, [Step(data, 0), Step(data, 1)], start, iterations, seconds)
+
+
+def sequential(
+    method: str, data: Regression, steps: Sequence[Program], start: float, iterations: int, seconds: float
+) -> Answer:
+    """SLSQP on one program after another, each from where the one before ended; the first from `prior`."""
     x = prior(data)
-    built = time.perf_counter()
+    built = time.process_time()
     total, message, solved = 0, "", False
     for step in steps:
         guard = _Guard(step, built + seconds)
@@ -149,9 +178,9 @@ def mata_sqp(data: Regression, iterations: int = 100, seconds: float = 60.0) -> 
             break
         x, message, solved = result.x, str(result.message), bool(result.success)
         total += int(result.nit)
-    done = time.perf_counter()
+    done = time.process_time()
     return answer(
-        "Mata (SQP)",
+        method,
         data,
         x,
         solved=solved,
@@ -168,8 +197,8 @@ def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -
     An interior-point method that starts inside can stay inside: the first step, which leads out, is skipped.
     Limits as in `mata_sqp`.
     """
-    start = time.perf_counter()
-    step = _Step(data, 1)
+    start = time.process_time()
+    step = Step(data, 1)
     problem, hessian = step.nlp()
     solver = ca.nlpsol(
         "mata",
@@ -184,15 +213,15 @@ def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -
                 "sb": "yes",
                 "max_iter": iterations,
                 "tol": 1e-10,
-                "max_wall_time": seconds,
+                "max_cpu_time": seconds,
                 "bound_relax_factor": 0.0,
             },
         },
     )
     guess = prior(data)
-    built = time.perf_counter()
+    built = time.process_time()
     result = solver(x0=guess, lbg=0.0, ubg=np.inf)
-    done = time.perf_counter()
+    done = time.process_time()
     stats = solver.stats()
     return answer(
         "Mata (IPOPT)",
@@ -213,11 +242,11 @@ class _OutOfTime(Exception):
 class _Guard:
     """The objective, remembering its last argument and ending when the time is over."""
 
-    def __init__(self, step: _Step, deadline: float) -> None:
+    def __init__(self, step: Program, deadline: float) -> None:
         self.step, self.deadline, self.last = step, deadline, np.zeros(step.size)
 
     def objective(self, x: np.ndarray) -> float:
         self.last = x.copy()
-        if time.perf_counter() > self.deadline:
+        if time.process_time() > self.deadline:
             raise _OutOfTime
         return self.step.objective(x)

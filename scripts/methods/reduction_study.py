@@ -33,17 +33,21 @@ class ReductionPath:
         return None if self.feasible_at is None else self.error[self.removed.index(self.feasible_at)]
 
 
-def reduction_path(data: WamData, kind: Kind = "semi", beyond: int = 4, distances: bool = True) -> ReductionPath:
+def reduction_path(
+    data: WamData, kind: Kind = "semi", beyond: int = 4, distances: bool = True, at_zero: bool = False
+) -> ReductionPath:
     """Remove base parameters until the estimate is feasible, and ``beyond`` more.
 
     What left the model says nothing any more: an estimate is feasible if bodies exist that have the remaining base
-    parameters, whatever the removed ones are. (Held at zero, an inertia that left beside a first moment that stayed
-    would forbid every body.) Distances are between the remaining ones.
+    parameters, whatever the removed ones are. Distances are between the remaining ones. Read literally, "excluded"
+    parameters are zero (``at_zero``): an inertia that left beside a first moment that stayed then forbids every body.
 
     Parameters
     ----------
     distances
         Whether to compute the distance of every estimate; else it is NaN where that is infeasible.
+    at_zero
+        Whether removed parameters are zero in the test of feasibility; else they are open.
     """
     base, allowed = data.base, data.feasible_set(kind)
     R, r, constant = data.triangle[:-1, :-1], data.triangle[:-1, -1], float(data.triangle[-1, -1] ** 2)
@@ -55,7 +59,8 @@ def reduction_path(data: WamData, kind: Kind = "semi", beyond: int = 4, distance
             kept[step.last_removed] = False
         if not kept.any():
             break
-        K, values = base.K[kept], step.values[kept]
+        asked = np.ones_like(kept) if at_zero else kept
+        K, values = base.K[asked], step.values[asked]
         possible = feasibility_test(K, values, allowed, tolerance=1e-7).feasible
         removed.append(step.removed)
         error.append(data.relative_error(step.values, weighted=True))

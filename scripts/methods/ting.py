@@ -55,7 +55,7 @@ def parameters_of(theta: Array) -> tuple[Array, Array]:
 
 def ting(data: Regression, evaluations: int = 200) -> Answer:
     """Levenberg-Marquardt from the feasible guess of `methods.mata.prior`; at most so many evaluations."""
-    start = time.perf_counter()
+    start = time.process_time()
     guess = theta_of(prior(data))
     scale = max(float(np.linalg.norm(data.r)), 1e-12)
 
@@ -69,11 +69,11 @@ def ting(data: Regression, evaluations: int = 200) -> Answer:
             made[:, link_slice(k)] = data.R[:, link_slice(k)] @ block
         return made / scale
 
-    built = time.perf_counter()
+    built = time.process_time()
     found = least_squares(
         residual, guess, jac=jacobian, method="lm", xtol=1e-14, ftol=1e-14, gtol=1e-14, max_nfev=evaluations
     )
-    done = time.perf_counter()
+    done = time.process_time()
     return answer(
         "Ting (theta)",
         data,

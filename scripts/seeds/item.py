@@ -108,5 +108,5 @@ def drawing(name: str, title: str) -> Item:
 def cell(value: object) -> str:
     """As printed in a table."""
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value + 0.0:.4g}"
     return "" if value is None else str(value)

@@ -34,11 +34,15 @@ def page(paper: Paper, done: Sequence[Done], quick: bool) -> str:
     """Markdown."""
     command = f"python scripts/reproduce.py {paper.key} --out docs/papers{' --quick' if quick else ''}"
     lines = [
-        f"# {paper.key}",
+        f"# {paper.title}",
         "",
         f"{paper.citation}.",
         "",
-        f"Written by `{command}`; {counts(paper.items)}. Published numbers stand beside those computed here.",
+        f"{counts(paper.items)}. Published numbers stand beside those computed here; `{command}` wrote this page.",
+        "",
+        "| item | what | |",
+        "| --- | --- | --- |",
+        *(f"| {item.name} | {item.title} | {item.status.value} |" for item in paper.items),
         "",
     ]
     if quick:
@@ -48,9 +52,23 @@ def page(paper: Paper, done: Sequence[Done], quick: bool) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def renewed(old: str, new: str, kept: Sequence[Item]) -> str:
+    """The new page, with the sections of some items as they are in the old one, where it has them."""
+    before, made = _sections(old), _sections(new)
+    names = {item.name for item in kept}
+    parts = [before.get(name, text) if name in names else text for name, text in made.items()]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Head (by the empty name) and sections of a page, by the items' names."""
+    head, *parts = text.split("\n## ")
+    return {"": head} | {part.split(":", 1)[0]: f"## {part}" for part in parts}
+
+
 def _section(done: Done, folder: str) -> list[str]:
     item = done.item
-    lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}* - {item.how}", ""]
+    lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}*: {item.how}.", ""]
     if done.missing:
         lines += [f"Not computed: {done.missing}", ""]
     if done.outcome is None:
@@ -58,15 +76,20 @@ def _section(done: Done, folder: str) -> list[str]:
     for comparison in done.outcome.comparisons:
         lines += _table(comparison)
     for name in done.outcome.pictures:
-        lines += [f"![{item.name}]({folder}/{name}.png)", ""]
+        lines += [f"![{item.name}: {item.title}]({folder}/{name}.png)", ""]
     for words in done.outcome.words:
-        lines += [words, ""]
+        lines += [_plain(words), ""]
     return lines
+
+
+def _plain(text: str) -> str:
+    """Stars are those of beta*, not emphasis."""
+    return text.replace("*", "\\*")
 
 
 def _table(comparison: Comparison) -> list[str]:
     lines = [f"**{comparison.title}**", ""]
     lines.append("| " + " | ".join(comparison.columns) + " |")
     lines.append("|" + " --- |" * len(comparison.columns))
-    lines += ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in comparison.rows]
+    lines += ["| " + " | ".join(_plain(text).replace("|", "\\|") for text in row) + " |" for row in comparison.rows]
     return [*lines, ""]

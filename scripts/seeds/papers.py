@@ -13,9 +13,10 @@ from seeds.sutanto2020 import ITEMS as SUTANTO
 
 @dataclass(frozen=True, eq=False)
 class Paper:
-    """A document: its key on the command line, its citation, its items."""
+    """A document: its key on the command line, its short title, its citation, its items."""
 
     key: str
+    title: str
     citation: str
     items: tuple[Item, ...]
 
@@ -23,23 +24,27 @@ class Paper:
 PAPERS = (
     Paper(
         "gaz2019",
+        "Gaz et al. (2019): the Panda, feasible parameters by penalties",
         "C. Gaz, M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, Dynamic identification of the Franka Emika "
         "Panda robot with retrieval of feasible parameters using penalty-based optimization, IEEE RA-L 4(4), 2019",
         GAZ,
     ),
     Paper(
         "gaz2019_supplement",
+        "Gaz et al. (2019): supplementary material",
         "The same authors, supplementary material of the paper (revised version of October 2019)",
         SUPPLEMENT,
     ),
     Paper(
         "sousa2014",
+        "Sousa (2014): thesis on physical feasibility",
         "C. D. Sousa, Dynamic model identification of robot manipulators: solving the physical feasibility problem, "
         "PhD thesis, University of Coimbra, 2014",
         SOUSA,
     ),
     Paper(
         "sutanto2020",
+        "Sutanto et al. (2020): physical constraints in learning",
         "G. Sutanto, A. S. Wang, Y. Lin, M. Mukadam, G. S. Sukhatme, A. Rai, F. Meier, Encoding physical constraints "
         "in differentiable Newton-Euler algorithm, L4DC 2020",
         SUTANTO,

@@ -14,7 +14,9 @@ Array = NDArray[np.float64]
 COLOURS = (MUTED, BLUE, ORANGE, GREEN, RED, INK)
 
 
-def joints_figure(t: Array, series: Mapping[str, Array], title: str, unit: str, columns: int = 2) -> Figure:
+def joints_figure(
+    t: Array, series: Mapping[str, Array], title: str, unit: str, columns: int = 2, label: str = "joint {}"
+) -> Figure:
     """One panel a joint; each series has the shape (samples, n)."""
     count = next(iter(series.values())).shape[1]
     rows = -(-count // columns)
@@ -27,10 +29,11 @@ def joints_figure(t: Array, series: Mapping[str, Array], title: str, unit: str, 
             continue
         for (name, values), colour in zip(series.items(), COLOURS, strict=False):
             axes.plot(t, values[:, k], color=colour, linewidth=1.0, label=name)
-        axes.set_ylabel(f"joint {k + 1} [{unit}]", fontsize=8)
+        axes.set_ylabel(f"{label.format(k + 1)} [{unit}]", fontsize=8)
         tidy(axes)
         if k >= count - columns:
             axes.set_xlabel("time [s]")
+            axes.tick_params(labelbottom=True)
     _legend(figure)
     return figure
 

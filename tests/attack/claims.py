@@ -60,6 +60,7 @@ class Tally:
     solves: int = 0
     optimal: int = 0
     feasible: int = 0
+    stopped: int = 0
     infeasible: int = 0
     failed: int = 0
     refused: int = 0

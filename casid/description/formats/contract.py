@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from casid.description.document import Description
+from casid.description.link import Inertial
 from casid.description.placement import ANGLE_TOLERANCE
 from casid.description.raw import JointLimits
-from casid.description.robot import Inertial
 
 
 @dataclass(frozen=True)

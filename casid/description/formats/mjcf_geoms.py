@@ -8,8 +8,8 @@ import numpy as np
 
 from casid.description.formats.mjcf_context import Context
 from casid.description.formats.xml import Element
+from casid.description.link import Inertial
 from casid.description.placement import Array, transform
-from casid.description.robot import Inertial
 from casid.inertia import express_in, from_standard, to_standard
 
 #: Number of sizes that matter, by type of geom; with ``fromto`` the length is not among them.

@@ -14,9 +14,9 @@ from casid.description.formats.mjcf_context import Context, with_includes
 from casid.description.formats.mjcf_geoms import body_of_geoms
 from casid.description.formats.mjcf_unsupported import joint_couplings, unsupported
 from casid.description.formats.xml import Element, XmlFile
+from casid.description.link import Inertial, Link
 from casid.description.placement import Array, rotation_about, transform, unit_axis
 from casid.description.raw import JointLimits, RawFrame, RawJoint
-from casid.description.robot import Inertial, Link
 from casid.description.sidecar import fixed_name
 from casid.errors import RobotError
 from casid.inertia import tensor

@@ -11,9 +11,10 @@ from casid.description.document import Description
 from casid.description.formats.contract import Changes
 from casid.description.formats.numbers import number, numbers, quaternion_of
 from casid.description.formats.xml import Element, Elements, XmlFile, tag
+from casid.description.link import Inertial
 from casid.description.placement import Array
 from casid.description.raw import JointLimits, RawJoint
-from casid.description.robot import STANDARD_GRAVITY, Inertial
+from casid.description.robot import STANDARD_GRAVITY
 from casid.inertia import tensor_entries
 
 _WORLD = "world"

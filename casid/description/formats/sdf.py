@@ -20,10 +20,10 @@ from casid.description.formats.numbers import INFINITE, number, numbers, rpy_of
 from casid.description.formats.poses import Poses
 from casid.description.formats.xml import Element, Elements, XmlFile, tag
 from casid.description.frames import base_beside_world
+from casid.description.link import Inertial, Link
 from casid.description.notices import angle_notes
 from casid.description.placement import Array, unit_axis, xyz_rpy
 from casid.description.raw import JointLimits, MimicRule, RawFrame, RawJoint
-from casid.description.robot import Inertial, Link
 from casid.description.tree import base_link
 from casid.inertia import tensor, tensor_entries
 

@@ -71,17 +71,19 @@ from numpy.typing import ArrayLike
 from casid.description.capsules import read_capsule
 from casid.description.document import Description
 from casid.description.formats.contract import Changes, Format, Reading
+from casid.description.formats.toml_bodies import bounds_of, inertial
 from casid.description.formats.toml_writer import edited, written
+from casid.description.joint import TERM_SYMBOLS
+from casid.description.link import Link, LinkBounds
 from casid.description.notices import angle_notes, degrees_slip
 from casid.description.placement import ANGLE_TOLERANCE, Array, modified_dh, standard_dh, unit_axis, xyz_rpy
 from casid.description.raw import JointLimits, Lock, MimicRule, RawFrame, RawJoint
-from casid.description.robot import TERM_SYMBOLS, Inertial, Link, LinkBounds, Robot
+from casid.description.robot import Robot
 from casid.description.sidecar import FEATURES
 from casid.description.tables import Table
 from casid.errors import RobotError, RobotWarning
 from casid.files import decode, read_bytes, shown
 from casid.files import parse_toml as toml_values
-from casid.inertia import from_standard, tensor
 
 #: Convention -> key of the Denavit-Hartenberg row of a joint.
 _ROW = {"modified-dh": "mdh", "standard-dh": "dh", "placement": None}
@@ -204,7 +206,7 @@ def _base(file: Table) -> Link:
         return Link(file.text("base", "base"))
     table = file.table("base", ("name", "mass", "com", "inertia_com", "first_moment", "inertia"))
     assert table is not None
-    return Link(table.text("name", "base"), _inertial(table))
+    return Link(table.text("name", "base"), inertial(table))
 
 
 def _source(file: Table) -> Mapping[str, str]:
@@ -215,8 +217,6 @@ def _source(file: Table) -> Mapping[str, str]:
     if source is None:
         file.fail(f"key 'source': expected a table ([source]), got {shown(value)}")
     if "licence" not in source and "license" in source:
-        source.fail("missing key 'licence'; it is spelt 'license' here")
-    if "license" in source and "licence" not in source:
         source.fail("missing key 'licence'; it is spelt 'license' here")
     texts = {key: source.text(key) for key in source.data}
     if "licence" in texts and not _SPDX.fullmatch(texts["licence"]):
@@ -328,7 +328,7 @@ class _Reader:
         bounds = table.table("bounds", ("mass", "com", "inertia_com"))
         if bounds is not None and fixed:
             bounds.fail("a fixed joint's link has no bounds of its own; give them to the moving link that carries it")
-        return Link(table.text("name", default), _inertial(table), LinkBounds() if bounds is None else _bounds(bounds))
+        return Link(table.text("name", default), inertial(table), LinkBounds() if bounds is None else bounds_of(bounds))
 
 
 def _warn_of_degrees(where: str, key: str, value: float) -> None:
@@ -370,36 +370,3 @@ def _limits(table: Table, kind: str) -> JointLimits:
     for key in ("acceleration", "jerk", "effort"):
         values[key] = table.number(key, np.inf, infinite=True)
     return JointLimits(**values)
-
-
-def _inertial(table: Table) -> Inertial | None:
-    six = "xx, xy, xz, yy, yz, zz"
-    keys = ("mass", "com", "inertia_com", "first_moment", "inertia")
-    if not any(key in table for key in keys):
-        return None
-    about_origin = "first_moment" in table or "inertia" in table
-    if about_origin and ("com" in table or "inertia_com" in table):
-        table.fail("give either 'com' and 'inertia_com' (centre of mass) or 'first_moment' and 'inertia' (origin)")
-    if about_origin:
-        table.require("mass", "first_moment", "inertia")
-        inertia = table.array("inertia", (6,), entries=six)
-        moment = table.array("first_moment", (3,), entries="lx, ly, lz")
-        mass = table.number("mass")
-        if mass == 0.0 and moment.any():
-            table.fail("key 'first_moment': must be zero where the mass is zero")
-        return Inertial(*from_standard(np.concatenate([inertia, moment, [mass]])))
-    table.require("mass", "com", "inertia_com")
-    com = table.array("com", (3,), entries="x, y, z")
-    return Inertial(table.number("mass"), com, tensor(table.array("inertia_com", (6,), entries=six)))
-
-
-def _bounds(table: Table) -> LinkBounds:
-    free = LinkBounds()
-    com = table.array("com", (3, 2), free.com.tolist(), entries="[lower, upper] of x, y, z", infinite=True)
-    six = "[lower, upper] of xx, xy, xz, yy, yz, zz"
-    inertia = table.array("inertia_com", (6, 2), free.inertia_com.tolist(), entries=six, infinite=True)
-    for key, rows, names in (("com", com, "xyz"), ("inertia_com", inertia, ("xx", "xy", "xz", "yy", "yz", "zz"))):
-        for name, (lower, upper) in zip(names, rows, strict=True):
-            if lower > upper:
-                table.fail(f"key '{key}': lower bound {lower:g} of {name} exceeds upper bound {upper:g}")
-    return LinkBounds(np.array(table.interval("mass", (0.0, np.inf))), com, inertia)

@@ -14,9 +14,9 @@ from tomlkit.items import Table as TableItem
 from casid.description.document import Description
 from casid.description.formats.contract import Changes
 from casid.description.formats.numbers import rpy_of
+from casid.description.link import Inertial, Link, LinkBounds
 from casid.description.placement import Array
 from casid.description.raw import RawJoint
-from casid.description.robot import Inertial, Link, LinkBounds
 from casid.errors import RobotError
 from casid.inertia import tensor_entries
 

@@ -21,10 +21,11 @@ from casid.description.formats.contract import Changes, Format, Reading
 from casid.description.formats.numbers import INFINITE, number, numbers, rpy_of
 from casid.description.formats.xml import Element, Elements, XmlFile, tag
 from casid.description.frames import frames_as_links, links_at_joints
+from casid.description.link import Inertial, Link
 from casid.description.notices import angle_notes
 from casid.description.placement import ANGLE_TOLERANCE, Array, rotation_rpy, unit_axis, xyz_rpy
 from casid.description.raw import JointLimits, Lock, MimicRule, RawJoint
-from casid.description.robot import STANDARD_GRAVITY, Inertial, Link, Robot
+from casid.description.robot import STANDARD_GRAVITY, Robot
 from casid.description.tree import base_link
 from casid.errors import RobotError
 from casid.files import read_bytes

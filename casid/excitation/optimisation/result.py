@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from casid.display import Displayed
 from casid.excitation.information.observation import Observation
+from casid.excitation.limits.motion_limits import MotionLimits
 from casid.excitation.motions.basis import Array
 from casid.excitation.motions.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Design(Displayed):
     """A designed motion.
 
     Attributes
@@ -80,3 +86,15 @@ class Design:
     def deviations(self) -> Array:
         """Predicted standard deviation of every parameter, shape (r,): ``sqrt(diag(F^-1))``."""
         return np.asarray(np.sqrt(np.diagonal(np.linalg.inv(self.information))))
+
+    def plot_motion(self, limits: MotionLimits | None = None) -> tuple[Axes, ...]:
+        """Draw position, velocity and acceleration of every joint, within limits if they are given."""
+        return self._plot("motion", limits=limits)
+
+    def plot_singular_values(self) -> tuple[Axes, ...]:
+        """Draw what the motion tells and what it does not: the singular values of its observation matrix."""
+        return self._plot("singular_values")
+
+    def plot_deviations(self) -> tuple[Axes, ...]:
+        """Draw the predicted standard deviation of every parameter."""
+        return self._plot("deviations")

@@ -18,16 +18,17 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot, write_robot
 from casid.dynamics import JointTerm, Model
 from casid.errors import CasidWarning, ExportError
-from casid.export.parameters import default_frame, with_payload
-from casid.export.robot import export_robot
+from casid.export.directory import export_c
+from casid.export.parameters import default_frame, warn_if_infeasible, with_payload
+from casid.export.robot import notes_of
+from casid.export.ros2.core import UNITS as CORE_UNITS
+from casid.export.ros2.core import WORDS, core_functions
 from casid.files import check_target, read_text, write_directory
 from casid.inertia import Parameters
 from casid.version import __version__
 
 Array = NDArray[np.float64]
 
-#: What the plugin's methods are made of.
-_FUNCTIONS = ("inverse_dynamics", "mass_matrix", "coriolis", "gravity", "friction")
 #: Template -> its place in the package; the first folder of headers is named like the package.
 _PLACES = {
     "CMakeLists.txt": "CMakeLists.txt",
@@ -36,6 +37,7 @@ _PLACES = {
     "solver_plugin.xml": "solver_plugin.xml",
     "controller_plugin.xml": "controller_plugin.xml",
     "solver.hpp": "include/@package@/solver.hpp",
+    "dynamics.hpp": "src/dynamics.hpp",
     "solver.cpp": "src/solver.cpp",
     "controller.hpp": "include/@package@/computed_torque_controller.hpp",
     "controller.cpp": "src/computed_torque_controller.cpp",
@@ -105,7 +107,7 @@ def export_ros2(
     ------
     ExportError
         If the package's name is none that ROS 2 allows, friction depends on more than velocities (the interface passes
-        nothing else), or the folder exists or cannot be written.
+        nothing else), a term depends on the acceleration, or the folder exists or cannot be written.
     DatasetError
         If the parameters do not belong to the robot.
 
@@ -122,11 +124,9 @@ def export_ros2(
     name = _package_name(target.name if package is None else package)
     check_target(target, overwrite)
     model = Model(robot, terms, gravity)
-    if model.friction.n_in() > 2:
-        raise ExportError(
-            f"robot '{robot.name}': friction depends on joint positions, which getFrictionVector(velocities) of the "
-            "inverse_dynamics_solver interface does not pass; export without those terms"
-        )
+    values = _values(model, parameters, payload, frame)
+    functions = core_functions(model, values)
+    warn_if_infeasible(model, values)
     if not any(term.name in ("viscous", "coulomb") for term in model.terms):
         warnings.warn(
             f"robot '{robot.name}' is exported without friction: getFrictionVector returns "
@@ -138,11 +138,8 @@ def export_ros2(
     core = core if core[:1].isalpha() else f"robot_{core}"
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        export_robot(
-            robot, place / "core", _FUNCTIONS, parameters=parameters, terms=terms, payload=payload, frame=frame,
-            gravity=gravity, prefix=core,
-        )  # fmt: skip
-        values = _values(model, parameters, payload, frame)
+        notes = notes_of(model, values, "none", frame or default_frame(robot), payload)
+        export_c(functions, place / "core", prefix=core, words=WORDS, units=CORE_UNITS, notes=notes)
         write_robot(robot.with_parameters(model.named(values)), place / f"{core}.urdf")
         urdf = read_text(place / f"{core}.urdf", "robot", ExportError)
         contents = {

@@ -6,7 +6,7 @@ from casid.identification.online.gears import GEAR_FRICTION
 from casid.identification.online.information import Information
 from casid.identification.online.load import LoadEstimate, OnlineLoad
 from casid.identification.online.noise import ResidualNoise
-from casid.identification.online.online import Online, OnlineEstimate
+from casid.identification.online.online import Online, OnlineEstimate, entropic_fit
 
 __all__ = [
     "GEAR_FRICTION",
@@ -20,4 +20,5 @@ __all__ = [
     "Plausible",
     "ResidualNoise",
     "entropic_estimate",
+    "entropic_fit",
 ]

@@ -27,8 +27,8 @@ class FadingWindow:
     which knows how well either side is known: directly after a change there is nothing to compare with, and T is zero.
     Over the variance of the residual, white noise alone gives half a chi-square variable, correlated noise as much more
     as it makes a mean over the window vary more (`ResidualNoise.inflation`). Residuals of real robots depend on the
-    motion besides, so the alarm level is also learnt from T's own past, a window behind: a change that comes slowly is
-    not usual.
+    motion besides, so the alarm level is also learnt from T's own past. Both are learnt a window behind: a change that
+    comes slowly, or that is still too slight to be noticed, is not usual, and its residuals are not noise.
 
     Attributes
     ----------
@@ -43,7 +43,8 @@ class FadingWindow:
     _mean: float = field(default=0.0, init=False, repr=False)
     _square: float = field(default=0.0, init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
-    _recent: deque[float] = field(default_factory=deque, init=False, repr=False)
+    _inflation: float = field(default=1.0, init=False, repr=False)
+    _recent: deque[tuple[float, float]] = field(default_factory=deque, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.forget()
@@ -61,12 +62,12 @@ class FadingWindow:
         self.statistic = (reference.updated(own.R, own.rho).rest - reference.rest) / variance
         return self.statistic
 
-    def learn(self, memory: float) -> None:
-        """The statistic of a window ago was usual."""
-        self._recent.append(self.statistic)
+    def learn(self, memory: float, noise: ResidualNoise) -> None:
+        """The statistic of a window ago was usual, and so was the noise."""
+        self._recent.append((self.statistic, noise.inflation(self.samples)))
         if len(self._recent) <= self.samples:
             return
-        usual = self._recent.popleft()
+        usual, self._inflation = self._recent.popleft()
         self._seen += 1
         rate = 1.0 / min(self._seen, memory)
         self._mean += rate * (usual - self._mean)
@@ -74,7 +75,7 @@ class FadingWindow:
 
     def level(self, sigmas: float, floor: float) -> float:
         """Statistic that raises the alarm."""
-        return max(floor, self._mean + sigmas * float(np.sqrt(self._square)))
+        return max(floor * self._inflation, self._mean + sigmas * float(np.sqrt(self._square)))
 
 
 @dataclass
@@ -129,11 +130,10 @@ class ChangeDetector:
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
             if self._seen > self.memory and statistic > self.floor:
-                level = window.level(self.sigmas, self.floor * noise.inflation(window.samples))
-                alarm = alarm or statistic > level
+                alarm = alarm or statistic > window.level(self.sigmas, self.floor)
         for window in self._windows:
             if alarm:
                 window.forget()
             else:
-                window.learn(self.memory)
+                window.learn(self.memory, noise)
         return alarm

@@ -98,12 +98,18 @@ class OnlineLoad:
     gain_error
         Relative standard deviation of the joints' torque scales, one or n of them: an error that no number of samples
         averages out. A change of all scales by the same factor changes the mass by that factor, and is not in it.
+    correlation
+        Of the residual from one sample to the next, one or n of them, in [0, 1): what filtered torques and friction
+        that is not modelled leave of the robot without load. Samples that repeat each other then count less, and
+        changes of the torque more than its level, which a slow error moves.
 
     Notes
     -----
     The covariance is that of least squares, ``s^2 f (R'R)^-1 + sum_j e_j^2 u_j u_j'``: s^2 the variance of the
     residual, usual or since the change, whichever is larger; f the inflation by its correlation (`ResidualNoise`),
     learnt over all loads; and ``u_j = (R'R)^-1 G_j p`` what a scale of joint j, of information G_j, does to the load p.
+    With a correlation a, equations are ``(y_k - a y_k-1) / sqrt(1 - a^2)``: generalised least squares for a residual
+    that is an autoregression of first order (Prais and Winsten 1954).
     """
 
     def __init__(
@@ -116,6 +122,7 @@ class OnlineLoad:
         mu: float = 1.0,
         detector: ChangeDetector | None = None,
         gain_error: ArrayLike = 0.0,
+        correlation: ArrayLike = 0.0,
     ) -> None:
         check_inputs(model.regressor)
         self.model = model
@@ -131,6 +138,10 @@ class OnlineLoad:
         self.gain_error = np.broadcast_to(np.asarray(gain_error, dtype=float), (model.n,))
         if not (np.isfinite(self.gain_error) & (self.gain_error >= 0.0)).all():
             raise DatasetError(f"gain_error: expected finite non-negative numbers, got {gain_error!r}")
+        self.correlation = np.array(np.broadcast_to(np.asarray(correlation, dtype=float), (model.n,)))
+        if not ((self.correlation >= 0.0) & (self.correlation < 1.0)).all():
+            raise DatasetError(f"correlation: expected numbers in [0, 1), got {correlation!r}")
+        self._before: tuple[Array, Array] | None = None
         self.information = Information.nothing(10)
         self._joints: Array = np.zeros((model.n, 10, 10))
         self.time, self.since = -np.inf, -np.inf
@@ -140,6 +151,9 @@ class OnlineLoad:
         self._judged = 0.0
         self._settled = 0
         self.noise = ResidualNoise(model.n)
+        # the detector compares levels, whatever the correlation: a change of the torque alone says little of them
+        self._seen = self.information
+        self._usual = ResidualNoise(model.n) if self.correlation.any() else self.noise
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> bool:
         """One sample or many; True if the load changed in them.
@@ -154,26 +168,49 @@ class OnlineLoad:
         time = checked_times(t, len(s["q"]), self.time)
         Y = regressor_rows(self.model.regressor, s)
         residual = (s["tau"] - Y @ self.parameters) * self.weights
-        rows = Y[:, :, self._columns] * self.weights[:, None]
+        plain = (Y[:, :, self._columns] * self.weights[:, None], residual)
+        white = self._whitened(*plain)
         changed = False
-        for k, (row, target) in enumerate(zip(rows, residual, strict=True)):
-            if self.detector.update(row, target, self.information, self.noise):
+        for k, (row, target, seen_row, seen) in enumerate(zip(*white, *plain, strict=True)):
+            if self.detector.update(seen_row, seen, self._seen, self._usual):
                 changed = True
                 self.since = time if times is None else float(times[k])
                 self.changes.append(self.since)
                 self.information, self._joints = Information.nothing(10), np.zeros_like(self._joints)
+                self._seen = self.information
                 self._last, self._judged, self._settled = None, 0.0, 0
                 continue  # the sample that raised the alarm is no fair one
             self._settled += 1
-            if self._last is not None and self._settled > SETTLING:
+            fair = self._last is not None and self._settled > SETTLING
+            if fair:
                 self.noise.update(target - row @ self._last)
+            if self._usual is not self.noise:
+                if fair:
+                    self._usual.update(seen - seen_row @ self._last)
+                self._seen = self._seen.forgotten(seen_row, self.forgetting).updated(seen_row, seen)
             self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
+            if self._usual is self.noise:
+                self._seen = self.information
             self._joints = self._joints * self.forgetting + row[:, :, None] * row[:, None, :]
             if abs(self.information.count - self._judged) > REFRESH * self._judged:
                 self._last = self._solve(ITERATIONS).x
                 self._judged = self.information.count
         self.time = time
         return changed
+
+    def _whitened(self, rows: Array, residual: Array) -> tuple[Array, Array]:
+        """Equations less what the sample before them predicts; those of the very first sample as they are."""
+        if not self.correlation.any():
+            return rows, residual
+        first = (rows[0], residual[0]) if self._before is None else self._before
+        a, b = (np.concatenate([x[None], y[:-1]]) for x, y in zip(first, (rows, residual), strict=True))
+        known = self._before is not None
+        self._before = rows[-1], residual[-1]
+        share, size = self.correlation, np.sqrt(1.0 - self.correlation**2)
+        white = (rows - share[:, None] * a) / size[:, None], (residual - share * b) / size
+        if not known:
+            white[0][0], white[1][0] = rows[0], residual[0]
+        return white
 
     def estimate(self, iterations: int = ITERATIONS) -> LoadEstimate:
         """The load now."""

@@ -15,6 +15,7 @@ from casid.identification.online.information import Information
 from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows
 from casid.inertia import Parameters
 from casid.regression import Fit
+from casid.regression.fit import quadratic
 
 Array = NDArray[np.float64]
 
@@ -95,14 +96,7 @@ class Online:
         self.forgetting, self.mu = float(forgetting), float(mu)
         self.information = Information.nothing(model.base.rank)
         self.time = -np.inf
-        columns = model.term_columns
-        order = sorted(columns, key=lambda c: (not columns[c][0].nonnegative, c))
-        self.order = np.array([*np.ravel(model.link_columns), *order], dtype=int)
-        if len(self.order) != plausible.size:
-            raise DatasetError(
-                f"plausible: {plausible.size} numbers for a model of {len(self.order)} parameters (links first, then "
-                "terms that cannot be negative, then the others)"
-            )
+        self.order = parameter_order(model, plausible)
         self._last: Array | None = None
 
     @classmethod
@@ -138,13 +132,72 @@ class Online:
         iterations
             Newton steps at most: the parameters are physical after any number of them.
         """
-        information, base = self.information, self.model.base
-        A = information.R @ base.K[:, self.order]
-        found = entropic_estimate(A, information.rho, self.plausible, self.mu, self._last, iterations)
-        self._last = found.x
-        pi = np.zeros(len(self.order))
-        pi[self.order] = found.x
-        beta = information.estimate
-        scale = information.error(beta) / max(information.count - len(beta), 1.0)
-        sd = np.sqrt(np.diag(information.covariance(scale)))
-        return OnlineEstimate(Parameters(self.model.parameter_names, pi), beta, sd, found, information.count)
+        estimate = estimate_of(
+            self.model, self.information, self.plausible, self.order, self.mu, self._last, iterations
+        )
+        self._last = estimate.entropic.x
+        return estimate
+
+
+def parameter_order(model: Model, plausible: Plausible) -> NDArray[np.int64]:
+    """Columns of the model's parameters in the order of the unknowns: links, non-negative terms, the others.
+
+    Raises
+    ------
+    DatasetError
+        If there are not as many plausible numbers.
+    """
+    columns = model.term_columns
+    terms = sorted(columns, key=lambda c: (not columns[c][0].nonnegative, c))
+    order = np.array([*np.ravel(model.link_columns), *terms], dtype=np.int64)
+    if len(order) != plausible.size:
+        raise DatasetError(
+            f"plausible: {plausible.size} numbers for a model of {len(order)} parameters (links first, then "
+            "terms that cannot be negative, then the others)"
+        )
+    return order
+
+
+def estimate_of(
+    model: Model,
+    information: Information,
+    plausible: Plausible,
+    order: NDArray[np.int64],
+    mu: float,
+    start: Array | None = None,
+    iterations: int = 100,
+) -> OnlineEstimate:
+    """What given information about the base parameters says, with the proof; see `Online`."""
+    A = information.R @ model.base.K[:, order]
+    found = entropic_estimate(A, information.rho, plausible, mu, start, iterations)
+    pi = np.zeros(len(order))
+    pi[order] = found.x
+    beta = information.estimate
+    scale = information.error(beta) / max(information.count - len(beta), 1.0)
+    sd = np.sqrt(np.diag(information.covariance(scale)))
+    return OnlineEstimate(Parameters(model.parameter_names, pi), beta, sd, found, information.count)
+
+
+def entropic_fit(
+    fit: Fit, plausible: Plausible | None = None, mu: float = 1.0, iterations: int = 200
+) -> OnlineEstimate:
+    """What `Online` would say after all samples of a fit at once; the model's terms may remember.
+
+    Of weights that are one over the deviation of the residual and plausible bodies known beforehand, the physical
+    parameters of largest posterior probability (Lee, Kwon and Park 2018): less is read into noise than by the best
+    fit, the more so the less the data say.
+
+    Parameters
+    ----------
+    fit
+        Its data and weights.
+    plausible, mu
+        As for `Online`.
+    iterations
+        Newton steps at most.
+    """
+    model = fit.data.model
+    plausible = Plausible.of(model) if plausible is None else plausible
+    R, rho, rest = quadratic(fit)
+    information = Information(R, rho, rest, float(np.sum(fit.data.counts)))
+    return estimate_of(model, information, plausible, parameter_order(model, plausible), mu, None, iterations)

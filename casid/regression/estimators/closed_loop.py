@@ -9,11 +9,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen import accumulate
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression.estimators.controller import Controller
-from casid.regression.estimators.sensitivities import loop_sensitivities
+from casid.regression.estimators.sensitivities import SlopeFunctions, loop_sensitivities
 
 Array = NDArray[np.float64]
 
@@ -84,22 +85,17 @@ class ClosedLoop:
         new = ca.vertcat(a, b, ca.vec(memory))
         return ca.Function("step", [x, r, beta], [new, ca.vertcat(q, dq, first, tau)], {"cse": True})
 
-    @cached_property
-    def _motion(self) -> ca.Function:
-        """``(beta) -> [q; dq; ddq; tau; state after the step]``, one column a control step."""
-        count = len(self.reference)
-        beta = ca.MX.sym("beta", self.model.base.rank)
-        chain = self._step.mapaccum(count)
-        x, y = chain(self._start, ca.DM(self.references.T), ca.repmat(beta, 1, count))
-        return ca.Function("motion", [beta], [ca.vertcat(y, x)], ["beta"], ["y"])
+    def _motion(self, beta: Array) -> tuple[Array, Array]:
+        """State after every control step, and ``[q; dq; ddq; tau]`` at it: shapes (N, states) and (N, 4 n)."""
+        return accumulate(self._step, self._start, self.references, beta)
 
     @cached_property
-    def _start(self) -> ca.DM:
+    def _start(self) -> Array:
         """State before the first control step."""
         place = ca.SX.sym("q", self.model.n)
         remembered = ca.Function("memory", [place], [ca.densify(ca.vec(self.controller.initial(place)))])
         start = ca.DM(self.reference[0])
-        return ca.vertcat(start, ca.DM(self.velocity[0]), remembered(start))
+        return np.asarray(ca.vertcat(start, ca.DM(self.velocity[0]), remembered(start)).full().ravel())
 
     def simulate(self, beta: ArrayLike) -> Dataset:
         """The motion with these base parameters: exact t, q, dq, ddq, tau at every control step.
@@ -110,7 +106,7 @@ class ClosedLoop:
             If the simulation diverges.
         """
         n = self.model.n
-        values = self._motion(ca.DM(np.asarray(beta, dtype=float))).full().T
+        values = np.hstack(self._motion(np.asarray(beta, dtype=float))[::-1])
         if not np.isfinite(values).all():
             raise SolveError(
                 f"the simulated motion diverges at t = {self._diverged(values):.4g} s with these parameters"
@@ -134,13 +130,18 @@ class ClosedLoop:
 
     def _states(self, beta: Array) -> Array:
         """``[q; dq; memory]`` at every control step, shape (N, states)."""
-        after = self._motion(ca.DM(beta))[4 * self.model.n :, :].full().T
-        return np.vstack([self._start.full().T, after[:-1]])
+        after, _ = self._motion(beta)
+        return np.vstack([self._start, after[:-1]])
 
     @property
     def references(self) -> Array:
         """Position, velocity and acceleration asked for, side by side, shape (N, 3 n)."""
         return np.hstack([self.reference, self.velocity, self.acceleration])
+
+    @cached_property
+    def slope_functions(self) -> SlopeFunctions:
+        """What `loop_sensitivities` evaluates."""
+        return SlopeFunctions.of(self)
 
     def _diverged(self, values: Array) -> float:
         return self.period * int(np.argmax(~np.isfinite(values).all(axis=1)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
+from casid.regression.batches import Batches
 from casid.regression.compress import CompressedData, compress
 from casid.regression.fit import Fit
 
@@ -48,6 +49,37 @@ class Observations:
     def compressed(self) -> CompressedData:
         """The R factors, computed once."""
         return compress(self.model, self.datasets)
+
+    def batches(self, size: int) -> Batches:
+        """Empty batches for the scores of so many parameters at all samples."""
+        correlation = float(np.max(self.compressed.correlation, initial=1.0))
+        return Batches(sum(len(data) for data in self.datasets), size, correlation)
+
+
+def fit_from_scores(data: Observations, start: Fit, beta: Array, A: Array, batches: Batches, name: str) -> Fit:
+    """The fit of estimating equations ``Z' (tau - W beta) = 0`` that have been solved.
+
+    Its covariance is ``A^-1 S A^-T`` with ``A = Z' W`` and the covariance S of the scores: it holds for noise of any
+    colour.
+
+    Parameters
+    ----------
+    start
+        Of least squares: which parameters are excited, and the joints' weights.
+    beta
+        Base parameters, shape (rank,).
+    A
+        Of the excited ones.
+    batches
+        Scores at the solution.
+    """
+    inverse = np.linalg.inv(A)
+    covariance = inverse @ batches.covariance() @ inverse.T
+    for array in (beta, covariance):
+        array.setflags(write=False)
+    scale = np.sqrt(np.abs(np.diagonal(A)))
+    condition = float(np.linalg.cond(A / np.outer(scale, scale)))
+    return Fit(data.compressed, beta, start.weights, start.excited, covariance, condition, name, True)
 
 
 class Estimator(ABC):

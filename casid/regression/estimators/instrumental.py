@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression.batches import Batches
-from casid.regression.estimators.estimator import Estimator, Observations, solved
+from casid.regression.estimators.estimator import Estimator, Observations, fit_from_scores, solved
 from casid.regression.fit import Fit, wls
 from casid.regression.observation import observation_blocks
 
@@ -79,12 +79,7 @@ class InstrumentalVariables(Estimator):
                 f"{self.iterations} iterations; is the controller's model right?"
             )
         A, _, batches = self._products(data, instruments, weights, columns, beta, True)
-        inverse = np.linalg.inv(A)
-        covariance = inverse @ batches.covariance() @ inverse.T
-        for array in (beta, covariance):
-            array.setflags(write=False)
-        condition = float(np.linalg.cond(A / np.sqrt(np.outer(*[np.abs(np.diagonal(A))] * 2))))
-        return Fit(data.compressed, beta, weights, start.excited, covariance, condition, self.name, True)
+        return fit_from_scores(data, start, beta, A, batches, self.name)
 
     def _instruments(self, data: Observations, beta: Array) -> Sequence[Dataset]:
         made = list(self.simulate(beta))
@@ -107,8 +102,7 @@ class InstrumentalVariables(Estimator):
         """``Z' W``, ``Z' (tau - r)``, and the scores of batches where asked."""
         size = len(columns)
         A, b = np.zeros((size, size)), np.zeros(size)
-        correlation = float(np.max(data.compressed.correlation, initial=1.0))
-        batches = Batches(sum(len(d) for d in data.datasets), size, correlation)
+        batches = data.batches(size)
         for measured, simulated in zip(data.datasets, instruments, strict=True):
             pairs = zip(
                 observation_blocks(data.model, measured), observation_blocks(data.model, simulated), strict=True

@@ -14,7 +14,7 @@ from casid.dynamics.derived import inverse_dynamics_derivatives
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset, Processing
 from casid.regression.batches import Batches
-from casid.regression.estimators.estimator import Estimator, Observations, solved
+from casid.regression.estimators.estimator import Estimator, Observations, fit_from_scores, solved
 from casid.regression.fit import Fit, wls
 from casid.regression.observation import observation_blocks
 
@@ -155,13 +155,7 @@ class MaximumLikelihood(Estimator):
         else:
             raise SolveError(f"maximum likelihood: no convergence in {self.iterations} iterations")
         A, _, batches = self._equations(data, beta, columns, True)
-        inverse = np.linalg.inv(A)
-        covariance = inverse @ batches.covariance() @ inverse.T
-        for array in (beta, covariance):
-            array.setflags(write=False)
-        scale = np.sqrt(np.abs(np.diagonal(A)))
-        condition = float(np.linalg.cond(A / np.outer(scale, scale)))
-        return Fit(data.compressed, beta, start.weights, start.excited, covariance, condition, self.name, True)
+        return fit_from_scores(data, start, beta, A, batches, self.name)
 
     def _equations(
         self, data: Observations, beta: Array, columns: Sequence[int], scored: bool
@@ -171,8 +165,7 @@ class MaximumLikelihood(Estimator):
         base = model.with_base_parameters()
         derivatives = inverse_dynamics_derivatives(base)
         A, b = np.zeros((size, size)), np.zeros(size)
-        correlation = float(np.max(data.compressed.correlation, initial=1.0))
-        batches = Batches(sum(len(d) for d in data.datasets), size, correlation)
+        batches = data.batches(size)
         for one in data.datasets:
             assert one.dq is not None and one.ddq is not None
             for first, W in observation_blocks(model, one):

@@ -18,6 +18,31 @@ from casid.regression.fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weight
 Array = NDArray[np.float64]
 
 
+class _LastMotion:
+    """Simulated motions, the last of which need not be simulated again."""
+
+    def __init__(self, loop: ClosedLoop) -> None:
+        self._loop = loop
+        self._motion: tuple[bytes, Array] = (b"", np.empty(0))
+        self._slopes: tuple[bytes, tuple[Array, Array]] = (b"", (np.empty(0), np.empty(0)))
+
+    def simulated(self, beta: Array) -> Array:
+        """Positions."""
+        key = beta.tobytes()
+        if key == self._slopes[0]:
+            return self._slopes[1][0]
+        if key != self._motion[0]:
+            self._motion = key, self._loop.simulate(beta).q
+        return self._motion[1]
+
+    def positions(self, beta: Array) -> tuple[Array, Array]:
+        """Positions and their derivatives, see `ClosedLoop.positions`."""
+        key = beta.tobytes()
+        if key != self._slopes[0]:
+            self._slopes = key, self._loop.positions(beta)
+        return self._slopes[1]
+
+
 @dataclass(frozen=True)
 class OutputError(Estimator):
     """Closed-loop output error (CLOE; Gautier, Janot, Vandanjon 2013, with positions).
@@ -60,7 +85,8 @@ class OutputError(Estimator):
                 f"positions have shape {measured.shape}, the loop's reference {self.loop.reference.shape}"
             )
         start, weights = self._begin(data)
-        excited = self._excited(data, start, measured)
+        motions = _LastMotion(self.loop)
+        excited = self._excited(data, start, measured, motions)
         columns = list(excited.independent)
         first = (excited.K @ start)[: len(columns)]
         scale = np.where(first == 0.0, 1.0, np.abs(first))
@@ -71,10 +97,10 @@ class OutputError(Estimator):
             return full
 
         def residual(x: Array) -> Array:
-            return np.asarray((self.loop.simulate(whole(x)).q - measured).ravel() / spread)
+            return np.asarray((motions.simulated(whole(x)) - measured).ravel() / spread)
 
         def slope(x: Array) -> Array:
-            J = self.loop.positions(whole(x))[1][:, :, columns]
+            J = motions.positions(whole(x))[1][:, :, columns]
             return np.asarray(J.reshape(-1, len(columns)) * scale / spread)
 
         spread = 1.0
@@ -86,7 +112,7 @@ class OutputError(Estimator):
             raise SolveError(f"CLOE: no convergence in {found.nfev} simulations ({found.message})")
         beta = np.zeros(len(start))
         beta[columns] = found.x * scale
-        J, e = slope(found.x) / scale, residual(found.x)
+        J, e = np.asarray(found.jac) / scale, np.asarray(found.fun)
         inverse = np.linalg.pinv(J.T @ J)
         batches = Batches(len(measured), len(columns))
         batches.add(J.reshape(len(measured), -1, len(columns)), e.reshape(len(measured), -1))
@@ -106,9 +132,9 @@ class OutputError(Estimator):
             raise DatasetError(f"start: expected {data.model.base.rank} finite numbers, got shape {start.shape}")
         return start, np.asarray(joint_weights(data.compressed, start))
 
-    def _excited(self, data: Observations, start: Array, measured: Array) -> BaseParameters:
+    def _excited(self, data: Observations, start: Array, measured: Array, motions: _LastMotion) -> BaseParameters:
         """What the positions tell: the combinations whose uncertainty does not move them beyond the control error."""
-        q, J = self.loop.positions(start)
+        q, J = motions.positions(start)
         rows = J.reshape(-1, J.shape[2])
         R = np.asarray(np.linalg.qr(rows, mode="r"))
         # what the best small change of the parameters leaves is noise

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_banded
+from scipy.linalg.lapack import dtbtrs
 
 from casid.codegen import evaluate_batch
 from casid.dynamics.derived import inverse_dynamics_derivatives
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 #: Control steps whose derivatives are held at a time.
-CHUNK = 1024
+CHUNK = 2048
 
 
 def loop_sensitivities(loop: ClosedLoop, states: Array, beta: Array) -> Array:
@@ -43,27 +44,47 @@ def loop_sensitivities(loop: ClosedLoop, states: Array, beta: Array) -> Array:
     steps = len(states) - 1
     if steps < 1:
         return np.zeros((len(states), n, rank))
-    control = _control(loop)
-    base = loop.model.with_base_parameters()
-    functions = (base.forward_dynamics, inverse_dynamics_derivatives(base), loop.model.base_regressor)
-    A, B = np.empty((steps, size, size)), np.empty((steps, size, rank))
+    A, B = np.empty((steps, size, size)), np.empty((rank, steps, size))
     for first in range(0, steps, CHUNK):
         part = slice(first, min(first + CHUNK, steps))
-        F = _chained(loop, states[part], loop.references[part], beta, control, functions)
-        A[part], B[part] = F[:, :, :size], F[:, :, size:]
-    band = np.zeros((2 * size, steps * size))
+        F = _chained(loop, states[part], loop.references[part], beta, -(-steps // CHUNK))
+        A[part], B[:, part] = F[:, :, :size], F[:, :, size:].transpose(2, 0, 1)
+    band = np.zeros((2 * size, steps * size), order="F")
     band[0] = 1.0
     for row in range(size):
         for column in range(size):
             band[size + row - column, column : (steps - 1) * size : size] = -A[1:, row, column]
-    S = solve_banded((2 * size - 1, 0), band, B.reshape(steps * size, rank), overwrite_ab=True)
+    S, _ = dtbtrs(band, B.reshape(rank, steps * size).T, uplo="L", diag="U", overwrite_b=True)
     out = np.zeros((len(states), n, rank))
-    out[1:] = S.reshape(steps, size, rank)[:, :n]
+    out[1:] = S.T.reshape(rank, steps, size)[:, :, :n].transpose(1, 2, 0)
     return out
 
 
+@dataclass(frozen=True, eq=False)
+class SlopeFunctions:
+    """What the derivatives of a closed loop are made of.
+
+    Attributes
+    ----------
+    control : casadi.Function
+        ``(x, r) -> tau, dtau/dx, dmemory/dx`` of one control step.
+    forward, derivatives, regressor : casadi.Function
+        ``(q, dq, tau, beta) -> ddq``; ``(q, dq, ddq, beta) -> dtau/dq, dtau/d(dq), M``; ``(q, dq, ddq) -> Y``.
+    """
+
+    control: ca.Function
+    forward: ca.Function
+    derivatives: ca.Function
+    regressor: ca.Function
+
+    @classmethod
+    def of(cls, loop: ClosedLoop) -> SlopeFunctions:
+        """Those of a loop."""
+        base = loop.model.with_base_parameters()
+        return cls(_control(loop), base.forward_dynamics, inverse_dynamics_derivatives(base), loop.model.base_regressor)
+
+
 def _control(loop: ClosedLoop) -> ca.Function:
-    """``(x, r) -> tau, dtau/dx, dmemory/dx`` of one control step."""
     n, remembered = loop.model.n, loop.controller.states
     x, r = ca.SX.sym("x", (2 + remembered) * n), ca.SX.sym("r", 3 * n)
     memory = ca.reshape(x[2 * n :], n, remembered)
@@ -72,14 +93,15 @@ def _control(loop: ClosedLoop) -> ca.Function:
     return ca.Function("control", [x, r], [ca.densify(tau), ca.densify(ca.jacobian(tau, x)), new], {"cse": True})
 
 
-def _chained(
-    loop: ClosedLoop, states: Array, references: Array, beta: Array, control: ca.Function,
-    functions: tuple[ca.Function, ca.Function, ca.Function],
-) -> Array:  # fmt: skip
-    """``[dF/dx, dF/dbeta]`` of the control steps from these states, shape (steps, states, states + rank)."""
-    forward, derivatives, regressor = functions
+def _chained(loop: ClosedLoop, states: Array, references: Array, beta: Array, chunks: int) -> Array:
+    """``[dF/dx, dF/dbeta]`` of the control steps from these states, shape (steps, states, states + rank).
+
+    ``chunks``: how many such stretches there are.
+    """
+    use = loop.slope_functions
     n, (count, size) = loop.model.n, states.shape
-    torque, slope, remembered = evaluate_batch(control, states, references)
+    calls = 4 * loop.substeps * chunks
+    torque, slope, remembered = evaluate_batch(use.control, states, references)
     tau, wide = torque[:, :, 0], size + len(beta)
     h = loop.period / loop.substeps
     driven = np.zeros((count, n, wide))
@@ -90,10 +112,10 @@ def _chained(
 
     def stage(q: Array, dq: Array, sq: Array, sdq: Array) -> tuple[Array, Array]:
         """Acceleration and its derivatives."""
-        ddq = np.asarray(evaluate_batch(forward, q, dq, tau, beta))[:, :, 0]
-        by_q, by_dq, M = evaluate_batch(derivatives, q, dq, ddq, beta)
+        ddq = np.asarray(evaluate_batch(use.forward, q, dq, tau, beta, calls=calls))[:, :, 0]
+        by_q, by_dq, M = evaluate_batch(use.derivatives, q, dq, ddq, beta, calls=calls)
         right = driven - by_q @ sq - by_dq @ sdq
-        right[:, :, size:] -= np.asarray(evaluate_batch(regressor, q, dq, ddq))
+        right[:, :, size:] -= np.asarray(evaluate_batch(use.regressor, q, dq, ddq, calls=calls))
         return ddq, np.linalg.solve(M, right)
 
     for _ in range(loop.substeps):

@@ -80,69 +80,107 @@ def fit_shapes(
     SolveError
         If the search does not converge.
     """
-    sizes = [len(theta) for theta in start]
-    edges = np.cumsum([0, *sizes])
-    rank = W[0].shape[1]
     low, high, first = (np.concatenate([np.asarray(x, dtype=float) for x in v]) for v in (lower, upper, start))
-    span = high - low
-    target = np.concatenate([w * t for w, t in zip(weights, tau, strict=True)])
-    scale = float(np.linalg.norm(target)) or 1.0
-    rows = np.cumsum([0, *(len(t) for t in tau)])
-
-    def split(unit: Array) -> list[Array]:
-        theta = low + span * unit
-        return [theta[a:b] for a, b in itertools.pairwise(edges)]
-
-    def linear(theta: list[Array]) -> tuple[Array, Array, list[Array], list[Array]]:
-        """Residual, basis of what is linear, amplitudes, derivatives of the columns."""
-        C, dC = columns(theta)
-        widths = np.cumsum([rank, *(c.shape[1] for c in C)])
-        X = np.zeros((len(target), int(widths[-1])))
-        for k, c in enumerate(C):
-            part = slice(rows[k], rows[k + 1])
-            X[part, :rank] = weights[k] * W[k]
-            X[part, widths[k] : widths[k + 1]] = weights[k] * c
-        lengths = np.linalg.norm(X, axis=0)
-        X /= np.where(lengths > 0, lengths, 1.0)
-        U, s, Vt = np.linalg.svd(X, full_matrices=False)
-        sure = s > 1e-10 * s[0]
-        basis = U[:, sure]
-        x = (Vt[sure].T / s[sure]) @ (basis.T @ target) / np.where(lengths > 0, lengths, 1.0)
-        residual = target - basis @ (basis.T @ target)
-        return residual, basis, [x[a:b] for a, b in itertools.pairwise(widths)], dC
-
-    last: dict[bytes, tuple[Array, Array, list[Array], list[Array]]] = {}
-
-    def at(unit: Array) -> tuple[Array, Array, list[Array], list[Array]]:
-        key = unit.tobytes()
-        if key not in last:
-            last.clear()
-            last[key] = linear(split(unit))
-        return last[key]
-
-    def residual(unit: Array) -> Array:
-        return at(unit)[0] / scale
-
-    def jacobian(unit: Array) -> Array:
-        _, basis, amplitudes, dC = at(unit)
-        J = np.zeros((len(target), len(low)))
-        for k, (a, d) in enumerate(zip(amplitudes, dC, strict=True)):
-            J[rows[k] : rows[k + 1], edges[k] : edges[k + 1]] = -weights[k] * np.einsum("nat,a->nt", d, a)
-        J -= basis @ (basis.T @ J)
-        return np.asarray(J * span / scale)
-
-    unit = np.clip((first - low) / span, 1e-6, 1 - 1e-6) if len(low) else np.zeros(0)
+    reduced = _Reduced(columns, W, tau, weights, low, high - low, np.cumsum([0, *(len(theta) for theta in start)]))
     if not len(low):
-        e, _, amplitudes, _ = at(unit)
-        return Shapes(split(unit), amplitudes, float(e @ e), 1)
+        return reduced.shapes(np.zeros(0), 1)
+    inside = np.clip((first - low) / (high - low), 1e-6, 1 - 1e-6)
     found = least_squares(
-        residual, unit, jac=jacobian, bounds=(0.0, 1.0), xtol=TOLERANCE, ftol=TOLERANCE, gtol=TOLERANCE,
-        max_nfev=MOST_EVALUATIONS, x_scale="jac",
+        reduced.residual, inside, jac=reduced.jacobian, bounds=(0.0, 1.0), xtol=TOLERANCE, ftol=TOLERANCE,
+        gtol=TOLERANCE, max_nfev=MOST_EVALUATIONS, x_scale="jac",
     )  # fmt: skip
     if found.status <= 0 or not np.isfinite(found.x).all():
         raise SolveError(
             f"{what}: no convergence in {found.nfev} evaluations ({found.message}); the data may not tell the shape: "
             "take a simpler law"
         )
-    e, _, amplitudes, _ = at(found.x)
-    return Shapes(split(found.x), amplitudes, float(e @ e), int(found.nfev))
+    return reduced.shapes(found.x, int(found.nfev))
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Where some shapes lead: all arrays weighted, joint below joint.
+
+    Attributes
+    ----------
+    residual : ndarray
+        What the best linear parameters leave of the torques.
+    basis : ndarray
+        Orthonormal, of everything that is linear.
+    amplitudes : list of ndarray
+        Of each joint's columns.
+    slopes : list of ndarray
+        Derivatives of each joint's columns.
+    """
+
+    residual: Array
+    basis: Array
+    amplitudes: list[Array]
+    slopes: list[Array]
+
+
+class _Reduced:
+    """The residual as a function of the shapes alone, these scaled to 0 ... 1 between their bounds (``unit``)."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        W: Sequence[Array],
+        tau: Sequence[Array],
+        weights: Array,
+        low: Array,
+        span: Array,
+        edges: NDArray[np.intp],
+    ) -> None:
+        self._columns, self._W, self._weights = columns, W, weights
+        self._low, self._span, self._edges = low, span, edges
+        self._target = np.concatenate([w * t for w, t in zip(weights, tau, strict=True)])
+        self._scale = float(np.linalg.norm(self._target)) or 1.0
+        self._rows = [slice(a, b) for a, b in itertools.pairwise(np.cumsum([0, *(len(t) for t in tau)]))]
+        self._last: tuple[bytes, _Point] | None = None
+
+    def residual(self, unit: Array) -> Array:
+        """Relative to the size of the torques."""
+        return self._at(unit).residual / self._scale
+
+    def jacobian(self, unit: Array) -> Array:
+        """Kaufman's: derivatives of the columns alone, less what is linear can follow."""
+        at = self._at(unit)
+        J = np.zeros((len(self._target), len(self._low)))
+        for k, (amplitudes, slopes) in enumerate(zip(at.amplitudes, at.slopes, strict=True)):
+            own = slice(self._edges[k], self._edges[k + 1])
+            J[self._rows[k], own] = -self._weights[k] * np.einsum("nat,a->nt", slopes, amplitudes)
+        J -= at.basis @ (at.basis.T @ J)
+        return np.asarray(J * self._span / self._scale)
+
+    def shapes(self, unit: Array, iterations: int) -> Shapes:
+        """The result at a point."""
+        at = self._at(unit)
+        return Shapes(self._theta(unit), at.amplitudes, float(at.residual @ at.residual), iterations)
+
+    def _theta(self, unit: Array) -> list[Array]:
+        theta = self._low + self._span * unit
+        return [theta[a:b] for a, b in itertools.pairwise(self._edges)]
+
+    def _at(self, unit: Array) -> _Point:
+        """The residual and its Jacobian are asked for at the same point, one after the other."""
+        key = unit.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._projected(*self._columns(self._theta(unit)))
+        return self._last[1]
+
+    def _projected(self, C: list[Array], slopes: list[Array]) -> _Point:
+        rank = self._W[0].shape[1]
+        widths = np.cumsum([rank, *(c.shape[1] for c in C)])
+        X = np.zeros((len(self._target), int(widths[-1])))
+        for k, c in enumerate(C):
+            X[self._rows[k], :rank] = self._weights[k] * self._W[k]
+            X[self._rows[k], widths[k] : widths[k + 1]] = self._weights[k] * c
+        lengths = np.linalg.norm(X, axis=0)
+        lengths[lengths == 0] = 1.0
+        U, s, Vt = np.linalg.svd(X / lengths, full_matrices=False)
+        sure = s > 1e-10 * s[0]
+        basis = U[:, sure]
+        x = (Vt[sure].T / s[sure]) @ (basis.T @ self._target) / lengths
+        residual = self._target - basis @ (basis.T @ self._target)
+        return _Point(residual, basis, [x[a:b] for a, b in itertools.pairwise(widths)], slopes)

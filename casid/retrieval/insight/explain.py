@@ -172,4 +172,6 @@ def _summary(solution: Solution) -> str:
             f"{solution.lower_bound:.6g} and this "
             f"(gap {100 * solution.gap:.3g} %)"
         )
+    if solution.status == "stopped":
+        return f"{solution.problem.name}: {solution.total:.6g} is feasible, but the solver stopped before an optimum"
     return f"{solution.problem.name}: {solution.status}; largest violation {solution.max_violation:.3g}"

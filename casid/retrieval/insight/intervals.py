@@ -23,11 +23,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions.polynomial import polynomials
 from casid.inertia import mass_index
@@ -37,6 +39,9 @@ from casid.retrieval.methods.direct import prepare
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver.options import SolveOptions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -90,7 +95,7 @@ class ParameterInterval:
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class Intervals(Displayed):
     """Ranges of many quantities.
 
     Attributes
@@ -120,6 +125,10 @@ class Intervals:
         raise ProblemError(
             f"no interval of '{name}' was computed; there are {', '.join(e.name for e in self.entries[:8])}, ..."
         )
+
+    def plot(self) -> tuple[Axes, ...]:
+        """Draw each range, its proven ends, and the bounds that it lies in."""
+        return self._plot("intervals")
 
     def certified(self, share: float = 0.01) -> int:
         """Number of ends whose proven bound is within this share of the width (or rounding) of an attained value."""

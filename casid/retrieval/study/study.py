@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.display import Displayed
 from casid.errors import ProblemError
 from casid.retrieval.branches import check_dead_branches
 from casid.retrieval.methods.method import Method
@@ -22,6 +23,9 @@ from casid.retrieval.solver.options import SolveOptions
 from casid.retrieval.solver.prepared import checked_point
 from casid.retrieval.study.file import FORMAT, appending, fingerprint, read, record, revived
 from casid.retrieval.study.workers import Task, connected, solve_elsewhere, solve_here
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +43,7 @@ class StudyResult:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Study:
+class Study(Displayed):
     """All starts, ordered by problem and number.
 
     Attributes
@@ -61,6 +65,10 @@ class Study:
 
     def __repr__(self) -> str:
         return f"<Study: {len(self.results)} starts, {self.certified} certified; best: {self.best!r}>"
+
+    def plot_starts(self) -> tuple[Axes, ...]:
+        """Draw where each start ended, and after how many iterations."""
+        return self._plot("starts")
 
     @property
     def solutions(self) -> tuple[Solution, ...]:

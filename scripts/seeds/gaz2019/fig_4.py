@@ -39,6 +39,9 @@ def run(setting: Setting) -> Outcome:
         axes.plot(v, sigmoid(found.shapes[k], v), color=BLUE, label="fitted here")
         axes.plot(v, sigmoid(printed[k], v), "--", color=GREEN, label="printed (Suppl. Table I)")
         axes.set_title(f"joint {k + 1}", fontsize=9)
+        axes.set_xlabel("velocity [rad/s]", fontsize=8)
+        if k % 4 == 0:
+            axes.set_ylabel("torque [N m]", fontsize=8)
         tidy(axes)
         level = sigmoid(found.shapes[k], np.array([1.0, -1.0])), sigmoid(printed[k], np.array([1.0, -1.0]))
         rows.append([k + 1, float(np.ptp(level[0])), float(np.ptp(level[1]))])

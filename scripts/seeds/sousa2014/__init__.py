@@ -6,7 +6,9 @@ from seeds.item import drawing
 from seeds.sousa2014 import (
     base_parameters,
     control,
+    earlier_methods,
     estimates,
+    example_robot,
     extra_constraints,
     free_fall,
     infeasibility,
@@ -24,6 +26,7 @@ ITEMS = (
     drawing("Fig. 2.1", "links, joints and frames of a serial manipulator"),
     drawing("Fig. 2.2", "adaptive force control with an active observer"),
     drawing("Fig. 2.3", "feasible sets in two parameter spaces (sketch)"),
+    earlier_methods.ITEM,
     planar_arm.ITEM,
     drawing("Fig. 3.1", "feasible sets with base-dependent parameters (sketch)"),
     drawing("Fig. 3.2", "nearest and best feasible solutions (sketch)"),
@@ -44,5 +47,6 @@ ITEMS = (
     *methods_compared.ITEMS,
     model_reduction.ITEM,
     drawing("Fig. 7.1", "classes of the author's package"),
+    example_robot.ITEM,
     timing.ITEM,
 )

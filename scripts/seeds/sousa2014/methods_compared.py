@@ -20,8 +20,8 @@ SHOWN = (1, 2, 4, 7, 12, 20, 30, 40)
 @cache
 def sizes(quick: bool) -> tuple[Size, ...]:
     """Random data for 1 to 40 links."""
-    count = (1, 2, 4) if quick else tuple(range(1, 41))
-    return tuple(run_sizes(count, mata_seconds=1.0 if quick else 3.0, repeats=1 if quick else 3))
+    count = (1, 2, 4) if quick else (*range(1, 18), 20, 25, 30, 35, 40)
+    return tuple(run_sizes(count, mata_seconds=1.0 if quick else 2.0, repeats=1 if quick else 3))
 
 
 def _table(setting: Setting, what: str) -> Comparison:

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <pluginlib/class_list_macros.hpp>
 
-#include "@core@.h"
+#include "dynamics.hpp"
 
 namespace @package@
 {
@@ -106,7 +106,7 @@ controller_interface::return_type ComputedTorqueController::update(const rclcpp:
     const double change = point && !point->accelerations.empty() ? point->accelerations[k] : 0.0;
     acceleration[k] = change + damping_ * (rate - velocity[k]) + stiffness_ * (wanted - position[k]);
   }
-  @core@_inverse_dynamics(position.data(), velocity.data(), acceleration.data(), torque.data());
+  inverse_dynamics(position.data(), velocity.data(), acceleration.data(), torque.data());
   for (std::size_t k = 0; k < kJoints; ++k) {
     if (!(torque[k] == torque[k])) {
       return controller_interface::return_type::ERROR;

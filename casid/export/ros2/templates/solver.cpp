@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "@core@.h"
+#include "dynamics.hpp"
 
 namespace @package@
 {
@@ -43,7 +43,7 @@ Eigen::MatrixXd Solver::getInertiaMatrix(const Eigen::VectorXd & joint_positions
 {
   check(joint_positions, "joint_positions");
   Eigen::MatrixXd inertia(kJoints, kJoints);
-  @core@_mass_matrix(joint_positions.data(), inertia.data());  // symmetric: rows or columns first is one
+  mass_matrix(joint_positions.data(), inertia.data());  // symmetric: rows or columns first is one
   return inertia;
 }
 
@@ -53,7 +53,7 @@ Eigen::VectorXd Solver::getCoriolisVector(
   check(joint_positions, "joint_positions");
   check(joint_velocities, "joint_velocities");
   Eigen::VectorXd torques(kJoints);
-  @core@_coriolis(joint_positions.data(), joint_velocities.data(), torques.data());
+  coriolis(joint_positions.data(), joint_velocities.data(), torques.data());
   return torques;
 }
 
@@ -61,7 +61,7 @@ Eigen::VectorXd Solver::getGravityVector(const Eigen::VectorXd & joint_positions
 {
   check(joint_positions, "joint_positions");
   Eigen::VectorXd torques(kJoints);
-  @core@_gravity(joint_positions.data(), torques.data());
+  gravity(joint_positions.data(), torques.data());
   return torques;
 }
 
@@ -81,7 +81,7 @@ Eigen::VectorXd Solver::getTorques(
   check(joint_velocities, "joint_velocities");
   check(joint_accelerations, "joint_accelerations");
   Eigen::VectorXd torques(kJoints);
-  @core@_inverse_dynamics(
+  inverse_dynamics(
     joint_positions.data(), joint_velocities.data(), joint_accelerations.data(), torques.data());
   return torques;
 }

@@ -1,0 +1,71 @@
+"""Row: the certified solve against training, by this library's Adam and by the ladder's own code.
+
+The ladder's code (PyPI: differentiable-robot-model) wants PyTorch: install it in an environment of its own and give
+that interpreter as ``CASID_DIFFNEA``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+from casid.description.write import write_robot
+from casid.learning import Adam, Chart, TorqueLoss, certified_limit, train
+from measures.learning_data import BATCH, dataset, iiwa, sines
+from measures.measure import Measure, NotMeasured, skipped
+
+PROGRAM = Path(__file__).resolve().parents[1] / "baselines" / "diffnea.py"
+#: CPU seconds that the ladder's code may train; torque noise of the data [N.m].
+BUDGET, NOISE = 60.0, 0.05
+
+
+def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
+    """CPU seconds of one core: the certified solve from raw samples, and what training reaches in how many of them."""
+    motion = sines(noise=NOISE)
+    data = dataset(motion)
+    certified_limit(TorqueLoss(iiwa(), data), Chart(iiwa(), "cov").links)  # compiles what is compiled once
+    start = process_time()
+    loss, chart = TorqueLoss(iiwa(), data), Chart(iiwa(), "cov")
+    limit = certified_limit(loss, chart.links)
+    direct = process_time() - start
+    begin = chart.draw(np.random.default_rng(0))
+    loss.slopes(BATCH, False)
+    start = process_time()
+    run = train(loss, chart, Adam(rate=1e-2, batch=BATCH), epochs=60, limit=limit, start=begin)
+    own = process_time() - start
+    text = (
+        f"certified {direct:.2f} s, loss {limit.value:.3g} (gap {limit.gap(limit.value):.0e}); Adam of this library "
+        f"on a matrix of each batch: {own:.1f} s for 60 epochs, gap {run.gap:.1e}"
+    )
+    interpreter = os.environ.get("CASID_DIFFNEA")
+    if interpreter is None:
+        raise NotMeasured(f"{text}; the ladder's own code: set CASID_DIFFNEA to an interpreter that has it")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_robot(iiwa().robot, folder / "robot.urdf")
+        links = [link.name for link in iiwa().robot.links]
+        np.savez(folder / "data.npz", q=motion.q, dq=motion.dq, ddq=motion.ddq, tau=motion.tau, links=np.array(links))
+        subprocess.run(
+            [interpreter, str(PROGRAM), "robot.urdf", "data.npz", f"{budget:g}", "out.npz"],
+            cwd=folder, check=True, capture_output=True,
+        )  # fmt: skip
+        with np.load(folder / "out.npz") as out:
+            times, losses, steps = out["seconds"], out["losses"], int(out["steps"])
+    # as good as the direct solve: within a thousandth of the certified optimum
+    close = np.flatnonzero(losses <= limit.value * 1.001)
+    reached = float(times[close[0]]) if len(close) else np.inf
+    ratio = (reached if np.isfinite(reached) else float(times[-1])) / direct
+    curve = ", ".join(f"{v:.2g} after {s:.0f} s" for s, v in zip(times[::3], losses[::3], strict=True))
+    end = "within 0.1 % of it" if len(close) else "not within 0.1 % of it"
+    return f"{text}; the ladder's own code: {steps} steps, loss {curve} ({end}): {ratio:.0f} x or more", ratio >= 100
+
+
+ROWS = [
+    Measure("direct certified solve against training with the ladder's own code (and with Adam of this library)",
+            ">= 100 x", "differentiable-robot-model 0.2.3", direct_against_training, skipped, "the whole row"),
+]  # fmt: skip

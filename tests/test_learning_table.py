@@ -1,0 +1,56 @@
+"""The acceptance table of the learning room: its quick form says what it leaves out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from measures.learning import MEASURES
+from measures.measure import Measure, NotMeasured, skipped
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Rows that take seconds as they are.
+SHORT = ("guarantees", "streaming", "acceleration-free", "adaptive control", "exported C")
+
+
+@pytest.mark.parametrize("row", MEASURES, ids=lambda row: row.name)
+def test_every_row_is_short_or_has_a_quick_form_that_says_what_it_leaves_out(row):
+    if row.name.startswith(SHORT):
+        assert row.quick is None
+    else:
+        assert row.quick is not None
+        assert row.left_out
+
+
+def test_quick_values_carry_what_was_left_out():
+    row = Measure("name", "bar", "-", lambda: ("whole", True), lambda: ("part", False), "the rest")
+    assert row.measure() == ("whole", True)
+    assert row.measure(quick=True) == ("part (quick: without the rest)", False)
+    with pytest.raises(NotMeasured, match="--quick"):
+        Measure("name", "bar", "-", lambda: ("whole", True), skipped, "all").measure(quick=True)
+
+
+def test_the_quick_table_prints_rows_it_skips_and_measures_the_others():
+    """In a process of its own, as a user starts it; a row that is short and one that is left out."""
+    program = [sys.executable, str(ROOT / "scripts" / "acceptance.py"), "learning", "--quick", "--only"]
+    environment = {**os.environ, "COLUMNS": "170"}
+    left = subprocess.run([*program, "tracking NMSE"], capture_output=True, text=True, env=environment)
+    assert left.returncode == 0
+    assert "left out by --quick" in left.stderr
+    assert "0 missed, 1 not measured, of 1 rows" in left.stdout
+
+
+def test_the_published_code_moves_all_joints_by_one_sine():
+    """Its samples: the same position for every joint, velocities and accelerations its derivatives."""
+    from measures.learning_data import one_sine
+
+    motion = one_sine(2000)
+    assert np.ptp(motion.q, axis=1).max() < 1e-15
+    assert np.abs(motion.q).max() == pytest.approx(0.7, rel=1e-4)
+    step = 39.0 / 1999
+    assert np.gradient(motion.q[:, 0], step)[5:-5] == pytest.approx(motion.dq[5:-5, 0], abs=1e-4)
+    assert np.gradient(motion.dq[:, 0], step)[5:-5] == pytest.approx(motion.ddq[5:-5, 0], abs=1e-4)
