@@ -47,7 +47,7 @@ BARS = {False: (0.3, 0.5), True: (0.2, 0.4)}
 
 
 def _robot(name: str) -> Robot:
-    package, inside = FILES[name]
+    package, inside = (FILES | OTHERS)[name]
     spec = find_spec("casid") if package == "cmeel.prefix" else find_spec(package)
     numpy_folder = Path(np.__file__).resolve().parents[1]
     roots = [numpy_folder / package] + ([Path(p) for p in spec.submodule_search_locations or ()] if spec else [])
