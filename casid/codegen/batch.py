@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 _WORTH_COMPILING = 2e7
 #: Samples that `evaluate_blocks` holds at a time.
 BLOCK = 1024
-#: Samples that a mapped function evaluates in one call.
-_MAPPED_CHUNK = 2048
+#: Samples that a mapped function evaluates in one call: few, so that building it costs less than evaluating it.
+_MAPPED_CHUNK = 512
 _SYMBOL = "casid_function"
 #: Compilers and cache folders that have failed in this process: each is warned of once and not tried again.
 _UNUSABLE: set[tuple[str, ...]] = set()
