@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -11,6 +12,7 @@ from joblib import Parallel, delayed
 import casid
 from casid.description import Robot
 from casid.dynamics import Model
+from casid.excitation import Study
 from casid.identification import identify, payload
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing, prepare, read_dataset
@@ -95,9 +97,33 @@ def _carrier() -> tuple[Model, np.ndarray]:
     return model, model.parameters(robot.standard_parameters(), np.tile([0.4, 0.5, 0.0], 7))
 
 
-def _carried(static: bool, run: int) -> tuple[float, float, list[bool]]:
+@dataclass(frozen=True)
+class _Way:
+    """How loads are identified.
+
+    Attributes
+    ----------
+    name : str
+    static : bool
+        Poses, not motions.
+    judged : bool
+        Its numbers decide; else they are for information.
+    """
+
+    name: str
+    static: bool
+    judged: bool = True
+
+
+#: A user's motion is designed (`casid excite`); one that was not, for comparison.
+_WAYS = (_Way("15 poses", True), _Way("designed motion", False), _Way("sinusoids of random phase", False, False))
+#: Motions that are designed, one a seed; load k has motion k modulo their number.
+_DESIGNS = 4
+
+
+def _carried(way: _Way, run: int, motion: tuple[np.ndarray, ...] | None) -> tuple[float, float, list[bool]]:
     """Relative error of the mass, of the centre of mass [m], and which intervals hold the truth, of one load."""
-    rng = np.random.default_rng((7, static, run))
+    rng = np.random.default_rng((7, way.static, run))
     model, truth = _carrier()
     com = rng.uniform(-0.03, 0.03, 3) + np.array([0.0, 0.0, 0.16])
     mass = rng.uniform(1.0, 3.0)
@@ -108,9 +134,9 @@ def _carried(static: bool, run: int) -> tuple[float, float, list[bool]]:
             x[column] += rng.uniform(-1.0, 1.0)
         elif term.symbol == "fc":
             x[column] *= rng.uniform(0.9, 1.1)
-    t, q, dq, ddq = _load_motion(model.robot, rng, static)
+    t, q, dq, ddq = _load_motion(model.robot, rng, way.static) if motion is None else motion
     tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, np.tile(x[:, None], len(t)))).T
-    data = Dataset(t, q, tau + (0.005 if static else 0.05) * rng.normal(size=tau.shape), dq, ddq)
+    data = Dataset(t, q, tau + (0.005 if way.static else 0.05) * rng.normal(size=tau.shape), dq, ddq)
     found = payload(model, data, parameters=truth)
     held = [
         found.intervals[name][0] <= value <= found.intervals[name][1]
@@ -121,18 +147,30 @@ def _carried(static: bool, run: int) -> tuple[float, float, list[bool]]:
 
 def payload_simulated(runs: int = 200, jobs: int = 2) -> Result:
     texts, met = [], True
-    for static in (True, False):
-        made = Parallel(n_jobs=jobs)(delayed(_carried)(static, run) for run in range(runs))
+    designs = Parallel(n_jobs=jobs)(delayed(_designed)(seed) for seed in range(_DESIGNS))
+    for way in _WAYS:
+        motions = designs if way.name == "designed motion" else [None]
+        made = Parallel(n_jobs=jobs)(delayed(_carried)(way, run, motions[run % len(motions)]) for run in range(runs))
         masses, centres = (100 * np.array([m for m, _, _ in made]), 1e3 * np.array([c for _, c, _ in made]))
         held = np.array([h for _, _, h in made])
         texts.append(
-            f"{'15 poses' if static else 'motion'}: mass {np.median(masses):.2f} % (19 of 20 below "
+            f"{way.name}{'' if way.judged else ' (for information)'}: mass {np.median(masses):.2f} % (19 of 20 below "
             f"{np.quantile(masses, 0.95):.2f}, worst {masses.max():.2f}), centre {np.median(centres):.2f} mm "
             f"({np.quantile(centres, 0.95):.2f}, {centres.max():.2f}), intervals hold {100 * held.mean():.1f} %"
         )
-        met = met and bool(np.quantile(masses, 0.95) <= 1.0 and np.quantile(centres, 0.95) <= 1.0)
-        met = met and bool(held.all(axis=1).mean() >= 0.95)
+        if way.judged:
+            met = met and bool(np.quantile(masses, 0.95) <= 1.0 and np.quantile(centres, 0.95) <= 1.0)
+            met = met and bool(held.all(axis=1).mean() >= 0.95)
     return "; ".join(texts), met
+
+
+def _designed(seed: int) -> tuple[np.ndarray, ...]:
+    """A motion of 10 s within the Panda's limits, designed by casid for the condition number, 50 samples a second."""
+    robot = casid.load_robot("panda")
+    study = Study(duration=10.0, collision=False, torque=False, samples=80)
+    design = study.designer(robot).run(1, seed, max_seconds=15.0, robot=robot.name)
+    t = np.arange(0.0, 10.0, 0.02)
+    return t, *(np.asarray(a).T for a in design.trajectory.motion(t))
 
 
 def _load_motion(robot: Robot, rng: np.random.Generator, static: bool) -> tuple[np.ndarray, ...]:
