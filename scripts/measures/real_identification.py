@@ -106,17 +106,22 @@ class _Way:
     name : str
     static : bool
         Poses, not motions.
-    judged : bool
-        Its numbers decide; else they are for information.
+    designed : bool
+        The motion is designed; only such motions, and poses, are judged, others are for information.
     """
 
     name: str
-    static: bool
-    judged: bool = True
+    static: bool = False
+    designed: bool = False
+
+    @property
+    def judged(self) -> bool:
+        """Its numbers decide."""
+        return self.static or self.designed
 
 
 #: A user's motion is designed (`casid excite`); one that was not, for comparison.
-_WAYS = (_Way("15 poses", True), _Way("designed motion", False), _Way("sinusoids of random phase", False, False))
+_WAYS = (_Way("15 poses", static=True), _Way("designed motion", designed=True), _Way("sinusoids of random phase"))
 #: Motions that are designed, one a seed; load k has motion k modulo their number.
 _DESIGNS = 4
 
@@ -149,7 +154,7 @@ def payload_simulated(runs: int = 200, jobs: int = 2) -> Result:
     texts, met = [], True
     designs = Parallel(n_jobs=jobs)(delayed(_designed)(seed) for seed in range(_DESIGNS))
     for way in _WAYS:
-        motions = designs if way.name == "designed motion" else [None]
+        motions = designs if way.designed else [None]
         made = Parallel(n_jobs=jobs)(delayed(_carried)(way, run, motions[run % len(motions)]) for run in range(runs))
         masses, centres = (100 * np.array([m for m, _, _ in made]), 1e3 * np.array([c for _, c, _ in made]))
         held = np.array([h for _, _, h in made])

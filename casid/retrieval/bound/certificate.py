@@ -12,13 +12,12 @@ soft rows, and any ``Z_k >= 0``. Then for every feasible z ::
 ``(l - u)'A z >= l'lo - u'hi - sum w_i v_i(z)`` and ``<Z_k, M_k(z)> >= eps_k tr Z_k``. Substitute
 ``grad f(x)'z = (l - u)'A z + sum <Z_k, M_k(z)> + h'z``. []
 
-Whatever the multipliers, the bound holds; how tight it is depends on them.
-
-**Points that miss a little.** Whatever is feasible to a tolerance only, by ``d_j`` in row j, adds ``-sum_j (l_j + u_j)
-d_j`` to the right-hand side. Where the set is thin, multipliers are huge, and this share is not small: `lower_bound`
-gives away what x itself misses, so that no point that misses no more than x is better than its bound.
- No multiplier of a cone is asked of the
+Whatever the multipliers, the bound holds; how tight it is depends on them. No multiplier of a cone is asked of the
 solver: a link's share g of ``grad f - A'(l - u)`` determines it.
+
+**Points that miss a little.** A point that misses row j by ``d_j`` adds ``-sum_j (l_j + u_j) d_j`` to the right-hand
+side. Where the set is thin, multipliers are huge and this share is not small: `lower_bound` gives away what x itself
+misses, so that no point that misses no row by more than x does is better than its bound.
 
 What it gains and what its negative part can cost is the cone's business (`ConsistencyCone.dual_share`); how large a
 body can be comes from the problem's own bounds (`region`), or from a stated search region.
@@ -55,7 +54,7 @@ class Certificate:
     ----------
     lower_bound : float
         No feasible point of the problem (within the search region, if one was needed) has a smaller objective, nor
-        has one that misses its rows by no more than the point of linearisation does.
+        has one that misses no row by more than the point of linearisation does.
     leftover : float
         How much of the bound was given away to inexact multipliers, >= 0.
     search_region : mapping of str to float
