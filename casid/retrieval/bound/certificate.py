@@ -15,12 +15,12 @@ soft rows, and any ``Z_k >= 0``. Then for every feasible z ::
 Whatever the multipliers, the bound holds; how tight it is depends on them. No multiplier of a cone is asked of the
 solver: a link's share g of ``grad f - A'(l - u)`` determines it.
 
+What it gains and what its negative part can cost is the cone's business (`ConsistencyCone.dual_share`); how large a
+body can be comes from the problem's own bounds (`region`), or from a stated search region.
+
 **Points that miss a little.** A point that misses row j by ``d_j`` adds ``-sum_j (l_j + u_j) d_j`` to the right-hand
 side. Where the set is thin, multipliers are huge and this share is not small: `lower_bound` gives away what x itself
 misses, so that no point that misses no row by more than x does is better than its bound.
-
-What it gains and what its negative part can cost is the cone's business (`ConsistencyCone.dual_share`); how large a
-body can be comes from the problem's own bounds (`region`), or from a stated search region.
 
 Nonlinear rows enter through linear relaxations that hold at every feasible z (`relaxation`), or not at all: the bound
 is then that of a convex relaxation, and the gap says how much is open.
