@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -109,15 +110,16 @@ def solve(model: casid.Model, parameters: np.ndarray, form: str, steps: int = 20
     )  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def tell(description: str, solved: Callable[[casid.Model, np.ndarray, str, int], Result]) -> None:
+    """A command line that solves for one form of the dynamics and prints the result as JSON."""
+    parser = argparse.ArgumentParser(description=description.split("\n")[0])
     parser.add_argument("--form", choices=("implicit", "explicit"), default="implicit")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--parameters", help="parameters.csv, solution.json or identification.json")
     options = parser.parse_args()
     model, parameters = panda(options.parameters)
-    sys.stdout.write(json.dumps(asdict(solve(model, parameters, options.form, options.steps)), indent=1) + "\n")
+    sys.stdout.write(json.dumps(asdict(solved(model, parameters, options.form, options.steps)), indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    tell(str(__doc__), solve)

@@ -13,24 +13,20 @@ torques of the inverse dynamics; the explicit one takes torques and integrates t
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import ctypes
 import importlib
-import json
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import casadi as ca
 import numpy as np
-from mpc import AWAY, DT, WEIGHTS, Result, panda
+from mpc import AWAY, DT, WEIGHTS, Result, tell
 
 import casid
 
@@ -150,16 +146,5 @@ def _quiet_folder() -> Iterator[Path]:
             os.close(kept)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--form", choices=("implicit", "explicit"), default="implicit")
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--parameters", help="parameters.csv, solution.json or identification.json")
-    options = parser.parse_args()
-    model, parameters = panda(options.parameters)
-    found: dict[str, Any] = asdict(solve(model, parameters, options.form, options.steps))
-    sys.stdout.write(json.dumps(found, indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    tell(str(__doc__), solve)

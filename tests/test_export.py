@@ -14,6 +14,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+from oracles.agreement import close, states
 from typer.testing import CliRunner
 
 import casid
@@ -48,16 +49,6 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def panda() -> Robot:
     return casid.load_robot("panda")
-
-
-def states(n: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).uniform(-1.5, 1.5, (3, n))
-
-
-def close(value: object, expected: object, tolerance: float = 1e-11) -> None:
-    expected = np.array(expected, dtype=float)
-    value = np.array(value, dtype=float).reshape(expected.shape)
-    assert np.abs(value - expected).max() <= tolerance * max(1.0, np.abs(expected).max())
 
 
 # ---------------------------------------------------------------------- what is written

@@ -1,24 +1,17 @@
-"""On-line identification: equal to batch, physical at every instant, honest about loads; the same in C."""
+"""On-line identification: equal to batch, physical at every instant, honest about loads."""
 
 from __future__ import annotations
-
-import ctypes
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
 from scipy.signal import lfilter
-from typer.testing import CliRunner
+from synthetic_online import TERMS, plausible, recorded
 
 import casid
-from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.export.online import export_online
 from casid.identification.online import (
-    GEAR_FRICTION,
     ChangeDetector,
     Information,
     Online,
@@ -29,41 +22,13 @@ from casid.identification.online import (
     entropic_fit,
 )
 from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia.parameter_files import write_parameters
 from casid.measurement import Dataset
 from casid.regression import compress, wls
-
-TERMS = ("viscous", "coulomb", "offset")
 
 
 @pytest.fixture(scope="module")
 def model() -> Model:
     return Model(casid.load_robot("kuka_iiwa"), TERMS)
-
-
-def motion(n: int, count: int, seed: int = 0) -> tuple[np.ndarray, ...]:
-    rng = np.random.default_rng(seed)
-    t = np.arange(count) * 0.01
-    w = rng.uniform(0.5, 3.0, (4, n))
-    a = rng.uniform(-0.4, 0.4, (4, n))
-    q = sum(a[k] * np.sin(np.outer(t, w[k])) for k in range(4))
-    dq = sum(a[k] * w[k] * np.cos(np.outer(t, w[k])) for k in range(4))
-    ddq = sum(-a[k] * w[k] ** 2 * np.sin(np.outer(t, w[k])) for k in range(4))
-    return t, q, dq, ddq
-
-
-def recorded(model: Model, count: int = 800, load: np.ndarray | None = None, noise: float = 0.05, seed: int = 0):
-    t, q, dq, ddq = motion(model.n, count, seed)
-    pi = model.parameters(model.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], model.n))
-    if load is not None:
-        pi[list(model.link_columns[-1])] += load
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
-    return t, q, dq, ddq, tau + noise * np.random.default_rng(seed + 1).normal(size=tau.shape), pi
-
-
-def plausible(model: Model) -> Plausible:
-    body = to_standard(3.0, [0.0, 0.0, 0.05], np.diag([0.03, 0.03, 0.02]))
-    return Plausible(np.tile(body, (model.n, 1)), np.full(2 * model.n, 0.3), np.full(model.n, 0.5))
 
 
 def smallest_eigenvalue(model: Model, values: np.ndarray) -> float:
@@ -283,133 +248,3 @@ def test_inputs_that_samples_do_not_hold_are_refused(model):
     free = Model(model.robot, gravity="input")
     with pytest.raises(DatasetError, match="input 'gravity'"):
         OnlineLoad(free, free.robot.standard_parameters(), np.ones(free.n), to_standard(1.0, [0, 0, 0.05], np.eye(3)))
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_friction_of_the_gears_is_exported_too(model, tmp_path):
-    robot = model.robot
-    geared = Model(robot, (*TERMS, GEAR_FRICTION.on(robot.joints[1].name, robot.joints[3].name)))
-    t, q, dq, ddq, tau, pi = recorded(model, 300)
-    own = np.zeros(len(geared.parameter_names))
-    own[[geared.parameter_names.index(name) for name in model.parameter_names]] = pi
-    own[[geared.parameter_names.index(name) for name in ("fg2", "fg4")]] = 0.06
-    online = OnlineLoad(geared, own, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
-    export_online(online, tmp_path / "c", "geared")
-    flags = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
-    subprocess.run(["make", f"CFLAGS={flags}", "libgeared.so"], cwd=tmp_path / "c", check=True, capture_output=True)
-    library = ctypes.CDLL(str(tmp_path / "c" / "libgeared.so"))
-    state = (ctypes.c_double * 50_000)()
-    library.geared_init(state)
-    for k in range(300):
-        rows = [np.ascontiguousarray(v[k]) for v in (q, dq, ddq, tau)]
-        library.geared_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in rows))
-    library.geared_estimate(state, 100)
-    online.update(q, dq, ddq, tau, t)
-    assert np.abs(np.array(state[:10]) - online.estimate().parameters).max() < 1e-8
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-@pytest.mark.parametrize("forgetting", [1.0, 0.999])
-def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
-    t, q, dq, ddq, tau, _ = recorded(model, 400)
-    online = Online(model, np.full(model.n, 10.0), plausible(model), forgetting=forgetting)
-    export_online(online, tmp_path / "c", "arm_online")
-    flags = "-std=c99 -O2 -Wall -Wextra -Wpedantic -Werror"
-    subprocess.run(["make", f"CFLAGS={flags}", "libarm_online.so", "example"], cwd=tmp_path / "c", check=True)
-    assert (
-        "within" in subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
-    )
-    library = ctypes.CDLL(str(tmp_path / "c" / "libarm_online.so"))
-    text = (tmp_path / "c" / "arm_online.h").read_text()
-    assert "malloc" not in text + (tmp_path / "c" / "arm_online.c").read_text()
-    state = (ctypes.c_double * 400_000)()
-    library.arm_online_init(state)
-
-    def pointer(row: np.ndarray) -> ctypes.c_void_p:
-        return np.ascontiguousarray(row).ctypes.data_as(ctypes.c_void_p)
-
-    for k in range(400):
-        assert library.arm_online_update(state, *(pointer(v[k]) for v in (q, dq, ddq, tau))) == 0
-    assert (
-        library.arm_online_update(state, pointer(q[0] * np.nan), pointer(dq[0]), pointer(ddq[0]), pointer(tau[0])) == 1
-    )
-    assert library.arm_online_estimate(state, 60) == 0
-    online.update(q, dq, ddq, tau, t)
-    x = online.estimate().entropic.x
-    assert np.abs(np.array(state[: len(x)]) - x).max() <= (1e-6 if forgetting == 1.0 else 1e-5) * np.abs(x).max()
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_the_exported_load_estimator_does_the_same(model, tmp_path):
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
-    t, q, dq, ddq, tau, pi = recorded(model, 300, load)
-    pi[list(model.link_columns[-1])] -= load
-    online = OnlineLoad(model, pi, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
-    export_online(online, tmp_path / "c", "load_online")
-    subprocess.run(["make", "libload_online.so"], cwd=tmp_path / "c", check=True, capture_output=True)
-    library = ctypes.CDLL(str(tmp_path / "c" / "libload_online.so"))
-    state = (ctypes.c_double * 50_000)()
-    library.load_online_init(state)
-    for k in range(300):
-        rows = [np.ascontiguousarray(v[k]) for v in (q, dq, ddq, tau)]
-        library.load_online_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in rows))
-    library.load_online_estimate(state, 40)
-    online.update(q, dq, ddq, tau, t)
-    assert np.abs(np.array(state[:10]) - online.estimate().parameters).max() < 1e-8
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp_path):
-    """A sample that is not finite changes no bit of the state; a minute at rest winds nothing up."""
-    _, q, dq, ddq, tau, pi = recorded(model, 300)
-    online = Online(model, np.full(model.n, 20.0), plausible(model), forgetting=0.99)
-    export_online(online, tmp_path / "c", "resting")
-    subprocess.run(
-        ["make", "CFLAGS=-std=c99 -O2", "libresting.so"], cwd=tmp_path / "c", check=True, capture_output=True
-    )
-    library = ctypes.CDLL(str(tmp_path / "c" / "libresting.so"))
-    state = (ctypes.c_double * 400_000)()
-    library.resting_init(state)
-
-    def update(*rows: np.ndarray) -> int:
-        kept = [np.ascontiguousarray(row, dtype=float) for row in rows]
-        return int(library.resting_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in kept)))
-
-    for k in range(300):
-        assert update(q[k], dq[k], ddq[k], tau[k]) == 0
-    library.resting_estimate(state, 100)
-    before = np.array(state)
-    for place in range(4):
-        sample = [q[0].copy(), dq[0].copy(), ddq[0].copy(), tau[0].copy()]
-        for wrong in (np.nan, np.inf):
-            sample[place][2] = wrong
-            assert update(*sample) == 1
-    assert np.array_equal(np.array(state), before)
-    hold = np.asarray(model.inverse_dynamics(q[-1], 0 * q[-1], 0 * q[-1], pi)).ravel()
-    rng = np.random.default_rng(3)
-    for _ in range(6000):
-        assert update(q[-1], 0 * q[-1], 0 * q[-1], hold + 0.05 * rng.normal(size=model.n)) == 0
-    assert library.resting_estimate(state, 100) == 0
-    x = np.array(state)[: len(online.order)]
-    assert np.isfinite(np.array(state)).all()
-    links = x[: 10 * model.n].reshape(-1, 10)
-    assert np.linalg.eigvalsh(pseudo_inertia(links)).min() > 0
-    moved = np.abs(links - before[: 10 * model.n].reshape(-1, 10)).max()
-    assert moved < 0.5 * np.abs(before[: 10 * model.n]).max()
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-@pytest.mark.parametrize("kind", ["robot", "load"])
-def test_the_command_line_writes_either_estimator(tmp_path, kind):
-    runner, robot = CliRunner(), casid.load_robot("kuka_iiwa")
-    model = Model(robot)
-    write_parameters(tmp_path / "own.json", casid.Parameters(model.parameter_names, robot.standard_parameters()))
-    arguments = ["export", "kuka_iiwa", "--online", kind, "--deviation", "0.3", "--out", str(tmp_path / "c")]
-    assert runner.invoke(app, [*arguments[:4], *arguments[6:]]).exit_code != 0  # says that it needs the deviation
-    arguments += ["--parameters", str(tmp_path / "own.json")] if kind == "load" else []
-    done = runner.invoke(app, arguments)
-    assert done.exit_code == 0, done.output
-    flags = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
-    subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=tmp_path / "c", check=True, capture_output=True)
-    out = subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
-    assert "within" in out

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from oracles.agreement import close, states
 from oracles.random_robots import random_robot
 
 import casid
@@ -18,16 +19,6 @@ from casid.export import PUBLISHED, count_robot
 @pytest.fixture(scope="module")
 def panda() -> Robot:
     return casid.load_robot("panda")
-
-
-def states(n: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).uniform(-1.5, 1.5, (3, n))
-
-
-def close(value: object, expected: object, tolerance: float = 1e-11) -> None:
-    expected = np.array(expected, dtype=float)
-    value = np.array(value, dtype=float).reshape(expected.shape)
-    assert np.abs(value - expected).max() <= tolerance * max(1.0, np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", casid.robot_names())

@@ -281,7 +281,9 @@ class Solution(Displayed):
         if self.feasible:
             found = f"the solver did not converge {starts} (its last point is feasible)"
         else:
-            found = f"no feasible point was found {starts} (largest violation {self.max_violation:.3g})"
+            found = f"no feasible point was found {starts} (largest violation {self.max_violation:.3g}"
+            unphysical = self.max_violation <= self.tolerances.feasibility
+            found += ", more than half of a small body's margin)" if unphysical else ")"
         advice = "give a start, or soften a constraint"
         if self.problem.conditions:
             advice = f"try the method 'branches', which enumerates the branches of if-else; or {advice}"
