@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ Terms = Annotated[str | None, typer.Option(help="Joint terms, separated by comma
 Drift = Annotated[bool, typer.Option(help="Fit a change of offsets and Coulomb friction between the recordings.")]
 
 
+@o.with_reading
 def payload(
     robot: RobotArgument,
     loaded: Loaded,
@@ -36,19 +37,9 @@ def payload(
     drift: Drift = True,
     terms: Terms = None,
     deadband: o.Deadband = None,
-    cutoff: o.Cutoff = None,
-    cutoff_torque: o.CutoffTorque = None,
-    order: o.Order = None,
-    rate: o.Rate = None,
-    velocity: o.Velocity = None,
-    trim: o.Trim = None,
-    every: o.Every = None,
-    delay: o.Delay = None,
-    tau: o.Torque = None,
-    gravity: o.Gravity = None,
-    lock: o.Lock = None,
+    *,
+    reading: dict[str, Any],
     only: o.Only = None,
-    angle_tolerance: o.AngleTolerance = None,
     out: Annotated[Path | None, typer.Option(help="Folder for payload.json.")] = None,
 ) -> None:
     """Identify a load on the last link: mass, centre of mass, inertia, and what to type into the controller."""
@@ -64,21 +55,18 @@ def payload(
         )
     folder = out_folder(out)
     settings = o.Settings.merged(
-        [loaded] if without is None else [without, loaded], terms=terms, deadband=deadband, cutoff=cutoff,
-        cutoff_torque=cutoff_torque,
-        order=order, rate=rate, velocity=velocity, trim=trim, every=every, delay=delay, gravity=gravity, lock=lock,
-        only=only, angle_tolerance=angle_tolerance,
-    )  # fmt: skip
+        [loaded] if without is None else [without, loaded], terms=terms, deadband=deadband, only=only, **reading
+    )
     machine = settings.robot(robot)
     with steps() as progress:
         progress("reading", 0, 2)
         if identification is not None:
             model, parameters = load_model(identification, machine)
-            found = run(model, _prepared(loaded, settings, robot, tau, model), parameters=parameters, drift=drift)
+            found = run(model, _prepared(loaded, settings, robot, model), parameters=parameters, drift=drift)
         else:
             assert without is not None
             model = _model(machine, settings)
-            data = [_prepared(path, settings, robot, tau, model) for path in (loaded, without)]
+            data = [_prepared(path, settings, robot, model) for path in (loaded, without)]
             found = run(model, *data, drift=drift)
         progress("payload", 2, 2)
     name, placement = flange_of(machine, frame)
@@ -90,6 +78,7 @@ def payload(
         say_written(folder, write_files(folder, {"payload.json": json_bytes(record)}))
 
 
+@o.with_reading
 def gains(
     robot: RobotArgument,
     loaded: Loaded,
@@ -98,34 +87,20 @@ def gains(
     drift: Drift = True,
     terms: Terms = None,
     deadband: o.Deadband = None,
-    cutoff: o.Cutoff = None,
-    cutoff_torque: o.CutoffTorque = None,
-    order: o.Order = None,
-    rate: o.Rate = None,
-    velocity: o.Velocity = None,
-    trim: o.Trim = None,
-    every: o.Every = None,
-    delay: o.Delay = None,
-    tau: o.Torque = None,
-    gravity: o.Gravity = None,
-    lock: o.Lock = None,
+    *,
+    reading: dict[str, Any],
     only: o.Only = None,
-    angle_tolerance: o.AngleTolerance = None,
 ) -> None:
     """Calibrate the drives' gains with a load of known mass."""
     from casid.identification import gains as run
     from casid.report import gains_tables
 
-    settings = o.Settings.merged(
-        [without, loaded], terms=terms, deadband=deadband, cutoff=cutoff, cutoff_torque=cutoff_torque,
-        order=order, rate=rate, velocity=velocity, trim=trim, every=every, delay=delay, gravity=gravity, lock=lock,
-        only=only, angle_tolerance=angle_tolerance,
-    )  # fmt: skip
+    settings = o.Settings.merged([without, loaded], terms=terms, deadband=deadband, only=only, **reading)
     machine = settings.robot(robot)
     with steps() as progress:
         progress("reading", 0, 2)
         model = _model(machine, settings)
-        data = [_prepared(path, settings, robot, tau, model) for path in (loaded, without)]
+        data = [_prepared(path, settings, robot, model) for path in (loaded, without)]
         found = run(model, data[0], data[1], mass, drift=drift)
         progress("gains", 2, 2)
     screen = console()
@@ -133,8 +108,8 @@ def gains(
         screen.print(table)
 
 
-def _prepared(path: Path, settings: o.Settings, robot: str, tau: str | None, model: Model) -> Dataset:
-    return settings.prepared(settings.recording(path, robot, model.robot, tau), None, model)
+def _prepared(path: Path, settings: o.Settings, robot: str, model: Model) -> Dataset:
+    return settings.prepared(settings.recording(path, robot, model.robot), None, model)
 
 
 def _model(machine: Robot, settings: o.Settings) -> Model:

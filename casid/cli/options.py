@@ -1,12 +1,14 @@
-"""Options that ``identify`` and ``validate`` share, and what they turn into; the recording's TOML may hold them too."""
+"""Options that commands about recordings share, and what they turn into; the recording's TOML may hold them too."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -52,6 +54,12 @@ BoundsOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=LOW:HIGH", help="Bounds of a parameter, e.g. m7=0:3 or fc2=0:20; may be repeated."),
 ]
+#: How a recording is read and of which robot it is: options of all commands about recordings.
+_READING = {
+    "cutoff": Cutoff, "cutoff_torque": CutoffTorque, "order": Order, "rate": Rate, "velocity": Velocity, "trim": Trim,
+    "every": Every, "delay": Delay, "tau": Torque, "gravity": Gravity, "lock": Lock,
+    "angle_tolerance": AngleTolerance,
+}  # fmt: skip
 #: Settings of `Processing` by the option's name.
 _PROCESSING = {
     "cutoff": "cutoff", "cutoff_torque": "torque_cutoff", "order": "order", "rate": "rate", "velocity": "velocity",
@@ -61,6 +69,38 @@ _ROBOT = ("delay", "gravity", "lock", "only", "angle_tolerance", "total_mass", "
 _STANDARD_G = 9.80665
 #: Table of a recording's TOML that holds options.
 TABLE = "options"
+
+
+def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of how a recording is read in place of its parameter ``reading``.
+
+    The command gets their values as one dictionary by name, ``None`` where an option was not given.
+    """
+    own = inspect.signature(command, eval_str=True)
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_in_panel(annotation))
+        for name, annotation in _READING.items()
+    ]
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in own.parameters.items():
+        parameters += shared if name == "reading" else [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+
+    def called(**given: Any) -> None:
+        reading = {name: given.pop(name) for name in _READING}
+        command(**given, reading=reading)
+
+    called.__name__, called.__doc__ = command.__name__, command.__doc__
+    vars(called)["__signature__"] = own.replace(parameters=parameters)
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def _in_panel(annotation: Any) -> Any:
+    """The option, listed with the others of its kind in the command's help."""
+    kind, option = get_args(annotation)
+    option = copy(option)
+    option.rich_help_panel = "How the recording is read"
+    return Annotated[kind, option]
 
 
 @dataclass
@@ -141,7 +181,7 @@ class Settings:
             options["angle_tolerance"] = tolerance
         return options
 
-    def recording(self, path: Path, name: str, robot: Robot, tau: str | None = None) -> Dataset:
+    def recording(self, path: Path, name: str, robot: Robot) -> Dataset:
         """A recording in the order of the robot's joints, locked ones left out, the torques of the chosen joints only.
 
         Parameters
@@ -151,14 +191,12 @@ class Settings:
             Of the robot, as given.
         robot
             As `robot` made it.
-        tau
-            Name of the torque array.
         """
         from casid.description import load_robot
         from casid.identification import without_locked
         from casid.measurement import check_against, read_dataset
 
-        data = read_dataset(path, columns=None if tau is None else {"tau": tau})
+        data = read_dataset(path, columns={"tau": self.given["tau"]} if "tau" in self.given else None)
         if "lock" in self.given:
             options = self.reading()
             locked = options.pop("lock")

@@ -14,6 +14,7 @@ from casid.cli.shared import RobotArgument, console, names, out_folder, say_conv
 from casid.errors import InertiaWarning
 
 
+@o.with_reading
 def identify(
     robot: RobotArgument,
     recording: Annotated[
@@ -29,20 +30,10 @@ def identify(
     friction: Annotated[
         str | None, typer.Option(help="linear (default), auto (chosen by cross-validation), or a law such as stribeck.")
     ] = None,
-    cutoff: o.Cutoff = None,
-    cutoff_torque: o.CutoffTorque = None,
-    order: o.Order = None,
-    rate: o.Rate = None,
-    velocity: o.Velocity = None,
-    trim: o.Trim = None,
-    every: o.Every = None,
-    delay: o.Delay = None,
+    *,
+    reading: dict[str, Any],
     deadband: o.Deadband = None,
-    tau: o.Torque = None,
-    gravity: o.Gravity = None,
-    lock: o.Lock = None,
     only: o.Only = None,
-    angle_tolerance: o.AngleTolerance = None,
     total_mass: o.TotalMass = None,
     bounds: o.BoundsOption = None,
     method: Annotated[
@@ -76,14 +67,20 @@ def identify(
 
     folder = out_folder(out)
     settings = o.Settings.merged(
-        recording, terms=terms, friction=friction, cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate,
-        velocity=velocity, trim=trim, every=every, delay=delay, deadband=deadband, gravity=gravity, lock=lock,
-        only=only, angle_tolerance=angle_tolerance, total_mass=total_mass, bounds=bounds, method=method,
-    )  # fmt: skip
+        recording,
+        terms=terms,
+        friction=friction,
+        deadband=deadband,
+        only=only,
+        total_mass=total_mass,
+        bounds=bounds,
+        method=method,
+        **reading,
+    )
     loaded = settings.robot(robot)
     given = settings.given
     with steps() as progress:
-        data = [settings.recording(path, robot, loaded, tau) for path in recording]
+        data = [settings.recording(path, robot, loaded) for path in recording]
         options: dict[str, Any] = {
             "consistency": consistency,
             "believable": believable,
@@ -117,6 +114,7 @@ def identify(
             say_conversion(write_robot(loaded.with_parameters(result.model.named(result.parameters)), path))
 
 
+@o.with_reading
 def validate(
     robot: RobotArgument,
     identification: Annotated[
@@ -124,19 +122,9 @@ def validate(
         typer.Argument(metavar="IDENTIFICATION", help="identification.json, solution.json or a csv."),
     ],
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording that was not used for it.")],
-    cutoff: o.Cutoff = None,
-    cutoff_torque: o.CutoffTorque = None,
-    order: o.Order = None,
-    rate: o.Rate = None,
-    velocity: o.Velocity = None,
-    trim: o.Trim = None,
-    every: o.Every = None,
-    delay: o.Delay = None,
-    tau: o.Torque = None,
-    lock: o.Lock = None,
-    gravity: o.Gravity = None,
+    *,
+    reading: dict[str, Any],
     only: o.Only = None,
-    angle_tolerance: o.AngleTolerance = None,
     refit_friction: Annotated[
         str | None, typer.Option(metavar="LAW", help="Fit this friction law to the recording first, links unchanged.")
     ] = None,
@@ -152,17 +140,13 @@ def validate(
     from casid.report import validation_tables, write_validation
 
     folder = out_folder(out)
-    settings = o.Settings.merged(
-        [recording], cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate, velocity=velocity, trim=trim,
-        every=every, delay=delay, lock=lock, gravity=gravity, only=only,
-        angle_tolerance=angle_tolerance,
-    )  # fmt: skip
+    settings = o.Settings.merged([recording], only=only, **reading)
     loaded = settings.robot(robot)
     record = read_record(identification)
     model, parameters = load_model(identification, loaded)
     if "gravity" in settings.given:  # mounted another way since
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
-    data = settings.recording(recording, robot, loaded, tau)
+    data = settings.recording(recording, robot, loaded)
     if refit_friction is not None:
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
         model, parameters = fitted.model, fitted.parameters
@@ -211,6 +195,7 @@ def check(
         raise typer.Exit(1)
 
 
+@o.with_reading
 def reverse_engineer(
     robot: RobotArgument,
     samples: Annotated[
@@ -228,17 +213,8 @@ def reverse_engineer(
     largest_sd: Annotated[
         float, typer.Option(help="Coefficients with a larger standard deviation are left out [%].")
     ] = 30.0,
-    cutoff: o.Cutoff = None,
-    cutoff_torque: o.CutoffTorque = None,
-    order: o.Order = None,
-    rate: o.Rate = None,
-    velocity: o.Velocity = None,
-    trim: o.Trim = None,
-    every: o.Every = None,
-    delay: o.Delay = None,
-    gravity: o.Gravity = None,
-    lock: o.Lock = None,
-    angle_tolerance: o.AngleTolerance = None,
+    *,
+    reading: dict[str, Any],
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, identification.json and tables.")] = None,
 ) -> None:
     """Find feasible links behind a controller's mass matrices and gravity torques, and friction from a recording."""
@@ -248,11 +224,7 @@ def reverse_engineer(
     from casid.report import solution_tables, validation_tables, write_solution, write_validation
 
     folder = out_folder(out)
-    settings = o.Settings.merged(
-        [] if recording is None else [recording], cutoff=cutoff, cutoff_torque=cutoff_torque, order=order, rate=rate,
-        velocity=velocity, trim=trim, every=every, delay=delay, gravity=gravity, lock=lock,
-        angle_tolerance=angle_tolerance,
-    )  # fmt: skip
+    settings = o.Settings.merged([] if recording is None else [recording], **reading)
     loaded = settings.robot(robot)
     arrays = npz_arrays(read_bytes(samples, "samples", DatasetError), str(samples), "samples", DatasetError)
     for name in ("q", "g"):
