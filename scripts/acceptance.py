@@ -58,9 +58,11 @@ def main() -> int:
         table.add_column(column, justify="right" if column == "s" else "left")
     missed = unmeasured = 0
     rows: list[Row] = []
-    for measure in module.MEASURES:
-        if options.only and options.only.lower() not in measure.name.lower():
-            continue
+    chosen = [m for m in module.MEASURES if not options.only or options.only.lower() in m.name.lower()]
+    if not chosen:
+        names = "\n".join(f"  {measure.name}" for measure in module.MEASURES)
+        parser.error(f"no row of '{options.topic}' has '{options.only}' in its name; it has\n{names}")
+    for measure in chosen:
         start = time.perf_counter()
         try:
             value, met = measure.measure(options.quick)
@@ -70,12 +72,13 @@ def main() -> int:
             value, verdict = f"not measured: {reason}", _OPEN
             unmeasured += 1
         except Exception as error:  # the other rows are measured all the same
-            value, verdict = escape(f"failed: {type(error).__name__}: {error}"), _MISSED
+            value, verdict = f"failed: {type(error).__name__}: {error}", _MISSED
             missed += 1
         seconds = time.perf_counter() - start
         rows.append(Row(measure.name, measure.bar, value, measure.reference, verdict.partition("]")[2], seconds))
-        table.add_row(measure.name, measure.bar, value, measure.reference, verdict, f"{seconds:.1f}")
-        progress.print(f"{verdict}[/] {measure.name}: {value} ({seconds:.0f} s)")
+        texts = (measure.name, measure.bar, value, measure.reference)
+        table.add_row(*map(escape, texts), verdict, f"{seconds:.1f}")
+        progress.print(f"{verdict}[/] {escape(measure.name)}: {escape(value)} ({seconds:.0f} s)")
     console.print(table)
     if options.publish:
         publish(options.topic, rows, [measure.name for measure in module.MEASURES])
