@@ -165,14 +165,15 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
     z, epsilon = _start(count), 1.0
     duals: list[tuple[float, float]] = []
     while True:
-        z = _soft(rows, right, z, epsilon)
+        z, exact = _soft(rows, right, z, epsilon)
         left = right - rows @ z.ravel()
         # l'A x' = <adjoint, J'> <= (largest eigenvalue) tr R^-1 J': in exact arithmetic at most eps
         adjoint = np.einsum("ki,iab->kab", (rows.T @ left).reshape(count, 10), _BASIS)
         excess = max(float(np.linalg.eigvalsh(adjoint).max()), 0.0)
         duals.append((float(left @ right - left @ left / 2), excess))
         room = LARGE * max(float((_start(count) * z).sum()), 4.0 * count)
-        if epsilon <= LEAST or left @ left <= 1e-24 * (right @ right) or epsilon * room <= 1e-6 * (left @ left):
+        reached = left @ left <= 1e-24 * (right @ right) or epsilon * room <= 1e-6 * (left @ left)
+        if reached or not exact or epsilon <= LEAST:
             break
         epsilon *= 0.1
     bound = max(value - excess * room for value, excess in duals)
@@ -184,8 +185,11 @@ def _start(count: int) -> Array:
     return np.tile(np.einsum("iab,ab->i", _BASIS, np.eye(4)), (count, 1))
 
 
-def _soft(Q: Array, r: Array, z: Array, epsilon: float) -> Array:
-    """Minimise ``sum tr Z - log det Z + |Q z - r|^2 / (2 epsilon)`` from a start inside, shape (count, 10)."""
+def _soft(Q: Array, r: Array, z: Array, epsilon: float) -> tuple[Array, bool]:
+    """Minimise ``sum tr Z - log det Z + |Q z - r|^2 / (2 epsilon)`` from a start inside, shape (count, 10).
+
+    The second value is false where rounding leaves no direction of descent: a smaller epsilon leads nowhere then.
+    """
     count, trace = len(z), _start(len(z))
     blocks = Q.reshape(len(r), count, 10)
 
@@ -207,26 +211,33 @@ def _soft(Q: Array, r: Array, z: Array, epsilon: float) -> Array:
         full = gradient.ravel() + Q.T @ (off / epsilon)
         decrease = -float(full @ step.ravel())
         if decrease < 1e-12:
-            break
+            return z, decrease > -1e-6
         t = _largest_step(Z, step)
         while t > 1e-8 and not rise(z, t * step) <= -1e-4 * t * decrease:
             t *= 0.5
         trial = np.einsum("ki,iab->kab", z + t * step, _BASIS)
         if t <= 1e-8 or np.linalg.eigvalsh(trial).min() < _SMALLEST:
-            break  # as near to bodies without extent as numbers allow
+            return z, False  # as near to bodies without extent as numbers allow
         z = z + t * step
-    return z
+    return z, True
 
 
 def _derivatives(Z: Array, trace: Array) -> tuple[Array, Array, Array]:
-    """Gradient and Hessian blocks of ``tr Z - log det Z``, and the blocks' inverses."""
-    count = len(Z)
-    inverse = np.linalg.inv(Z)
+    """Gradient and Hessian blocks of ``tr Z - log det Z``, and the blocks' inverses.
+
+    The Hessian maps E to ``Z^-1 E Z^-1``, its inverse E to ``Z E Z``: nothing is inverted that is nearly singular
+    where a body has nearly no extent.
+    """
+    inverse = np.asarray(np.linalg.inv(Z), dtype=float)
     gradient = trace - np.einsum("iab,kab->ki", _BASIS, inverse)
-    half = np.linalg.cholesky((inverse + inverse.transpose(0, 2, 1)) / 2)
-    turned = np.einsum("kca,icd,kdb->kiab", half, _BASIS, half).reshape(count, 10, 16)
-    H = turned @ turned.transpose(0, 2, 1)  # <E_i, Z^-1 E_j Z^-1>
-    return gradient, H, np.linalg.inv(H)
+    return gradient, _products(inverse), _products(Z)
+
+
+def _products(S: Array) -> Array:
+    """``<E_i, S_k E_j S_k>`` of positive definite matrices S, shape (count, 10, 10)."""
+    half = np.linalg.cholesky((S + S.transpose(0, 2, 1)) / 2)
+    turned = np.einsum("kca,icd,kdb->kiab", half, _BASIS, half).reshape(len(S), 10, 16)
+    return np.asarray(turned @ turned.transpose(0, 2, 1))
 
 
 def _polished(A: Array, b: Array, x: Array, free: list[int]) -> Array:

@@ -19,8 +19,9 @@ What it gains and what its negative part can cost is the cone's business (`Consi
 body can be comes from the problem's own bounds (`region`), or from a stated search region.
 
 **Points that miss a little.** A point that misses row j by ``d_j`` adds ``-sum_j (l_j + u_j) d_j`` to the right-hand
-side. Where the set is thin, multipliers are huge and this share is not small: `lower_bound` gives away what x itself
-misses, so that no point that misses no row by more than x does is better than its bound.
+side; one whose body k misses its margin adds ``h_k'x_k + <Z_k, M_k(x)>`` less what the body was to gain. Where the set
+is thin, multipliers are huge and these shares are not small: `lower_bound` gives away what x itself misses, so that it
+never exceeds the value of x, and no point that misses no more than x does is better than it.
 
 Nonlinear rows enter through linear relaxations that hold at every feasible z (`relaxation`), or not at all: the bound
 is then that of a convex relaxation, and the gap says how much is open.
@@ -28,8 +29,8 @@ is then that of a convex relaxation, and the gap says how much is open.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,12 @@ class Certificate:
     lower_bound: float
     leftover: float
     search_region: dict[str, float]
+    _exact: float = -np.inf
+    _missed: Callable[[Array], float] | None = None
+
+    def at(self, x: Array) -> Certificate:
+        """The certificate for points that miss no row, margin or bound by more than x does."""
+        return self if self._missed is None else replace(self, lower_bound=self._exact - self._missed(x))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +97,22 @@ class DualBound:
     search_region : mapping of str to float
     terms : float
         Size of the rows' terms in it, for rounding.
+    left : ndarray, shape (N,)
+        Gradient that the rows leave.
+    shares : sequence of (slice, float)
+        Links and extras, and what each is given of the value.
     """
 
     value: float
     leftover: float
     search_region: dict[str, float]
     terms: float
+    left: Array
+    shares: Sequence[tuple[slice, float]]
+
+    def missed(self, x: Array) -> float:
+        """What missing margins and bounds as x does can gain: ``sum_k max(share_k - left_k'x_k, 0)``."""
+        return sum(max(share - float(self.left[part] @ x[part]), 0.0) for part, share in self.shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +209,15 @@ def lower_bound(
         dual = dual.and_relaxed(relaxed_rows(relaxation or Relaxation(problem), nonlinear, nonlinear_multipliers, x))
     found = dual_bound(problem, slope, dual, search or Search(), regions)
     rounding = _rounding(objective, x, found.terms + dual.size_at(x))
-    value = found.value + objective(x) - float(slope @ x) - rounding - dual.missed(x)
-    # A sum of squares is never smaller than the part of it that no x can change.
-    value = max(value, objective.constant) if np.isfinite(value) else objective.constant
-    return Certificate(float(value), found.leftover, found.search_region)
+    value = found.value + objective(x) - float(slope @ x) - rounding
+    if not np.isfinite(value):
+        return Certificate(objective.constant, found.leftover, found.search_region)
+
+    def missed(point: Array) -> float:
+        # A sum of squares is never smaller than the part of it that no x can change.
+        return min(dual.missed(point) + found.missed(point), value - objective.constant)
+
+    return Certificate(value, found.leftover, found.search_region, value, missed).at(x)
 
 
 def dual_bound(
@@ -205,49 +227,44 @@ def dual_bound(
     at_low, at_high = dual.sides()
     low, high = (np.where(np.isfinite(b), b, 0.0) for b in (dual.lower, dual.upper))
     left = slope - dual.matrix.T @ (at_low - at_high)
-    links = _link_shares(problem, left, search, regions or problem.regions)
-    extras = _extra_shares(problem, left, search)
-    value = float(at_low @ low - at_high @ high) + links.value + extras.value
-    return DualBound(
-        value,
-        links.leftover + extras.leftover,
-        {**links.search_region, **extras.search_region},
-        float(at_low @ np.abs(low) + at_high @ np.abs(high)),
-    )
+    shares, leftover, searched = [], 0.0, dict[str, float]()
+    for part, gain, cost, name in (
+        *_links(problem, left, search, regions or problem.regions),
+        *_extras(problem, left, search),
+    ):
+        shares.append((part, gain - cost))
+        leftover += cost
+        if name is not None:
+            searched[name] = search.factor
+    value = float(at_low @ low - at_high @ high) + sum(share for _, share in shares)
+    terms = float(at_low @ np.abs(low) + at_high @ np.abs(high))
+    return DualBound(value, leftover, searched, terms, left, shares)
 
 
-def _link_shares(problem: Problem, left: Array, search: Search, regions: Sequence[LinkRegion]) -> DualBound:
-    """What the links make of the gradient that the rows leave."""
-    value = leftover = 0.0
-    searched = {}
+def _links(
+    problem: Problem, left: Array, search: Search, regions: Sequence[LinkRegion]
+) -> Iterator[tuple[slice, float, float, str | None]]:
+    """What each link makes of the gradient that the rows leave: its gain and cost, its name where it was searched."""
     for entry, region in zip(problem.cones, regions, strict=True):
         link = link_slice(entry.link)
         body = None if search.nominal is None else search.nominal[link]
         share = entry.cone.dual_share(left[link], entry.margin, Limits(region.trace, region.box, body, search.factor))
-        value += share.gain - share.cost
-        leftover += share.cost
-        if share.searched:
-            searched[entry.name] = search.factor
-    return DualBound(value, leftover, searched, 0.0)
+        yield link, share.gain, share.cost, entry.name if share.searched else None
 
 
-def _extra_shares(problem: Problem, left: Array, search: Search) -> DualBound:
-    """What the extras make of it: they lie within their bounds, else within ``factor`` times their nominal size."""
-    value = leftover = 0.0
-    searched = {}
+def _extras(problem: Problem, left: Array, search: Search) -> Iterator[tuple[slice, float, float, str | None]]:
+    """What each extra makes of it: it lies within its bounds, else within ``factor`` times its nominal size."""
     standard = problem.variables.standard_size
-    for position, (name, (lower, upper)) in enumerate(problem.variables.extras.items()):
-        rest = float(left[standard + position])
+    for position, (name, (lower, upper)) in enumerate(problem.variables.extras.items(), start=standard):
+        rest = float(left[position])
         if not rest:
             continue
-        end = lower if rest > 0 else upper
+        end, searched = lower if rest > 0 else upper, None
         if not np.isfinite(end):
-            searched[name] = search.factor
-            body = 0.0 if search.nominal is None else float(search.nominal[standard + position])
+            searched = name
+            body = 0.0 if search.nominal is None else float(search.nominal[position])
             end = float(np.copysign(search.factor * max(1.0, abs(body)), end))
-        value += rest * end
-        leftover += max(0.0, -rest * end)
-    return DualBound(value, leftover, searched, 0.0)
+        yield slice(position, position + 1), max(0.0, rest * end), max(0.0, -rest * end), searched
 
 
 def _rounding(objective: LeastSquares, x: Array, rows: float) -> float:

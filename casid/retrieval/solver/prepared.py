@@ -127,7 +127,7 @@ class Prepared:
         for attempt in range(self.options.restarts + 1):
             outcome, scale = self._minimise(self.starting_point(start, seed, attempt))
             iterations += outcome.iterations
-            found = self._assess(outcome, scale, seed)
+            found, _ = self._assess(outcome, scale, seed)
             if best is None or found.rank() < best.rank():
                 best = found
             if best.certified or (best.status == "feasible" and self.nonlinear.size and outcome.success):
@@ -255,7 +255,7 @@ class Prepared:
 
     # ------------------------------------------------------------------ proof
 
-    def _assess(self, outcome: Outcome, scale: float, seed: int | None) -> Solution:
+    def _assess(self, outcome: Outcome, scale: float, seed: int | None) -> tuple[Solution, Certificate]:
         """The outcome as a solution, with the best bound that its multipliers, or a relaxation, give."""
         w = outcome.point.w
         broken = not np.isfinite(w).all()
@@ -270,16 +270,17 @@ class Prepared:
             "solver_status": outcome.status,
         }
         if broken:
-            return assess(self.problem, x, **work)
+            return assess(self.problem, x, **work), Certificate(-np.inf, 0.0, {})
         certificate = self._certify(x, linear, curved)
         found = assess(self.problem, x, certificate.lower_bound, search_region=certificate.search_region, **work)
         if found.feasible and found.converged and not found.certified and self.nonlinear.size and self._tighten:
             if self._relaxed is None:  # found once, it holds for every start
                 self._relaxed = self._tighten(self, x)
             if self._relaxed.lower_bound > found.lower_bound:
-                region = self._relaxed.search_region
-                return assess(self.problem, x, self._relaxed.lower_bound, search_region=region, **work)
-        return found
+                certificate = self._relaxed
+                region = certificate.search_region
+                found = assess(self.problem, x, certificate.lower_bound, search_region=region, **work)
+        return found, certificate
 
     def _perfected(self, x: Array) -> Array:
         """A nearly perfect fit, made perfect by the shortest step to the least-squares optimum, if that is feasible."""
@@ -306,9 +307,10 @@ class Prepared:
         # The proximal term can spoil the multipliers of unbounded links: take those of the problem without it.
         if factor not in self._unregularised:
             options = replace(self.options, search_factor=factor, proximal=False, restarts=0)
-            found = Prepared(self.problem, self.nominal, options).solve(throw=False)
-            self._unregularised[factor] = Certificate(found.lower_bound, 0.0, dict(found.search_region))
-        return max(own, self._unregularised[factor], key=lambda certificate: certificate.lower_bound)
+            other = Prepared(self.problem, self.nominal, options)
+            outcome, scale = other._minimise(other.starting_point(None, None))
+            self._unregularised[factor] = other._assess(outcome, scale, None)[1]
+        return max(own, self._unregularised[factor].at(x), key=lambda certificate: certificate.lower_bound)
 
     @property
     def _is_regularised(self) -> bool:
