@@ -14,7 +14,7 @@ import casid
 from casid.cli import app
 from casid.description import Joint, Link, Robot
 from casid.errors import BoundWarning, ProblemError, SolveError
-from casid.inertia import from_standard, pseudo_inertia, to_standard
+from casid.inertia import from_pseudo_inertia, from_standard, pseudo_inertia, to_standard
 from casid.retrieval import (
     METHODS,
     Branches,
@@ -24,18 +24,24 @@ from casid.retrieval import (
     InfeasibleError,
     Penalty,
     Problem,
+    Search,
     SimulatedAnnealing,
     Smoothed,
     assess,
     com_box,
     least_squares,
     link_variables,
+    lower_bound,
     mass_bounds,
     no_consistency,
     parameter_intervals,
     random_parameters,
+    soften,
     solve,
 )
+from casid.retrieval.bound.cuts import Relaxation
+from casid.retrieval.program.starts import nominal_parameters
+from casid.retrieval.rows import split_rows
 
 # ---------------------------------------------------------------------- methods
 
@@ -252,6 +258,49 @@ def test_a_sliver_does_not_contradict_its_bound(width: float) -> None:
         warnings.simplefilter("error", BoundWarning)
         found = solve(problem, throw=False)
     assert found.lower_bound <= found.total * (1 + 1e-9)
+
+
+@pytest.mark.claim("no bound exceeds the value of the point it was made at, whatever that point misses")
+@pytest.mark.parametrize("consistency", ["full", "semi"])
+def test_no_bound_exceeds_its_own_point(consistency: str) -> None:
+    def build(v):
+        both = v[0].mass + v[1].mass
+        return (
+            Constraint("total", both, lower=4.0, upper=4.0),
+            soften(Constraint("light", v[1].mass, upper=1.5), weight=3.0),
+            Constraint("above", v[0].inertia_com[0, 0], lower=0.03),
+        )
+
+    target = np.concatenate([BODY, BODY, [0.2]])
+    problem = nearest(target, build, {"fv1": (0.0, 1.0)}, consistency=consistency)
+    linear, curved = split_rows(problem)
+    rng, nominal = np.random.default_rng(0), nominal_parameters(problem)
+    relaxation = Relaxation(problem)
+    inside = [random_parameters(problem, rng) for _ in range(20)]
+    for k in range(400):
+        x = inside[k % 20] + 10.0 ** rng.uniform(-14, 0) * rng.normal(size=len(target))
+        # multipliers of slivers: enormous, and on both sides
+        given = [10.0 ** rng.uniform(-3, 15) * rng.normal(size=len(rows.rows)) for rows in (linear, curved)]
+        found = lower_bound(problem, x, linear, given[0], curved, given[1], Search(nominal, 1e3), relaxation=relaxation)
+        assert found.lower_bound <= problem.objective(x) + problem.penalty(x)
+        elsewhere = inside[(k + 7) % 20]  # a feasible point but for the total mass: what it misses is given away there
+        other = problem.objective(elsewhere) + problem.penalty(elsewhere)
+        assert found.at(elsewhere).lower_bound <= other * (1 + 1e-9)
+
+
+@pytest.mark.claim("no bound exceeds the value of a body that keeps less than its margin")
+@pytest.mark.parametrize("kept", [0.5, 0.0, -1.0])
+def test_no_bound_exceeds_the_value_of_a_body_at_half_its_margin(kept: float) -> None:
+    margin = nearest(BODY).cones[0].margin
+    values, vectors = np.linalg.eigh(pseudo_inertia(BODY))
+    values[0] = kept * margin
+    thin = from_pseudo_inertia(vectors @ np.diag(values) @ vectors.T)
+    price = np.array([vectors[:, 0] @ pseudo_inertia(unit) @ vectors[:, 0] for unit in np.eye(10)])
+    for size in (1.0, 1e6):  # towards less of what the body has too little of
+        problem = nearest(thin - size * price)
+        linear, _ = split_rows(problem)
+        found = lower_bound(problem, thin, linear, np.zeros(len(linear.rows)))
+        assert found.lower_bound <= problem.objective(thin)
 
 
 # ---------------------------------------------------------------------- infeasible
