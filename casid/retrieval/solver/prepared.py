@@ -135,7 +135,7 @@ class Prepared:
             if attempt == 0 and not best.usable and self.conflict is not None and self.conflict.proven:
                 break
         assert best is not None
-        grown = self._grown(best.x) if best.usable and self._growths else None
+        grown = self._grown(best.x) if best.feasible and self._growths else None
         if grown is not None:
             larger = Prepared(self.problem, grown, self.options, self._tighten)
             larger._growths = self._growths - 1
