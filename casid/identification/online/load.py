@@ -16,7 +16,15 @@ from casid.identification.online.change import ChangeDetector
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
 from casid.identification.online.noise import ResidualNoise
-from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows
+from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
+from casid.identification.online.settings import (
+    checked_forgetting,
+    checked_iterations,
+    checked_mu,
+    checked_shares,
+    checked_weights,
+    numbers,
+)
 from casid.inertia import from_standard
 
 Array = NDArray[np.float64]
@@ -126,21 +134,18 @@ class OnlineLoad:
     ) -> None:
         check_inputs(model.regressor)
         self.model = model
-        self.parameters = np.array(parameters, dtype=float)
+        self.parameters = numbers("parameters", parameters)
         if self.parameters.shape != (len(model.parameter_names),) or not np.isfinite(self.parameters).all():
             raise DatasetError(f"parameters: expected {len(model.parameter_names)} finite numbers")
-        self.weights = np.array(weights, dtype=float)
-        if self.weights.shape != (model.n,) or not np.isfinite(self.weights).all():
-            raise DatasetError(f"weights: expected {model.n} finite numbers")
-        self.plausible = Plausible(np.array(plausible, dtype=float).reshape(1, 10), np.zeros(0), np.zeros(0))
-        self.forgetting, self.mu = float(forgetting), float(mu)
+        self.weights = checked_weights(model.n, weights)
+        body = numbers("plausible", plausible)
+        if body.shape != (10,):
+            raise DatasetError(f"plausible: expected the 10 standard parameters of a body, got shape {body.shape}")
+        self.plausible = Plausible(body[None], np.zeros(0), np.zeros(0))
+        self.forgetting, self.mu = checked_forgetting(forgetting), checked_mu(mu)
         self.detector = ChangeDetector(10) if detector is None else detector
-        self.gain_error = np.broadcast_to(np.asarray(gain_error, dtype=float), (model.n,))
-        if not (np.isfinite(self.gain_error) & (self.gain_error >= 0.0)).all():
-            raise DatasetError(f"gain_error: expected finite non-negative numbers, got {gain_error!r}")
-        self.correlation = np.array(np.broadcast_to(np.asarray(correlation, dtype=float), (model.n,)))
-        if not ((self.correlation >= 0.0) & (self.correlation < 1.0)).all():
-            raise DatasetError(f"correlation: expected numbers in [0, 1), got {correlation!r}")
+        self.gain_error = checked_shares("gain_error", model.n, gain_error)
+        self.correlation = checked_shares("correlation", model.n, correlation, 1.0)
         self._before: tuple[Array, Array] | None = None
         self.information = Information.nothing(10)
         self._joints: Array = np.zeros((model.n, 10, 10))
@@ -164,11 +169,12 @@ class OnlineLoad:
             As `Online.update`; the estimator is then unchanged.
         """
         s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
-        times = None if t is None else np.atleast_1d(np.asarray(t, dtype=float))
         time = checked_times(t, len(s["q"]), self.time)
+        times = None if t is None else np.atleast_1d(numbers("t", t))
         Y = regressor_rows(self.model.regressor, s)
-        residual = (s["tau"] - Y @ self.parameters) * self.weights
-        plain = (Y[:, :, self._columns] * self.weights[:, None], residual)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told by its sample
+            residual = s["tau"] - Y @ self.parameters
+        plain = weighted(self.weights, Y[:, :, self._columns], residual)
         white = self._whitened(*plain)
         changed = False
         for k, (row, target, seen_row, seen) in enumerate(zip(*white, *plain, strict=True)):
@@ -214,7 +220,7 @@ class OnlineLoad:
 
     def estimate(self, iterations: int = ITERATIONS) -> LoadEstimate:
         """The load now."""
-        found = self._solve(iterations)
+        found = self._solve(checked_iterations(iterations))
         self._last = found.x
         p = self.information.estimate
         covariance = self._covariance(p)
