@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.identification.online.information import Information
-from casid.identification.online.noise import ResidualNoise
+from casid.regression.noise import ResidualNoise
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,6 @@ from casid.identification.load_intervals import chi_square, load_intervals
 from casid.identification.online.change import ChangeDetector
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
-from casid.identification.online.noise import ResidualNoise
 from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
 from casid.identification.online.settings import (
     checked_forgetting,
@@ -26,6 +25,7 @@ from casid.identification.online.settings import (
     numbers,
 )
 from casid.inertia import from_standard
+from casid.regression.noise import ResidualNoise
 
 Array = NDArray[np.float64]
 #: The load that residuals are taken from is estimated anew when the information has grown by this share.
