@@ -24,6 +24,7 @@ from casid.identification.online.settings import (
     checked_weights,
     numbers,
 )
+from casid.identification.online.whitening import Whitening
 from casid.inertia import from_standard
 from casid.regression.noise import ResidualNoise
 
@@ -116,8 +117,7 @@ class OnlineLoad:
     The covariance is that of least squares, ``s^2 f (R'R)^-1 + sum_j e_j^2 u_j u_j'``: s^2 the variance of the
     residual, usual or since the change, whichever is larger; f the inflation by its correlation (`ResidualNoise`),
     learnt over all loads; and ``u_j = (R'R)^-1 G_j p`` what a scale of joint j, of information G_j, does to the load p.
-    With a correlation a, equations are ``(y_k - a y_k-1) / sqrt(1 - a^2)``: generalised least squares for a residual
-    that is an autoregression of first order (Prais and Winsten 1954).
+    With a correlation, equations are those of generalised least squares (`Whitening`).
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class OnlineLoad:
         self.detector = ChangeDetector(10) if detector is None else detector
         self.gain_error = checked_shares("gain_error", model.n, gain_error)
         self.correlation = checked_shares("correlation", model.n, correlation, 1.0)
-        self._before: tuple[Array, Array] | None = None
+        self._whitened = Whitening(self.correlation)
         self.information = Information.nothing(10)
         self._joints: Array = np.zeros((model.n, 10, 10))
         self.time, self.since = -np.inf, -np.inf
@@ -175,7 +175,7 @@ class OnlineLoad:
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told by its sample
             residual = s["tau"] - Y @ self.parameters
         plain = weighted(self.weights, Y[:, :, self._columns], residual)
-        white = self._whitened(*plain)
+        white = self._whitened(*plain, times)
         changed = False
         for k, (row, target, seen_row, seen) in enumerate(zip(*white, *plain, strict=True)):
             if self.detector.update(seen_row, seen, self._seen, self._usual):
@@ -203,20 +203,6 @@ class OnlineLoad:
                 self._judged = self.information.count
         self.time = time
         return changed
-
-    def _whitened(self, rows: Array, residual: Array) -> tuple[Array, Array]:
-        """Equations less what the sample before them predicts; those of the very first sample as they are."""
-        if not self.correlation.any():
-            return rows, residual
-        first = (rows[0], residual[0]) if self._before is None else self._before
-        a, b = (np.concatenate([x[None], y[:-1]]) for x, y in zip(first, (rows, residual), strict=True))
-        known = self._before is not None
-        self._before = rows[-1], residual[-1]
-        share, size = self.correlation, np.sqrt(1.0 - self.correlation**2)
-        white = (rows - share[:, None] * a) / size[:, None], (residual - share * b) / size
-        if not known:
-            white[0][0], white[1][0] = rows[0], residual[0]
-        return white
 
     def estimate(self, iterations: int = ITERATIONS) -> LoadEstimate:
         """The load now."""
