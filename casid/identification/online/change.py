@@ -13,6 +13,10 @@ from casid.identification.online.information import Information
 from casid.regression.noise import ResidualNoise
 
 Array = NDArray[np.float64]
+#: Windows that a chi-square variable of as many degrees of freedom as parameters counts for, beside T's own past.
+BEFORE = 3.0
+#: Windows by which what is usual lags behind.
+BEHIND = 2.0
 
 
 @dataclass
@@ -29,7 +33,7 @@ class FadingWindow:
     as it makes a mean over the window vary more (`ResidualNoise.inflation`). Residuals of real robots depend on the
     motion besides, so the alarm level is also learnt from T's own past: its mean m and variance v are those of
     ``v / (2 m)`` times a chi-square variable of ``2 m^2 / v`` degrees of freedom (Satterthwaite 1946), whose quantile
-    allows for tails as long as T's. Both are learnt a window behind: a change that comes slowly, or that is still too
+    allows for tails as long as T's. Both are learnt windows behind: a change that comes slowly, or that is still too
     slight to be noticed, is not usual, and its residuals are not noise.
 
     Attributes
@@ -45,6 +49,7 @@ class FadingWindow:
     _mean: float = field(default=0.0, init=False, repr=False)
     _square: float = field(default=0.0, init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
+    _weight: float = field(default=0.0, init=False, repr=False)
     _inflation: float = field(default=1.0, init=False, repr=False)
     _recent: deque[tuple[float, float]] = field(default_factory=deque, init=False, repr=False)
 
@@ -65,21 +70,24 @@ class FadingWindow:
         return self.statistic
 
     def learn(self, memory: float, noise: ResidualNoise) -> None:
-        """The statistic of a window ago was usual, and so was the noise."""
+        """The statistic of some windows ago was usual, and so was the noise."""
         self._recent.append((self.statistic, noise.inflation(self.samples)))
-        if len(self._recent) <= self.samples:
+        if len(self._recent) <= BEHIND * self.samples:
             return
         usual, self._inflation = self._recent.popleft()
         self._seen += 1
         rate = 1.0 / min(self._seen, memory)
+        self._weight = 1.0 / (rate * self.samples)
         self._mean += rate * (usual - self._mean)
         self._square += rate * ((usual - self._mean) ** 2 - self._square)
 
     def level(self, probability: float) -> float:
         """Statistic that raises the alarm, and is exceeded with this probability without a change."""
         level = self._inflation * _quantile(self.size, probability) / 2
-        if self._mean > 0.0 and self._square > 0.0:
-            scale, freedom = self._square / (2 * self._mean), 2 * self._mean**2 / self._square
+        if self._mean > 0.0:
+            chance = 2 * self._mean**2 / self.size  # variance with as many degrees of freedom as parameters
+            variance = (BEFORE * chance + self._weight * self._square) / (BEFORE + self._weight)
+            scale, freedom = variance / (2 * self._mean), 2 * self._mean**2 / variance
             level = max(level, scale * _quantile(freedom, probability))
         return level
 
@@ -104,7 +112,7 @@ class ChangeDetector:
     windows : sequence of float
         Lengths [samples].
     memory : float
-        Samples over which "usual" is learnt; no alarm before as many.
+        Samples over which "usual" is learnt; no alarm before as many, nor by a window that has learnt nothing yet.
     probability : float
         Of the statistic above the alarm level without a change, at a moment.
     """
@@ -142,7 +150,7 @@ class ChangeDetector:
         alarm, variance = False, noise.variance_with(reference.rest, reference.count)
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
-            if self._seen > self.memory and statistic > self._least:
+            if self._seen > max(self.memory, (BEHIND + 1.0) * window.samples) and statistic > self._least:
                 alarm = alarm or statistic > window.level(self.probability)
         for window in self._windows:
             if alarm:

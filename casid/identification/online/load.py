@@ -15,6 +15,7 @@ from casid.identification.load_intervals import chi_square, load_intervals
 from casid.identification.online.change import ChangeDetector
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
+from casid.identification.online.recent import RecentSamples, Sample
 from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
 from casid.identification.online.settings import (
     checked_forgetting,
@@ -54,7 +55,7 @@ class LoadEstimate:
     entropic : Entropic
         With the proof of optimality.
     since : float
-        Time of the last change [s]; -inf if there was none.
+        Most likely time of the last change [s]; -inf if there was none.
     """
 
     parameters: Array
@@ -103,7 +104,8 @@ class OnlineLoad:
     mu
         Weight of the divergence from ``plausible``.
     detector
-        Notices that the load has changed; what is known of it then starts anew.
+        Notices that the load has changed; what is known of it then starts anew, from the most likely time of the
+        change on. ``changes`` are the times of the alarms [s].
     gain_error
         Relative standard deviation of the joints' torque scales, one or n of them: an error that no number of samples
         averages out. A change of all scales by the same factor changes the mass by that factor, and is not in it.
@@ -147,6 +149,7 @@ class OnlineLoad:
         self.gain_error = checked_shares("gain_error", model.n, gain_error)
         self.correlation = checked_shares("correlation", model.n, correlation, 1.0)
         self._whitened = Whitening(self.correlation)
+        self._recent = RecentSamples(round(max(self.detector.windows)))
         self.information = Information.nothing(10)
         self._joints: Array = np.zeros((model.n, 10, 10))
         self.time, self.since = -np.inf, -np.inf
@@ -178,31 +181,47 @@ class OnlineLoad:
         white = self._whitened(*plain, times)
         changed = False
         for k, (row, target, seen_row, seen) in enumerate(zip(*white, *plain, strict=True)):
-            if self.detector.update(seen_row, seen, self._seen, self._usual):
+            now = time if times is None else float(times[k])
+            sample = Sample(row, target, seen_row, seen, now, self._seen)
+            alarm = self.detector.update(seen_row, seen, self._seen, self._usual)
+            self._recent.add(sample)
+            if alarm:
                 changed = True
-                self.since = time if times is None else float(times[k])
-                self.changes.append(self.since)
-                self.information, self._joints = Information.nothing(10), np.zeros_like(self._joints)
-                self._seen = self.information
-                self._last, self._judged, self._settled = None, 0.0, 0
-                continue  # the sample that raised the alarm is no fair one
-            self._settled += 1
-            fair = self._last is not None and self._settled > SETTLING
-            if fair:
-                self.noise.update(target - row @ self._last)
-            if self._usual is not self.noise:
-                if fair:
-                    self._usual.update(seen - seen_row @ self._last)
-                self._seen = self._seen.forgotten(seen_row, self.forgetting).updated(seen_row, seen)
-            self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
-            if self._usual is self.noise:
-                self._seen = self.information
-            self._joints = self._joints * self.forgetting + row[:, :, None] * row[:, None, :]
-            if abs(self.information.count - self._judged) > REFRESH * self._judged:
-                self._last = self._solve(ITERATIONS).x
-                self._judged = self.information.count
+                self.changes.append(now)
+                self._start_anew(now)
+            else:
+                self._take(sample)
         self.time = time
         return changed
+
+    def _start_anew(self, now: float) -> None:
+        """With the samples of the new load only."""
+        self.information, self._joints = Information.nothing(10), np.zeros_like(self._joints)
+        self._seen = self.information
+        self._last, self._judged, self._settled = None, 0.0, 0
+        kept = self._recent.since_change()
+        self.since = kept[0].time if kept else now
+        for sample in kept:
+            self._take(sample)
+
+    def _take(self, sample: Sample) -> None:
+        """One sample of the load as it is."""
+        row, target = sample.row, sample.target
+        self._settled += 1
+        fair = self._last is not None and self._settled > SETTLING
+        if fair:
+            self.noise.update(target - row @ self._last)
+        if self._usual is not self.noise:
+            if fair:
+                self._usual.update(sample.seen - sample.seen_row @ self._last)
+            self._seen = self._seen.forgotten(sample.seen_row, self.forgetting).updated(sample.seen_row, sample.seen)
+        self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
+        if self._usual is self.noise:
+            self._seen = self.information
+        self._joints = self._joints * self.forgetting + row[:, :, None] * row[:, None, :]
+        if abs(self.information.count - self._judged) > REFRESH * self._judged:
+            self._last = self._solve(ITERATIONS).x
+            self._judged = self.information.count
 
     def estimate(self, iterations: int = ITERATIONS) -> LoadEstimate:
         """The load now."""
