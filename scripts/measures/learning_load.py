@@ -16,8 +16,7 @@ from casid.dynamics import Model
 from casid.identification.online import GEAR_FRICTION, OnlineLoad
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.regression.friction.dictionary import friction_dictionary
-from casid.regression.shrunk import shrunk
+from casid.regression import friction_dictionary, shrunk
 from measures.measure import Measure, data_folder
 from measures.recordings import FRICTION, GRAVITY, UR_GAINS
 
@@ -37,14 +36,14 @@ def _ur(name: str, rows: tuple[int, int]) -> Dataset:
 
 
 @cache
-def _recordings() -> tuple[Dataset, Dataset]:
+def recordings() -> tuple[Dataset, Dataset]:
     """The same motion without and with a load."""
     return _ur("ur-20_02_19_14harm50sec", (194, 4966)), _ur("ur-20_02_19_14harm50secLoad", (307, 5071))
 
 
 def load_estimator() -> OnlineLoad:
     """The robot of the recording without load, with a dictionary of friction whose sizes this recording decides."""
-    free, _ = _recordings()
+    free, _ = recordings()
     gears = GEAR_FRICTION.on("shoulder_lift_joint", "elbow_joint")  # these two carry the arm
     model = Model(casid.load_robot("ur10e"), (*FRICTION, "rotor", gears, *friction_dictionary()), GRAVITY)
     known = shrunk(model, Dataset(free.t, free.q, free.tau, free.dq, free.ddq))
@@ -60,9 +59,9 @@ def load_picked_up(splices: int = 20) -> tuple[str, bool]:
 
 
 def _splices(splices: int, picked_up: bool) -> tuple[str, bool]:
-    online, recordings = load_estimator(), _recordings()
-    count = min(map(len, recordings))
-    before, after = ([a[:count] for a in _arrays(data)] for data in recordings[:: 1 if picked_up else -1])
+    online, both = load_estimator(), recordings()
+    count = min(map(len, both))
+    before, after = ([a[:count] for a in _arrays(data)] for data in both[:: 1 if picked_up else -1])
     t: np.ndarray = np.arange(count) * 0.01
     runs: list[Splice] = []
     done = 0
