@@ -208,12 +208,12 @@ class OnlineLoad:
         """One sample of the load as it is."""
         row, target = sample.row, sample.target
         self._settled += 1
-        fair = self._last is not None and self._settled > SETTLING
-        if fair:
-            self.noise.update(target - row @ self._last)
+        known = self._last if self._settled > SETTLING else None
+        if known is not None:
+            self.noise.update(target - row @ known)
         if self._usual is not self.noise:
-            if fair:
-                self._usual.update(sample.seen - sample.seen_row @ self._last)
+            if known is not None:
+                self._usual.update(sample.seen - sample.seen_row @ known)
             self._seen = self._seen.forgotten(sample.seen_row, self.forgetting).updated(sample.seen_row, sample.seen)
         self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
         if self._usual is self.noise:
@@ -230,7 +230,7 @@ class OnlineLoad:
         p = self.information.estimate
         covariance = self._covariance(p)
         sd = float(np.sqrt(covariance[9, 9]))
-        interval = (max(p[9] - 1.96 * sd, 0.0), max(p[9] + 1.96 * sd, 0.0))
+        interval = (max(float(p[9]) - 1.96 * sd, 0.0), max(float(p[9]) + 1.96 * sd, 0.0))
         return LoadEstimate(found.x, interval, self.information, covariance, found, self.since)
 
     def _covariance(self, p: Array) -> Array:
