@@ -74,7 +74,9 @@ FAULTS = {
     "complex numbers": (0, lambda q: q + 1j, "q: expected real numbers"),
     "truth values": (0, lambda q: q > 0, "q: expected real numbers"),
     "torque beyond measure": (3, put((3, 3), 1e300), "joint 4, sample 3 is too large"),
+    "position beyond measure": (0, put((3, 3), 1e300), "q of joint 4, sample 3 is too large"),
     "velocity beyond measure": (1, put((3, 3), 1e200), "sample 3 is too large"),
+    "velocity whose square is beyond measure": (1, put((3, 3), 1e50), "equation of joint"),
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from casid.errors import DatasetError
 from casid.identification.online.settings import numbers
 
 Array = NDArray[np.float64]
-#: No weighted equation of a robot has larger coefficients: beyond, sums of squares of squares would not be finite.
+#: No measurement and no weighted equation holds larger numbers: beyond, sums of squares of squares are not finite.
 LARGEST = 1e60
 #: Up to so many samples, looking for compiled code costs more than it saves.
 FEW = 500
@@ -40,6 +40,12 @@ def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
             raise DatasetError(
                 f"{name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number; the estimator is as it "
                 "was before this call"
+            )
+        beyond = np.argwhere(np.abs(value) > LARGEST)
+        if len(beyond):
+            raise DatasetError(
+                f"{name} of joint {beyond[0][1] + 1}, sample {beyond[0][0]} is too large to be measured; the estimator "
+                "is as it was before this call"
             )
         checked[name] = value
     lengths = {name: len(value) for name, value in checked.items()}
