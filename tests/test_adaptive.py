@@ -45,7 +45,34 @@ def test_bad_input(setting):
     model, truth, start, reference = setting
     with pytest.raises(DatasetError, match="without joint terms"):
         simulate_adaptive(Model(model.robot, ("viscous",)), truth, start, SlotineLi(), reference, 1.0)
-    with pytest.raises(DatasetError, match="expected 20 finite"):
+    with pytest.raises(DatasetError, match="truth: expected 20 finite"):
         simulate_adaptive(model, truth[:10], start, SlotineLi(), reference, 1.0)
     with pytest.raises(DatasetError, match="not finite from"):
         simulate_adaptive(model, truth, start, SlotineLi(1e6), reference, 1.0, q0=[1.0, 1.0])
+
+
+WRONG = {
+    "q0": [[np.nan, 0.0], [0.0, 0.0, 0.0], "x"],
+    "step": [0.0, -1e-3, np.nan, None],
+    "duration": [0.0, np.nan, np.inf, 1e-4],
+    "start": [-1.0, 0.0, "x"],
+    "truth": [-1.0, np.nan],
+    "K": [-1.0, [1.0, 2.0, 3.0]],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_settings_that_make_no_sense_are_refused(setting, name, value):
+    model, truth, start, reference = setting
+    own = {"truth": truth, "start": start, "duration": 0.1}
+    if name in ("truth", "start") and not isinstance(value, str):
+        value = value * own[name]
+    with pytest.raises(DatasetError, match=name):
+        simulate_adaptive(model, adaptation=SlotineLi(), reference=reference, **{**own, name: value})
+
+
+@pytest.mark.parametrize("law", [NaturalAdaptation, SlotineLi])
+@pytest.mark.parametrize("gain", [0.0, -1.0, np.nan, "x"])
+def test_gains_of_adaptation_are_positive(law, gain):
+    with pytest.raises(DatasetError, match="gain"):
+        law(gain)

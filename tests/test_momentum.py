@@ -76,3 +76,9 @@ def test_bad_input(case):
         compress_momentum(model, data, width=100.0)
     with pytest.raises(DatasetError, match="take a wider one"):
         compress_momentum(model, data, width=0.002)
+    for wrong in (0.0, -1.0, np.nan, np.inf, "x"):
+        with pytest.raises(DatasetError, match="width"):
+            compress_momentum(model, data, width=wrong)
+    for wrong in (0, -3, 2.5):
+        with pytest.raises(DatasetError, match="every"):
+            compress_momentum(model, data, every=wrong)

@@ -21,6 +21,8 @@ from casid.identification.online import (
     entropic_estimate,
     entropic_fit,
 )
+from casid.identification.online.change import FadingWindow
+from casid.identification.online.recent import RecentSamples, Sample
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset
 from casid.regression import compress, wls
@@ -140,6 +142,33 @@ def test_the_detector_is_silent_on_noise_and_finds_a_slight_change():
             seen = seen.updated(rows, targets)
     assert len(alarms) == 1
     assert 3000 <= alarms[0] <= 3300
+
+
+@pytest.mark.claim("a statistic with longer tails than a chi-square raises no more alarms")
+def test_the_alarm_level_follows_the_tails_of_what_is_usual():
+    """Of a statistic with few degrees of freedom, the level is exceeded as often as is said."""
+    rng, scale, freedom = np.random.default_rng(4), 20.0, 3.0
+    window = FadingWindow(10, 30.0)
+    for value in scale * rng.chisquare(freedom, 20_000):
+        window.statistic = value
+        window.learn(1e9, ResidualNoise(7))
+    exceeded = scale * rng.chisquare(freedom, 1_000_000) > window.level(1e-4)
+    assert 0.5e-4 < exceeded.mean() < 2e-4
+
+
+def test_the_most_likely_beginning_of_a_new_load_is_where_it_was():
+    rng = np.random.default_rng(5)
+    for change in (25, 45):
+        recent, seen = RecentSamples(60), Information.nothing(10).updated(50 * np.eye(10), np.zeros(10))
+        for k in range(60):
+            row = rng.normal(size=(7, 10))
+            target = rng.normal(size=7) + (row @ np.full(10, 1.0) if k >= change else 0.0)
+            recent.add(Sample(row, target, row, target, float(k), seen))
+            seen = seen.updated(row, target)
+        kept = recent.since_change()
+        assert abs(kept[0].time - (change + 1)) <= 1
+        assert kept[-1].time == 59.0
+        assert recent.since_change() == []
 
 
 @pytest.mark.claim("a change too slight to be noticed at once is not taken for noise")

@@ -104,7 +104,7 @@ def test_the_exported_load_estimator_does_the_same(model, tmp_path):
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp_path):
-    """A sample that is not finite changes no bit of the state; a minute at rest winds nothing up."""
+    """A sample not finite or beyond measure changes no bit of the state; a minute at rest winds nothing up."""
     _, q, dq, ddq, tau, pi = recorded(model, 300)
     online = Online(model, np.full(model.n, 20.0), plausible(model), forgetting=0.99)
     export_online(online, tmp_path / "c", "resting")
@@ -125,7 +125,7 @@ def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp
     before = np.array(state)
     for place in range(4):
         sample = [q[0].copy(), dq[0].copy(), ddq[0].copy(), tau[0].copy()]
-        for wrong in (np.nan, np.inf):
+        for wrong in (np.nan, np.inf, 1e200):
             sample[place][2] = wrong
             assert update(*sample) == 1
     assert np.array_equal(np.array(state), before)

@@ -14,6 +14,7 @@ from casid.errors import ExportError
 from casid.export.directory import ExportedDirectory
 from casid.files import check_target, write_directory
 from casid.identification.online import Online, OnlineLoad, Plausible
+from casid.identification.online.samples import LARGEST
 from casid.inertia import STANDARD_NAMES
 
 Array = NDArray[np.float64]
@@ -32,7 +33,7 @@ typedef struct {{
 /* Start without any data; x are the plausible values. */
 void {name}_init({name}_state *s);
 /* One sample: joint positions [rad, m], velocities, accelerations, torques [N.m, N].
-   0: done; 1: a number is not finite, and the state is as it was. */
+   0: done; 1: a number is not finite or too large to be measured, and the state is as it was. */
 int {name}_update(
     {name}_state *s, const double q[{n}], const double dq[{n}], const double ddq[{n}], const double tau[{n}]);
 /* Physically consistent parameters of all that was seen, into s->x, from the last estimate on; physical after any
@@ -158,7 +159,7 @@ def _rows_call(function: CFunction, n: int) -> str:
 def _constants(online: Online | OnlineLoad, plausible: Plausible, combine: Array, sizes: dict[str, object]) -> str:
     text = f"#define NQ {sizes['n']}\n#define NJ {sizes['n']}\n#define NR {sizes['nr']}\n#define NL {sizes['nl']}\n"
     text += f"#define NPOS {len(plausible.positive)}\n#define NFREE {len(plausible.free)}\n#define NX {sizes['nx']}\n"
-    text += f"#define KEEP {online.forgetting!r}\n#define MU {online.mu!r}\n"
+    text += f"#define KEEP {online.forgetting!r}\n#define MU {online.mu!r}\n#define LARGEST {LARGEST!r}\n"
     arrays: dict[str, ArrayLike] = {
         "WEIGHTS": online.weights,
         "COMBINE": combine,

@@ -7,13 +7,15 @@
      WEIGHTS[NJ], COMBINE[NR * NX] (filter = COMBINE x), BODIES[10 NL], POSITIVE[NPOS + 1], FREE[NFREE + 1]
      KEEP    share that is kept of what a sample speaks about (1: nothing is forgotten)
      MU      weight of the divergence from the plausible bodies
+     LARGEST size beyond which no number is a measurement's
      ROWS(q, dq, ddq, tau, Y, e)   regressor, NJ x NR by rows, and right-hand side, both without weights */
 
 #define STATE NAME(_state)
 
-static int NAME(_finite)(const double *v, int n) {
+/* Whether all numbers are finite, and so are sums of squares of their squares. */
+static int NAME(_sound)(const double *v, int n) {
     for (int i = 0; i < n; i++)
-        if (!(v[i] - v[i] == 0.0)) return 0;
+        if (!(fabs(v[i]) <= LARGEST)) return 0;
     return 1;
 }
 
@@ -113,12 +115,13 @@ void NAME(_init)(STATE *s) {
 
 int NAME(_update)(STATE *s, const double q[NQ], const double dq[NQ], const double ddq[NQ], const double tau[NQ]) {
     double Y[NJ][NR], e[NJ];
-    if (!NAME(_finite)(q, NQ) || !NAME(_finite)(dq, NQ) || !NAME(_finite)(ddq, NQ) || !NAME(_finite)(tau, NQ)) return 1;
+    if (!NAME(_sound)(q, NQ) || !NAME(_sound)(dq, NQ) || !NAME(_sound)(ddq, NQ) || !NAME(_sound)(tau, NQ)) return 1;
     ROWS(q, dq, ddq, tau, &Y[0][0], e);
     for (int j = 0; j < NJ; j++) {
         for (int i = 0; i < NR; i++) Y[j][i] *= WEIGHTS[j];
         e[j] *= WEIGHTS[j];
     }
+    if (!NAME(_sound)(&Y[0][0], NJ * NR) || !NAME(_sound)(e, NJ)) return 1;
     if (KEEP < 1.0) NAME(_forget)(s, Y);
     NAME(_fold)(s, Y, e);
     return 0;

@@ -27,12 +27,14 @@ from casid.regression.friction import (
     choose_friction,
     fit_friction,
     fit_jointly,
+    friction_dictionary,
     friction_model,
     friction_terms,
     with_friction,
 )
 from casid.regression.observation import torques
 from casid.regression.reverse_engineering import reverse_engineer
+from casid.regression.shrunk import Shrunk, shrunk
 
 __all__ = [
     "FRICTION_MODELS",
@@ -47,12 +49,14 @@ __all__ = [
     "FrictionLaw",
     "JointFriction",
     "JointFrictionFit",
+    "Shrunk",
     "choose_friction",
     "compress",
     "essential",
     "estimate_delay",
     "fit_friction",
     "fit_jointly",
+    "friction_dictionary",
     "friction_model",
     "friction_terms",
     "irls",
@@ -63,6 +67,7 @@ __all__ = [
     "quadratic",
     "residual_torques",
     "reverse_engineer",
+    "shrunk",
     "torques",
     "unexcited_reasons",
     "with_friction",

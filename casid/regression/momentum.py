@@ -96,9 +96,14 @@ def compress_momentum(
     Raises
     ------
     DatasetError
-        If a recording has no velocities, no uniform rate, is shorter than a test function, or fits not the model.
+        If a recording has no velocities, no uniform rate, is shorter than a test function, or fits not the model; if
+        ``width`` or ``every`` is no such number.
     """
     datasets = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
+    if not isinstance(width, int | float) or not 0.0 < width < np.inf:
+        raise DatasetError(f"width: expected a positive finite number of seconds, got {width!r}")
+    if every is not None and (not isinstance(every, int | np.integer) or every < 1):
+        raise DatasetError(f"every: expected a positive whole number of samples, got {every!r}")
     n, rank = model.n, model.base.rank
     function = momentum_regressor(model)
     acts = [np.flatnonzero(row) for row in _pattern(function)]

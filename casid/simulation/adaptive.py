@@ -53,6 +53,9 @@ class SlotineLi(Adaptation):
     gain: float = 0.1
     name = "slotine-li"
 
+    def __post_init__(self) -> None:
+        _positive(gain=self.gain)
+
     def rate(self, p: ca.SX, y: ca.SX) -> ca.SX:
         """Euclidean gradient."""
         return -self.gain * y
@@ -67,7 +70,8 @@ class NaturalAdaptation(Adaptation):
     """The metric of bodies as gain: ``dJ/dt = -gain J L J`` with ``tr(L J(p)) = y'p`` (Lee, Kwon and Park 2018).
 
     ``D = (log det J^/J + tr(J^^-1 J) - 4) / gain``, which is infinite at the boundary of the physical set: estimates
-    that begin as bodies remain bodies.
+    that begin as bodies remain bodies. It grows with the logarithm of large estimates only: far from the truth and with
+    weak feedback they may become very large before V has fallen, and the loop stiff.
 
     Attributes
     ----------
@@ -76,6 +80,9 @@ class NaturalAdaptation(Adaptation):
 
     gain: float = 0.5
     name = "natural"
+
+    def __post_init__(self) -> None:
+        _positive(gain=self.gain)
 
     def rate(self, p: ca.SX, y: ca.SX) -> ca.SX:
         """Natural gradient."""
@@ -147,7 +154,7 @@ def simulate_adaptive(
     model
         Links only; gravity as in the robot.
     truth, start
-        Standard parameters of the plant and first estimates, shape (10 links,).
+        Standard parameters of the plant and first estimates, shape (10 links,): bodies both.
     adaptation
         The law.
     reference
@@ -162,21 +169,26 @@ def simulate_adaptive(
     Raises
     ------
     DatasetError
-        For shapes that do not fit, a model with joint terms, or a state that ceases to be finite (the time is named).
+        For shapes or sizes that do not fit, links that are no bodies, a model with joint terms, or a state that ceases
+        to be finite (the time is named).
     """
     n, links = model.n, len(model.robot.links)
     if model.terms:
         raise DatasetError("adaptive control learns the links' parameters: give a model without joint terms")
-    own, first = np.array(truth, dtype=float), np.array(start, dtype=float)
-    if own.shape != (10 * links,) or first.shape != (10 * links,) or not np.isfinite([own, first]).all():
-        raise DatasetError(f"truth and start: expected {10 * links} finite standard parameters each")
+    own, first = _bodies("truth", truth, links), _bodies("start", start, links)
+    _positive(duration=duration, step=step)
+    if duration < step:
+        raise DatasetError(f"duration {duration:g} s is shorter than a step of {step:g} s")
     damping, slope = gains(K, n, "K"), gains(Lambda, n, "Lambda")
     rate = _system(model, own, adaptation, damping, slope)
     count = round(duration / step)
     times = np.arange(2 * count + 1) * step / 2
     motion = reference.at(times)
     rows = np.concatenate([motion.q, motion.dq, motion.ddq], axis=1).T
-    x0 = np.concatenate([motion.q[0] if q0 is None else np.asarray(q0, dtype=float), motion.dq[0], first, [0.0]])
+    begin = motion.q[0] if q0 is None else _numbers("q0", q0)
+    if begin.shape != (n,) or not np.isfinite(begin).all():
+        raise DatasetError(f"q0: expected {n} finite positions, got {q0!r}")
+    x0 = np.concatenate([begin, motion.dq[0], first, [0.0]])
     x = ca.SX.sym("x", len(x0))
     r = ca.SX.sym("r", 3 * n, 3)
     k1 = rate(x, r[:, 0])
@@ -201,6 +213,30 @@ def simulate_adaptive(
     lyapunov: Array = np.array(energy + distance, dtype=float)
     t: Array = np.arange(count + 1, dtype=np.float64) * step
     return AdaptiveRun(t, q, dq, q - at.q, estimates, lyapunov, states[:, -1])
+
+
+def _positive(**values: float) -> None:
+    for name, value in values.items():
+        if not isinstance(value, int | float) or not 0.0 < value < np.inf:
+            raise DatasetError(f"{name}: expected a positive finite number, got {value!r}")
+
+
+def _numbers(name: str, given: ArrayLike) -> Array:
+    try:
+        return np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise DatasetError(f"{name}: expected numbers, got {given!r}") from None
+
+
+def _bodies(name: str, given: ArrayLike, links: int) -> Array:
+    """Standard parameters of all links, each of them a body."""
+    values = _numbers(name, given)
+    if values.shape != (10 * links,) or not np.isfinite(values).all():
+        raise DatasetError(f"{name}: expected {10 * links} finite standard parameters")
+    least = np.linalg.eigvalsh(pseudo_inertia(values.reshape(links, 10)))[:, 0]
+    if not (least > 0).all():
+        raise DatasetError(f"{name}: link {int(np.argmin(least)) + 1} is not physically consistent")
+    return values
 
 
 def _kinetic(model: Model, truth: Array) -> ca.Function:

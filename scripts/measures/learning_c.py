@@ -71,6 +71,8 @@ def _raced(estimator: Online | OnlineLoad, name: str, folder: Path, rows: NDArra
     subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=folder, check=True, capture_output=True)
     build("race", "-O3", "-march=native", "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc")
     out = run("race", _UPDATES, _PASSES)
+    if out.returncode:
+        return f"{name}: the program returned {out.returncode} (2: a bad sample was taken)", False
     mean, worst, rare, single, switches, cold, warm, gap, allocated = (float(v) for v in out.stdout.split())
     build("safe", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DSAFE")
     clean = run("safe", len(rows), 1).returncode == 0
@@ -78,7 +80,7 @@ def _raced(estimator: Online | OnlineLoad, name: str, folder: Path, rows: NDArra
     text = (
         f"{name}: update mean {mean:.1f}, worst {worst:.1f} us (CPU; single pass: 99.99 % {rare:.0f}, worst "
         f"{single:.0f}, interrupted {switches:.0f}), estimate cold {cold:.0f}, warm {warm:.0f} us (gap {gap:.0e}), "
-        f"{allocated:.0f} allocations, no warnings, sanitizers {'clean' if clean else 'NOT clean'}"
+        f"{allocated:.0f} allocations, no warnings, bad samples refused, sanitizers {'clean' if clean else 'NOT clean'}"
     )
     good = worst <= _UPDATE[name] and warm <= _WARM and clean and not calls and allocated == 0.0
     return text, good
@@ -100,12 +102,14 @@ def _pinocchio(rows: NDArray[np.float64]) -> float:
 
 _RACE = r"""
 #define _GNU_SOURCE
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include "NAME.h"
-static NAME_state s;
+static NAME_state s, kept;
 static long allocations, counting;
 #ifndef SAFE
 void *__real_malloc(size_t n), *__real_calloc(size_t m, size_t n), *__real_realloc(void *p, size_t n);
@@ -156,6 +160,14 @@ int main(int argc, char **argv) {
     }
     NAME_init(&s);
     for (int k = 0; k < n; k++) NAME_update(&s, rows[k], rows[k] + 7, rows[k] + 14, rows[k] + 21);
+    for (int k = 0; k < 28; k++) /* a bad number anywhere: refused, and no bit of the state changes */
+        for (int kind = 0; kind < 3; kind++) {
+            double r[28];
+            memcpy(r, rows[0], sizeof r);
+            r[k] = kind == 0 ? NAN : kind == 1 ? -INFINITY : 1e200;
+            kept = s;
+            if (NAME_update(&s, r, r + 7, r + 14, r + 21) != 1 || memcmp(&kept, &s, sizeof s)) return 2;
+        }
     double t = us();
     NAME_estimate(&s, 100);
     double cold = us() - t;

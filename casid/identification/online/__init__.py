@@ -5,8 +5,8 @@ from casid.identification.online.entropic import Entropic, Plausible, entropic_e
 from casid.identification.online.gears import GEAR_FRICTION
 from casid.identification.online.information import Information
 from casid.identification.online.load import LoadEstimate, OnlineLoad
-from casid.identification.online.noise import ResidualNoise
 from casid.identification.online.online import Online, OnlineEstimate, entropic_fit
+from casid.regression.noise import ResidualNoise
 
 __all__ = [
     "GEAR_FRICTION",

@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.identification.online.information import Information
-from casid.identification.online.noise import ResidualNoise
+from casid.regression.noise import ResidualNoise
 
 Array = NDArray[np.float64]
+#: Windows that a chi-square variable of as many degrees of freedom as parameters counts for, beside T's own past.
+BEFORE = 3.0
+#: Windows by which what is usual lags behind.
+BEHIND = 2.0
 
 
 @dataclass
@@ -27,8 +31,10 @@ class FadingWindow:
     which knows how well either side is known: directly after a change there is nothing to compare with, and T is zero.
     Over the variance of the residual, white noise alone gives half a chi-square variable, correlated noise as much more
     as it makes a mean over the window vary more (`ResidualNoise.inflation`). Residuals of real robots depend on the
-    motion besides, so the alarm level is also learnt from T's own past. Both are learnt a window behind: a change that
-    comes slowly, or that is still too slight to be noticed, is not usual, and its residuals are not noise.
+    motion besides, so the alarm level is also learnt from T's own past: its mean m and variance v are those of
+    ``v / (2 m)`` times a chi-square variable of ``2 m^2 / v`` degrees of freedom (Satterthwaite 1946), whose quantile
+    allows for tails as long as T's. Both are learnt windows behind: a change that comes slowly, or that is still too
+    slight to be noticed, is not usual, and its residuals are not noise.
 
     Attributes
     ----------
@@ -43,6 +49,7 @@ class FadingWindow:
     _mean: float = field(default=0.0, init=False, repr=False)
     _square: float = field(default=0.0, init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
+    _weight: float = field(default=0.0, init=False, repr=False)
     _inflation: float = field(default=1.0, init=False, repr=False)
     _recent: deque[tuple[float, float]] = field(default_factory=deque, init=False, repr=False)
 
@@ -63,19 +70,33 @@ class FadingWindow:
         return self.statistic
 
     def learn(self, memory: float, noise: ResidualNoise) -> None:
-        """The statistic of a window ago was usual, and so was the noise."""
+        """The statistic of some windows ago was usual, and so was the noise."""
         self._recent.append((self.statistic, noise.inflation(self.samples)))
-        if len(self._recent) <= self.samples:
+        if len(self._recent) <= BEHIND * self.samples:
             return
         usual, self._inflation = self._recent.popleft()
         self._seen += 1
         rate = 1.0 / min(self._seen, memory)
+        self._weight = 1.0 / (rate * self.samples)
         self._mean += rate * (usual - self._mean)
         self._square += rate * ((usual - self._mean) ** 2 - self._square)
 
-    def level(self, sigmas: float, floor: float) -> float:
-        """Statistic that raises the alarm."""
-        return max(floor * self._inflation, self._mean + sigmas * float(np.sqrt(self._square)))
+    def level(self, probability: float) -> float:
+        """Statistic that raises the alarm, and is exceeded with this probability without a change."""
+        level = self._inflation * _quantile(self.size, probability) / 2
+        if self._mean > 0.0:
+            chance = 2 * self._mean**2 / self.size  # variance with as many degrees of freedom as parameters
+            variance = (BEFORE * chance + self._weight * self._square) / (BEFORE + self._weight)
+            scale, freedom = variance / (2 * self._mean), 2 * self._mean**2 / variance
+            level = max(level, scale * _quantile(freedom, probability))
+        return level
+
+
+def _quantile(freedom: float, probability: float) -> float:
+    """What a chi-square variable exceeds with this probability."""
+    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
+
+    return float(chdtri(freedom, probability))
 
 
 @dataclass
@@ -91,22 +112,22 @@ class ChangeDetector:
     windows : sequence of float
         Lengths [samples].
     memory : float
-        Samples over which "usual" is learnt; no alarm before as many.
-    sigmas, floor : float
-        Alarm level: the usual statistic plus so many of its deviations, at least the floor times the inflation by
-        correlated noise. Half a chi-square variable of ten degrees of freedom is above 30 once in 3e8.
+        Samples over which "usual" is learnt; no alarm before as many, nor by a window that has learnt nothing yet.
+    probability : float
+        Of the statistic above the alarm level without a change, at a moment.
     """
 
     size: int = 10
     windows: Sequence[float] = (30.0, 300.0)
     memory: float = 500.0
-    sigmas: float = 8.0
-    floor: float = 30.0
+    probability: float = 3e-9
     _windows: list[FadingWindow] = field(init=False, repr=False)
+    _least: float = field(init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
+        self._least = _quantile(self.size, self.probability) / 2
 
     @property
     def statistics(self) -> list[float]:
@@ -129,8 +150,8 @@ class ChangeDetector:
         alarm, variance = False, noise.variance_with(reference.rest, reference.count)
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
-            if self._seen > self.memory and statistic > self.floor:
-                alarm = alarm or statistic > window.level(self.sigmas, self.floor)
+            if self._seen > max(self.memory, (BEHIND + 1.0) * window.samples) and statistic > self._least:
+                alarm = alarm or statistic > window.level(self.probability)
         for window in self._windows:
             if alarm:
                 window.forget()

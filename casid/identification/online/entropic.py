@@ -72,6 +72,15 @@ class Plausible:
         return cls(bodies, np.full(positive, term), np.full(len(model.term_columns) - positive, term))
 
     def __post_init__(self) -> None:
+        if self.bodies.ndim != 2 or self.bodies.shape[1] != 10 or not np.isfinite(self.bodies).all():
+            raise DatasetError(
+                f"plausible bodies: expected finite numbers of shape (links, 10), got {self.bodies.shape}"
+            )
+        for name, sizes in {"positive": self.positive, "free": self.free}.items():
+            if sizes.ndim != 1 or not (np.isfinite(sizes) & (sizes > 0)).all():
+                raise DatasetError(
+                    f"plausible: sizes of {name} terms must be positive and finite, got {sizes.tolist()}"
+                )
         eigenvalues = np.linalg.eigvalsh(pseudo_inertia(self.bodies))[:, 0]
         if not (eigenvalues > 0).all():
             raise DatasetError(f"plausible body {int(np.argmin(eigenvalues)) + 1} is not physically consistent")

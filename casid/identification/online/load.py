@@ -15,9 +15,19 @@ from casid.identification.load_intervals import chi_square, load_intervals
 from casid.identification.online.change import ChangeDetector
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
-from casid.identification.online.noise import ResidualNoise
-from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows
+from casid.identification.online.recent import RecentSamples, Sample
+from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
+from casid.identification.online.settings import (
+    checked_forgetting,
+    checked_iterations,
+    checked_mu,
+    checked_shares,
+    checked_weights,
+    numbers,
+)
+from casid.identification.online.whitening import Whitening
 from casid.inertia import from_standard
+from casid.regression.noise import ResidualNoise
 
 Array = NDArray[np.float64]
 #: The load that residuals are taken from is estimated anew when the information has grown by this share.
@@ -45,7 +55,7 @@ class LoadEstimate:
     entropic : Entropic
         With the proof of optimality.
     since : float
-        Time of the last change [s]; -inf if there was none.
+        Most likely time of the last change [s]; -inf if there was none.
     """
 
     parameters: Array
@@ -94,7 +104,8 @@ class OnlineLoad:
     mu
         Weight of the divergence from ``plausible``.
     detector
-        Notices that the load has changed; what is known of it then starts anew.
+        Notices that the load has changed; what is known of it then starts anew, from the most likely time of the
+        change on. ``changes`` are the times of the alarms [s].
     gain_error
         Relative standard deviation of the joints' torque scales, one or n of them: an error that no number of samples
         averages out. A change of all scales by the same factor changes the mass by that factor, and is not in it.
@@ -108,8 +119,7 @@ class OnlineLoad:
     The covariance is that of least squares, ``s^2 f (R'R)^-1 + sum_j e_j^2 u_j u_j'``: s^2 the variance of the
     residual, usual or since the change, whichever is larger; f the inflation by its correlation (`ResidualNoise`),
     learnt over all loads; and ``u_j = (R'R)^-1 G_j p`` what a scale of joint j, of information G_j, does to the load p.
-    With a correlation a, equations are ``(y_k - a y_k-1) / sqrt(1 - a^2)``: generalised least squares for a residual
-    that is an autoregression of first order (Prais and Winsten 1954).
+    With a correlation, equations are those of generalised least squares (`Whitening`).
     """
 
     def __init__(
@@ -126,22 +136,20 @@ class OnlineLoad:
     ) -> None:
         check_inputs(model.regressor)
         self.model = model
-        self.parameters = np.array(parameters, dtype=float)
+        self.parameters = numbers("parameters", parameters)
         if self.parameters.shape != (len(model.parameter_names),) or not np.isfinite(self.parameters).all():
             raise DatasetError(f"parameters: expected {len(model.parameter_names)} finite numbers")
-        self.weights = np.array(weights, dtype=float)
-        if self.weights.shape != (model.n,) or not np.isfinite(self.weights).all():
-            raise DatasetError(f"weights: expected {model.n} finite numbers")
-        self.plausible = Plausible(np.array(plausible, dtype=float).reshape(1, 10), np.zeros(0), np.zeros(0))
-        self.forgetting, self.mu = float(forgetting), float(mu)
+        self.weights = checked_weights(model.n, weights)
+        body = numbers("plausible", plausible)
+        if body.shape != (10,):
+            raise DatasetError(f"plausible: expected the 10 standard parameters of a body, got shape {body.shape}")
+        self.plausible = Plausible(body[None], np.zeros(0), np.zeros(0))
+        self.forgetting, self.mu = checked_forgetting(forgetting), checked_mu(mu)
         self.detector = ChangeDetector(10) if detector is None else detector
-        self.gain_error = np.broadcast_to(np.asarray(gain_error, dtype=float), (model.n,))
-        if not (np.isfinite(self.gain_error) & (self.gain_error >= 0.0)).all():
-            raise DatasetError(f"gain_error: expected finite non-negative numbers, got {gain_error!r}")
-        self.correlation = np.array(np.broadcast_to(np.asarray(correlation, dtype=float), (model.n,)))
-        if not ((self.correlation >= 0.0) & (self.correlation < 1.0)).all():
-            raise DatasetError(f"correlation: expected numbers in [0, 1), got {correlation!r}")
-        self._before: tuple[Array, Array] | None = None
+        self.gain_error = checked_shares("gain_error", model.n, gain_error)
+        self.correlation = checked_shares("correlation", model.n, correlation, 1.0)
+        self._whitened = Whitening(self.correlation)
+        self._recent = RecentSamples(round(max(self.detector.windows)))
         self.information = Information.nothing(10)
         self._joints: Array = np.zeros((model.n, 10, 10))
         self.time, self.since = -np.inf, -np.inf
@@ -164,62 +172,65 @@ class OnlineLoad:
             As `Online.update`; the estimator is then unchanged.
         """
         s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
-        times = None if t is None else np.atleast_1d(np.asarray(t, dtype=float))
         time = checked_times(t, len(s["q"]), self.time)
+        times = None if t is None else np.atleast_1d(numbers("t", t))
         Y = regressor_rows(self.model.regressor, s)
-        residual = (s["tau"] - Y @ self.parameters) * self.weights
-        plain = (Y[:, :, self._columns] * self.weights[:, None], residual)
-        white = self._whitened(*plain)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told by its sample
+            residual = s["tau"] - Y @ self.parameters
+        plain = weighted(self.weights, Y[:, :, self._columns], residual)
+        white = self._whitened(*plain, times)
         changed = False
         for k, (row, target, seen_row, seen) in enumerate(zip(*white, *plain, strict=True)):
-            if self.detector.update(seen_row, seen, self._seen, self._usual):
+            now = time if times is None else float(times[k])
+            sample = Sample(row, target, seen_row, seen, now, self._seen)
+            alarm = self.detector.update(seen_row, seen, self._seen, self._usual)
+            self._recent.add(sample)
+            if alarm:
                 changed = True
-                self.since = time if times is None else float(times[k])
-                self.changes.append(self.since)
-                self.information, self._joints = Information.nothing(10), np.zeros_like(self._joints)
-                self._seen = self.information
-                self._last, self._judged, self._settled = None, 0.0, 0
-                continue  # the sample that raised the alarm is no fair one
-            self._settled += 1
-            fair = self._last is not None and self._settled > SETTLING
-            if fair:
-                self.noise.update(target - row @ self._last)
-            if self._usual is not self.noise:
-                if fair:
-                    self._usual.update(seen - seen_row @ self._last)
-                self._seen = self._seen.forgotten(seen_row, self.forgetting).updated(seen_row, seen)
-            self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
-            if self._usual is self.noise:
-                self._seen = self.information
-            self._joints = self._joints * self.forgetting + row[:, :, None] * row[:, None, :]
-            if abs(self.information.count - self._judged) > REFRESH * self._judged:
-                self._last = self._solve(ITERATIONS).x
-                self._judged = self.information.count
+                self.changes.append(now)
+                self._start_anew(now)
+            else:
+                self._take(sample)
         self.time = time
         return changed
 
-    def _whitened(self, rows: Array, residual: Array) -> tuple[Array, Array]:
-        """Equations less what the sample before them predicts; those of the very first sample as they are."""
-        if not self.correlation.any():
-            return rows, residual
-        first = (rows[0], residual[0]) if self._before is None else self._before
-        a, b = (np.concatenate([x[None], y[:-1]]) for x, y in zip(first, (rows, residual), strict=True))
-        known = self._before is not None
-        self._before = rows[-1], residual[-1]
-        share, size = self.correlation, np.sqrt(1.0 - self.correlation**2)
-        white = (rows - share[:, None] * a) / size[:, None], (residual - share * b) / size
-        if not known:
-            white[0][0], white[1][0] = rows[0], residual[0]
-        return white
+    def _start_anew(self, now: float) -> None:
+        """With the samples of the new load only."""
+        self.information, self._joints = Information.nothing(10), np.zeros_like(self._joints)
+        self._seen = self.information
+        self._last, self._judged, self._settled = None, 0.0, 0
+        kept = self._recent.since_change()
+        self.since = kept[0].time if kept else now
+        for sample in kept:
+            self._take(sample)
+
+    def _take(self, sample: Sample) -> None:
+        """One sample of the load as it is."""
+        row, target = sample.row, sample.target
+        self._settled += 1
+        known = self._last if self._settled > SETTLING else None
+        if known is not None:
+            self.noise.update(target - row @ known)
+        if self._usual is not self.noise:
+            if known is not None:
+                self._usual.update(sample.seen - sample.seen_row @ known)
+            self._seen = self._seen.forgotten(sample.seen_row, self.forgetting).updated(sample.seen_row, sample.seen)
+        self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
+        if self._usual is self.noise:
+            self._seen = self.information
+        self._joints = self._joints * self.forgetting + row[:, :, None] * row[:, None, :]
+        if abs(self.information.count - self._judged) > REFRESH * self._judged:
+            self._last = self._solve(ITERATIONS).x
+            self._judged = self.information.count
 
     def estimate(self, iterations: int = ITERATIONS) -> LoadEstimate:
         """The load now."""
-        found = self._solve(iterations)
+        found = self._solve(checked_iterations(iterations))
         self._last = found.x
         p = self.information.estimate
         covariance = self._covariance(p)
         sd = float(np.sqrt(covariance[9, 9]))
-        interval = (max(p[9] - 1.96 * sd, 0.0), max(p[9] + 1.96 * sd, 0.0))
+        interval = (max(float(p[9]) - 1.96 * sd, 0.0), max(float(p[9]) + 1.96 * sd, 0.0))
         return LoadEstimate(found.x, interval, self.information, covariance, found, self.since)
 
     def _covariance(self, p: Array) -> Array:

@@ -12,7 +12,8 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
-from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows
+from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
+from casid.identification.online.settings import checked_forgetting, checked_iterations, checked_mu, checked_weights
 from casid.inertia import Parameters
 from casid.regression import Fit
 from casid.regression.fit import quadratic
@@ -82,18 +83,9 @@ class Online:
         mu: float = 1.0,
     ) -> None:
         plausible = Plausible.of(model) if plausible is None else plausible
-        w = np.array(weights, dtype=float)
-        if w.shape != (model.n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
-            raise DatasetError(
-                f"weights: expected {model.n} finite non-negative numbers, not all zero, got {weights!r}"
-            )
-        if not 0.0 < forgetting <= 1.0:
-            raise DatasetError(f"forgetting must lie in (0, 1], got {forgetting}")
-        if not (np.isfinite(mu) and mu > 0):
-            raise DatasetError(f"mu must be positive and finite, got {mu}")
         check_inputs(model.base_regressor)
-        self.model, self.weights, self.plausible = model, w, plausible
-        self.forgetting, self.mu = float(forgetting), float(mu)
+        self.model, self.weights, self.plausible = model, checked_weights(model.n, weights), plausible
+        self.forgetting, self.mu = checked_forgetting(forgetting), checked_mu(mu)
         self.information = Information.nothing(model.base.rank)
         self.time = -np.inf
         self.order = parameter_order(model, plausible)
@@ -110,12 +102,13 @@ class Online:
         Raises
         ------
         DatasetError
-            For a shape, a number that is not finite, or time that goes back; the estimator is then unchanged.
+            For no samples, a shape, a number that is not finite or too large to be measured, or time that goes back;
+            the estimator is then unchanged.
         """
         s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
         time = checked_times(t, len(s["q"]), self.time)
         Y = regressor_rows(self.model.base_regressor, s)
-        rows, targets = Y * self.weights[:, None], s["tau"] * self.weights
+        rows, targets = weighted(self.weights, Y, s["tau"])
         if self.forgetting == 1.0:
             information = self.information.updated(rows.reshape(-1, rows.shape[2]), targets.ravel())
         else:
@@ -132,9 +125,8 @@ class Online:
         iterations
             Newton steps at most: the parameters are physical after any number of them.
         """
-        estimate = estimate_of(
-            self.model, self.information, self.plausible, self.order, self.mu, self._last, iterations
-        )
+        steps = checked_iterations(iterations)
+        estimate = estimate_of(self.model, self.information, self.plausible, self.order, self.mu, self._last, steps)
         self._last = estimate.entropic.x
         return estimate
 

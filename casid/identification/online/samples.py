@@ -8,8 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import evaluate_batch
 from casid.errors import DatasetError
+from casid.identification.online.settings import numbers
 
 Array = NDArray[np.float64]
+#: No measurement and no weighted equation holds larger numbers: beyond, sums of squares of squares are not finite.
+LARGEST = 1e60
 #: Up to so many samples, looking for compiled code costs more than it saves.
 FEW = 500
 #: Inputs of a regressor, and where samples hold them.
@@ -22,18 +25,27 @@ def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
     Raises
     ------
     DatasetError
-        Naming the array, sample and joint of a wrong shape or a number that is not finite.
+        Naming the array, sample and joint of a wrong shape or a number that is not finite; for no samples at all.
     """
     checked: dict[str, Array] = {}
     for name, given in arrays.items():
-        value = np.atleast_2d(np.asarray(given, dtype=float))
+        plain = numbers(name, given)
+        value = np.atleast_2d(plain)
         if value.ndim != 2 or value.shape[1] != n:
-            raise DatasetError(f"{name} has shape {np.shape(given)}; expected ({n},) or (N, {n})")
+            raise DatasetError(f"{name} has shape {plain.shape}; expected ({n},) or (N, {n})")
+        if not len(value):
+            raise DatasetError(f"{name} holds no sample")
         bad = np.argwhere(~np.isfinite(value))
         if len(bad):
             raise DatasetError(
                 f"{name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number; the estimator is as it "
                 "was before this call"
+            )
+        beyond = np.argwhere(np.abs(value) > LARGEST)
+        if len(beyond):
+            raise DatasetError(
+                f"{name} of joint {beyond[0][1] + 1}, sample {beyond[0][0]} is too large to be measured; the estimator "
+                "is as it was before this call"
             )
         checked[name] = value
     lengths = {name: len(value) for name, value in checked.items()}
@@ -46,9 +58,14 @@ def checked_times(t: ArrayLike | None, count: int, last: float) -> float:
     """Time of the newest sample; DatasetError where it goes back."""
     if t is None:
         return last
-    times = np.atleast_1d(np.asarray(t, dtype=float))
-    if times.shape != (count,) or not np.isfinite(times).all():
-        raise DatasetError(f"t: expected {count} finite times, got shape {times.shape}")
+    times = np.atleast_1d(numbers("t", t))
+    if times.shape != (count,):
+        raise DatasetError(f"t: expected {count} times, got shape {times.shape}")
+    if not np.isfinite(times).all():
+        raise DatasetError(
+            f"t of sample {int(np.argmin(np.isfinite(times)))} is not a finite number; the estimator is as it was "
+            "before this call"
+        )
     steps = np.diff(times, prepend=last if np.isfinite(last) else times[0])
     if (steps < 0).any():
         k = int(np.argmin(steps))
@@ -68,6 +85,26 @@ def regressor_rows(function: ca.Function, samples: dict[str, Array]) -> Array:
     if len(samples["q"]) == 1:
         return np.asarray(function(*(value[0] for value in inputs)).full())[None]
     return np.asarray(evaluate_batch(function, *inputs, compiled=None if len(samples["q"]) > FEW else False))
+
+
+def weighted(weights: Array, Y: Array, torque: Array) -> tuple[Array, Array]:
+    """Equations of unit variance, ``w_j Y_j`` and ``w_j tau_j``, shapes (N, n, columns) and (N, n).
+
+    Raises
+    ------
+    DatasetError
+        Naming the sample and joint whose equation is not finite or too large to be measured.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows, targets = Y * weights[:, None], torque * weights
+    largest = np.maximum(np.abs(rows).max(axis=2), np.abs(targets))
+    bad = np.argwhere(~(largest <= LARGEST))  # NaN is bad too
+    if len(bad):
+        raise DatasetError(
+            f"the equation of joint {bad[0][1] + 1}, sample {bad[0][0]} is too large to be measured (positions, "
+            "velocities, accelerations or torques in wrong units?); the estimator is as it was before this call"
+        )
+    return rows, targets
 
 
 def check_inputs(function: ca.Function) -> None:

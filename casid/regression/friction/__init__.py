@@ -9,6 +9,7 @@ joints, `fit_friction` those of one joint from its friction torques.
 from casid.regression.friction.choose import CANDIDATES, FrictionChoice, choose_friction
 from casid.regression.friction.combined import FRICTION_MODELS, Combined, friction_model
 from casid.regression.friction.curve import FrictionFit, fit_friction
+from casid.regression.friction.dictionary import friction_dictionary
 from casid.regression.friction.fitted import Friction, JointFriction, friction_terms
 from casid.regression.friction.jointly import JointFrictionFit, fit_jointly
 from casid.regression.friction.law import Amplitude, FrictionLaw, Shape
@@ -31,6 +32,7 @@ __all__ = [
     "choose_friction",
     "fit_friction",
     "fit_jointly",
+    "friction_dictionary",
     "friction_model",
     "friction_terms",
     "with_friction",
