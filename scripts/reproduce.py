@@ -52,7 +52,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="list all items, and how each is reproduced")
     parser.add_argument(
         "--only", metavar="ITEM", nargs="+", default=[],
-        help="items by name or its beginning; the other sections of an existing page stay as they are",
+        help="items by name or its beginning; sections of an existing page that are not computed anew stay",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("build/papers"), help="folder for pages and pictures")
     parser.add_argument("--quick", action="store_true", help="few runs and samples: does it work?")
@@ -78,7 +78,8 @@ def main() -> int:
         left = [Done(i, None, "" if i.run is None else NOT_YET) for i in paper.items if i.name not in done]
         every = {d.item.name: d for d in (*done.values(), *left)}
         old = text.read_text(encoding="utf-8") if text.exists() else ""
-        whole = page(paper, [every[i.name] for i in paper.items], options.quick, old, [d.item for d in left])
+        kept = [d.item for d in (*left, *(d for d in done.values() if d.missing))]
+        whole = page(paper, [every[i.name] for i in paper.items], options.quick, old, kept)
         write_files(options.out, {text.name: whole})
     console.print(f"written: {text}")
     missing = [one.item.name for one in done.values() if one.missing]

@@ -70,6 +70,8 @@ def test_gravity_torques_alone_determine_what_gravity_depends_on(model: Model) -
         np.testing.assert_allclose(np.array(model.gravity(row, found.parameters)).ravel(), truth, atol=1e-6)
     with pytest.raises(DatasetError, match="numbers of poses differ"):
         reverse_engineered(model.robot, numbers["q"], None, numbers["g"][:3])
+    with pytest.raises(DatasetError, match="without mass matrices"):
+        reverse_engineered(model.robot, numbers["q"], None, numbers["g"], recorded(model, 1), processing=False)
 
 
 def test_refitting_changes_friction_and_no_link(model: Model) -> None:

@@ -173,6 +173,9 @@ def validate(
         screen.print(table)
     for note in prediction.dataset.notes:
         typer.echo(f"note: {note}", err=True)
+    found_for = record.get("robot", loaded.name)
+    if found_for != loaded.name:
+        typer.echo(f"note: {identification} was found for robot '{found_for}', not for '{loaded.name}'", err=True)
     if folder is not None:
         say_written(folder, write_validation(prediction, joints, folder))
 

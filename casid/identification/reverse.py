@@ -112,7 +112,7 @@ def reverse_engineered(
     q, mass_matrices, gravity_torques
         See `casid.regression.reverse_engineer`.
     recording
-        Raw positions and torques; without it there is no friction and no validation.
+        Raw positions and torques; without it there is no friction and no validation. Needs mass matrices.
     gravity
         Default: the robot's.
     friction
@@ -127,6 +127,11 @@ def reverse_engineered(
     DatasetError, SolveError
         If the numbers cannot be used, none is reliable, or no feasible links exist.
     """
+    if mass_matrices is None and recording is not None:
+        raise DatasetError(
+            "without mass matrices only what gravity depends on is known, and no recording's torques can be predicted: "
+            "give 'M', leave the recording out, or identify from the recording itself ('casid identify')"
+        )
     model = Model(robot, (), gravity)
     estimate = reverse_engineer(model, q, mass_matrices, gravity_torques)
     reliable = estimate.reliable(largest_sd)

@@ -44,8 +44,8 @@ def fig_5_2(setting: Setting) -> Outcome:
         words=(
             f"The total energy ends at {total[-1]:.2f} J and rises by at most {float(np.diff(total).max()):.1e} J from "
             f"one millisecond to the next; the kinetic energy goes down to {kinetic.min():.2f} J. A negative kinetic "
-            "energy is what no machine has: its mass matrix is not positive definite. So the total can fall without end "
-            f"while the joints speed up, to {np.abs(done.dq[-1]).max():.0f} rad/s. The thesis says that its energy does "
+            "energy is what no machine has: its mass matrix is not positive definite. So the total falls without end "
+            f"while the joints speed up, to {np.abs(done.dq[-1]).max():.0f} rad/s. The thesis says its energy does "
             "not only fall; here it falls with every tolerance of the integrator from 1e-2 to 1e-10.",
         ),
         checks=(

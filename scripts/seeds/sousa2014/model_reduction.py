@@ -59,8 +59,8 @@ def run(setting: Setting) -> Outcome:
         {"fig_6_4": reduction_figure(found[0])},
         (
             f"Removed: median {np.median(removed):.0f}, from {removed.min()} to {removed.max()}, within 10 of the "
-            f"printed {REMOVED} in {near} of {len(found)} seeds. How many have to go depends on the disturbance that is "
-            "drawn: parameters leave in the order of their relative standard deviation, and the estimate becomes "
+            f"printed {REMOVED} in {near} of {len(found)} seeds. How many have to go depends on the disturbance as "
+            "it is drawn: parameters leave in the order of their relative standard deviation, and the estimate becomes "
             "feasible with the last one that no body can have, wherever the draw has put it in that order. The thesis "
             "has one recording. The picture shows the first seed.",
             "A removed parameter is left open here: bodies must exist that have the remaining ones. With removed "

@@ -127,9 +127,9 @@ def run(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of("Inverse dynamics with viscous and Coulomb friction", columns, rows),),
         words=(
-            "The thesis measured on an i3 of 2010, with one call after the other. It gives no times of Julia; the "
-            "Julia source comes from the same program, but was not run here: no Julia can be installed from the package "
-            "registries of Python or Debian. A test parses it and evaluates its statements.",
+            "The thesis measured on an i3 of 2010, with one call after the other. It gives no times of Julia; "
+            "the Julia source comes from the same program, but was not run here: no Julia can be installed from the "
+            "package registries of Python or Debian. A test parses it and evaluates its statements.",
         ),
         checks=(
             Check("fewer additions and multiplications than printed, for every robot", fewer),
