@@ -270,7 +270,8 @@ def reverse_engineer(
     screen = console()
     estimate = result.estimate
     if "M" not in arrays:
-        typer.echo("note: no mass matrices 'M': only what gravity depends on is determined", err=True)
+        rest = "the recording's torques tell the rest" if recording else "only what gravity depends on is determined"
+        typer.echo(f"note: no mass matrices 'M': {rest}", err=True)
     screen.print(
         f"{estimate.rank} coefficients, {int(estimate.reliable(largest_sd).sum())} reliable; condition number "
         f"{estimate.condition_number:.4g}, relative error {estimate.relative_error:.4g} %",

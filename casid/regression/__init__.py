@@ -32,7 +32,7 @@ from casid.regression.friction import (
     with_friction,
 )
 from casid.regression.observation import torques
-from casid.regression.reverse_engineering import reverse_engineer
+from casid.regression.reverse_engineering import reverse_engineer, reverse_engineer_with_torques
 
 __all__ = [
     "FRICTION_MODELS",
@@ -63,6 +63,7 @@ __all__ = [
     "quadratic",
     "residual_torques",
     "reverse_engineer",
+    "reverse_engineer_with_torques",
     "torques",
     "unexcited_reasons",
     "with_friction",
