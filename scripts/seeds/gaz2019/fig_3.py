@@ -13,13 +13,15 @@ def run(setting: Setting) -> Outcome:
     """pi_RE on the recorded exciting motion."""
     data, found = panda.recording(), panda.validations()["pi_RE"]
     tau, rigid, whole = data.tau, found.rigid, found.rigid + found.friction
-    errors = [100 * panda.norm(tau - part) / panda.norm(tau) for part in (rigid, whole)]
-    rows = [
-        [name, *(panda.norm(tau[:, k] - part[:, k]) / panda.norm(tau[:, k]) * 100 for k in panda.SEVEN), total]
-        for name, part, total in zip(("without friction", "with friction"), (rigid, whole), errors, strict=True)
-    ]
-    largest = {k + 1 for k in np.argsort([float(value) for value in rows[0][1:8]])[-3:]}
-    better = all(float(b) < float(a) for a, b in zip(rows[0][1:], rows[1][1:], strict=True))
+    parts = {"without friction": rigid, "with friction": whole}
+    size = np.append(np.linalg.norm(tau, axis=0), np.linalg.norm(tau))
+    errors = {
+        name: 100 * np.append(np.linalg.norm(tau - part, axis=0), np.linalg.norm(tau - part)) / size
+        for name, part in parts.items()
+    }
+    rows: list[list[object]] = [[name, *values.tolist()] for name, values in errors.items()]
+    largest = {int(k) + 1 for k in np.argsort(errors["without friction"][:7])[-3:]}
+    better = bool((errors["with friction"] < errors["without friction"]).all())
     columns = ("relative error [%]", *panda.JOINTS, "all")
     return Outcome(
         (Comparison.of("Lagrangian model with pi_RE", columns, rows),),

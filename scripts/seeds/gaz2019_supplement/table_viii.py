@@ -103,14 +103,15 @@ def run(setting: Setting) -> Outcome:
 def run_inertias(setting: Setting) -> Outcome:
     """All inertias."""
     found = panda.retrieved().link_parameters
-    rows = []
+    rows: list[list[object]] = []
+    within = printed = True
     for row in published.table("panda_table_IX_inertias"):
-        name = row["parameter"]
-        own = found[int(name[1]) - 1].inertia_com["xyz".index(name[2]), "xyz".index(name[3])]
-        rows.append([name, row["lower"], row["upper"], row["p_hat"], row["delta"], float(own)])
+        name, low, high = row["parameter"], float(row["lower"]), float(row["upper"])
+        own = float(found[int(name[1]) - 1].inertia_com["xyz".index(name[2]), "xyz".index(name[3])])
+        rows.append([name, row["lower"], row["upper"], row["p_hat"], row["delta"], own])
+        within &= low - 1e-6 <= own <= high + 1e-6
+        printed &= all(low <= float(row[key]) <= high for key in ("p_hat", "delta"))
     columns = ("parameter", "LB", "UB", "p_hat", "delta", "casid")
-    within = all(float(row[1]) - 1e-6 <= float(row[5]) <= float(row[2]) + 1e-6 for row in rows)
-    printed = all(float(row[1]) <= float(row[k]) <= float(row[2]) for row in rows for k in (3, 4))
     return Outcome(
         (Comparison.of("Inertias about the centres of mass [kg m^2]", columns, rows),),
         checks=(
