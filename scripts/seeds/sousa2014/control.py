@@ -14,6 +14,8 @@ STAND_IN = (
     "scripts/trajectory_b.py"
 )
 MISFIT = "beta_WLS"
+#: Factors of the gains (Sec. 5.2: "even if the control gains are decreased to near-zero values").
+WEAKER = (0.1, 0.01)
 LAW, TIGHT = "computed torque", "computed torque, tight"
 
 
@@ -58,6 +60,16 @@ def gains(number: str, law: str) -> Item:
     return Item(f"Table {number}", f"PD gains, {law}", Status.IN_KIND, STAND_IN, run)
 
 
+def _weaker(setting: Setting, law: str) -> list[Check]:
+    """Whether the infeasible model diverges with weaker control, too."""
+    found = []
+    for factor in WEAKER[:1] if setting.quick else WEAKER:
+        end = thesis.track(MISFIT, law, factor).end
+        words = f"it diverges with gains decreased to near zero, too: Kp at {factor:g} of Table 5.1 ({end})"
+        found.append(Check(words, not end.finished))
+    return found
+
+
 def picture(number: str, name: str, law: str, title: str) -> Item:
     """Positions over time."""
 
@@ -65,7 +77,11 @@ def picture(number: str, name: str, law: str, title: str) -> Item:
         done = thesis.track(name, law)
         shown = motion_figure(done)
         set_title(shown, f"Trajectory B, {law}, model: {name}")
-        return Outcome(pictures={f"fig_{number.replace('.', '_')}": shown}, words=(f"The simulation {done.end}.",))
+        return Outcome(
+            pictures={f"fig_{number.replace('.', '_')}": shown},
+            words=(f"The simulation {done.end}.",),
+            checks=(*_weaker(setting, law),) if name == MISFIT else (),
+        )
 
     return Item(f"Fig. {number}", title, Status.IN_KIND, STAND_IN, run)
 

@@ -9,6 +9,8 @@ from measures import thesis
 from casid.report.simulation_plots import energy_figure
 from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
+#: Of the integrator, tried beside the one of the picture.
+TOLERANCES = (1e-3, 1e-6, 1e-8, 1e-10)
 HOW = "free fall of the arm with the printed base parameters (Table 4.9); scripts/free_fall.py"
 
 
@@ -39,17 +41,19 @@ def fig_5_2(setting: Setting) -> Outcome:
     done = thesis.divergence("beta_WLS")
     total, kinetic = done.energy.total, done.energy.kinetic
     late = done.t > done.t[-1] - 0.01
+    rises = {tol: float(np.diff(thesis.divergence("beta_WLS", tol).energy.total).max()) for tol in TOLERANCES}
+    falling = [f"{tol:g}" for tol, rise in rises.items() if rise < 0]
     return Outcome(
         pictures={"fig_5_2": energy_figure(done)},
         words=(
-            f"The total energy ends at {total[-1]:.2f} J and rises by at most {float(np.diff(total).max()):.1e} J from "
-            f"one millisecond to the next; the kinetic energy goes down to {kinetic.min():.2f} J. A negative kinetic "
-            "energy is what no machine has: its mass matrix is not positive definite. So the total falls without end "
-            f"while the joints speed up, to {np.abs(done.dq[-1]).max():.0f} rad/s. The thesis says its energy does "
-            "not only fall; here it falls with every tolerance of the integrator from 1e-2 to 1e-10.",
+            f"The total energy ends at {total[-1]:.2f} J, the kinetic energy at {kinetic[-1]:.2f} J: a negative one is "
+            "what no machine has, for its mass matrix is positive definite. So the total can fall without end while "
+            f"the joints speed up, to {np.abs(done.dq[-1]).max():.0f} rad/s in the picture. The thesis says that its "
+            "energy does not only fall. Here it falls in every millisecond with integrators of the tolerances "
+            f"{', '.join(falling) or '-'} (of {', '.join(f'{tol:g}' for tol in TOLERANCES)}).",
         ),
         checks=(
-            Check("the energy does not only fall", float(np.diff(total).max()) > 1e-6),
+            Check("the energy does not only fall", max(rises.values()) > 0),
             Check(
                 "it is unstable in the last milliseconds: half of all its change is in the last ten",
                 float(np.ptp(total[late])) >= 0.5 * float(np.ptp(total)),

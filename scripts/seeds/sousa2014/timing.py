@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from measures import published
+from numpy.typing import NDArray
 
 import casid
 from casid.codegen import CFunction, evaluate_batch
@@ -18,6 +19,9 @@ from casid.codegen.source import scalar_source
 from casid.dynamics import Model
 from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
+Array = NDArray[np.float64]
+#: Different states that the generated C is timed on.
+STATES = 64
 ROBOTS = {"Stanford": "stanford", "Puma_560": "puma560", "WAM_7DOF": "wam7"}
 
 
@@ -71,7 +75,7 @@ def measured(name: str, calls: int) -> Generated:
         operations.additions,
         operations.multiplications,
         1e6 * _per_call(lambda: script(*one), 200),
-        1e6 * _c_seconds(function, one, 10 * calls),
+        1e6 * _c_seconds(function, [part[:STATES] for part in (q, dq, ddq)], pi, 10 * calls),
         1e6 * _per_call(lambda: evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi, compiled=True), 3) / calls,
         1e6 * _per_call(lambda: model.inverse_dynamics(q[0], dq[0], ddq[0], pi), 200),
         len(script_source([function], name, LANGUAGES["julia"])),
@@ -79,16 +83,24 @@ def measured(name: str, calls: int) -> Generated:
     )
 
 
-def _c_seconds(function: CFunction, values: Sequence[Sequence[float]], calls: int) -> float:
-    """One call of the generated C function, from a loop in C as a controller has it; the best of three loops."""
-    sizes = [a.size for a in (*function.inputs, *function.outputs)]
-    names = ", ".join(f"a[{k}]" for k in range(len(sizes)))
-    loop = f"void repeat(long calls, double **a)\n{{ for (long k = 0; k < calls; ++k) {function.name}({names}); }}\n"
+def _c_seconds(function: CFunction, states: Sequence[Array], pi: Array, calls: int) -> float:
+    """One call of the generated C function, from a loop in C over a few states; the best of three loops.
+
+    The loop goes through a pointer that the compiler does not know, so every call is made and none is inlined.
+    """
+    n = states[0].shape[1]
+    loop = (
+        "typedef int call(const double *, const double *, const double *, const double *, double *);\n"
+        "void repeat(long calls, call *f, const double *q, const double *dq, const double *ddq, const double *pi, "
+        "double *tau)\n"
+        f"{{ for (long k = 0; k < calls; ++k) {{ long i = {n} * (k % {STATES}); "
+        "f(q + i, dq + i, ddq + i, pi, tau); } }\n"
+    )
     library = ctypes.CDLL(str(compile_shared(scalar_source([function], "casid") + loop, "table_7_1")))
-    given = [np.array(value, dtype=float) for value in values]
-    arrays = [*given, *(np.zeros(size) for size in sizes[len(given) :])]
-    pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
-    return _per_call(lambda: library.repeat(ctypes.c_long(calls), pointers), 3) / calls
+    arrays = [*(np.ascontiguousarray(part) for part in states), pi, np.zeros(n)]
+    pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays]
+    called = ctypes.cast(getattr(library, function.name), ctypes.c_void_p)
+    return _per_call(lambda: library.repeat(ctypes.c_long(calls), called, *pointers), 3) / calls
 
 
 def _per_call(function: Callable[[], object], repeats: int) -> float:
