@@ -28,16 +28,17 @@ from casid.report.write import png_bytes
 from casid.simulation import Simulation, SmoothCoulomb
 
 
-def joints_figure(done: Simulation, title: str) -> Figure:
-    """Positions of all joints over time."""
+def joints_figure(done: Simulation, title: str, until: float = np.inf) -> Figure:
+    """Positions of all joints over time [s]."""
     figure = new_figure(9.0, 4.6)
     set_title(figure, title)
     axes = figure.subplots()
     for k in range(done.n):
-        axes.plot(done.t, done.q[:, k], linewidth=1.2, label=f"joint {k + 1}")
+        shown = done.t <= until
+        axes.plot(done.t[shown], done.q[shown, k], linewidth=1.2, label=f"joint {k + 1}")
     axes.set_xlabel("time [s]")
     axes.set_ylabel("position [rad]")
-    axes.legend(fontsize=8, frameon=False, labelcolor=MUTED)
+    axes.legend(fontsize=8, frameon=False, labelcolor=MUTED, loc="center left", bbox_to_anchor=(1.0, 0.5))
     tidy(axes)
     return figure
 

@@ -3,8 +3,9 @@
     python scripts/reproduce.py --list
     python scripts/reproduce.py sousa2014 --only "Fig. 6.4" --out build/papers [--quick]
 
-Prints each item's comparison, writes its pictures to ``OUT/PAPER/`` and its section into the page
-``OUT/PAPER.md``. Published tables and recordings are read from the data folder: set CASID_DATA to it.
+Prints each item's comparison and what of the document's statements holds here, writes its pictures to ``OUT/PAPER/``
+and its section into the page ``OUT/PAPER.md``. Published tables and recordings are read from the data folder: set
+CASID_DATA to it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "tests")]
 
 from measures.measure import NotMeasured
 from seeds.item import Item, Setting
-from seeds.page import Done, counts, page, renewed, slug
+from seeds.page import Done, counts, page, slug
 from seeds.papers import PAPERS, paper_of
 
 from casid.errors import CasidError
@@ -51,7 +52,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="list all items, and how each is reproduced")
     parser.add_argument(
         "--only", metavar="ITEM", nargs="+", default=[],
-        help="items by name or its beginning; the other sections of an existing page stay as they are",
+        help="items by name or its beginning; sections of an existing page that are not computed anew stay",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("build/papers"), help="folder for pages and pictures")
     parser.add_argument("--quick", action="store_true", help="few runs and samples: does it work?")
@@ -76,13 +77,15 @@ def main() -> int:
             write_files(pictures, {f"{n}.png": small(png_bytes(f, DPI)) for n, f in one.outcome.pictures.items()})
         left = [Done(i, None, "" if i.run is None else NOT_YET) for i in paper.items if i.name not in done]
         every = {d.item.name: d for d in (*done.values(), *left)}
-        whole = page(paper, [every[i.name] for i in paper.items], options.quick)
-        if text.exists():
-            whole = renewed(text.read_text(encoding="utf-8"), whole, [d.item for d in left])
+        old = text.read_text(encoding="utf-8") if text.exists() else ""
+        kept = [d.item for d in (*left, *(d for d in done.values() if d.missing))]
+        whole = page(paper, [every[i.name] for i in paper.items], options.quick, old, kept)
         write_files(options.out, {text.name: whole})
     console.print(f"written: {text}")
     missing = [one.item.name for one in done.values() if one.missing]
+    checks = [check for one in done.values() if one.outcome is not None for check in one.outcome.checks]
     console.print(f"{counts(chosen)}; not computed here: {', '.join(missing) or 'none'}")
+    console.print(f"checks: {sum(check.holds for check in checks)} of {len(checks)} hold")
     return 1 if missing else 0
 
 
@@ -99,10 +102,10 @@ def compute(item: Item, setting: Setting) -> Done:
 
 
 def small(png: bytes) -> bytes:
-    """The same picture with a palette: lines on white need few colours."""
-    out = io.BytesIO()
+    """The same picture with a palette; its colours are spread over all that occur, so that rare ones stay."""
+    out, few = io.BytesIO(), Image.Quantize.MAXCOVERAGE
     with Image.open(io.BytesIO(png)) as image:
-        image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+        image.convert("RGB").quantize(COLOURS, few, kmeans=1).save(out, "PNG", optimize=True)
     return out.getvalue()
 
 
@@ -128,6 +131,8 @@ def _show(console: Console, done: Done) -> None:
         console.print(f"not computed: {done.missing}")
     if done.outcome is None:
         return
+    for check in done.outcome.checks:
+        console.print(f"{'[green]holds' if check.holds else '[red]DOES NOT HOLD'}[/]: {escape(check.claim)}")
     for comparison in done.outcome.comparisons:
         table = Table(title=escape(comparison.title))
         for column in comparison.columns:

@@ -14,6 +14,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import predict, refit_friction, reverse_engineered
 from casid.measurement import Dataset
+from casid.regression import reverse_engineer_with_torques
 from problems.spatial_2r import true_parameters
 
 #: phi_1, phi_2, phi_3 of both joints (Gaz et al. 2019, eq. 25).
@@ -70,6 +71,27 @@ def test_gravity_torques_alone_determine_what_gravity_depends_on(model: Model) -
         np.testing.assert_allclose(np.array(model.gravity(row, found.parameters)).ravel(), truth, atol=1e-6)
     with pytest.raises(DatasetError, match="numbers of poses differ"):
         reverse_engineered(model.robot, numbers["q"], None, numbers["g"][:3])
+
+
+def test_gravity_torques_and_a_recording_determine_all(model: Model) -> None:
+    numbers, truth = controller(model), true_parameters()
+    beta = model.base.values(truth)
+    linear = np.array([[0.4, 0.7, 0.1], [0.2, 0.5, -0.3]])  # viscous, Coulomb, offset
+    data = recorded(model, 1, 0.0 * PHI)
+    assert data.dq is not None
+    dry = data.dq * linear[:, 0] + np.sign(data.dq) * linear[:, 1] + linear[:, 2]
+    noise = 1e-3 * np.random.default_rng(6).standard_normal(data.tau.shape)
+    rough = Dataset(data.t, data.q, data.tau + dry + noise, data.dq, data.ddq, name="with linear friction")
+    found = reverse_engineer_with_torques(model, numbers["q"], numbers["g"], rough)
+    assert (np.abs(found.values - beta) <= 5 * found.sd).all() and found.sd.max() < 1e-3
+
+    sigmoids = recorded(model, 1)  # friction of another shape: gravity's part stays exact, the rest is near
+    way = reverse_engineered(model.robot, numbers["q"], None, numbers["g"], sigmoids, processing=False)
+    assert way.estimate.rank == model.base.rank and way.solution.certified and way.validation is not None
+    links = way.parameters[np.ravel(way.model.link_columns)]
+    for row, g in zip(numbers["q"], numbers["g"], strict=True):
+        np.testing.assert_allclose(np.array(model.gravity(row, links)).ravel(), g, atol=1e-3)
+    assert way.validation.relative_error < 2.0
 
 
 def test_refitting_changes_friction_and_no_link(model: Model) -> None:

@@ -15,6 +15,7 @@ from casid.retrieval.program.starts import uniform_parameters
 
 pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
 
+import reproduce
 from measures import published, seeds_panda
 from methods.lmi import lmi
 from methods.penalised_retrieval import PenalisedRetrieval
@@ -23,8 +24,8 @@ from methods.random_data import random_regression
 from methods.sylvester import minors
 from methods.ting import parameters_of, theta_of, ting
 from reproduce import compute
-from seeds.item import Setting, Status
-from seeds.page import Done, counts, page, renewed, slug
+from seeds.item import Check, Outcome, Setting, Status
+from seeds.page import FAILS, HOLDS, Done, counts, page, slug
 from seeds.papers import PAPERS, paper_of
 
 CHEAP = [
@@ -51,7 +52,8 @@ def test_cheap_items(key, name):
     done = compute(item, Setting(quick=True))
     if done.missing and "CASID_DATA" in done.missing:
         pytest.skip(done.missing)
-    assert not done.missing
+    assert not done.missing and done.outcome is not None
+    assert done.outcome.checks or item.status is not Status.REPRODUCED
     text = page(paper_of(key), [done], quick=True)
     assert f"## {name}:" in text and counts(paper_of(key).items) in text
     assert slug("Fig. 6.4") == "fig_6_4"
@@ -172,11 +174,22 @@ def test_a_renewed_page_keeps_the_other_sections():
     paper = paper_of("sutanto2020")
     first, *rest = paper.items
     old = page(paper, [Done(first, None, "old words"), *(Done(item, None, "kept words") for item in rest)], False)
-    new = page(paper, [Done(first, None, "new words"), *(Done(item, None, "lost words") for item in rest)], False)
-    text = renewed(old, new, rest)
+    made = [Done(first, None, "new words"), *(Done(item, None, "lost words") for item in rest)]
+    text = page(paper, made, False, old, rest)
     assert "new words" in text and text.count("kept words") == len(rest)
     assert "old words" not in text and "lost words" not in text
-    assert renewed(new, new, paper.items) == new
+    assert page(paper, made, False, text, rest) == text
+
+
+def test_a_page_counts_what_holds_also_in_kept_sections():
+    paper = paper_of("gaz2019")
+    first, *rest = paper.items
+    checks = (Check("one", True), Check("two of beta*", False))
+    one = [Done(first, Outcome(checks=checks)), *(Done(item, None, "later") for item in rest)]
+    text = page(paper, one, False)
+    assert f"{HOLDS}one" in text and f"{FAILS}two of beta\\*" in text and "| reproduced | 1 of 2 |" in text
+    later = [Done(item, None, "not now") for item in paper.items]
+    assert "| reproduced | 1 of 2 |" in page(paper, later, False, text, [first])
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
@@ -186,9 +199,27 @@ def test_the_page_in_the_documentation_has_every_item_and_its_pictures(paper):
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
         f"## {item.name}: {item.title}" for item in paper.items
     ]
-    assert counts(paper.items) in text and "--quick" not in text
+    assert counts(paper.items) in text and "--quick" not in text and "Not computed" not in text
+    for item, section in zip(paper.items, text.split("\n## ")[1:], strict=True):
+        if item.status is Status.REPRODUCED:  # what cannot fail reproduces nothing
+            assert HOLDS in section or FAILS in section, item.name
     named = set(re.findall(r"\]\(([^)]+\.png)\)", text))
     assert named == {f"{paper.key}/{path.name}" for path in (folder / paper.key).glob("*.png")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_every_item_runs_in_its_quick_form(paper, tmp_path, monkeypatch):
+    try:
+        data_folder()
+    except NotMeasured as reason:
+        pytest.skip(str(reason))
+    monkeypatch.setattr("sys.argv", ["reproduce.py", paper.key, "--quick", "--out", str(tmp_path)])
+    assert reproduce.main() == 0
+    text = (tmp_path / f"{paper.key}.md").read_text(encoding="utf-8")
+    assert "Not computed" not in text and "--quick" in text
+    for name in re.findall(r"\]\(([^)]+\.png)\)", text):
+        assert (tmp_path / name).stat().st_size > 1000
 
 
 @pytest.mark.slow

@@ -157,6 +157,9 @@ def validate(
         screen.print(table)
     for note in prediction.dataset.notes:
         typer.echo(f"note: {note}", err=True)
+    found_for = record.get("robot", loaded.name)
+    if found_for != loaded.name:
+        typer.echo(f"note: {identification} was found for robot '{found_for}', not for '{loaded.name}'", err=True)
     if folder is not None:
         say_written(folder, write_validation(prediction, joints, folder))
 
@@ -239,7 +242,8 @@ def reverse_engineer(
     screen = console()
     estimate = result.estimate
     if "M" not in arrays:
-        typer.echo("note: no mass matrices 'M': only what gravity depends on is determined", err=True)
+        rest = "the recording's torques tell the rest" if recording else "only what gravity depends on is determined"
+        typer.echo(f"note: no mass matrices 'M': {rest}", err=True)
     screen.print(
         f"{estimate.rank} coefficients, {int(estimate.reliable(largest_sd).sum())} reliable; condition number "
         f"{estimate.condition_number:.4g}, relative error {estimate.relative_error:.4g} %",

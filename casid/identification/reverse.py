@@ -14,7 +14,7 @@ from casid.errors import DatasetError
 from casid.identification.prediction import Prediction, predict
 from casid.identification.refit import refit_friction
 from casid.measurement import Dataset, Processing, prepare
-from casid.regression import Estimate, reverse_engineer
+from casid.regression import Estimate, reverse_engineer, reverse_engineer_with_torques
 from casid.regression.friction import Friction
 from casid.retrieval.coefficients import Coefficients
 from casid.retrieval.constraints import sensible_bounds
@@ -112,7 +112,9 @@ def reverse_engineered(
     q, mass_matrices, gravity_torques
         See `casid.regression.reverse_engineer`.
     recording
-        Raw positions and torques; without it there is no friction and no validation.
+        Raw positions and torques; without it there is no friction and no validation. Without mass matrices it tells
+        what gravity does not, see `casid.regression.reverse_engineer_with_torques`; the check by Newton-Euler is then
+        on torques that were identified from.
     gravity
         Default: the robot's.
     friction
@@ -120,7 +122,8 @@ def reverse_engineered(
     constraints
         Of the retrieval; default: the robot's bounds.
     largest_sd
-        Coefficients with a larger standard deviation are left out [%].
+        Coefficients with a larger standard deviation are left out [%]; none is where the torques of the recording have
+        to tell what gravity does not: what is left open there would be free to predict them badly.
 
     Raises
     ------
@@ -128,8 +131,13 @@ def reverse_engineered(
         If the numbers cannot be used, none is reliable, or no feasible links exist.
     """
     model = Model(robot, (), gravity)
-    estimate = reverse_engineer(model, q, mass_matrices, gravity_torques)
-    reliable = estimate.reliable(largest_sd)
+    data = None if recording is None else prepare(recording, processing)
+    measured = mass_matrices is None and data is not None
+    if measured and data is not None:
+        estimate = reverse_engineer_with_torques(model, q, gravity_torques, data)
+    else:
+        estimate = reverse_engineer(model, q, mass_matrices, gravity_torques)
+    reliable = estimate.reliable(np.inf if measured else largest_sd)
     if not reliable.any():
         raise DatasetError(f"no coefficient has a standard deviation of at most {largest_sd:g} %: take more poses")
     variables = link_variables(robot)
@@ -142,9 +150,8 @@ def reverse_engineered(
     )
     solution = solve(problem)
     links = solution.standard_parameters
-    if recording is None:
+    if data is None:
         return ReverseEngineering(estimate, solution, model, links)
-    data = prepare(recording, processing)
     made = refit_friction(model, links, data, friction)
     return ReverseEngineering(
         estimate,

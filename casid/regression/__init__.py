@@ -33,7 +33,7 @@ from casid.regression.friction import (
     with_friction,
 )
 from casid.regression.observation import torques
-from casid.regression.reverse_engineering import reverse_engineer
+from casid.regression.reverse_engineering import reverse_engineer, reverse_engineer_with_torques
 from casid.regression.shrunk import Shrunk, shrunk
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "quadratic",
     "residual_torques",
     "reverse_engineer",
+    "reverse_engineer_with_torques",
     "shrunk",
     "torques",
     "unexcited_reasons",

@@ -12,9 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model, regroup
 from casid.errors import DatasetError
+from casid.measurement import Dataset
+from casid.regression.compress import CompressedData, compress
 from casid.regression.estimate import Estimate, ordinary_least_squares
+from casid.regression.fit import wls
 
 Array = NDArray[np.float64]
+#: Joint terms beside the links where measured torques are used.
+FRICTION = ("viscous", "coulomb", "offset")
+#: Gravity torques that a model computed are taken to be this exact, relative to their size.
+EXACT = 1e-6
 
 
 def reverse_engineer(
@@ -66,6 +73,57 @@ def reverse_engineer(
     s = np.hstack([M[:, rows, columns], g])
     W = np.asarray(evaluate_batch(model.static_regressor, q)).reshape(s.size, -1)
     return _estimated(model, W, s)
+
+
+def reverse_engineer_with_torques(
+    model: Model, q: ArrayLike, gravity_torques: ArrayLike, recording: Dataset | CompressedData
+) -> Estimate:
+    """Base parameters from a controller's gravity torques and the measured torques of a motion, where M is not told.
+
+    One least-squares problem of both: ``g = Y_g(q) pi`` and ``tau = Y pi + friction``, with viscous and Coulomb
+    friction and an offset of every joint, which are eliminated. Rows count by their residuals: gravity torques by that
+    of their own fit, measured ones joint by joint (Sousa 2014, eq. 4.35).
+
+    Parameters
+    ----------
+    model
+        Kinematics and gravity vector; a model without friction terms.
+    q, gravity_torques
+        See `reverse_engineer`.
+    recording
+        Processed: with velocities and accelerations; or compressed with the friction above.
+
+    Returns
+    -------
+    Estimate
+        Of the links; condition number and relative error are those of the weighted rows, friction included.
+
+    Raises
+    ------
+    DatasetError
+        As `reverse_engineer` and `compress`, or if the motion does not tell all base parameters apart.
+    """
+    alone = reverse_engineer(model, q, None, gravity_torques)
+    data = recording
+    if isinstance(data, Dataset):
+        data = compress(Model(model.robot, FRICTION, model.gravity_vector, model.velocity_deadband), data)
+    weights = wls(data).weights
+    R, rho, rest = data.stacked(weights)
+    g = _checked(gravity_torques, (model.n,), "gravity torques").ravel()
+    size = float(np.sqrt(np.mean(g**2)))
+    sigma = max(alone.relative_error / 100.0, EXACT) * size
+    rows = np.asarray(evaluate_batch(model.static_regressor, np.asarray(q, dtype=float)))[:, -model.n :]
+    places = [data.base.row(name) for name in model.base.names]
+    W = np.zeros((g.size, data.base.rank))
+    W[:, places] = rows.reshape(g.size, -1)[:, list(model.base.independent)]
+    A, y = np.vstack([R, W / sigma]), np.concatenate([rho, g / sigma])
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    beta = Vt.T @ (U.T @ y / s)
+    count = int(data.counts.sum()) + g.size
+    squares = float(np.sum((y - A @ beta) ** 2)) + rest
+    sd = np.sqrt(squares / (count - len(beta)) * ((Vt.T / s) ** 2).sum(axis=1))
+    error = 100.0 * float(np.sqrt(squares / (float(y @ y) + rest)))
+    return Estimate(model.base, beta[places], sd[places], float(s[0] / s[-1]), error, count)
 
 
 def _estimated(model: Model, W: Array, values: Array) -> Estimate:

@@ -74,11 +74,11 @@ def free_fall(
     )  # fmt: skip
 
 
-def divergence(name: str) -> Simulation:
+def divergence(name: str, tolerance: float = 1e-8) -> Simulation:
     """Free fall as in the thesis: sigmoid friction, nothing but the integrator to stop it; every millisecond."""
     plant = Plant(model(), parameters(name), SmoothCoulomb(1e-3))
     return simulate(
-        plant, Passive(7), Hold(np.zeros(7)), 0.2, rate=1000.0, integrator=DormandPrince(1e-8),
+        plant, Passive(7), Hold(np.zeros(7)), 0.2, rate=1000.0, integrator=DormandPrince(tolerance),
         stops=Stops(definite=False, speed=1e6),
     )  # fmt: skip
 
@@ -103,10 +103,14 @@ class Law:
     name: str
     gains: str
 
-    def controller(self, pi: Array) -> Controller:
-        """For a set: only gravity and Coriolis compensation before the PD control is switched on (Sec. 5.2)."""
+    def controller(self, pi: Array, factor: float = 1.0) -> Controller:
+        """For a set: only gravity and Coriolis compensation before the PD control is switched on (Sec. 5.2).
+
+        A factor multiplies Kp, its root Kd: the damping stays.
+        """
         links, inertial = Plant(model(), pi).links
         kp, kd = gains(self.gains)
+        kp, kd = factor * kp, np.sqrt(factor) * kd
         zero = np.zeros(7)
         before: Controller = ComputedTorque(links, inertial, zero, zero)
         if self.name == "PD":
@@ -127,12 +131,12 @@ MACHINE = "beta*e"
 
 
 @cache
-def track(name: str, law: str) -> Simulation:
-    """One period of trajectory B at 1 kHz, positions alone as the reference (Sec. 5.2)."""
+def track(name: str, law: str, factor: float = 1.0) -> Simulation:
+    """One period of trajectory B at 1 kHz, positions alone as the reference (Sec. 5.2); Kp times a factor."""
     plant = Plant(model(), parameters(MACHINE), ExactCoulomb())
     reference = Positions(Follow(trajectory_b(), MOTION_ON))
     return simulate(
-        plant, LAWS[law].controller(parameters(name)), reference, MOTION_ON + PERIOD, rate=1000.0,
+        plant, LAWS[law].controller(parameters(name), factor), reference, MOTION_ON + PERIOD, rate=1000.0,
         integrator=DormandPrince(1e-8), stops=Stops(speed=100.0),
     )  # fmt: skip
 

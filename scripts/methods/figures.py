@@ -140,14 +140,15 @@ def reduction_figure(path: ReductionPath) -> Figure:
     if path.feasible_at is not None:
         bottom.annotate(
             f"feasible: {path.feasible_at} removed",
-            (path.feasible_at, max(path.distance) * 0.9),
-            xytext=(-6, 0),
+            (path.feasible_at, 0.02),
+            xycoords=("data", "axes fraction"),
+            xytext=(-6, 4),
             textcoords="offset points",
             ha="right",
             color=GREEN,
             fontsize=9,
         )
-    set_title(figure, "Model reduction until feasible, simulated WAM (Sousa 2014, Fig. 6.4)")
+    set_title(figure, "Model reduction until feasible, simulated WAM, first seed (Sousa 2014, Fig. 6.4)")
     _says(
         figure,
         "36 of 76 base parameters had to go before the estimate was feasible; its error was then 4.66 %, against "
@@ -178,7 +179,7 @@ def _curve(
         color=colour,
         markersize=4,
         linestyle="none",
-        label=label,
+        label=label if good.any() else None,
         zorder=front,
     )
     axes.plot(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 import casid
 from casid.retrieval import Problem
@@ -162,9 +163,14 @@ class Runs:
     evaluations: float
 
     @property
+    def feasible_runs(self) -> NDArray[np.bool_]:
+        """Whether each run ended feasible, shape (Q,)."""
+        return np.asarray(self.violation <= FEASIBLE)
+
+    @property
     def feasible(self) -> Array:
         """Values of the runs that ended feasible."""
-        return np.asarray(self.phi[self.violation <= FEASIBLE])
+        return np.asarray(self.phi[self.feasible_runs])
 
     def successes(self, optimum: float, tolerance: float = 0.01) -> int:
         """Runs that ended feasible and within a tolerance of the optimum."""

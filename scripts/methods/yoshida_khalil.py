@@ -35,6 +35,8 @@ BETA_T1 = {
     "ly3": 0.015,
 }
 BETA_T2 = {**BETA_T1, "Lyy1": 6.2}
+#: Kinds of consistency.
+WORDS: dict[Kind, str] = {"semi": "masses and inertias positive", "full": "with the triangle inequality, too"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +52,12 @@ class ThreeLink:
     @property
     def text(self) -> str:
         """In words."""
+        what = f"{self.name}, {WORDS[self.kind]}"
         if self.verdict.feasible:
-            return f"Yoshida-Khalil {self.name}, {self.kind}: feasible, margin {self.verdict.margin:.3g}"
+            return f"{what}: feasible, with a smallest eigenvalue of {self.verdict.margin:.3g} to spare"
         return (
-            f"Yoshida-Khalil {self.name}, {self.kind}: infeasible, distance {self.distance:.3e}; no feasible ones "
-            f"shorter than {self.verdict.excluded_radius:.1e}"
+            f"{what}: infeasible, {self.distance:.3e} from the nearest feasible ones. Proof: standard parameters with "
+            f"these base parameters would have a norm of more than {self.verdict.excluded_radius:.1e}"
         )
 
 

@@ -54,6 +54,21 @@ class Comparison:
         return cls(title, tuple(columns), tuple(tuple(cell(value) for value in row) for row in rows))
 
 
+@dataclass(frozen=True)
+class Check:
+    """A statement of the document, or about its numbers, that the computation can contradict.
+
+    Attributes
+    ----------
+    claim : str
+    holds : bool
+        Here.
+    """
+
+    claim: str
+    holds: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What an item gave.
@@ -65,11 +80,14 @@ class Outcome:
         By file name without its suffix.
     words : tuple of str
         What the reader should know about the difference.
+    checks : tuple of Check
+        An item that is reproduced has at least one.
     """
 
     comparisons: tuple[Comparison, ...] = ()
     pictures: Mapping[str, Figure] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seeds.item import Comparison, Item, Outcome, Status
+from seeds.item import Check, Comparison, Item, Outcome, Status
 from seeds.papers import Paper
+
+#: How the lines of a page begin that say what holds and what does not.
+HOLDS, FAILS = "- holds here: ", "- **does not hold here**: "
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,56 +33,79 @@ def counts(items: Sequence[Item]) -> str:
     return f"{len(items)} items: " + ", ".join(f"{number} {status.value}" for status, number in numbers.items())
 
 
-def page(paper: Paper, done: Sequence[Done], quick: bool) -> str:
-    """Markdown."""
+def page(paper: Paper, done: Sequence[Done], quick: bool, old: str = "", kept: Sequence[Item] = ()) -> str:
+    """Markdown.
+
+    Parameters
+    ----------
+    paper, done
+        The document, and its items in their order.
+    quick
+        Whether everything was made with few runs and samples.
+    old, kept
+        A page that is there already, and the items whose sections stay as they are in it, where it has them.
+    """
+    names, before = {item.name for item in kept}, _sections(old)
+    made = {one.item.name: _section(one, paper.key) for one in done}
+    made = {name: before.get(name, text) if name in names else text for name, text in made.items()}
+    return "\n\n".join([_head(paper, made, quick), *(text.strip() for text in made.values())]) + "\n"
+
+
+def _head(paper: Paper, sections: Mapping[str, str], quick: bool) -> str:
     command = f"python scripts/reproduce.py {paper.key} --out docs/papers{' --quick' if quick else ''}"
     lines = [
         f"# {paper.title}",
         "",
         f"{paper.citation}.",
         "",
-        f"{counts(paper.items)}. Published numbers stand beside those computed here; `{command}` wrote this page.",
+        f"{counts(paper.items)}. Published numbers stand beside those computed here; `{command}` wrote this page. "
+        "What the document states, or its numbers imply, and a computation can contradict is checked: the last column "
+        "counts what holds here.",
         "",
-        "| item | what | |",
-        "| --- | --- | --- |",
-        *(f"| {item.name} | {item.title} | {item.status.value} |" for item in paper.items),
-        "",
+        "| item | what | | holds |",
+        "| --- | --- | --- | --- |",
     ]
+    for item in paper.items:
+        tally = _tally(sections.get(item.name, ""))
+        lines.append(f"| {item.name} | {item.title} | {item.status.value} | {tally} |")
     if quick:
-        lines += ["Made with few runs and samples (`--quick`): it shows that everything works, not how well.", ""]
-    for one in done:
-        lines += _section(one, paper.key)
-    return "\n".join(lines).rstrip() + "\n"
+        lines += ["", "Made with few runs and samples (`--quick`): it shows that everything works, not how well."]
+    return "\n".join(lines)
 
 
-def renewed(old: str, new: str, kept: Sequence[Item]) -> str:
-    """The new page, with the sections of some items as they are in the old one, where it has them."""
-    before, made = _sections(old), _sections(new)
-    names = {item.name for item in kept}
-    parts = [before.get(name, text) if name in names else text for name, text in made.items()]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+def _tally(section: str) -> str:
+    """``2 of 3``; nothing where nothing is checked."""
+    lines = section.splitlines()
+    good = sum(line.startswith(HOLDS) for line in lines)
+    total = good + sum(line.startswith(FAILS) for line in lines)
+    return f"{good} of {total}" if total else ""
 
 
 def _sections(text: str) -> dict[str, str]:
-    """Head (by the empty name) and sections of a page, by the items' names."""
-    head, *parts = text.split("\n## ")
-    return {"": head} | {part.split(":", 1)[0]: f"## {part}" for part in parts}
+    """Sections of a page, by the items' names."""
+    return {part.split(":", 1)[0]: f"## {part}" for part in text.split("\n## ")[1:]}
 
 
-def _section(done: Done, folder: str) -> list[str]:
+def _section(done: Done, folder: str) -> str:
     item = done.item
-    lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}*: {item.how}.", ""]
+    lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}*: {_plain(item.how)}.", ""]
     if done.missing:
         lines += [f"Not computed: {done.missing}", ""]
     if done.outcome is None:
-        return lines
+        return "\n".join(lines)
+    lines += [_line(check) for check in done.outcome.checks]
+    lines += [""] if done.outcome.checks else []
     for comparison in done.outcome.comparisons:
         lines += _table(comparison)
     for name in done.outcome.pictures:
         lines += [f"![{item.name}: {item.title}]({folder}/{name}.png)", ""]
     for words in done.outcome.words:
         lines += [_plain(words), ""]
-    return lines
+    return "\n".join(lines)
+
+
+def _line(check: Check) -> str:
+    return (HOLDS if check.holds else FAILS) + _plain(check.claim)
 
 
 def _plain(text: str) -> str:
@@ -88,8 +114,8 @@ def _plain(text: str) -> str:
 
 
 def _table(comparison: Comparison) -> list[str]:
-    lines = [f"**{comparison.title}**", ""]
-    lines.append("| " + " | ".join(comparison.columns) + " |")
+    lines = [f"**{comparison.title.replace('*', chr(92) + '*')}**", ""]
+    lines.append("| " + " | ".join(_plain(text) for text in comparison.columns) + " |")
     lines.append("|" + " --- |" * len(comparison.columns))
     lines += ["| " + " | ".join(_plain(text).replace("|", "\\|") for text in row) + " |" for row in comparison.rows]
     return [*lines, ""]

@@ -15,9 +15,15 @@ COLOURS = (MUTED, BLUE, ORANGE, GREEN, RED, INK)
 
 
 def joints_figure(
-    t: Array, series: Mapping[str, Array], title: str, unit: str, columns: int = 2, label: str = "joint {}"
+    t: Array,
+    series: Mapping[str, Array],
+    title: str,
+    unit: str,
+    errors: Mapping[str, Array] | None = None,
+    columns: int = 2,
+    label: str = "joint {}",
 ) -> Figure:
-    """One panel a joint; each series has the shape (samples, n)."""
+    """One panel a joint; each series has the shape (samples, n). Errors are dashed, in the colours after the first."""
     count = next(iter(series.values())).shape[1]
     rows = -(-count // columns)
     figure = new_figure(11.0, 1.9 * rows + 0.8)
@@ -29,12 +35,15 @@ def joints_figure(
             continue
         for (name, values), colour in zip(series.items(), COLOURS, strict=False):
             axes.plot(t, values[:, k], color=colour, linewidth=1.0, label=name)
+        for (name, values), colour in zip((errors or {}).items(), COLOURS[1:], strict=False):
+            axes.plot(t, values[:, k], "--", color=colour, linewidth=0.8, label=name)
         axes.set_ylabel(f"{label.format(k + 1)} [{unit}]", fontsize=8)
         tidy(axes)
         if k >= count - columns:
             axes.set_xlabel("time [s]")
             axes.tick_params(labelbottom=True)
-    _legend(figure)
+    if len(series) + len(errors or {}) > 1:
+        _legend(figure)
     return figure
 
 

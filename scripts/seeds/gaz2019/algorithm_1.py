@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from joblib import Parallel, delayed
+from matplotlib.figure import Figure
 from methods.global_search import annealing, genetic
 from methods.penalised_retrieval import Runs, panda
 
 import casid
+from casid.report.style import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
 from casid.retrieval import Penalty
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds import panda as pipeline
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 #: Runs, successive solves (as printed), and runs with IPOPT, which takes longer and always ends at the same point.
 Q, KAPPA, WITH_IPOPT = 100, 10, 10
-#: |pi(p_hat) - pi_RE|^2 over the 41 reliable coefficients of the printed p_hat.
-PRINTED = 1.290e-3
+#: Evaluations of each of the kappa searches of a run; and, in fewer runs, with more time.
+EVALUATIONS, MORE, PATIENT_RUNS = 1000, 10_000, 10
 
 
 def ipopt_once(seed: int, lower_bound: float, kappa: int) -> tuple[float, float, int, float]:
@@ -28,7 +32,7 @@ def ipopt_once(seed: int, lower_bound: float, kappa: int) -> tuple[float, float,
 
 
 def study(
-    runs: int = Q, kappa: int = KAPPA, evaluations: int = 1000, ipopt_runs: int = WITH_IPOPT, jobs: int = 2
+    runs: int = Q, kappa: int = KAPPA, evaluations: int = EVALUATIONS, ipopt_runs: int = WITH_IPOPT, jobs: int = 2
 ) -> tuple[list[Runs], casid.Solution]:
     """All methods, and the library's certified solution of the same problem."""
     problem, solution = panda()
@@ -43,41 +47,87 @@ def study(
     return found, solution
 
 
-def rows(found: list[Runs], optimum: float) -> list[list[object]]:
+def patient(runs: int, kappa: int, evaluations: int, jobs: int = 2) -> list[Runs]:
+    """Both global methods with more evaluations a search: are the others only short of time?"""
+    problem, _ = panda()
+    return [
+        annealing(problem, runs, kappa, evaluations, jobs),
+        genetic(problem, runs, kappa, population=60, generations=evaluations // 20, jobs=jobs),
+    ]
+
+
+def rows(found: Sequence[Runs], optimum: float) -> list[list[object]]:
     """One a method."""
     return [
         [
-            one.method, len(one.phi), len(one.feasible), float(one.feasible.min(initial=np.inf)),
-            float(np.median(one.phi)), one.successes(optimum), float(one.feasible.min(initial=np.inf) / optimum - 1),
-            one.seconds,
+            one.method, len(one.phi), len(one.feasible), best(one) if len(one.feasible) else None,
+            float(np.median(one.phi)), one.successes(optimum), best(one) / optimum - 1 if len(one.feasible) else None,
+            one.evaluations, one.seconds,
         ]
         for one in found
     ]  # fmt: skip
 
 
+def best(runs: Runs) -> float:
+    """Lowest value of a run that ended feasible."""
+    return float(runs.feasible.min(initial=np.inf))
+
+
+def picture(found: Sequence[Runs], optimum: float, printed: float) -> Figure:
+    """Values of all runs in order, feasible ones filled."""
+    figure = new_figure(9.0, 4.6)
+    set_title(figure, "Algorithm 1: where the runs of each method end")
+    axes = figure.subplots()
+    for one, colour, marker in zip(found, (BLUE, ORANGE, GREEN), "osD", strict=False):
+        order = np.argsort(one.phi)
+        place, phi, good = (np.arange(len(order)) + 0.5) / len(order), one.phi[order], one.feasible_runs[order]
+        axes.plot(100 * place[good], phi[good], marker, color=colour, markersize=3.5, label=one.method)
+        axes.plot(100 * place[~good], phi[~good], marker, color=colour, markersize=3.5, markerfacecolor="white")
+    axes.axhline(printed, color=RED, linewidth=1.2, linestyle="--", label="printed p_hat, best of 100 runs")
+    axes.axhline(optimum, color=INK, linewidth=1.2, label="certified optimum")
+    axes.set_yscale("log")
+    axes.set_xlabel("share of the runs that end at or below [%]; open: not feasible")
+    axes.set_ylabel("|pi(p) - pi_RE|²")
+    tidy(axes)
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, labelcolor=INK)
+    return figure
+
+
 def run(setting: Setting) -> Outcome:
     """The comparison."""
     found, solution = study(2, 3, 300, 1, 1) if setting.quick else study()
-    columns = ("method", "runs", "feasible", "best", "median", "within 1 %", "gap of the best", "s a run")
-    line = [
-        "direct solve (certified)",
-        1,
-        1,
-        solution.objective,
-        solution.objective,
-        1,
-        solution.gap,
-        solution.solve_time,
+    more = patient(1, 2, 600, 1) if setting.quick else patient(PATIENT_RUNS, KAPPA, MORE)
+    optimum, printed = solution.lower_bound, solution.problem.objective(pipeline.printed_parameters("p_hat"))
+    columns = (
+        "method", "runs", "feasible", "best", "median", "within 1 %", "gap of the best",
+        "evaluations a run", "s a run",
+    )  # fmt: skip
+    direct = [1, 1, solution.objective, solution.objective, 1, solution.gap, None, solution.solve_time]
+    table: list[list[object]] = [
+        ["paper: simulannealbnd and fmincon (printed p_hat)", Q, None, printed, None, None, printed / optimum - 1],
+        ["convex program (certified)", *direct],
+        *rows(found, optimum),
     ]
-    table = [["paper (printed p_hat)", Q, None, PRINTED, None, None, PRINTED / solution.lower_bound - 1, None]]
-    table += [line, *rows(found, solution.lower_bound)]
+    table[0] += [None, None]
+    table += [[f"{row[0]}, more evaluations", *row[1:]] for row in rows(more, optimum)]
+    none_below = all(one.phi[one.feasible_runs].min(initial=np.inf) >= optimum * (1 - 1e-6) for one in (*found, *more))
     return Outcome(
         (Comparison.of("|pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, table),),
-        words=(
+        {"algorithm_1": picture(found, optimum, printed)},
+        (
             "Random starts are uniform in masses, centres of mass and inertias between the printed bounds. Global "
             "methods work in the paper's 70 unknowns with its exterior penalties; sequential quadratic programming "
-            "follows each search, as the paper's hybrid fmincon does. The last row is the same "
-            "algorithm with the penalties as slacks of IPOPT.",
+            "follows each of the kappa searches, as the paper's hybrid fmincon does. The paper gives neither the "
+            "number of evaluations nor times; here each search of a run has "
+            f"{EVALUATIONS} evaluations, and in the last two rows {MORE}. Evaluations of IPOPT are iterations. IPOPT "
+            "works with the same penalties as slacks, so that they have no kinks.",
+        ),
+        (
+            Check("a global method can end far from the optimum: the printed p_hat does", printed > 1.01 * optimum),
+            Check("no feasible run of any method ends below the certified optimum", none_below),
+            Check("the best annealed set is at least as good as the printed one", best(found[0]) <= printed),
+            Check("every run with IPOPT ends within 1 % of it", found[2].successes(optimum) == len(found[2].phi)),
         ),
     )
 

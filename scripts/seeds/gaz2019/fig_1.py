@@ -6,7 +6,7 @@ import numpy as np
 
 import casid
 from casid.dynamics import Model
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 #: d_1, d_3, d_5, a_4, a_5, a_7 [m] as printed under the figure; alpha as in the robot's modified DH table.
 D1, D3, D5, A4, A5, A7 = 0.333, 0.316, 0.384, 0.0825, -0.0825, 0.088
@@ -36,6 +36,7 @@ def run(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of("Modified Denavit-Hartenberg parameters", ("joint", "a [m]", "alpha [rad]", "d [m]"), rows),),
         words=(f"Largest deviation of the robot file's link-7 frame from the table's, {count} poses: {worst:.1e}.",),
+        checks=(Check("the robot file has the printed frames (to 1e-12)", worst <= 1e-12),),
     )
 
 

@@ -7,7 +7,7 @@ from measures import published
 
 import casid
 from casid.simulation import Sine
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 from seeds.pictures import joints_figure
 
 #: 5458 samples were collected; the sinusoids' amplitude in position is half the way they go.
@@ -39,12 +39,20 @@ def run(setting: Setting) -> Outcome:
         inside = bool((state.q[:, k] >= limits.lower[k]).all() and (state.q[:, k] <= limits.upper[k]).all())
         rows.append([k + 1, row["A_rad_per_s"], row["T_s"], top, float(limits.velocity[k]), "yes" if inside else "no"])
     columns = ("joint", "A [rad/s] (printed)", "T [s] (printed)", "largest speed [rad/s]", "limit", "q within limits")
+    printed = published.table("panda_ral_table_I_validation_sinusoids")
+    speed, period = published.column(printed, "A_rad_per_s"), published.column(printed, "T_s")
+    deviation = float(np.abs(state.dq - speed * np.sin(2 * np.pi * t[:, None] / period)).max())
     over = [str(row[0]) for row in rows if float(str(row[3])) > float(str(row[4]))]
     words = f"The printed speeds of joints {', '.join(over)} exceed the limits that the vendor documents."
     return Outcome(
         (Comparison.of("Validation sinusoids", columns, rows),),
         {"table_i_sinusoids": joints_figure(t, {"q": state.q}, "Sinusoids of Table I, centred in the ranges", "rad")},
         (words,) if over else (),
+        (
+            Check("the reference motion has the velocities of eq. 31 (to 1e-9 rad/s)", deviation <= 1e-9),
+            Check("positions stay within the joints' ranges", all(row[-1] == "yes" for row in rows)),
+            Check("speeds stay within the vendor's limits", not over),
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from spatial_2r import wrench_figure
 
 from problems.spatial_2r import true_parameters
 from seeds.gaz2019_supplement.two_links import motion, relaxed, solved
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 STARTS = 100
 #: "almost 10^6 times larger than the real values".
@@ -47,6 +47,17 @@ def run(setting: Setting) -> Outcome:
             f"{max(one.misfit for one in relaxed(starts)):.0e}. Their forces are wrong, but of the true order, not a "
             f"million times larger: for that, parameters of the order of {mass:.0e} kg must be let in or started from. "
             "The picture shows the worst of them.",
+        ),
+        (
+            Check(
+                "infeasible parameters explain the torques as well as feasible ones",
+                max(one.misfit for one in relaxed(starts)) <= 1e-6 and infeasible > 0,
+            ),
+            Check(
+                "their forces can be further from the true ones than those of the feasible set",
+                bool((np.abs(found - 1) > np.abs(np.array(feasible) - 1)).all(axis=1).any()),
+            ),
+            Check("their forces are up to almost 10^6 times the true ones", float(found.max()) >= 1e5),
         ),
     )
 

@@ -8,7 +8,7 @@ from spatial_2r import torque_figure
 
 from problems.spatial_2r import true_parameters
 from seeds.gaz2019_supplement.two_links import motion, relaxed, solved
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 
 def run(setting: Setting) -> Outcome:
@@ -21,6 +21,7 @@ def run(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of("Largest torque error over the largest torque", ("set", "error"), rows),),
         {"fig_9": torque_figure(motion(), series)},
+        checks=(Check("both sets predict the torques (to 1e-6)", all(float(row[1]) <= 1e-6 for row in rows)),),
     )
 
 

@@ -19,7 +19,9 @@ def run(setting: Setting) -> Outcome:
         (Comparison.of("Friction parameters", ("", "unit", "", *panda.JOINTS), rows),),
         words=(
             "phi_1 of joint 2 was 8.7224e+03 in the first printing, an error; the revised one has 0.87224. phi_3 takes "
-            "up constant errors of the rigid model, so it depends on the motion most.",
+            "up constant errors of the rigid model, so it depends on the motion most. phi_2 is the steepness at zero "
+            "speed: where the residual of pi_RE scatters by more than the friction (joint 2, Fig. 4 of the paper) the "
+            "fit is a step, and its phi_2 says nothing.",
         ),
     )
 

@@ -7,7 +7,7 @@ from measures import published
 
 import casid
 from casid.dynamics import Model
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 #: l_1 and l_2 [m].
 LENGTHS = {"l1": 1.5, "l2": 0.8}
@@ -41,6 +41,7 @@ def run(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of("Standard Denavit-Hartenberg parameters", columns, table),),
         words=(f"Largest deviation of the robot file's last frame, 20 poses: {worst:.1e}.",),
+        checks=(Check("the robot file has the printed frames (to 1e-12)", worst <= 1e-12),),
     )
 
 

@@ -8,7 +8,7 @@ from measures import published
 from casid.identification import Feasibility, feasibility_test
 from casid.inertia import from_standard, pseudo_inertia
 from seeds import panda
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 
 def eigenvalues(parameters: np.ndarray) -> np.ndarray:
@@ -66,6 +66,7 @@ def run(setting: Setting) -> Outcome:
         table.append([row["parameter"], row["lower"], row["upper"], row["p_hat"], row["delta"], own])
     assert len(table) == len(names)
     verdict, squared = delta_verdict(), squared_distances("delta")
+    times = squared["pi_RE"] / squared_distances("p_hat")["pi_RE"]
     return Outcome(
         (
             Comparison.of("Consistency and fit", ("", *sets), rows),
@@ -75,9 +76,26 @@ def run(setting: Setting) -> Outcome:
             f"delta is called consistent; link 2 has a principal moment of {eigenvalues(sets['delta'])[1, 0]:.1e} "
             f"kg m^2. Its digits are too few to say more of the body, but its coefficients are {verdict.verdict}: no "
             f"consistent parameters come nearer to them than {verdict.proven_distance:.2e} (proven). The squared "
-            f"distance of delta's coefficients from pi_RE, {squared['pi_RE']:.2e}, is fifty times p_hat's: delta "
+            f"distance of delta's coefficients from pi_RE, {squared['pi_RE']:.2e}, is {times:.0f} times p_hat's: "
+            "delta "
             "was not retrieved from pi_RE but identified from measured torques, and is nearer to the columns that were "
             f"(pi_CLS {squared['pi_CLS']:.2e}, pi_OSI {squared['pi_OSI']:.2e}).",
+        ),
+        checks=(
+            Check("p_hat is consistent", bool((eigenvalues(sets["p_hat"]) > 0).all())),
+            Check("delta is consistent", bool((eigenvalues(sets["delta"]) > 0).all())),
+            Check("consistent parameters have the coefficients of delta", verdict.verdict != "infeasible"),
+            Check(
+                "the set found here is consistent and nearer to pi_RE than p_hat",
+                bool((eigenvalues(sets["casid"]) > 0).all()) and misfit(sets["casid"]) < misfit(sets["p_hat"]),
+            ),
+            Check(
+                "its masses and centres of mass are within the printed bounds",
+                all(
+                    float(str(low)) - 1e-6 <= float(str(own)) <= float(str(high)) + 1e-6
+                    for _, low, high, *_, own in table
+                ),
+            ),
         ),
     )
 
@@ -85,13 +103,22 @@ def run(setting: Setting) -> Outcome:
 def run_inertias(setting: Setting) -> Outcome:
     """All inertias."""
     found = panda.retrieved().link_parameters
-    rows = []
+    rows: list[list[object]] = []
+    within = printed = True
     for row in published.table("panda_table_IX_inertias"):
-        name = row["parameter"]
-        own = found[int(name[1]) - 1].inertia_com["xyz".index(name[2]), "xyz".index(name[3])]
-        rows.append([name, row["lower"], row["upper"], row["p_hat"], row["delta"], float(own)])
+        name, low, high = row["parameter"], float(row["lower"]), float(row["upper"])
+        own = float(found[int(name[1]) - 1].inertia_com["xyz".index(name[2]), "xyz".index(name[3])])
+        rows.append([name, row["lower"], row["upper"], row["p_hat"], row["delta"], own])
+        within &= low - 1e-6 <= own <= high + 1e-6
+        printed &= all(low <= float(row[key]) <= high for key in ("p_hat", "delta"))
     columns = ("parameter", "LB", "UB", "p_hat", "delta", "casid")
-    return Outcome((Comparison.of("Inertias about the centres of mass [kg m^2]", columns, rows),))
+    return Outcome(
+        (Comparison.of("Inertias about the centres of mass [kg m^2]", columns, rows),),
+        checks=(
+            Check("p_hat and delta are within the printed bounds", printed),
+            Check("so is the set found here", within),
+        ),
+    )
 
 
 ITEMS = (

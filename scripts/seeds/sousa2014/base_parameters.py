@@ -7,7 +7,7 @@ import re
 import numpy as np
 from measures import published, thesis
 
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 
 def printed_form(expression: str, names: tuple[str, ...]) -> np.ndarray:
@@ -28,6 +28,10 @@ def run(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of("Base parameters", ("", "printed", "computed", "largest difference"), table),),
         words=(f"{model.base.rank} base parameters; largest difference of a coefficient {worst:.1e}.",),
+        checks=(
+            Check("there are 76 base parameters", model.base.rank == 76),
+            Check("their combinations are the printed ones (to the printed digits, 1e-8)", worst <= 1e-8),
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from casid.codegen import CFunction
 from casid.description import Joint, Link, Robot
 from casid.description.placement import rotation_x, rotation_z, transform
 from casid.dynamics import Model
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 #: Twist and offset of the angle; lengths are zero (standard notation).
 TABLE = ((-np.pi / 2, np.pi / 2), (np.pi / 2, -np.pi / 2))
@@ -73,6 +73,14 @@ def run(setting: Setting) -> Outcome:
         words=(
             f"{model.base.rank} base parameters here: {', '.join(expressions)}. Largest deviation from the printed end "
             f"frame {far:.0e}, from its printed Jacobian {turned:.0e}.",
+        ),
+        checks=(
+            Check("the base parameters are the printed twelve", set(expressions) == set(PRINTED)),
+            Check("end frame and Jacobian are the printed ones (to 1e-12)", max(far, turned) <= 1e-12),
+            Check(
+                "the generated function has no more operations in all than the printed one",
+                operations.additions + operations.multiplications <= ADDITIONS + MULTIPLICATIONS,
+            ),
         ),
     )
 

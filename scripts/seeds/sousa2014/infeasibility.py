@@ -6,7 +6,7 @@ import numpy as np
 from methods.figures import pd_ratio_figure
 from methods.positive_definite_ratio import pd_curve, published_ends
 
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 POSES = 10_000
 
@@ -20,6 +20,14 @@ def run(setting: Setting) -> Outcome:
         (Comparison.of("Positive definite mass matrices [%]", ("lambda", "here"), rows),),
         {"fig_6_1": pd_ratio_figure(weights, {"the thesis's printed parameters": curve})},
         ("Feasible from lambda = 1 on; the figure's own numbers are not printed.",),
+        (
+            Check("at lambda = 0 the mass matrix is indefinite at some poses", curve[0] < 100),
+            Check("from lambda = 1 on it is positive definite at all", bool((curve[weights >= 1 - 1e-9] == 100).all())),
+            Check(
+                "before, it is positive definite at most poses (90 %) while the parameters are infeasible",
+                bool((curve[weights < 1 - 1e-9] >= 90).any()),
+            ),
+        ),
     )
 
 

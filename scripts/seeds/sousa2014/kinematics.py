@@ -6,7 +6,7 @@ import numpy as np
 from measures import published, thesis
 
 from seeds.gaz2019_supplement.table_vi import standard_dh, value
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 
 def run(setting: Setting) -> Outcome:
@@ -21,6 +21,7 @@ def run(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of("Standard notation", ("joint", "alpha", "a [m]", "d [m]", "theta"), table),),
         words=(f"Largest deviation of the robot file's last frame, 20 poses: {worst:.1e}.",),
+        checks=(Check("the robot file has the printed frames (to 1e-12)", worst <= 1e-12),),
     )
 
 

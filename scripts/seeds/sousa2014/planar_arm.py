@@ -10,7 +10,7 @@ from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.identification import feasibility_test
 from casid.inertia import spatial_inertia
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 
 def planar_arm(length: float = 0.5) -> Robot:
@@ -61,6 +61,12 @@ def run(setting: Setting) -> Outcome:
             "For the arm the quantifiers can be eliminated by hand: Lzz2 > 0 and beta_1 > a^2 (lx2^2 + ly2^2) / Lzz2. "
             "The "
             "thesis leaves this to cylindrical algebraic decomposition and gives no result.",
+        ),
+        checks=(
+            Check("the polynomials (eq. 3.1-3.6) describe the same set as the matrix inequality", agree == count),
+            Check(
+                "the arm's conditions without the free parameters are those of the certified test", 0 < same == decided
+            ),
         ),
     )
 

@@ -12,9 +12,8 @@ from seeds.item import Setting
 SEEDS = 10
 STAND_IN = (
     "stand-in: the arm's logs are not public; simulated with the thesis's beta*e as the machine, its trajectories A "
-    "and "
-    "B (C and D are not printed: their joints mixed), its control and filter, and a torque disturbance of the size of "
-    "Table 4.7"
+    "and B (C and D are not printed: in their place motions whose odd joints move as in the one of A and B and whose "
+    "even joints as in the other), its control and filter, and a torque disturbance of the size of Table 4.7"
 )
 
 

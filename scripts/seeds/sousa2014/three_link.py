@@ -8,7 +8,7 @@ from methods.yoshida_khalil import three_link_verdicts
 
 import casid
 from casid.dynamics import Model
-from seeds.item import Comparison, Item, Outcome, Setting, Status
+from seeds.item import Check, Comparison, Item, Outcome, Setting, Status
 
 #: Distance of beta_t2 from the feasible set.
 PRINTED = 1.65e-3
@@ -19,10 +19,11 @@ def run(setting: Setting) -> Outcome:
     verdicts = {(v.name, v.kind): v for v in three_link_verdicts()}
     second = verdicts["beta_t2", "semi"]
     base = Model(casid.load_robot("three_link")).base
-    rows = []
+    rows, largest = [], 0.0
     for row in published.table("yoshida_table_6_1_three_link"):
         form = published.linear_form(row["expression"], base.parameter_names)
         place = int(np.abs(base.K - form).max(axis=1).argmin())
+        largest = max(largest, abs(float(row["beta_prime_t2"]) - float(second.closest[place])))
         rows.append(
             [row["expression"], row["beta_t1"], row["beta_t2"], row["beta_prime_t2"], f"{second.closest[place]:.6f}"]
         )
@@ -33,8 +34,13 @@ def run(setting: Setting) -> Outcome:
             f"Distance of beta_t2 from the feasible set: printed {PRINTED:.2e}, here {second.distance:.4e}.",
             *(v.text + "." for v in verdicts.values()),
             "Their recursion from link to link, with regions drawn on screen, is replaced by a conic program that "
-            "decides "
-            "the same set.",
+            "decides the same set.",
+        ),
+        checks=(
+            Check("beta_t1 is feasible", verdicts["beta_t1", "semi"].verdict.feasible),
+            Check("beta_t2 is infeasible (proven)", not second.verdict.feasible),
+            Check("its distance is 1.65e-3 (to the digits)", abs(second.distance - PRINTED) <= 0.5e-5),
+            Check("beta'_t2 is the nearest feasible set (to 5e-6)", largest <= 5e-6),
         ),
     )
 
