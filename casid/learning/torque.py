@@ -142,8 +142,8 @@ class TorqueLoss(Loss):
     def _batches(self) -> dict[tuple[int, bool], tuple[Array, Array]]:
         return {}
 
-    def slopes(self, size: int, shuffle: bool) -> Slopes:
-        """Gradients ``2 (A_k pi - b_k)``, of the normal equations of every batch."""
+    def quadratics(self, size: int, shuffle: bool) -> tuple[Array, Array]:
+        """The normal equations of every batch, ``A_k = Y_k' S^-2 Y_k / (N_k n)``, ``b_k`` likewise; kept."""
         key = (size, shuffle)
         if key not in self._batches:
             order = np.concatenate(self.batches(size, shuffle))
@@ -154,7 +154,11 @@ class TorqueLoss(Loss):
                 A[rows.start // size] = Z.T @ Z / len(Z)
                 b[rows.start // size] = Z.T @ (self.tau[order[rows]] / self.scale).ravel() / len(Z)
             self._batches[key] = A, b
-        A, b = self._batches[key]
+        return self._batches[key]
+
+    def slopes(self, size: int, shuffle: bool) -> Slopes:
+        """Gradients ``2 (A_k pi - b_k)``."""
+        A, b = self.quadratics(size, shuffle)
         return lambda k, pi: 2.0 * (A[k] @ pi - b[k])
 
     def value(self, pi: Array) -> float:
