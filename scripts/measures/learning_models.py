@@ -10,8 +10,11 @@ Where the data leave no error there is no noise to weigh plausibility with: the 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,7 +22,7 @@ from joblib import Parallel, delayed
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from baselines.contract import Baseline, Motion
+from baselines.contract import Motion
 
 from casid.dynamics import Model
 from casid.identification import feasible_regression
@@ -35,26 +38,65 @@ from measures.measure import Measure, need
 from measures.real_regression import ur10e_recording
 from measures.recordings import FRICTION, panda, panda_model, rokae, ur10e
 
-#: Budget of every network, on at most so many samples, evenly taken from the training motion.
-NETWORK_EPOCHS, NETWORK_SAMPLES = 60, 3000
+if TYPE_CHECKING:  # needs jax
+    from baselines.network import Network
+
+#: Budget of every network: Adam steps on batches of 256, on at most so many samples, evenly taken from the motion.
+NETWORK_STEPS, NETWORK_SAMPLES, NETWORK_BATCH = 4000, 3000, 256
+NETWORKS = ("MLP", "MLP tuned", "DeLaN", "DeLaN black box")
 #: Relative residual below which data count as free of noise; plausible size of friction [N.m], [N.m.s/rad].
 EXACT, TERM = 1e-9, 10.0
 CELLS = tuple((noise, share) for noise in (0.0, 0.1, 0.3, 1.0) for share in (1.0, 0.1))
+#: Gauss-Newton on the ladder's rungs: steps a pass, passes at most.
+STEPS, EPOCHS = 5, 60
+#: What a split is made of.
+Key = tuple[Any, ...]
+#: What stands behind the name of a rung that has casid's friction.
+CHOSEN = ", chosen friction"
 
 
-def _baselines(friction: bool) -> list[Baseline]:
-    need("jax", "learning")
-    need("optax", "learning")
+@dataclass(frozen=True, eq=False)
+class Split:
+    """What is trained on, and what is tested on; ``friction``: learn friction too."""
+
+    model: Model
+    train: Dataset
+    test: Dataset
+    friction: bool
+
+    def score(self, tau: np.ndarray) -> float:
+        """Mean NMSE over the joints on the test motion."""
+        return float((((tau - self.test.tau) ** 2).mean(axis=0) / self.test.tau.var(axis=0)).mean())
+
+
+def _network(name: str, friction: bool) -> Network:
     from baselines import delan, mlp
 
-    tuned = mlp.tuned()
-    tuned.epochs = NETWORK_EPOCHS
-    return [
-        mlp.MLP(epochs=NETWORK_EPOCHS),
-        tuned,
-        delan.DeLaN(epochs=NETWORK_EPOCHS, damping=friction),
-        delan.DeLaN("DeLaN black box", False, epochs=NETWORK_EPOCHS, damping=friction),
-    ]
+    made: dict[str, Callable[[], Network]] = {
+        "MLP": mlp.MLP,
+        "MLP tuned": mlp.tuned,
+        "DeLaN": lambda: delan.DeLaN(damping=friction),
+        "DeLaN black box": lambda: delan.DeLaN("DeLaN black box", False, damping=friction),
+    }
+    return made[name]()
+
+
+def _motion(d: Dataset) -> Motion:
+    assert d.dq is not None and d.ddq is not None
+    return Motion(d.q, d.dq, d.ddq, d.tau)
+
+
+def _network_scores(name: str, split_of: Callable[..., Split], keys: Sequence[Key]) -> list[float]:
+    """Of one kind of network on all splits in one process: its programs are compiled once for each number of joints."""
+    scores = []
+    for key in keys:
+        split = split_of(*key)
+        part = _motion(split.train).rows(slice(None, None, -(-len(split.train) // NETWORK_SAMPLES)))
+        network = _network(name, split.friction)
+        network.epochs = -(-NETWORK_STEPS // max(1, len(part) * 9 // 10 // NETWORK_BATCH))
+        network.fit(part, seed=0)
+        scores.append(split.score(network.predict(_motion(split.test))))
+    return scores
 
 
 def _casid(model: Model, data: Dataset, friction: bool) -> tuple[Model, np.ndarray]:
@@ -72,53 +114,63 @@ def _casid(model: Model, data: Dataset, friction: bool) -> tuple[Model, np.ndarr
     return model, entropic_fit(fit, Plausible.of(model, nominal=False, term=TERM)).parameters.values
 
 
-def _scores(model: Model, train_on: Dataset, test_on: Dataset, friction: bool) -> dict[str, float]:
-    """Mean NMSE over the joints on the test motion, of every model."""
-
-    def motion(d: Dataset) -> Motion:
-        assert d.dq is not None and d.ddq is not None
-        return Motion(d.q, d.dq, d.ddq, d.tau)
-
-    variance = test_on.tau.var(axis=0)
-
-    def score(tau: np.ndarray) -> float:
-        return float((((tau - test_on.tau) ** 2).mean(axis=0) / variance).mean())
-
-    scores: dict[str, float] = {}
-    for baseline in _baselines(friction):
-        baseline.fit(motion(train_on).rows(slice(None, None, -(-len(train_on) // NETWORK_SAMPLES))), seed=0)
-        scores[baseline.name] = score(baseline.predict(motion(test_on)))
+def _rungs(split: Split, model: Model, words: str = "") -> dict[str, float]:
+    """Every rung that the simulator's inverse dynamics can take, trained out, and the certified limit of them all."""
     columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
-    loss = TorqueLoss(model, train_on)
+    loss, scores = TorqueLoss(model, split.train), {}
     for name, kind in PARAMETRISATIONS.items():
         if not kind.symmetric:
             continue  # an inertia that is not symmetric has no place in the simulator's inverse dynamics
-        run = train(loss, Chart(model, kind), GaussNewton(steps=5), epochs=60, seed=0)
+        run = train(loss, Chart(model, kind), GaussNewton(steps=STEPS), epochs=EPOCHS, seed=0)
         pi = np.zeros(len(columns))
         pi[columns] = run.parameters
-        scores[name] = score(torques(model, pi, test_on))
-    certified = feasible_regression(wls(compress(model, train_on), weights=1 / train_on.tau.std(axis=0)))
-    scores["limit of the ladder"] = score(torques(model, certified.parameters, test_on))
-    found, parameters = _casid(model, train_on, friction)
-    scores["casid"] = score(torques(found, parameters, test_on))
+        scores[f"{name}{words}"] = split.score(torques(model, pi, split.test))
+    certified = feasible_regression(wls(compress(model, split.train), weights=1 / split.train.tau.std(axis=0)))
+    scores[f"limit of the ladder{words}"] = split.score(torques(model, certified.parameters, split.test))
     return scores
 
 
+def _rigid_bodies(split_of: Callable[..., Split], key: Key) -> dict[str, float]:
+    """The ladder with the friction of the recordings' models, with casid's friction where that is chosen, casid."""
+    split = split_of(*key)
+    found, parameters = _casid(split.model, split.train, split.friction)
+    scores = _rungs(split, split.model)
+    if split.friction:
+        scores |= _rungs(split, found, CHOSEN)
+    return scores | {"casid": split.score(torques(found, parameters, split.test))}
+
+
+def _table(split_of: Callable[..., Split], keys: Sequence[Key]) -> list[dict[str, float]]:
+    """Mean NMSE over the joints on the test motion, of every model on every split."""
+    need("jax", "learning")
+    need("optax", "learning")
+    tasks = [delayed(_network_scores)(name, split_of, keys) for name in NETWORKS]
+    found = Parallel(n_jobs=2)([*tasks, *(delayed(_rigid_bodies)(split_of, key) for key in keys)])
+    networks, bodies = zip(*found[: len(NETWORKS)], strict=True), found[len(NETWORKS) :]
+    return [dict(zip(NETWORKS, row, strict=True)) | own for row, own in zip(networks, bodies, strict=True)]
+
+
 def _verdict(table: dict[str, dict[str, float]]) -> tuple[str, bool]:
-    ok = all(row["casid"] <= 1.02 * min(row.values()) + 1e-9 for row in table.values())
-    text = "; ".join(f"{cell}: " + ", ".join(f"{m} {v:.3g}" for m, v in row.items()) for cell, row in table.items())
-    return text, ok
+    """casid against networks and ladder; the ladder with the friction that casid chose is printed beside."""
+    ok, texts = True, []
+    for cell, row in table.items():
+        own = {name: error for name, error in row.items() if not name.endswith(CHOSEN)}
+        ok = ok and own["casid"] <= 1.02 * min(own.values()) + 1e-9
+        text = f"{cell}: " + ", ".join(f"{name} {error:.3g}" for name, error in own.items())
+        if lent := [f"{name.removesuffix(CHOSEN)} {error:.3g}" for name, error in row.items() if name not in own]:
+            text += f" (the ladder with the friction that casid chose: {', '.join(lent)})"
+        texts.append(text)
+    return "; ".join(texts), ok
 
 
-def _cell(noise: float, share: float) -> dict[str, float]:
+def _cell(noise: float, share: float) -> Split:
     data = dataset(sines(noise=noise, duration=60.0))
-    return _scores(
-        iiwa(), data.rows(slice(0, int(share * len(data))), "share"), dataset(sines(2.0, duration=60.0)), False
-    )
+    part = data.rows(slice(0, int(share * len(data))), "share")
+    return Split(iiwa(), part, dataset(sines(2.0, duration=60.0)), False)
 
 
 def _cells(cells: tuple[tuple[float, float], ...]) -> dict[tuple[float, float], dict[str, float]]:
-    return dict(zip(cells, Parallel(n_jobs=2)(delayed(_cell)(*cell) for cell in cells), strict=True))
+    return dict(zip(cells, _table(_cell, cells), strict=True))
 
 
 def _named(table: dict[tuple[float, float], dict[str, float]]) -> tuple[str, bool]:
@@ -130,7 +182,7 @@ def robustness(cells: tuple[tuple[float, float], ...] = CELLS) -> tuple[str, boo
     return _named(_cells(cells))
 
 
-def _halves(name: str) -> dict[str, float]:
+def _halves(name: str) -> Split:
     if name == "Panda":
         model, data = panda_model(), panda()
         first, second = data.rows(data.t < 14.0, "t < 14 s"), data.rows(data.t >= 14.0, "t >= 14 s")
@@ -140,13 +192,12 @@ def _halves(name: str) -> dict[str, float]:
         model, (data,) = rokae()
         middle = data.t[len(data) // 2]
         first, second = data.rows(data.t < middle, "first half"), data.rows(data.t >= middle, "second half")
-    return _scores(model, first, second, True)
+    return Split(model, first, second, True)
 
 
 def recordings(names: tuple[str, ...] = ("Panda", "UR10e", "Rokae")) -> tuple[str, bool]:
     """Train on one part or motion, test on another."""
-    found = Parallel(n_jobs=2)(delayed(_halves)(name) for name in names)
-    return _verdict(dict(zip(names, found, strict=True)))
+    return _verdict(dict(zip(names, _table(_halves, [(name,) for name in names]), strict=True)))
 
 
 ROWS = [

@@ -158,7 +158,7 @@ def order_of_the_ladder(readings: tuple[Reading, ...] = READINGS, seeds: range =
 
 
 ROWS = [
-    Measure("order of the ladder with Adam: epochs to 36 targets from 0.3 to 1e-4, six readings of the blanks in the paper",
+    Measure("order of the ladder with Adam: epochs to 36 targets from 0.3 to 1e-4, six readings of the paper's blanks",
             "NoStr > Symm > SPD, Tri, Cov in one reading on 3 targets or more in a row, a factor of 2 apart in all",
             PAPER, order_of_the_ladder, partial(order_of_the_ladder, READINGS[:1], range(3)),
             "five of six readings, two of five seeds"),

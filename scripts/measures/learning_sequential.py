@@ -78,12 +78,12 @@ def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
     weights = network.start(jax.random.PRNGKey(0), motion.q.shape[1])
     optimiser = optax.adamw(network.rate, weight_decay=network.decay)
     state = optimiser.init(weights)
-    torque = jax.vmap(network.torque, in_axes=(None, 0, 0, 0))
+    torque = jax.vmap(network.torque, in_axes=(None, None, 0, 0, 0))
 
     def batch(w: Any, s: Any, q: Any, dq: Any, ddq: Any, tau: Any) -> Any:
         def step(carry: Any, _: Any) -> Any:
             w, s = carry
-            slope = jax.grad(lambda v: jnp.mean((torque(v, q, dq, ddq) - tau) ** 2))(w)
+            slope = jax.grad(lambda v: jnp.mean((torque(v, network.scales, q, dq, ddq) - tau) ** 2))(w)
             update, s = optimiser.update(slope, s, w)
             return (optax.apply_updates(w, update), s), None
 
@@ -92,9 +92,7 @@ def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
     compiled = jax.jit(batch)
     errors = []
     for part in _batches(motion):
-        tau = (part.tau - network.offset()) / network.scale
-        arrays = [jnp.asarray(x, dtype=jnp.float32) for x in (part.q, part.dq, part.ddq, tau)]
-        weights, state = compiled(weights, state, *arrays)
+        weights, state = compiled(weights, state, *network.normalised(part))
         network._weights = weights
         errors.append(float(nmse(check.tau, network.predict(check)).mean()))
     return errors
