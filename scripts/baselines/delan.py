@@ -50,7 +50,7 @@ class DeLaN(Network):
     def start(self, key: jax.Array, n: int) -> Any:
         """Random layers, the last one small: a constant diagonal inertia and no potential to begin with."""
         one, two = jax.random.split(key)
-        friction = jnp.full((2, n), -3.0)
+        friction = jnp.full((2, n), -3.0, dtype=jnp.float32)  # a weak type would be compiled for a second time
         if self.structured:
             size = n * (n + 1) // 2
             return {

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -24,6 +25,7 @@ from casid.learning import Adam, Chart, TorqueLoss, train
 from casid.report.style import MUTED, new_figure, set_title, tidy
 from measures.learning_data import BATCH, dataset, iiwa, one_sine, sines
 from measures.measure import Measure
+from measures.picture import write_picture
 
 Array = NDArray[np.float64]
 RUNGS = ("nostr", "symm", "spd", "tri", "cov")
@@ -175,8 +177,7 @@ def main(picture: str) -> None:
             axes.axvspan(GRID[first] * 1.12, GRID[last] / 1.12, color=MUTED, alpha=0.18, linewidth=0)
         for name, row in zip(RUNGS, epochs, strict=True):
             axes.loglog(GRID, np.where(np.isinf(row), np.nan, np.maximum(row, 1)), label=name, linewidth=1.6)
-        head, _, tail = reading.words.partition(", ")
-        axes.set_title(f"{head.replace(': ', chr(10))}\n{tail}" if ": " not in head else f"{head}\n{tail}", fontsize=8)
+        axes.set_title("\n".join(wrap(reading.words, 48)), fontsize=8)
         axes.axhline(reading.epochs, color=MUTED, linewidth=0.8, linestyle=":")
         tidy(axes)
     grid[0, 0].invert_xaxis()
@@ -185,7 +186,7 @@ def main(picture: str) -> None:
     for axes in grid[:, 0]:
         axes.set_ylabel("epochs, median of five seeds")
     grid[0, 0].legend(frameon=False, fontsize=8)
-    figure.savefig(picture)
+    write_picture(figure, picture)
 
 
 if __name__ == "__main__":

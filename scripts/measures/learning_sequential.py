@@ -22,8 +22,10 @@ from baselines.contract import Motion, nmse
 
 from casid.identification.online import Online, Plausible
 from casid.learning import Chart, TorqueLoss
+from casid.report.style import INK, new_figure, set_title, tidy
 from measures.learning_data import dataset, iiwa, sines
 from measures.measure import Measure, need
+from measures.picture import write_picture
 
 Array = NDArray[np.float64]
 BATCH, STEPS, DURATION = 256, 10, 30.0
@@ -148,17 +150,20 @@ ROWS = [
 
 def main(picture: str) -> None:
     """Draw both noises."""
-    plt = need("matplotlib.pyplot", "figures")
-    figure, axes = plt.subplots(1, len(_NOISE), figsize=(10, 4), sharey=True)
-    for axis, noise in zip(axes, _NOISE, strict=True):
+    figure = new_figure(10.0, 4.4)
+    set_title(figure, "Batches in the order in which they come: error on the whole set, seen and not yet seen")
+    for axes, noise in zip(figure.subplots(1, len(_NOISE), sharey=True), _NOISE, strict=True):
         for name, errors in curves(noise).items():
-            own = name.startswith("casid")
-            axis.semilogy(1 + np.arange(len(errors)), errors, "k" if own else "-", lw=2 if own else 1, label=name)
-        axis.set(xlabel="batches of 256 samples", title=f"torque noise {noise:.0%}")
-    axes[0].set_ylabel("NMSE on the whole set")
-    axes[-1].legend(fontsize=7, ncols=2)
-    figure.tight_layout()
-    figure.savefig(picture, dpi=120)
+            own, rung = name.startswith("casid"), name in _KINDS
+            axes.semilogy(
+                1 + np.arange(len(errors)), errors, label=name, color=INK if own else None,
+                linewidth=2.6 if own else 1.3, linestyle="-" if own else ":" if rung else "--",
+            )  # fmt: skip
+        axes.set(xlabel=f"batches of {BATCH} samples", title=f"torque noise {noise:.0%} of each joint's deviation")
+        tidy(axes)
+    figure.axes[0].set_ylabel("NMSE, mean of the joints")
+    figure.axes[1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    write_picture(figure, picture)
 
 
 if __name__ == "__main__":
