@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import casadi as ca
@@ -62,7 +62,7 @@ class CompiledAdam:
         names = [f"{PREFIX}{function.name()}" for function in self._maps]
         template = _TEMPLATE.replace("PARAMETERS", names[0]).replace("PULLBACK", names[1])
 
-        def written(built: list[CFunction]) -> str:
+        def written(built: Sequence[CFunction]) -> str:
             return scalar_source(list(built), "casid") + template
 
         routine: Callable[..., object] = compiled_program(self._maps, written, "adam", template).casid_adam

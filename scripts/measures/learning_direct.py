@@ -56,13 +56,21 @@ def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
         )  # fmt: skip
         with np.load(folder / "out.npz") as out:
             times, losses, steps = out["seconds"], out["losses"], int(out["steps"])
+
+    def first(share: float) -> tuple[float, str]:
+        """CPU seconds until the loss was within a share of the certified optimum; where it never was, all of them."""
+        close = np.flatnonzero(losses <= limit.value * (1 + share))
+        seconds = float(times[close[0]] if len(close) else times[-1])
+        how = f"{seconds:.0f} s" if len(close) else f"not within {seconds:.0f} s"
+        return seconds / direct, f"{how}, {'' if len(close) else 'more than '}{seconds / direct:.0f} times the solve"
+
     # as good as the direct solve: within a thousandth of the certified optimum
-    close = np.flatnonzero(losses <= limit.value * 1.001)
-    reached = float(times[close[0]]) if len(close) else np.inf
-    ratio = (reached if np.isfinite(reached) else float(times[-1])) / direct
-    curve = ", ".join(f"{v:.2g} after {s:.0f} s" for s, v in zip(times[::3], losses[::3], strict=True))
-    end = "within 0.1 % of it" if len(close) else "not within 0.1 % of it"
-    return f"{text}; the ladder's own code: {steps} steps, loss {curve} ({end}): {ratio:.0f} x or more", ratio >= 100
+    ratio, words = first(1e-3)
+    curve = ", ".join(f"{v:.4g} after {s:.0f} s" for s, v in zip(times[::6], losses[::6], strict=True))
+    return (
+        f"{text}; the ladder's own code: {steps} steps, loss {curve}; within 1 % of the optimum: {first(1e-2)[1]}; "
+        f"within 0.1 %: {words}"
+    ), ratio >= 100
 
 
 ROWS = [

@@ -244,4 +244,6 @@ def main(picture: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    from measures.learning_models import main as imported  # worker processes find its functions by this name
+
+    imported(sys.argv[1])
