@@ -73,7 +73,7 @@ class Split:
         return float((((tau - self.test.tau) ** 2).mean(axis=0) / self.test.tau.var(axis=0)).mean())
 
     def novelty(self) -> float:
-        """Median distance of a test sample's (q, dq, ddq) to the nearest training sample, root mean square of deviations.
+        """Median distance of a test sample (q, dq, ddq) to the nearest training sample, rms of deviations.
 
         Next to nothing where the test repeats the training motion: then errors say what a model remembers.
         """
@@ -225,7 +225,7 @@ ROWS = [
     Measure("robustness: share of the data, torque noise, test at twice the speed (mean NMSE over joints)",
             "casid best or within 2 % in every cell", "-", robustness,
             partial(robustness, ((0.0, 1.0), (1.0, 0.1))), "six of eight cells"),
-    Measure("real recordings: Panda t < 14 s -> t >= 14 s, its period's halves, UR10e 30 s -> 40 s, Rokae halves (NMSE)",
+    Measure("real recordings: Panda t < 14 s -> t >= 14 s, within its period, UR10e 30 -> 40 s, Rokae halves (NMSE)",
             "casid best or within 2 %", "Table 2: real iiwa NMSE 0.35", recordings,
             partial(recordings, RECORDINGS[1:2]), "the Panda's repetition, UR10e, Rokae"),
 ]  # fmt: skip

@@ -256,8 +256,8 @@ def tracking() -> tuple[str, bool]:
         )
         paper = f" [paper {PAPER[name]}]" if name in PAPER else ""
         texts.append(f"{name}{used_text}: {shown}, worst seed {largest}{paper}")
-    how = f"rungs by Gauss-Newton to NMSE {TRAINED_OUT:g} and by Adam to {TARGET:g}, sines {AMPLITUDE:g} x range, {PERIODS} s"
-    return f"{how}; " + "; ".join(texts), same and worse
+    how = f"rungs by Gauss-Newton to NMSE {TRAINED_OUT:g} and by Adam to {TARGET:g}"
+    return f"{how}, sines {AMPLITUDE:g} x range, {PERIODS} s; " + "; ".join(texts), same and worse
 
 
 ROWS = [
