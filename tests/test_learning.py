@@ -21,8 +21,10 @@ from casid.learning import (
     certified_limit,
     train,
 )
+from casid.learning.compiled_adam import CompiledAdam
 from casid.learning.optimiser import value_and_gradient
 from casid.measurement import Dataset
+from casid.regression import Friction, JointFriction, friction_model, with_friction
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +88,40 @@ def test_adam_redraws_its_batches_or_not(model, data, redraw):
     chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
     run = train(loss, chart, Adam(batch=64, redraw=redraw), epochs=10, seed=3)
     assert run.epochs[-1].loss < 0.5 * run.epochs[0].loss
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_adam_in_c_takes_the_steps_of_adam_in_python(model, data, monkeypatch, shuffle):
+    """A few epochs: rounding grows with the steps."""
+    chart, loss = Chart(model, "log-cholesky"), loss_of(model, data, "log-cholesky")
+    optimiser = Adam(batch=64, shuffle=shuffle)
+    compiled = train(loss, chart, optimiser, epochs=3, seed=3)
+    monkeypatch.setattr(CompiledAdam, "available", staticmethod(lambda: False))
+    interpreted = train(loss, chart, optimiser, epochs=3, seed=3)
+    assert compiled.step.theta == pytest.approx(interpreted.step.theta, rel=1e-9, abs=1e-12)
+    for name, value in interpreted.step.memory.items():
+        assert compiled.step.memory[name] == pytest.approx(value, rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("optimiser", [Adam(batch=64), GaussNewton(), NaturalGradient(), LBFGS()], ids=lambda o: o.name)
+def test_held_coordinates_stay_and_the_others_learn(model, data, optimiser):
+    chart, loss = Chart(model, "cov", held=(1, 2, 3)), loss_of(model, data, "cov")
+    start = chart.random(np.random.default_rng(5))
+    held = np.concatenate([np.arange(k * 10 + 1, k * 10 + 4) for k in range(chart.n)])
+    run = train(loss, chart, optimiser, epochs=10, start=start)
+    assert np.array_equal(run.step.theta[held], start[held])
+    assert run.epochs[-1].loss < 0.9 * run.epochs[0].loss
+
+
+def test_friction_with_memory_is_learnt_at_the_states_of_the_recording(data):
+    """The limit comes from `compress`, which follows the memory along the motion: the loss has to agree with it."""
+    joints = (JointFriction(friction_model("dahl"), (0.05,)), JointFriction(friction_model("linear"), ()))
+    model = with_friction(Model("spatial_2r"), Friction(joints))
+    chart, loss = Chart(model, "cov"), TorqueLoss(model, data)
+    limit = certified_limit(loss, chart.links)
+    assert loss.value(limit.parameters) == pytest.approx(limit.value, rel=1e-6)
+    run = train(loss, chart, GaussNewton(steps=5), epochs=60, limit=limit, tolerance=1e-4)
+    assert run.gap < 1e-2
 
 
 @pytest.mark.parametrize("name", list(PARAMETRISATIONS))

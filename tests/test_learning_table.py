@@ -54,3 +54,46 @@ def test_the_published_code_moves_all_joints_by_one_sine():
     step = 39.0 / 1999
     assert np.gradient(motion.q[:, 0], step)[5:-5] == pytest.approx(motion.dq[5:-5, 0], abs=1e-4)
     assert np.gradient(motion.dq[:, 0], step)[5:-5] == pytest.approx(motion.ddq[5:-5, 0], abs=1e-4)
+
+
+def test_the_order_of_the_ladder_is_judged_target_by_target():
+    """Not reached counts as slower than reached; two that are not reached are not ordered."""
+    from measures.learning_order import GRID, RUNGS, ordered, spans, stretches
+
+    inf = float("inf")
+    epochs = np.array([[9, 9, inf, inf], [5, 2, 5, inf], [1, 3, 1, 1], [1, 1, 1, 1], [2, 1, 1, 1]])
+    assert list(ordered(epochs)) == [True, False, True, False]
+    assert stretches(ordered(epochs)) == [(0, 0), (2, 2)]
+    assert stretches(np.array([False, True, True, True, True])) == [(1, 4)]
+    assert len(RUNGS) == 5 and len(GRID) == 36
+    assert spans((1, 5)) and not spans((1, 3)) and not spans((1, 2))  # ten targets a decade
+
+
+def test_the_published_experiment_knows_the_centre_of_mass():
+    from measures.learning_data import iiwa
+    from measures.learning_order import COM, READINGS, _start
+
+    from casid.learning import Chart
+
+    chart = Chart(iiwa(), "tri", COM)
+    start = chart.parameters(_start(chart, 0, READINGS[0].known)).reshape(7, 10)
+    true = iiwa().robot.standard_parameters().reshape(7, 10)
+    assert start[:, 6:9] / start[:, 9:] == pytest.approx(true[:, 6:9] / true[:, 9:])
+
+
+def test_networks_of_one_structure_share_their_programs():
+    """Other data, other scales, other seeds: nothing is compiled anew, and predictions do not depend on the block."""
+    pytest.importorskip("jax")
+    pytest.importorskip("optax")
+    from baselines import delan, network
+    from measures.learning_data import sines
+
+    motion = sines(duration=4.0)
+    one, two = delan.DeLaN(hidden=(8,), epochs=2), delan.DeLaN(hidden=(8,), epochs=2)
+    one.fit(motion, 0)
+    two.fit(motion.rows(slice(0, 500)), 1)
+    assert network.programs(one) is network.programs(two)
+    assert network.programs(one)[1]._cache_size() == 1  # one shape of batches
+    whole = one.predict(motion)
+    assert whole.shape == motion.tau.shape
+    assert whole[:7] == pytest.approx(one.predict(motion.rows(slice(0, 7))), rel=1e-4, abs=1e-4)

@@ -46,20 +46,28 @@ class Adam(Optimiser):
         first = np.array(step.memory.get("first", np.zeros_like(theta)))
         second = np.array(step.memory.get("second", np.zeros_like(theta)))
         count = int(step.memory.get("count", np.zeros(1))[0])
-        slopes, order = self._batches(loss, rng)
-        b1, b2 = self.decay
-        for k in order:
-            slope = chart.pullback(theta, slopes(int(k), chart.parameters(theta)))
-            count += 1
-            first = b1 * first + (1 - b1) * slope
-            second = b2 * second + (1 - b2) * slope**2
-            theta -= self.rate / (1 - b1**count) * first / (np.sqrt(second / (1 - b2**count)) + 1e-8)
+        quadratics = None if self.shuffle and self.redraw else loss.quadratics(self.batch, self.shuffle)
+        if quadratics is not None and chart.compiled_adam.available():
+            order = self._order(len(quadratics[1]), rng)
+            chart.compiled_adam.epoch(*quadratics, order, self.rate, self.decay, count, theta, first, second)
+            count += len(order)
+        else:
+            slopes, order = self._batches(loss, rng)
+            b1, b2 = self.decay
+            for k in order:
+                slope = chart.pullback(theta, slopes(int(k), chart.parameters(theta)))
+                count += 1
+                first = b1 * first + (1 - b1) * slope
+                second = b2 * second + (1 - b2) * slope**2
+                theta -= self.rate / (1 - b1**count) * first / (np.sqrt(second / (1 - b2**count)) + 1e-8)
         return Step(theta, {"first": first, "second": second, "count": np.array([float(count)])})
+
+    def _order(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        return rng.permutation(count) if self.shuffle else np.arange(count)
 
     def _batches(self, loss: Loss, rng: np.random.Generator) -> tuple[Slopes, NDArray[np.intp]]:
         if self.shuffle and self.redraw:
             drawn = rng.permutation(loss.samples)
             parts = [drawn[begin : begin + self.batch] for begin in range(0, loss.samples, self.batch)]
             return lambda k, pi: loss.gradient(pi, parts[k])[1], np.arange(len(parts))
-        count = -(-loss.samples // self.batch)
-        return loss.slopes(self.batch, self.shuffle), rng.permutation(count) if self.shuffle else np.arange(count)
+        return loss.slopes(self.batch, self.shuffle), self._order(-(-loss.samples // self.batch), rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import casadi as ca
@@ -12,6 +13,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import PSEUDO_INERTIA_MAP, consistency, from_pseudo_inertia, pseudo_inertia
 from casid.inertia.parametrisations import Parametrisation, non_negative, parametrisation
+from casid.learning.compiled_adam import CompiledAdam
 from casid.simulation.compiled import Call, compiled_call
 
 Array = NDArray[np.float64]
@@ -32,13 +34,19 @@ class Chart:
         Sec. 4.2), the others as they are.
     links
         Parametrisation of every link, or its name.
+    held
+        Coordinates of every link that training leaves where they start: 1, 2, 3 are the centre of mass in the
+        parametrisations of Sutanto et al. (2020).
     """
 
-    def __init__(self, model: Model, links: Parametrisation | str) -> None:
+    def __init__(self, model: Model, links: Parametrisation | str, held: Sequence[int] = ()) -> None:
         self.model = model
         self.links = parametrisation(links) if isinstance(links, str) else links
         columns = model.term_columns
         self.terms = tuple(model.parameter_names[c] for c in sorted(columns))
+        free = np.ones(self.links.size)
+        free[list(held)] = 0.0
+        self._free = np.concatenate([np.tile(free, self.n), np.ones(len(self.terms))])
         self._squared = np.array([columns[c][0].nonnegative for c in sorted(columns)], dtype=bool)
 
     @property
@@ -57,16 +65,22 @@ class Chart:
         return self.n * self.links.count + len(self.terms)
 
     @cached_property
-    def _calls(self) -> tuple[Call, Call]:
+    def _pullback(self) -> ca.Function:
         theta, slope = ca.SX.sym("theta", self.size), ca.SX.sym("slope", self.count)
-        pi = self._functions[0](theta)
-        back = ca.Function(
-            "chart_pullback", [theta, slope], [ca.densify(ca.jtimes(pi, theta, slope, True))], {"cse": True}
-        )
-        return compiled_call(self._functions[0]), compiled_call(back)
+        back = ca.jtimes(self._functions[0](theta), theta, slope, True) * ca.DM(self._free)
+        return ca.Function("chart_pullback", [theta, slope], [ca.densify(back)], {"cse": True})
+
+    @cached_property
+    def _calls(self) -> tuple[Call, Call]:
+        return compiled_call(self._functions[0]), compiled_call(self._pullback)
+
+    @cached_property
+    def compiled_adam(self) -> CompiledAdam:
+        """Adam's steps on these coordinates, in C."""
+        return CompiledAdam(self._functions[0], self._pullback)
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_calls"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_calls", "compiled_adam")}
 
     @cached_property
     def _functions(self) -> tuple[ca.Function, ca.Function]:
@@ -92,9 +106,9 @@ class Chart:
         return np.array(self._calls[1](theta, slope)[0])
 
     def linearised(self, theta: Array) -> tuple[Array, Array]:
-        """Parameters and their Jacobian in theta, shapes (count,) and (count, size)."""
+        """Parameters and their Jacobian in theta, shapes (count,) and (count, size); zero for held coordinates."""
         pi, jacobian = self._functions[1](theta)
-        return np.asarray(pi).reshape(-1), np.asarray(jacobian)
+        return np.asarray(pi).reshape(-1), np.asarray(jacobian) * self._free
 
     def standard(self, parameters: Array) -> tuple[Array, Array]:
         """Standard parameters of all links, shape (10 n,), and the terms' values."""

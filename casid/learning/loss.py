@@ -49,3 +49,10 @@ class Loss(ABC):
         """Gradients of those `batches`; a loss that can compress a batch does so once."""
         batches = self.batches(size, shuffle)
         return lambda k, pi: self.gradient(pi, batches[k])[1]
+
+    def quadratics(self, size: int, shuffle: bool) -> tuple[Array, Array] | None:
+        """``(A, b)`` with gradients ``2 (A_k pi - b_k)`` of those `batches`, where the loss is a quadratic in pi.
+
+        Shapes (batches, count, count) and (batches, count); None where it is none.
+        """
+        return None

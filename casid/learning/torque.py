@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import casadi as ca
@@ -15,6 +16,7 @@ from casid.dynamics.newton_euler import newton_euler
 from casid.errors import DatasetError
 from casid.learning.loss import Loss, Slopes
 from casid.measurement import Dataset
+from casid.regression.observation import inputs
 
 Array = NDArray[np.float64]
 #: Bytes that the regressor of all samples may take.
@@ -22,21 +24,26 @@ _LARGEST = 4e9
 
 
 def training_regressor(model: Model, symmetric: bool = True) -> ca.Function:
-    """``(q, dq, ddq) -> Y``: columns of the links (10 or 13 each), then of the terms, in the order of `Chart`."""
+    """``(q, dq, ddq) -> Y``: columns of the links (10 or 13 each), then of the terms, in the order of `Chart`.
+
+    What terms of the model ask for beside the motion (``memory``, ``signal``) are further inputs.
+    """
     n = model.n
-    inputs = [ca.SX.sym(name, n) for name in ("q", "dq", "ddq")]
+    symbols = [ca.SX.sym(name, n) for name in ("q", "dq", "ddq")]
     count = 10 if symmetric else 13
     links = ca.SX.sym("links", count * len(model.robot.links))
     gravity = model.gravity_vector
     if gravity is None:
         raise DatasetError("training needs a fixed gravity vector: Model(robot, gravity=[0, 0, -9.80665])")
-    q, dq, ddq = inputs
+    q, dq, ddq = symbols
     tau = newton_euler(model.robot, q, dq, ddq, ca.vertsplit(links, count), ca.SX(ca.DM(gravity)))[0]
     Y = ca.jacobian(tau, links)
+    names = model.regressor.name_in()
+    symbols += [ca.SX.sym(name, model.regressor.size1_in(k)) for k, name in enumerate(names) if k > 2]
     if model.term_columns:
-        every = model.regressor(*inputs)
+        every = model.regressor(*symbols)
         Y = ca.horzcat(Y, every[:, sorted(model.term_columns)])
-    return ca.Function("training_regressor", inputs, [ca.densify(Y)], ["q", "dq", "ddq"], ["Y"], {"cse": True})
+    return ca.Function("training_regressor", symbols, [ca.densify(Y)], names, ["Y"], {"cse": True})
 
 
 class TorqueLoss(Loss):
@@ -72,13 +79,14 @@ class TorqueLoss(Loss):
         self._function = training_regressor(model, symmetric)
         n = model.n
         self.samples = sum(len(d) for d in self.datasets)
-        motion: list[tuple[Array, Array, Array]] = []
+        motion: list[list[Array]] = []
         for data in self.datasets:
             if data.n != n:
                 raise DatasetError(f"{data.name} has {data.n} joints, the model has {n}")
             if data.dq is None or data.ddq is None:
                 raise DatasetError(f"{data.name} has no velocities or accelerations; process it first")
-            motion.append((data.q, data.dq, data.ddq))
+            extras = inputs(model, replace(data, full=None))[3:] if self._function.n_in() > 3 else []
+            motion.append([data.q, data.dq, data.ddq, *extras])
         self._motion = [np.concatenate(parts) for parts in zip(*motion, strict=True)]
         self.tau = np.concatenate([d.tau for d in self.datasets])
         deviation = self.tau.std(axis=0)
@@ -142,8 +150,8 @@ class TorqueLoss(Loss):
     def _batches(self) -> dict[tuple[int, bool], tuple[Array, Array]]:
         return {}
 
-    def slopes(self, size: int, shuffle: bool) -> Slopes:
-        """Gradients ``2 (A_k pi - b_k)``, of the normal equations of every batch."""
+    def quadratics(self, size: int, shuffle: bool) -> tuple[Array, Array]:
+        """The normal equations of every batch, ``A_k = Y_k' S^-2 Y_k / (N_k n)``, ``b_k`` likewise; kept."""
         key = (size, shuffle)
         if key not in self._batches:
             order = np.concatenate(self.batches(size, shuffle))
@@ -154,7 +162,11 @@ class TorqueLoss(Loss):
                 A[rows.start // size] = Z.T @ Z / len(Z)
                 b[rows.start // size] = Z.T @ (self.tau[order[rows]] / self.scale).ravel() / len(Z)
             self._batches[key] = A, b
-        A, b = self._batches[key]
+        return self._batches[key]
+
+    def slopes(self, size: int, shuffle: bool) -> Slopes:
+        """Gradients ``2 (A_k pi - b_k)``."""
+        A, b = self.quadratics(size, shuffle)
         return lambda k, pi: 2.0 * (A[k] @ pi - b[k])
 
     def value(self, pi: Array) -> float:

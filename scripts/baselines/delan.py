@@ -30,7 +30,7 @@ class DeLaN(Network):
         hidden: Sequence[int] = (64, 64),
         damping: bool = False,
         epochs: int = 300,
-        rate: float = 2e-3,
+        rate: float = 1e-2,
     ) -> None:
         super().__init__(name, epochs, rate)
         self.structured, self.hidden, self.damping = structured, tuple(hidden), damping
@@ -38,19 +38,19 @@ class DeLaN(Network):
     def prepare(self, motion: Motion) -> None:
         """Scales of energies, of their slopes along each joint, and of the inertia."""
         super().prepare(motion)
-        speeds, accelerations = self.inputs[1][1], self.inputs[2][1]
-        self.root = np.sqrt(_inertia(motion, 0.02 * self.scale / accelerations))
-        kinetic = float(((self.root * speeds) ** 2).sum() / 2)
-        self.energy = float(self.scale.max())
+        speeds = self.scales["dq"]
+        root = np.sqrt(_inertia(motion, 0.02 * self.scale / self.scales["ddq"]))
+        kinetic = float(((root * speeds) ** 2).sum() / 2)
+        energy = float(self.scale.max())
         # a torque is the slope of an energy: joints of small torque see the network through small inputs
-        self.slope = np.clip(self.scale / self.energy, 1e-4, 1.0)
-        self.turn = np.clip(self.scale / max(kinetic, 1e-12), 1e-4, 1.0)
+        slope = np.clip(self.scale / energy, 1e-4, 1.0)
+        turn = np.clip(self.scale / max(kinetic, 1e-12), 1e-4, 1.0)
+        self.scales |= {"root": root, "energy": energy, "slope": slope, "turn": turn}
 
     def start(self, key: jax.Array, n: int) -> Any:
         """Random layers, the last one small: a constant diagonal inertia and no potential to begin with."""
         one, two = jax.random.split(key)
-        self.lower = np.tril_indices(n, -1)
-        friction = jnp.full((2, n), -3.0)
+        friction = jnp.full((2, n), -3.0, dtype=jnp.float32)  # a weak type would be compiled for a second time
         if self.structured:
             size = n * (n + 1) // 2
             return {
@@ -64,32 +64,35 @@ class DeLaN(Network):
         """None: gravity has to come from the potential."""
         return np.zeros_like(self.mean)
 
-    def _lagrangian(self, weights: Any, q: jax.Array, dq: jax.Array) -> jax.Array:
-        x = jnp.concatenate([self.slope * jnp.sin(q), self.slope * jnp.cos(q)])
-        scaled = dq * self.root
-        if not self.structured:
-            network = dense(weights["L"], jnp.concatenate([x, dq / self.inputs[1][1] * self.slope]), jax.nn.softplus)
-            return jnp.sum(scaled**2) / 2 + network[0] * self.energy
-        n = len(q)
-        entries = dense(
-            weights["T"], jnp.concatenate([self.turn * jnp.sin(q), self.turn * jnp.cos(q)]), jax.nn.softplus
-        )
-        T = jnp.zeros((n, n)).at[self.lower].set(entries[n:]) + jnp.diag(jax.nn.softplus(entries[:n] + 0.54) + 1e-3)
-        kinetic = jnp.sum((T.T @ scaled) ** 2) / 2
-        return kinetic - dense(weights["V"], x, jax.nn.softplus)[0] * self.energy
+    def structure(self) -> tuple[Any, ...]:
+        """See `Network`."""
+        return "DeLaN", self.structured, self.hidden, self.damping
 
-    def torque(self, weights: Any, q: jax.Array, dq: jax.Array, ddq: jax.Array) -> jax.Array:
+    def _lagrangian(self, weights: Any, scales: Any, q: jax.Array, dq: jax.Array) -> jax.Array:
+        slope, turn = scales["slope"], scales["turn"]
+        x = jnp.concatenate([slope * jnp.sin(q), slope * jnp.cos(q)])
+        scaled = dq * scales["root"]
+        if not self.structured:
+            network = dense(weights["L"], jnp.concatenate([x, dq / scales["dq"] * slope]), jax.nn.softplus)
+            return jnp.sum(scaled**2) / 2 + network[0] * scales["energy"]
+        n = len(q)
+        entries = dense(weights["T"], jnp.concatenate([turn * jnp.sin(q), turn * jnp.cos(q)]), jax.nn.softplus)
+        diagonal = jnp.diag(jax.nn.softplus(entries[:n] + 0.54) + 1e-3)
+        T = jnp.zeros((n, n)).at[np.tril_indices(n, -1)].set(entries[n:]) + diagonal
+        return jnp.sum((T.T @ scaled) ** 2) / 2 - dense(weights["V"], x, jax.nn.softplus)[0] * scales["energy"]
+
+    def torque(self, weights: Any, scales: Any, q: jax.Array, dq: jax.Array, ddq: jax.Array) -> jax.Array:
         """Euler-Lagrange by automatic differentiation."""
 
         def momentum(q: jax.Array, dq: jax.Array) -> jax.Array:
-            return jax.grad(self._lagrangian, argnums=2)(weights, q, dq)
+            return jax.grad(self._lagrangian, argnums=3)(weights, scales, q, dq)
 
         _, rate = jax.jvp(momentum, (q, dq), (dq, ddq))
-        tau = rate - jax.grad(self._lagrangian, argnums=1)(weights, q, dq)
+        tau = rate - jax.grad(self._lagrangian, argnums=2)(weights, scales, q, dq)
         if self.damping:
-            f = jax.nn.softplus(weights["f"]) * self.scale
-            tau = tau + f[0] * dq / self.inputs[1][1] + f[1] * jnp.tanh(20 * dq / self.inputs[1][1])
-        return tau / self.scale
+            f = jax.nn.softplus(weights["f"]) * scales["tau"]
+            tau = tau + f[0] * dq / scales["dq"] + f[1] * jnp.tanh(20 * dq / scales["dq"])
+        return tau / scales["tau"]
 
 
 def _small(weights: Weights, factor: float = 0.1) -> Weights:

@@ -27,7 +27,7 @@ class MLP(Network):
         hidden: Sequence[int] = (250, 250, 100),
         trigonometric: bool = False,
         epochs: int = 300,
-        rate: float = 1e-3,
+        rate: float = 3e-3,
     ) -> None:
         super().__init__(name, epochs, rate)
         self.hidden, self.trigonometric = tuple(hidden), trigonometric
@@ -36,11 +36,16 @@ class MLP(Network):
         """Random layers."""
         return random_weights(key, [(4 if self.trigonometric else 3) * n, *self.hidden, n])
 
-    def torque(self, weights: Any, q: jax.Array, dq: jax.Array, ddq: jax.Array) -> jax.Array:
+    def structure(self) -> tuple[Any, ...]:
+        """See `Network`."""
+        return "MLP", self.hidden, self.trigonometric
+
+    def torque(self, weights: Any, scales: Any, q: jax.Array, dq: jax.Array, ddq: jax.Array) -> jax.Array:
         """One sample."""
-        (q0, qs), (v0, vs), (a0, as_) = self.inputs
-        positions = [jnp.sin(q), jnp.cos(q)] if self.trigonometric else [(q - q0) / qs]
-        x = jnp.concatenate([*positions, (dq - v0) / vs, (ddq - a0) / as_])
+        inputs = {"q": q, "dq": dq, "ddq": ddq}
+        q, dq, ddq = ((x - scales[f"{name} mean"]) / scales[name] for name, x in inputs.items())
+        positions = [jnp.sin(inputs["q"]), jnp.cos(inputs["q"])] if self.trigonometric else [q]
+        x = jnp.concatenate([*positions, dq, ddq])
         return dense(weights, x, jax.nn.silu if self.trigonometric else jnp.tanh)
 
 
@@ -51,4 +56,4 @@ def paper() -> MLP:
 
 def tuned() -> MLP:
     """Sines and cosines in, smooth activations, wider first layer."""
-    return MLP("MLP tuned", (256, 256, 128), True, rate=2e-3)
+    return MLP("MLP tuned", (256, 256, 128), True)

@@ -12,6 +12,10 @@ import optax
 from baselines.contract import Array, Baseline, Motion
 
 Weights = list[tuple[jax.Array, jax.Array]]
+#: What inputs and outputs are normalised by.
+Scales = dict[str, Any]
+#: Samples that are predicted at once.
+_BLOCK = 512
 
 
 def random_weights(key: jax.Array, sizes: Sequence[int]) -> Weights:
@@ -34,15 +38,15 @@ def dense(weights: Weights, x: jax.Array, activation: Callable[[jax.Array], jax.
 class Network(Baseline):
     """A baseline that is trained by gradients on normalised torques.
 
-    Subclasses give ``start`` (weights) and ``torque`` (one sample, in physical units).
+    Subclasses give ``start`` (weights) and ``torque`` (one sample), and add to ``scales`` in ``prepare`` what they
+    normalise by. Scales are arguments of the compiled programs: networks of one structure are compiled once in a
+    process, whatever data they see.
     """
 
     def __init__(self, name: str, epochs: int, rate: float = 1e-3, batch: int = 256, decay: float = 1e-5) -> None:
         self.name, self.epochs, self.rate, self.batch, self.decay = name, epochs, rate, batch, decay
+        self.scales: Scales = {}
         self._weights: Any = None
-        self._key: tuple[Any, ...] = ()
-        self._programs: tuple[Any, Any, Any] = (None, None, None)
-        self._predict: Any = None
 
     @property
     def weights(self) -> Any:
@@ -53,15 +57,21 @@ class Network(Baseline):
         """Random weights for n joints."""
         raise NotImplementedError
 
-    def torque(self, weights: Any, q: jax.Array, dq: jax.Array, ddq: jax.Array) -> jax.Array:
+    def torque(self, weights: Any, scales: Any, q: jax.Array, dq: jax.Array, ddq: jax.Array) -> jax.Array:
         """Torques of one sample, over the training data's deviation."""
+        raise NotImplementedError
+
+    def structure(self) -> tuple[Any, ...]:
+        """All that the compiled programs depend on beside shapes."""
         raise NotImplementedError
 
     def prepare(self, motion: Motion) -> None:
         """Scales of the training data."""
         self.scale = np.maximum(motion.tau.std(axis=0), 1e-9)
         self.mean = motion.tau.mean(axis=0)
-        self.inputs = [(x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)) for x in (motion.q, motion.dq, motion.ddq)]
+        self.scales = {"tau": self.scale}
+        for name, x in (("q", motion.q), ("dq", motion.dq), ("ddq", motion.ddq)):
+            self.scales |= {name: np.maximum(x.std(axis=0), 1e-9), f"{name} mean": x.mean(axis=0)}
 
     def fit(
         self, motion: Motion, seed: int = 0, stop: Callable[[int, Callable[[Motion], Array]], bool] | None = None
@@ -71,66 +81,72 @@ class Network(Baseline):
         rng = np.random.default_rng(seed)
         held = np.zeros(len(motion), dtype=bool)
         held[rng.permutation(len(motion))[: len(motion) // 10]] = True
-        train, test = motion.rows(~held), motion.rows(held)
+        train, check = motion.rows(~held), motion.rows(held)
         weights = self.start(jax.random.PRNGKey(seed), motion.q.shape[1])
-        per_epoch = max(1, -(-len(train) // self.batch))
-        optimiser, epoch, judge = self._compiled(len(train), per_epoch)
-        state = optimiser.init(weights)
-
-        def normalised(m: Motion) -> list[jax.Array]:
-            tau = (m.tau - self.offset()) / self.scale
-            return [jnp.asarray(x, dtype=jnp.float32) for x in (m.q, m.dq, m.ddq, tau)]
-
-        arrays, checks = normalised(train), normalised(test)
-        best, self._weights, used = np.inf, weights, 0
         count = min(self.batch, len(train))
         steps = len(train) // count
+        optimiser, step, _ = programs(self)
+        state = optimiser.init(weights)
+        arrays = self.normalised(train)
+        best, self._weights, used = np.inf, weights, 0
         for used in range(1, self.epochs + 1):
             order = rng.permutation(len(train))[: steps * count].reshape(steps, count)
-            weights, state = epoch(weights, state, jnp.asarray(order), arrays)
-            value = float(judge(weights, *checks))
+            for k, rows in enumerate(order):
+                rate = self.rate * _cosine((k + (used - 1) * steps) / (steps * self.epochs))
+                weights, state, _ = step(weights, state, self.scales, rate, *(x[rows] for x in arrays))
+            value = float((((self._torques(weights, check) - check.tau) / self.scale) ** 2).mean())
             if value < best:
                 best, self._weights = value, weights
             if stop is not None and stop(used, self.predict):
                 break
         return used
 
-    def _compiled(self, samples: int, steps: int) -> tuple[Any, Any, Any]:
-        """Optimiser, epoch and loss, compiled once for the same data: more seeds cost no more compilation."""
-        key = (samples, steps, self.epochs, self.scale.tobytes(), self.mean.tobytes())
-        if self._key == key:
-            return self._programs
-        schedule = optax.cosine_decay_schedule(self.rate, steps * self.epochs, alpha=0.01)
-        optimiser = optax.chain(optax.clip_by_global_norm(10.0), optax.adamw(schedule, weight_decay=self.decay))
-        batched = jax.vmap(self.torque, in_axes=(None, 0, 0, 0))
-
-        def loss(w: Any, q: jax.Array, dq: jax.Array, ddq: jax.Array, tau: jax.Array) -> jax.Array:
-            return jnp.mean((batched(w, q, dq, ddq) - tau) ** 2)
-
-        @jax.jit
-        def epoch(w: Any, s: Any, order: jax.Array, arrays: list[jax.Array]) -> tuple[Any, Any]:
-            def step(carry: tuple[Any, Any], rows: jax.Array) -> tuple[tuple[Any, Any], None]:
-                w, s = carry
-                slope = jax.grad(loss)(w, *(x[rows] for x in arrays))
-                update, s = optimiser.update(slope, s, w)
-                return (optax.apply_updates(w, update), s), None
-
-            return jax.lax.scan(step, (w, s), order)[0]
-
-        self._key, self._programs = key, (optimiser, epoch, jax.jit(loss))
-        self._predict = jax.jit(batched)
-        return self._programs
+    def normalised(self, motion: Motion) -> list[Array]:
+        """Positions, velocities, accelerations and torques over their deviation, in single precision."""
+        tau = (motion.tau - self.offset()) / self.scale
+        return [np.asarray(x, dtype=np.float32) for x in (motion.q, motion.dq, motion.ddq, tau)]
 
     def offset(self) -> Array:
         """Taken off the torques before training."""
         return np.asarray(self.mean)
 
+    def _torques(self, weights: Any, motion: Motion) -> Array:
+        predict, parts = programs(self)[2], []
+        for begin in range(0, len(motion), _BLOCK):
+            part = motion.rows(slice(begin, begin + _BLOCK))
+            # a last block that is short is filled with its own last sample: one shape, one compilation
+            rows = np.minimum(np.arange(_BLOCK), len(part) - 1)
+            found = predict(weights, self.scales, *(x[rows] for x in (part.q, part.dq, part.ddq)))
+            parts.append(np.asarray(found, dtype=float)[: len(part)])
+        return np.concatenate(parts) * self.scale + self.offset()
+
     def predict(self, motion: Motion) -> Array:
         """See `Baseline`."""
-        if self._predict is None:
-            self._predict = jax.jit(jax.vmap(self.torque, in_axes=(None, 0, 0, 0)))
-        parts = []
-        for begin in range(0, len(motion), 8192):
-            part = motion.rows(slice(begin, begin + 8192))
-            parts.append(np.asarray(self._predict(self._weights, part.q, part.dq, part.ddq), dtype=float))
-        return np.concatenate(parts) * self.scale + self.offset()
+        return self._torques(self._weights, motion)
+
+
+_COMPILED: dict[tuple[Any, ...], tuple[Any, Any, Any]] = {}
+
+
+def programs(network: Network) -> tuple[Any, Any, Any]:
+    """Optimiser, ``(weights, state, scales, rate, q, dq, ddq, tau) -> weights, state, loss``; torques of samples."""
+    key = (network.decay, *network.structure())
+    if key not in _COMPILED:
+        optimiser = optax.chain(
+            optax.clip_by_global_norm(10.0), optax.scale_by_adam(), optax.add_decayed_weights(network.decay)
+        )
+        batched = jax.vmap(network.torque, in_axes=(None, None, 0, 0, 0))
+
+        @jax.jit
+        def step(w: Any, s: Any, scales: Any, rate: Any, q: Any, dq: Any, ddq: Any, tau: Any) -> tuple[Any, Any, Any]:
+            value, slope = jax.value_and_grad(lambda v: jnp.mean((batched(v, scales, q, dq, ddq) - tau) ** 2))(w)
+            update, s = optimiser.update(slope, s, w)
+            return optax.apply_updates(w, jax.tree.map(lambda u: -rate * u, update)), s, value
+
+        _COMPILED[key] = optimiser, step, jax.jit(batched)
+    return _COMPILED[key]
+
+
+def _cosine(share: float) -> float:
+    """From 1 to 0.01."""
+    return float(0.01 + 0.99 * (1 + np.cos(np.pi * share)) / 2)

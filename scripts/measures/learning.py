@@ -8,7 +8,8 @@ from measures.learning_ladder import ROWS as LADDER
 from measures.learning_load import ROWS as LOADS
 from measures.learning_models import ROWS as MODELS
 from measures.learning_online import ROWS as ONLINE
+from measures.learning_order import ROWS as ORDER
 from measures.learning_sequential import ROWS as SEQUENTIAL
 from measures.learning_tracking import ROWS as TRACKING
 
-MEASURES = [*LADDER, *DIRECT, *TRACKING, *MODELS, *SEQUENTIAL, *ONLINE, *LOADS, *EXPORTED]
+MEASURES = [*LADDER, *ORDER, *DIRECT, *TRACKING, *MODELS, *SEQUENTIAL, *ONLINE, *LOADS, *EXPORTED]

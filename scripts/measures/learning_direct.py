@@ -13,7 +13,9 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+from baselines.diffnea import CHECK
 
+from casid.codegen import evaluate_batch
 from casid.description.write import write_robot
 from casid.learning import Adam, Chart, TorqueLoss, certified_limit, train
 from measures.learning_data import BATCH, dataset, iiwa, sines
@@ -56,13 +58,27 @@ def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
         )  # fmt: skip
         with np.load(folder / "out.npz") as out:
             times, losses, steps = out["seconds"], out["losses"], int(out["steps"])
+
+    # the same samples for both: the loss of a part differs from that of the whole by more than what is asked for
+    part = motion.rows(slice(None, None, CHECK))
+    best = evaluate_batch(iiwa().inverse_dynamics, part.q, part.dq, part.ddq, limit.parameters)
+    reference = float(np.mean((np.asarray(best)[..., 0] - part.tau) ** 2 / motion.tau.var(axis=0)))
+
+    def first(share: float) -> tuple[float, str]:
+        """How many times the solve's CPU seconds until the loss was within a share of the certified solution's."""
+        close = np.flatnonzero(losses <= reference * (1 + share))
+        seconds = float(times[close[0]] if len(close) else times[-1])
+        how = f"{seconds:.0f} s" if len(close) else f"not within {seconds:.0f} s"
+        return seconds / direct, f"{how}, {'' if len(close) else 'more than '}{seconds / direct:.0f} times the solve"
+
     # as good as the direct solve: within a thousandth of the certified optimum
-    close = np.flatnonzero(losses <= limit.value * 1.001)
-    reached = float(times[close[0]]) if len(close) else np.inf
-    ratio = (reached if np.isfinite(reached) else float(times[-1])) / direct
-    curve = ", ".join(f"{v:.2g} after {s:.0f} s" for s, v in zip(times[::3], losses[::3], strict=True))
-    end = "within 0.1 % of it" if len(close) else "not within 0.1 % of it"
-    return f"{text}; the ladder's own code: {steps} steps, loss {curve} ({end}): {ratio:.0f} x or more", ratio >= 100
+    ratio, words = first(1e-3)
+    curve = ", ".join(f"{v:.4g} after {s:.0f} s" for s, v in zip(times[::6], losses[::6], strict=True))
+    return (
+        f"{text}; the ladder's own code: {steps} steps, loss on every {CHECK}th sample {curve}; "
+        f"the certified solution's {reference:.4g}; within 1 % of it: {first(1e-2)[1]}; "
+        f"within 0.1 %: {words}"
+    ), ratio >= 100
 
 
 ROWS = [

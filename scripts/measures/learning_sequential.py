@@ -22,8 +22,10 @@ from baselines.contract import Motion, nmse
 
 from casid.identification.online import Online, Plausible
 from casid.learning import Chart, TorqueLoss
+from casid.report.style import INK, new_figure, set_title, tidy
 from measures.learning_data import dataset, iiwa, sines
 from measures.measure import Measure, need
+from measures.picture import write_picture
 
 Array = NDArray[np.float64]
 BATCH, STEPS, DURATION = 256, 10, 30.0
@@ -78,12 +80,12 @@ def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
     weights = network.start(jax.random.PRNGKey(0), motion.q.shape[1])
     optimiser = optax.adamw(network.rate, weight_decay=network.decay)
     state = optimiser.init(weights)
-    torque = jax.vmap(network.torque, in_axes=(None, 0, 0, 0))
+    torque = jax.vmap(network.torque, in_axes=(None, None, 0, 0, 0))
 
     def batch(w: Any, s: Any, q: Any, dq: Any, ddq: Any, tau: Any) -> Any:
         def step(carry: Any, _: Any) -> Any:
             w, s = carry
-            slope = jax.grad(lambda v: jnp.mean((torque(v, q, dq, ddq) - tau) ** 2))(w)
+            slope = jax.grad(lambda v: jnp.mean((torque(v, network.scales, q, dq, ddq) - tau) ** 2))(w)
             update, s = optimiser.update(slope, s, w)
             return (optax.apply_updates(w, update), s), None
 
@@ -92,9 +94,7 @@ def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
     compiled = jax.jit(batch)
     errors = []
     for part in _batches(motion):
-        tau = (part.tau - network.offset()) / network.scale
-        arrays = [jnp.asarray(x, dtype=jnp.float32) for x in (part.q, part.dq, part.ddq, tau)]
-        weights, state = compiled(weights, state, *arrays)
+        weights, state = compiled(weights, state, *network.normalised(part))
         network._weights = weights
         errors.append(float(nmse(check.tau, network.predict(check)).mean()))
     return errors
@@ -150,17 +150,20 @@ ROWS = [
 
 def main(picture: str) -> None:
     """Draw both noises."""
-    plt = need("matplotlib.pyplot", "figures")
-    figure, axes = plt.subplots(1, len(_NOISE), figsize=(10, 4), sharey=True)
-    for axis, noise in zip(axes, _NOISE, strict=True):
+    figure = new_figure(10.0, 4.4)
+    set_title(figure, "Batches in the order in which they come: error on the whole set, seen and not yet seen")
+    for axes, noise in zip(figure.subplots(1, len(_NOISE), sharey=True), _NOISE, strict=True):
         for name, errors in curves(noise).items():
-            own = name.startswith("casid")
-            axis.semilogy(1 + np.arange(len(errors)), errors, "k" if own else "-", lw=2 if own else 1, label=name)
-        axis.set(xlabel="batches of 256 samples", title=f"torque noise {noise:.0%}")
-    axes[0].set_ylabel("NMSE on the whole set")
-    axes[-1].legend(fontsize=7, ncols=2)
-    figure.tight_layout()
-    figure.savefig(picture, dpi=120)
+            own, rung = name.startswith("casid"), name in _KINDS
+            axes.semilogy(
+                1 + np.arange(len(errors)), errors, label=name, color=INK if own else None,
+                linewidth=2.6 if own else 1.3, linestyle="-" if own else ":" if rung else "--",
+            )  # fmt: skip
+        axes.set(xlabel=f"batches of {BATCH} samples", title=f"torque noise {noise:.0%} of each joint's deviation")
+        tidy(axes)
+    figure.axes[0].set_ylabel("NMSE, mean of the joints")
+    figure.axes[1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    write_picture(figure, picture)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 from measures.learning_data import BATCH, dataset, iiwa, sines
+from measures.learning_order import GRID, READINGS, RUNGS, curves
 
 from casid.inertia.parametrisations import PARAMETRISATIONS
 from casid.learning import Adam, Chart, TorqueLoss, train
@@ -13,6 +17,8 @@ PRINTED = {"nostr": 6153, "symm": 84, "spd": 21, "tri": 21, "cov": 21}
 #: Largest NMSE of a joint.
 TARGETS = (1e-1, 1e-2, 1e-3)
 EPOCHS = 60
+#: Targets shown of the published experiment, and its seeds.
+SHOWN, SEEDS = (0.1, 0.032, 0.01), range(3)
 
 
 def epochs(name: str, duration: float, most: int) -> list[float]:
@@ -21,6 +27,20 @@ def epochs(name: str, duration: float, most: int) -> list[float]:
     loss = TorqueLoss(iiwa(), dataset(sines(duration=duration)), None, kind.symmetric)
     done = train(loss, Chart(iiwa(), kind), Adam(rate=3e-2, batch=BATCH), epochs=most, target=min(TARGETS), seed=0)
     return [next((float(e.number) for e in done.epochs if e.nmse <= target), float("inf")) for target in TARGETS]
+
+
+def published(quick: bool) -> Comparison:
+    """Epochs of the authors' published experiment, median of the seeds."""
+    reading = replace(READINGS[0], epochs=30) if quick else READINGS[0]
+    (found,) = curves((reading,), SEEDS)
+    places = [int(np.argmin(np.abs(np.log(GRID / target)))) for target in SHOWN]
+    shown = np.where(np.isinf(found), np.nan, found)[:, places]
+    rows = [
+        [name, PRINTED[name], *(f"more than {reading.epochs}" if np.isnan(e) else f"{e:g}" for e in row)]
+        for name, row in zip(RUNGS, shown, strict=True)
+    ]
+    columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in SHOWN))
+    return Comparison.of("Authors' published experiment: one sine, centre of mass known, 10 000 samples", columns, rows)
 
 
 def run(setting: Setting) -> Outcome:
@@ -32,12 +52,17 @@ def run(setting: Setting) -> Outcome:
     ]
     columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in TARGETS))
     return Outcome(
-        (Comparison.of("Passes over 600 s of sines, Adam, one seed", columns, rows),),
+        (
+            published(setting.quick),
+            Comparison.of("Passes over 600 s of sines of our own, centre of mass learnt, one seed", columns, rows),
+        ),
         words=(
-            "The paper's learning rate, loss, periods and amplitudes are not in the copy at hand. Physical "
-            "parametrisations need what it reports; that those without structure need more is not reproduced with "
-            "noise-free torques. Five seeds, second-order methods, tracking errors and networks: "
-            "`python scripts/acceptance.py learning`.",
+            "The paper's target, learning rate, loss, periods and amplitudes are not in the copy at hand. In the "
+            "experiment that its authors published with their code (`experiments/l4dc-sim-exps.ipynb`: masses and "
+            "inertias are learnt, centres of mass are those of the description) less structure needs more epochs, as "
+            "in the paper; on sines of our own, where every joint moves in its own way and the centre of mass is "
+            "learnt too, it does not. All targets from 0.3 to 1e-4, more readings, five seeds, second-order methods, "
+            "tracking errors and networks: `python scripts/acceptance.py learning`.",
         ),
     )
 
