@@ -23,7 +23,7 @@ from casid.learning import (
 )
 from casid.learning.compiled_adam import CompiledAdam
 from casid.learning.optimiser import value_and_gradient
-from casid.measurement import Dataset
+from casid.measurement import Dataset, Processing
 from casid.regression import Friction, JointFriction, friction_model, with_friction
 
 
@@ -246,3 +246,17 @@ def test_bad_input(model, data):
         chart.inverse(np.full(20, -1.0), [0.1, 0.1])
     with pytest.raises(DatasetError, match="diverged in epoch 1"):
         train(loss, chart, Adam(rate=1e200), epochs=2)
+
+
+@pytest.mark.claim("the certified limit is that of the loss, whatever filter the recording's columns ask for")
+def test_the_limit_of_a_filtered_recording_is_that_of_its_loss(model, data):
+    ready = Processing(cutoff=3.0, rate=None, trim=0.0, every=1).apply(Dataset(data.t, data.q, data.tau))
+    assert ready.full is not None
+    loss = TorqueLoss(model, ready)
+    limit = certified_limit(loss, PARAMETRISATIONS["cov"])
+    assert limit.value == pytest.approx(loss.value(limit.parameters), rel=1e-9)
+
+
+def test_masked_torques_are_not_trained_on(model, data):
+    with pytest.raises(DatasetError, match="masked"):
+        TorqueLoss(model, data.only([0]))

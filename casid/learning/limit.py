@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -60,7 +60,8 @@ def certified_limit(loss: TorqueLoss, kind: Parametrisation) -> Limit:
     model = loss.model
     pi: Array
     weights = 1.0 / (loss.scale * np.sqrt(loss.samples * model.n))
-    fit = wls(compress(model, loss.datasets), weights=weights)
+    same = [replace(data, full=None) for data in loss.datasets]  # the loss knows no filtered columns
+    fit = wls(compress(model, same), weights=weights)
     if kind.definite:
         found = feasible_regression(
             fit, consistency="full" if kind.triangle else "semi", margin=0.0, constraints=None, throw=True

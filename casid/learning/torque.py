@@ -65,7 +65,8 @@ class TorqueLoss(Loss):
     Raises
     ------
     DatasetError
-        If a recording has no velocities or accelerations, another number of joints, or takes more than 4 GB.
+        If a recording has no velocities or accelerations, masked torques, another number of joints, or takes more than
+        4 GB.
     """
 
     def __init__(
@@ -85,6 +86,10 @@ class TorqueLoss(Loss):
                 raise DatasetError(f"{data.name} has {data.n} joints, the model has {n}")
             if data.dq is None or data.ddq is None:
                 raise DatasetError(f"{data.name} has no velocities or accelerations; process it first")
+            if data.mask is not None and not data.mask.all():
+                raise DatasetError(
+                    f"{data.name}: training needs the torques of all joints at all samples; some are masked"
+                )
             extras = inputs(model, replace(data, full=None))[3:] if self._function.n_in() > 3 else []
             motion.append([data.q, data.dq, data.ddq, *extras])
         self._motion = [np.concatenate(parts) for parts in zip(*motion, strict=True)]

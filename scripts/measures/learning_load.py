@@ -106,11 +106,11 @@ class Splice:
 
 
 def spliced(online: OnlineLoad, after: list[np.ndarray], t: np.ndarray, splice: int, before: float) -> Splice:
-    """Every sample for two seconds, every tenth then; ``before`` is the mass estimated before the splice."""
+    """Every sample for three seconds, every tenth then; ``before`` is the mass estimated before the splice."""
     masses, times, intervals, physical = [], [], [], True
     earlier, k = len(online.changes), splice
     while k < len(t):
-        step = 1 if k < splice + 200 else 10
+        step = 1 if k < splice + 300 else 10
         part = slice(k, k + step)
         online.update(after[0][part], after[1][part], after[2][part], after[3][part], t[part])
         k += step
