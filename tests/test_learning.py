@@ -257,6 +257,11 @@ def test_the_limit_of_a_filtered_recording_is_that_of_its_loss(model, data):
     assert limit.value == pytest.approx(loss.value(limit.parameters), rel=1e-9)
 
 
+def test_held_coordinates_that_are_none_are_said(model):
+    with pytest.raises(DatasetError, match="'cov' has coordinates 0 to 9"):
+        Chart(model, "cov", held=(1, 10))
+
+
 def test_masked_torques_are_not_trained_on(model, data):
     with pytest.raises(DatasetError, match="masked"):
         TorqueLoss(model, data.only([0]))

@@ -37,6 +37,11 @@ class Chart:
     held
         Coordinates of every link that training leaves where they start: 1, 2, 3 are the centre of mass in the
         parametrisations of Sutanto et al. (2020).
+
+    Raises
+    ------
+    DatasetError
+        If ``held`` names no coordinate.
     """
 
     def __init__(self, model: Model, links: Parametrisation | str, held: Sequence[int] = ()) -> None:
@@ -44,6 +49,9 @@ class Chart:
         self.links = parametrisation(links) if isinstance(links, str) else links
         columns = model.term_columns
         self.terms = tuple(model.parameter_names[c] for c in sorted(columns))
+        if not all(0 <= k < self.links.size for k in held):
+            last = self.links.size - 1
+            raise DatasetError(f"held: '{self.links.name}' has coordinates 0 to {last}, got {list(held)}")
         free = np.ones(self.links.size)
         free[list(held)] = 0.0
         self._free = np.concatenate([np.tile(free, self.n), np.ones(len(self.terms))])
