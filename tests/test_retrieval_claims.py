@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -301,6 +302,20 @@ def test_no_bound_exceeds_the_value_of_a_body_at_half_its_margin(kept: float) ->
         linear, _ = split_rows(problem)
         found = lower_bound(problem, thin, linear, np.zeros(len(linear.rows)), search=Search(BODY, 10.0))
         assert 0.9 * problem.objective(thin) < found.lower_bound <= problem.objective(thin)
+
+
+@pytest.mark.claim("a bound that says nothing is the constant of the objective, to the last bit")
+def test_a_trivial_bound_is_the_constant() -> None:
+    problem = nearest(np.append(BODY, 0.5), extras={"fv1": (0.0, np.inf)})
+    objective = replace(problem.objective, constant=0.12494365600571089)
+    problem = Problem("far", problem.variables, objective, problem.constraints)
+    linear, _ = split_rows(problem)
+    rng, search = np.random.default_rng(0), Search(nominal_parameters(problem), 1e12)
+    attained = problem.objective(np.append(BODY, 0.5))
+    for _ in range(300):
+        x = np.append(BODY, 0.5) + 10.0 ** rng.uniform(-6, 3) * rng.normal(size=11)
+        given = 10.0 ** rng.uniform(-3, 6) * rng.normal(size=len(linear.rows))
+        assert lower_bound(problem, x, linear, given, search=search).lower_bound <= attained
 
 
 # ---------------------------------------------------------------------- infeasible

@@ -67,11 +67,14 @@ class Certificate:
     leftover: float
     search_region: dict[str, float]
     _exact: float = -np.inf
+    _least: float = -np.inf
     _missed: Callable[[Array], float] | None = None
 
     def at(self, x: Array) -> Certificate:
         """The certificate for points that miss no row, margin or bound by more than x does."""
-        return self if self._missed is None else replace(self, lower_bound=self._exact - self._missed(x))
+        if self._missed is None:
+            return self
+        return replace(self, lower_bound=max(self._exact - self._missed(x), self._least))
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,14 +213,15 @@ def lower_bound(
     found = dual_bound(problem, slope, dual, search or Search(), regions)
     rounding = _rounding(objective, x, found.terms + dual.size_at(x))
     value = found.value + objective(x) - float(slope @ x) - rounding
+    # A sum of squares is never smaller than the part of it that no x can change.
+    least = objective.constant
     if not np.isfinite(value):
-        return Certificate(objective.constant, found.leftover, found.search_region)
+        return Certificate(least, found.leftover, found.search_region)
 
     def missed(point: Array) -> float:
-        # A sum of squares is never smaller than the part of it that no x can change.
-        return min(dual.missed(point) + found.missed(point), value - objective.constant)
+        return dual.missed(point) + found.missed(point)
 
-    return Certificate(value, found.leftover, found.search_region, value, missed).at(x)
+    return Certificate(value, found.leftover, found.search_region, value, least, missed).at(x)
 
 
 def dual_bound(
