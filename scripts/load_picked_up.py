@@ -16,6 +16,7 @@ import numpy as np
 sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
 from measures.learning_load import load_estimator, recordings
+from measures.picture import write_picture
 
 from casid.report.style import BLUE, GREEN, INK, MUTED, RED, new_figure, set_title, tidy
 
@@ -69,8 +70,7 @@ def main(out: Path) -> None:
     axes[1].set_xlim(t[came] - NEAR[0], t[came] + NEAR[1])
     handles = dict(zip(*reversed(axes[1].get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, frameon=False, fontsize=9)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out)
+    write_picture(figure, out)
 
 
 if __name__ == "__main__":

@@ -16,12 +16,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # small dense systems: one thread is quickest; set before numpy loads
 
 import argparse
-import io
 import sys
 import time
 from pathlib import Path
 
-from PIL import Image
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -30,20 +28,18 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "tests")]
 
 from measures.measure import NotMeasured
+from measures.picture import small_png
 from seeds.item import Item, Setting
 from seeds.page import Done, counts, page, slug
 from seeds.papers import PAPERS, paper_of
 
 from casid.errors import CasidError
 from casid.files import prepare_directory, write_files
-from casid.report.write import png_bytes
 
 #: Resolution of the pages' pictures: they are many.
 DPI = 80
 #: What a page says of an item that no run has computed.
 NOT_YET = "not asked for yet"
-#: And the size of their palette.
-COLOURS = 256
 
 
 def main() -> int:
@@ -74,7 +70,7 @@ def main() -> int:
         one = done[item.name] = compute(item, Setting(options.quick))
         _show(console, one)
         if one.outcome is not None:
-            write_files(pictures, {f"{n}.png": small(png_bytes(f, DPI)) for n, f in one.outcome.pictures.items()})
+            write_files(pictures, {f"{n}.png": small_png(f, DPI) for n, f in one.outcome.pictures.items()})
         left = [Done(i, None, "" if i.run is None else NOT_YET) for i in paper.items if i.name not in done]
         every = {d.item.name: d for d in (*done.values(), *left)}
         old = text.read_text(encoding="utf-8") if text.exists() else ""
@@ -99,14 +95,6 @@ def compute(item: Item, setting: Setting) -> Done:
     except (NotMeasured, CasidError) as reason:
         return Done(item, None, str(reason))
     return Done(item, outcome, seconds=time.perf_counter() - began)
-
-
-def small(png: bytes) -> bytes:
-    """The same picture with a palette; its colours are spread over all that occur, so that rare ones stay."""
-    out, few = io.BytesIO(), Image.Quantize.MAXCOVERAGE
-    with Image.open(io.BytesIO(png)) as image:
-        image.convert("RGB").quantize(COLOURS, few, kmeans=1).save(out, "PNG", optimize=True)
-    return out.getvalue()
 
 
 def _is(item: Item, wanted: str) -> bool:

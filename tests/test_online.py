@@ -17,7 +17,6 @@ from casid.identification.online import (
     Online,
     OnlineLoad,
     Plausible,
-    ResidualNoise,
     entropic_estimate,
     entropic_fit,
 )
@@ -25,7 +24,7 @@ from casid.identification.online.change import FadingWindow
 from casid.identification.online.recent import RecentSamples, Sample
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset
-from casid.regression import compress, wls
+from casid.regression import ResidualNoise, compress, wls
 
 
 @pytest.fixture(scope="module")

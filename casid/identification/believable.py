@@ -20,6 +20,7 @@ from casid.identification.divergence import DivergenceProgram, MostPlausible
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.inertia import LinkParameters, link_slice
 from casid.inertia.cones import Full
+from casid.retrieval.insight.chi_square import chi_square
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
 
@@ -189,9 +190,7 @@ def noise_share(samples: int, rank: int, confidence: float = 0.95) -> float:
 
     With the residual variance ``s^2 = F* / (samples - rank)``, the true parameters lie within ``F* + s^2 chi^2_rank``.
     """
-    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
-
     if samples <= rank:
         return LARGEST_SHARE
-    growth = float(chdtri(rank, 1.0 - confidence)) / (samples - rank)
+    growth = chi_square(rank, 1.0 - confidence) / (samples - rank)
     return min(LARGEST_SHARE, float(np.sqrt(1.0 + growth)) - 1.0)

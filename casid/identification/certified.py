@@ -5,6 +5,7 @@ from __future__ import annotations
 from casid.errors import ProblemError
 from casid.identification.feasible_fit import FeasibleFit
 from casid.retrieval import Intervals, parameter_intervals
+from casid.retrieval.insight.chi_square import chi_square
 
 
 def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals:
@@ -24,12 +25,10 @@ def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals
     ProblemError, SolveError
         As `casid.retrieval.parameter_intervals`; if there are fewer independent samples than base parameters.
     """
-    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
-
     solution, rank = fit.solution, fit.fit.rank
     freedom = float(fit.data.independent_samples.sum()) - rank
     if freedom <= 0:
         raise ProblemError(f"{freedom + rank:.0f} independent samples do not tell the noise of {rank} base parameters")
     quantities = {f"{view.name} mass": view.mass for view in solution.problem.variables.links}
-    tolerance = solution.objective / freedom * float(chdtri(rank, 1.0 - confidence))
+    tolerance = solution.objective / freedom * chi_square(rank, 1.0 - confidence)
     return parameter_intervals(solution.problem, quantities, tolerance, solution)

@@ -58,10 +58,3 @@ def _ratio(
         return -np.inf, np.inf
     ends = sorted(((-B - np.sqrt(root)) / (2 * A), (-B + np.sqrt(root)) / (2 * A)))
     return float(ends[0]), float(ends[1])
-
-
-def chi_square(rank: int, confidence: float) -> float:
-    """Quantile of the chi-square distribution with so many degrees of freedom."""
-    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
-
-    return float(chdtri(max(rank, 1), 1.0 - confidence))

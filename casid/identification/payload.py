@@ -28,12 +28,13 @@ from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
 from casid.identification.believable import believable
-from casid.identification.load_intervals import DETERMINED, chi_square, load_intervals
+from casid.identification.load_intervals import DETERMINED, load_intervals
 from casid.identification.plausible import PlausibleBodies
 from casid.inertia import express_in, from_standard, to_standard
 from casid.measurement import Dataset
 from casid.regression.observation import filtered_blocks, motion
 from casid.retrieval.constraints import gyration_bound, mass_bounds
+from casid.retrieval.insight.chi_square import chi_square
 from casid.retrieval.methods.solve import solve
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
@@ -158,7 +159,7 @@ def payload(
     R, r, left, freedom = stack.compressed()
     start = np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
     variance = left / max(freedom, 1.0)
-    tolerance = variance * chi_square(int(np.linalg.matrix_rank(R)), confidence)
+    tolerance = variance * chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - confidence)
     standard, extras, solution = _consistent(R, r, left, stack.names, tolerance)
     intervals = load_intervals(R, start, tolerance)
     notes = [*_similar(without, with_load), *_too_heavy(model, standard, with_load)]

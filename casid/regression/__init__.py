@@ -32,6 +32,7 @@ from casid.regression.friction import (
     friction_terms,
     with_friction,
 )
+from casid.regression.noise import ResidualNoise
 from casid.regression.observation import torques
 from casid.regression.reverse_engineering import reverse_engineer, reverse_engineer_with_torques
 from casid.regression.shrunk import Shrunk, shrunk
@@ -49,6 +50,7 @@ __all__ = [
     "FrictionLaw",
     "JointFriction",
     "JointFrictionFit",
+    "ResidualNoise",
     "Shrunk",
     "choose_friction",
     "compress",

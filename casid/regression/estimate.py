@@ -86,11 +86,27 @@ def ordinary_least_squares(W: ArrayLike, y: ArrayLike, base: BaseParameters) -> 
         raise DatasetError(f"measurements: entry {np.flatnonzero(~np.isfinite(y))[0]} is not a finite number")
     if rows <= rank:
         raise DatasetError(f"{rows} equations are too few for {rank} unknowns and their statistics: record more")
-    U, s, Vt = np.linalg.svd(W_b, full_matrices=False)
+    values, sd, condition_number, error = solved(W_b, y, rows)
+    return Estimate(base, values, sd, condition_number, error, rows)
+
+
+def solved(W: Array, y: Array, equations: int, rest: float = 0.0) -> tuple[Array, Array, float, float]:
+    """Least squares of ``y = W beta``: values, standard deviations, condition number and relative error [%].
+
+    Parameters
+    ----------
+    W, y
+        Rows, shapes (rows, rank) and (rows,); or triangular factors that stand for more.
+    equations
+        How many equations the rows stand for.
+    rest
+        Sum of squares of those equations that no beta changes.
+    """
+    U, s, Vt = np.linalg.svd(W, full_matrices=False)
     values = Vt.T @ (U.T @ y / s)
-    residual = y - W_b @ values
-    variance = float(residual @ residual) / (rows - rank)
-    sd = np.sqrt(variance * ((Vt.T / s) ** 2).sum(axis=1))
-    length = float(np.linalg.norm(y))
-    error = 100.0 * float(np.linalg.norm(residual)) / length if length > 0 else 0.0
-    return Estimate(base, values, sd, float(s[0] / s[-1]), error, rows)
+    residual = y - W @ values
+    squares = float(residual @ residual) + rest
+    sd = np.sqrt(squares / (equations - len(values)) * ((Vt.T / s) ** 2).sum(axis=1))
+    length = float(np.sqrt(y @ y + rest))
+    error = 100.0 * float(np.sqrt(squares)) / length if length > 0 else 0.0
+    return values, sd, float(s[0] / s[-1]), error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,6 +38,18 @@ class ResidualNoise:
         self._pending = np.zeros((LEVELS + 1, self.joints))
         self._waiting = np.zeros(LEVELS + 1, dtype=bool)
         self._squares, self._blocks = np.zeros(LEVELS + 1), np.zeros(LEVELS + 1)
+
+    @classmethod
+    def of(cls, residuals: Sequence[Array]) -> ResidualNoise:
+        """Of whole residuals, weighted, each of shape (N, joints): no block reaches from one into the next."""
+        made = cls(residuals[0].shape[1])
+        for blocks in residuals:
+            for level in range(LEVELS + 1):
+                made._squares[level] += float((blocks**2).sum())
+                made._blocks[level] += blocks.size
+                even = len(blocks) // 2 * 2
+                blocks = blocks[:even:2] + blocks[1:even:2]
+        return made
 
     def update(self, residual: Array) -> None:
         """One sample, weighted, shape (joints,)."""

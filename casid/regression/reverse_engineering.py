@@ -14,7 +14,7 @@ from casid.dynamics import Model, regroup
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression.compress import CompressedData, compress
-from casid.regression.estimate import Estimate, ordinary_least_squares
+from casid.regression.estimate import Estimate, ordinary_least_squares, solved
 from casid.regression.fit import wls
 
 Array = NDArray[np.float64]
@@ -116,14 +116,11 @@ def reverse_engineer_with_torques(
     places = [data.base.row(name) for name in model.base.names]
     W = np.zeros((g.size, data.base.rank))
     W[:, places] = rows.reshape(g.size, -1)[:, list(model.base.independent)]
-    A, y = np.vstack([R, W / sigma]), np.concatenate([rho, g / sigma])
-    U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    beta = Vt.T @ (U.T @ y / s)
-    count = int(data.counts.sum()) + g.size
-    squares = float(np.sum((y - A @ beta) ** 2)) + rest
-    sd = np.sqrt(squares / (count - len(beta)) * ((Vt.T / s) ** 2).sum(axis=1))
-    error = 100.0 * float(np.sqrt(squares / (float(y @ y) + rest)))
-    return Estimate(model.base, beta[places], sd[places], float(s[0] / s[-1]), error, count)
+    equations = int(data.counts.sum()) + g.size
+    beta, sd, condition_number, error = solved(
+        np.vstack([R, W / sigma]), np.concatenate([rho, g / sigma]), equations, rest
+    )
+    return Estimate(model.base, beta[places], sd[places], condition_number, error, equations)
 
 
 def _estimated(model: Model, W: Array, values: Array) -> Estimate:

@@ -111,10 +111,7 @@ def _left(model: Model, pi: Array, recordings: Sequence[Dataset]) -> tuple[Array
         residuals.append(left)
     sure = squares > 0.0
     weights = np.where(sure, np.sqrt(count / np.where(sure, squares, 1.0)), 0.0)
-    noise = ResidualNoise(model.n)
-    for left in residuals:
-        for sample in left * weights:
-            noise.update(sample)
+    noise = ResidualNoise.of([left * weights for left in residuals])
     return weights, np.maximum(products / np.where(sure, squares, 1.0), 0.0), noise.inflation()
 
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.files import numeric_array
 from casid.inertia import link_slice, pseudo_inertia
 from casid.simulation.controllers.controller import gains
 from casid.simulation.references import Reference
@@ -185,7 +186,7 @@ def simulate_adaptive(
     times = np.arange(2 * count + 1) * step / 2
     motion = reference.at(times)
     rows = np.concatenate([motion.q, motion.dq, motion.ddq], axis=1).T
-    begin = motion.q[0] if q0 is None else _numbers("q0", q0)
+    begin = motion.q[0] if q0 is None else numeric_array(q0, "q0", DatasetError)
     if begin.shape != (n,) or not np.isfinite(begin).all():
         raise DatasetError(f"q0: expected {n} finite positions, got {q0!r}")
     x0 = np.concatenate([begin, motion.dq[0], first, [0.0]])
@@ -221,16 +222,9 @@ def _positive(**values: float) -> None:
             raise DatasetError(f"{name}: expected a positive finite number, got {value!r}")
 
 
-def _numbers(name: str, given: ArrayLike) -> Array:
-    try:
-        return np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise DatasetError(f"{name}: expected numbers, got {given!r}") from None
-
-
 def _bodies(name: str, given: ArrayLike, links: int) -> Array:
     """Standard parameters of all links, each of them a body."""
-    values = _numbers(name, given)
+    values = numeric_array(given, name, DatasetError)
     if values.shape != (10 * links,) or not np.isfinite(values).all():
         raise DatasetError(f"{name}: expected {10 * links} finite standard parameters")
     least = np.linalg.eigvalsh(pseudo_inertia(values.reshape(links, 10)))[:, 0]

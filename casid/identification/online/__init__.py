@@ -6,7 +6,6 @@ from casid.identification.online.gears import GEAR_FRICTION
 from casid.identification.online.information import Information
 from casid.identification.online.load import LoadEstimate, OnlineLoad
 from casid.identification.online.online import Online, OnlineEstimate, entropic_fit
-from casid.regression.noise import ResidualNoise
 
 __all__ = [
     "GEAR_FRICTION",
@@ -18,7 +17,6 @@ __all__ = [
     "OnlineEstimate",
     "OnlineLoad",
     "Plausible",
-    "ResidualNoise",
     "entropic_estimate",
     "entropic_fit",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from casid.identification.online.information import Information
 from casid.regression.noise import ResidualNoise
+from casid.retrieval.insight.chi_square import chi_square
 
 Array = NDArray[np.float64]
 #: Windows that a chi-square variable of as many degrees of freedom as parameters counts for, beside T's own past.
@@ -83,20 +84,13 @@ class FadingWindow:
 
     def level(self, probability: float) -> float:
         """Statistic that raises the alarm, and is exceeded with this probability without a change."""
-        level = self._inflation * _quantile(self.size, probability) / 2
+        level = self._inflation * chi_square(self.size, probability) / 2
         if self._mean > 0.0:
             chance = 2 * self._mean**2 / self.size  # variance with as many degrees of freedom as parameters
             variance = (BEFORE * chance + self._weight * self._square) / (BEFORE + self._weight)
             scale, freedom = variance / (2 * self._mean), 2 * self._mean**2 / variance
-            level = max(level, scale * _quantile(freedom, probability))
+            level = max(level, scale * chi_square(freedom, probability))
         return level
-
-
-def _quantile(freedom: float, probability: float) -> float:
-    """What a chi-square variable exceeds with this probability."""
-    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
-
-    return float(chdtri(freedom, probability))
 
 
 @dataclass
@@ -127,7 +121,7 @@ class ChangeDetector:
 
     def __post_init__(self) -> None:
         self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
-        self._least = _quantile(self.size, self.probability) / 2
+        self._least = chi_square(self.size, self.probability) / 2
 
     @property
     def statistics(self) -> list[float]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.load_intervals import chi_square, load_intervals
+from casid.identification.load_intervals import load_intervals
 from casid.identification.online.change import ChangeDetector
 from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
 from casid.identification.online.information import Information
@@ -28,6 +28,7 @@ from casid.identification.online.settings import (
 from casid.identification.online.whitening import Whitening
 from casid.inertia import from_standard
 from casid.regression.noise import ResidualNoise
+from casid.retrieval.insight.chi_square import chi_square
 
 Array = NDArray[np.float64]
 #: The load that residuals are taken from is estimated anew when the information has grown by this share.
@@ -73,7 +74,7 @@ class LoadEstimate:
             return {name: (-np.inf, np.inf) for name in load_intervals(np.eye(10), np.zeros(10), 1.0)}
         scale = np.sqrt(np.diag(covariance))
         root = np.linalg.cholesky(np.linalg.inv(covariance / np.outer(scale, scale))).T / scale
-        return load_intervals(root, self.information.estimate, chi_square(10, 0.95))
+        return load_intervals(root, self.information.estimate, chi_square(10, 0.05))
 
     @property
     def mass(self) -> float:
@@ -172,8 +173,7 @@ class OnlineLoad:
             As `Online.update`; the estimator is then unchanged.
         """
         s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
-        time = checked_times(t, len(s["q"]), self.time)
-        times = None if t is None else np.atleast_1d(numbers("t", t))
+        times = checked_times(t, len(s["q"]), self.time)
         Y = regressor_rows(self.model.regressor, s)
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told by its sample
             residual = s["tau"] - Y @ self.parameters
@@ -181,7 +181,7 @@ class OnlineLoad:
         white = self._whitened(*plain, times)
         changed = False
         for k, (row, target, seen_row, seen) in enumerate(zip(*white, *plain, strict=True)):
-            now = time if times is None else float(times[k])
+            now = self.time if times is None else float(times[k])
             sample = Sample(row, target, seen_row, seen, now, self._seen)
             alarm = self.detector.update(seen_row, seen, self._seen, self._usual)
             self._recent.add(sample)
@@ -191,7 +191,7 @@ class OnlineLoad:
                 self._start_anew(now)
             else:
                 self._take(sample)
-        self.time = time
+        self.time = now
         return changed
 
     def _start_anew(self, now: float) -> None:

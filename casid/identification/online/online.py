@@ -106,7 +106,7 @@ class Online:
             the estimator is then unchanged.
         """
         s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
-        time = checked_times(t, len(s["q"]), self.time)
+        times = checked_times(t, len(s["q"]), self.time)
         Y = regressor_rows(self.model.base_regressor, s)
         rows, targets = weighted(self.weights, Y, s["tau"])
         if self.forgetting == 1.0:
@@ -115,7 +115,8 @@ class Online:
             information = self.information
             for row, target in zip(rows, targets, strict=True):
                 information = information.forgotten(row, self.forgetting).updated(row, target)
-        self.information, self.time = information, time
+        self.information = information
+        self.time = self.time if times is None else float(times[-1])
 
     def estimate(self, iterations: int = 100) -> OnlineEstimate:
         """Physically consistent parameters now, from the last estimate on.

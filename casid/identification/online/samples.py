@@ -54,10 +54,10 @@ def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
     return checked
 
 
-def checked_times(t: ArrayLike | None, count: int, last: float) -> float:
-    """Time of the newest sample; DatasetError where it goes back."""
+def checked_times(t: ArrayLike | None, count: int, last: float) -> Array | None:
+    """Times of the samples, shape (count,) [s], if they are given; DatasetError where time goes back."""
     if t is None:
-        return last
+        return None
     times = np.atleast_1d(numbers("t", t))
     if times.shape != (count,):
         raise DatasetError(f"t: expected {count} times, got shape {times.shape}")
@@ -73,7 +73,7 @@ def checked_times(t: ArrayLike | None, count: int, last: float) -> float:
             f"time goes back by {-steps[k]:.6g} s at sample {k} (t = {times[k]:.6g}); the estimator is as it was "
             "before this call: drop the sample, or start a new estimator"
         )
-    return float(times[-1])
+    return times
 
 
 def regressor_rows(function: ca.Function, samples: dict[str, Array]) -> Array:

@@ -6,27 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError
+from casid.files import numeric_array
 
 Array = NDArray[np.float64]
 
 
 def numbers(name: str, given: object) -> Array:
-    """Real numbers as a new array of floats.
-
-    Raises
-    ------
-    DatasetError
-        Naming the argument, where it holds anything else: text, nothing, complex numbers, rows of unequal length.
-    """
-    try:
-        value = np.array(given)
-        if value.dtype.kind == "O":
-            value = value.astype(float)
-    except (TypeError, ValueError):
-        raise DatasetError(f"{name}: expected numbers, got {_shown(given)}") from None
-    if value.dtype.kind not in "fiu":
-        raise DatasetError(f"{name}: expected real numbers, got {_shown(given)}")
-    return value.astype(float)
+    """Real numbers as a new array of floats; DatasetError naming the argument where it holds anything else."""
+    return numeric_array(given, name, DatasetError)
 
 
 def number(name: str, given: object) -> float:

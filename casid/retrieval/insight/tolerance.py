@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
+from casid.retrieval.insight.chi_square import chi_square
 from casid.retrieval.problem import Problem
 
 
@@ -36,8 +37,6 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
         If the number of standard deviations is not that of the residuals, one is not positive, or nothing tells the
         noise.
     """
-    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
-
     if not 0 < confidence < 1:
         raise ProblemError(f"the confidence must lie between 0 and 1, got {confidence}")
     residuals = len(problem.objective.target)
@@ -53,7 +52,7 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
             )
         total = float((spread**2).sum())
         freedom = total**2 / float((spread**4).sum())
-        return float(total / freedom * chdtri(freedom, 1 - confidence))
+        return total / freedom * chi_square(freedom, 1 - confidence)
     rank = int(np.linalg.matrix_rank(problem.objective.matrix))
     samples = residuals + rank if given is None or given.samples is None else given.samples
     if optimum <= 1e-11 * problem.objective.size or samples <= rank:
@@ -61,4 +60,4 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
             f"problem '{problem.name}': a perfect fit does not tell the noise; give the tolerance, or the standard "
             f"deviations sd of its residuals"
         )
-    return float(optimum / (samples - rank) * chdtri(rank, 1 - confidence))
+    return optimum / (samples - rank) * chi_square(rank, 1 - confidence)
