@@ -74,8 +74,7 @@ def main() -> int:
         left = [Done(i, None, "" if i.run is None else NOT_YET) for i in paper.items if i.name not in done]
         every = {d.item.name: d for d in (*done.values(), *left)}
         old = text.read_text(encoding="utf-8") if text.exists() else ""
-        kept = [d.item for d in (*left, *(d for d in done.values() if d.missing))]
-        whole = page(paper, [every[i.name] for i in paper.items], options.quick, old, kept)
+        whole = page(paper, [every[i.name] for i in paper.items], options.quick, old, [d.item for d in left])
         write_files(options.out, {text.name: whole})
     console.print(f"written: {text}")
     missing = [one.item.name for one in done.values() if one.missing]
@@ -116,7 +115,7 @@ def _show(console: Console, done: Done) -> None:
     console.rule(f"{done.item.name}: {done.item.title}")
     console.print(f"{done.item.status.value}: {done.item.how}")
     if done.missing:
-        console.print(f"not computed: {done.missing}")
+        console.print(f"not computed: {escape(done.missing)}")
     if done.outcome is None:
         return
     for check in done.outcome.checks:

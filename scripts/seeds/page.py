@@ -10,6 +10,7 @@ from seeds.papers import Paper
 
 #: How the lines of a page begin that say what holds and what does not.
 HOLDS, FAILS = "- holds here: ", "- **does not hold here**: "
+MISSING = "Not computed: "
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +44,14 @@ def page(paper: Paper, done: Sequence[Done], quick: bool, old: str = "", kept: S
     quick
         Whether everything was made with few runs and samples.
     old, kept
-        A page that is there already, and the items whose sections stay as they are in it, where it has them.
+        A page that is there already, and the items whose sections stay as they are in it, where it has them. Of the
+        others, what could not be computed this time keeps what was computed before.
     """
     names, before = {item.name for item in kept}, _sections(old)
+    good = {name: text for name, text in before.items() if MISSING not in text}
     made = {one.item.name: _section(one, paper.key) for one in done}
-    made = {name: before.get(name, text) if name in names else text for name, text in made.items()}
+    made |= {name: before[name] for name in names & before.keys()}
+    made |= {one.item.name: good[one.item.name] for one in done if one.missing and one.item.name in good}
     return "\n\n".join([_head(paper, made, quick), *(text.strip() for text in made.values())]) + "\n"
 
 
@@ -90,7 +94,7 @@ def _section(done: Done, folder: str) -> str:
     item = done.item
     lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}*: {_plain(item.how)}.", ""]
     if done.missing:
-        lines += [f"Not computed: {done.missing}", ""]
+        lines += [f"{MISSING}{done.missing}", ""]
     if done.outcome is None:
         return "\n".join(lines)
     lines += [_line(check) for check in done.outcome.checks]
