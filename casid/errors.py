@@ -20,6 +20,9 @@ class CasidError(Exception):
         self.detail = detail
         super().__init__(self.message)
 
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.detail}" if self.detail else self.message
+
 
 def _one_line(message: str) -> str:
     if len(message) > _LONGEST:

@@ -133,6 +133,10 @@ def test_reader_options(tmp_path):
 
 
 def test_reader_errors_name_file_and_column(tmp_path):
+    np.savez(tmp_path / "hole.npz", t=np.arange(20.0), q=np.zeros((20, 2)), tau=np.diag(np.full(20, np.nan))[:, :2])
+    for name in (None, "another name"):
+        with pytest.raises(DatasetError, match=r"^hole\.npz: tau of joint 1, sample 0 is not a finite number"):
+            read_dataset(tmp_path / "hole.npz", name=name)
     np.savez(tmp_path / "r.npz", t=np.arange(20.0), q=np.zeros((20, 2)), tau_sensor=np.zeros((20, 2)))
     with pytest.raises(
         DatasetError, match=r"no column 'tau_senzor'; did you mean 'tau_sensor'\?; it has t, q, tau_sensor"

@@ -106,7 +106,11 @@ def read_dataset(
             found["q"] = np.unwrap(found["q"], axis=0)
             steps.append("positions unwrapped")
     signals: dict[str, Any] = dict(found)
-    dataset = Dataset(**signals, joints=joints, name=name or path.name.split(".")[0], steps=tuple(steps))
+    name = name or path.name.split(".")[0]
+    try:
+        dataset = Dataset(**signals, joints=joints, name=name, steps=tuple(steps))
+    except DatasetError as error:
+        raise DatasetError(f"{path.name}: {error.message.removeprefix(f'{name}: ')}") from None
     return dataset if between is None else dataset.between(*between)
 
 

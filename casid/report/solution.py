@@ -112,7 +112,7 @@ def solution_record(result: Solution | Study) -> dict[str, Any]:
 
 
 def solution_figures(result: Solution | Study) -> dict[str, Figure]:
-    """Pictures by name: ``links``, ``starts`` and, where there are coefficients, ``fit``."""
+    """Pictures by name: ``links``; ``starts`` where there were several; ``fit`` where there are coefficients."""
     solution, starts = _best(result), _starts(result)
     problem = solution.problem
     figures = {
@@ -121,14 +121,15 @@ def solution_figures(result: Solution | Study) -> dict[str, Figure]:
             _parameters(solution).standard,
             title=f"{problem.name}: links as ellipsoids of uniform density",
         ),
-        "starts": starts_figure(
+    }
+    if len(starts) > 1:
+        figures["starts"] = starts_figure(
             [start.gap for start in starts],
             [start.iterations for start in starts],
             [start.certified for start in starts],
             solution.tolerances.gap,
-            title=f"{problem.name}: convergence of {'the start' if len(starts) == 1 else f'{len(starts)} starts'}",
-        ),
-    }
+            title=f"{problem.name}: convergence of {len(starts)} starts",
+        )
     fit = coefficients(solution)
     if fit is not None:
         title = f"{problem.name}: fit of each coefficient, sum of squares {solution.objective:.4e}"

@@ -81,6 +81,5 @@ def _iterations(axes: Axes, work: Array, good: NDArray[np.bool_]) -> None:
     axes.set_xlabel("iterations, restarts included", fontsize=10)
     axes.set_ylabel("starts", fontsize=10)
     low, middle, high = np.percentile(work, [0, 50, 100])
-    several = f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}"
-    axes.set_title(several if len(work) > 1 else f"{middle:.0f} iterations", loc="left", fontsize=10, color=INK)
+    axes.set_title(f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}", loc="left", fontsize=10, color=INK)
     tidy(axes, grid="y")

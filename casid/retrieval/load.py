@@ -67,7 +67,7 @@ def _execute(path: Path) -> ModuleType:
     except OSError as error:
         raise ProblemError(f"problem file '{path}' cannot be read: {error.strerror or error}") from None
     except Exception as error:
-        raise ProblemError(_their_traceback(path, error)) from None
+        raise _their_error(path, error) from None
     return module
 
 
@@ -80,7 +80,7 @@ def _built(module: ModuleType, path: Path, options: dict[str, Any]) -> Problem:
     except CasidError:
         raise
     except Exception as error:
-        raise ProblemError(_their_traceback(path, error)) from None
+        raise _their_error(path, error) from None
     if not isinstance(problem, Problem):
         raise ProblemError(
             f"problem file '{path}': build() must return a Problem, it returned {type(problem).__name__}"
@@ -88,8 +88,8 @@ def _built(module: ModuleType, path: Path, options: dict[str, Any]) -> Problem:
     return problem
 
 
-def _their_traceback(path: Path, error: Exception) -> str:
-    """The error with the frames of the user's file and of what it calls; casid's loader is left out."""
+def _their_error(path: Path, error: Exception) -> ProblemError:
+    """The error, and the frames of the user's file and of what it calls; casid's loader is left out."""
     frame: TracebackType | None = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename != str(path):
         frame = frame.tb_next
@@ -97,7 +97,9 @@ def _their_traceback(path: Path, error: Exception) -> str:
     summary = traceback.TracebackException(type(error), error, frame)
     theirs = [s for s in summary.stack if own not in Path(s.filename).resolve().parents or Path(s.filename) == path]
     summary.stack = traceback.StackSummary.from_list(theirs)
-    return f"problem file '{path}' raised an error:\n{''.join(summary.format()).rstrip()}"
+    lines = [f"line {s.lineno}, in {s.name}" for s in theirs if s.filename == str(path)]
+    where = ", ".join([f"problem file '{path}'", *lines[-1:]])
+    return ProblemError(f"{where}: {type(error).__name__}: {error}", "".join(summary.format()).rstrip())
 
 
 def load_constraints(path: str | Path) -> ConstraintBuilder:
@@ -111,7 +113,7 @@ def load_constraints(path: str | Path) -> ConstraintBuilder:
     Raises
     ------
     ProblemError
-        If the file has no such function, or raises: the message then holds the traceback of the user's own frames.
+        If the file has no such function, or raises: with the traceback of the user's own frames.
     """
     path = Path(path)
     if not path.is_file():
@@ -127,6 +129,6 @@ def load_constraints(path: str | Path) -> ConstraintBuilder:
         except CasidError:
             raise
         except Exception as error:
-            raise ProblemError(_their_traceback(path, error)) from None
+            raise _their_error(path, error) from None
 
     return build
