@@ -38,7 +38,7 @@ def test_a_users_file(tmp_path: Path) -> None:
     ("def build(:\n", ["line 1"]),
     ("x = 1\n", ["no function 'build'"]),
     ("def build():\n    return 3\n", ["must return a Problem, it returned int"]),
-    ("import casid.retrieval as r\ndef build():\n    return r.link_variables(None)\n", ["3, in build", "AttributeError"]),
+    ("import casid.retrieval as r\ndef build():\n    r.link_variables(None)\n", ["3, in build", "AttributeError"]),
 ])  # fmt: skip
 def test_a_users_error_shows_their_lines_not_ours(tmp_path: Path, text: str, parts: list[str]) -> None:
     file = tmp_path / "mine.py"
