@@ -11,25 +11,6 @@ T = TypeVar("T")
 
 #: Comparisons: what decides an if-else.
 COMPARISONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE})
-#: Operations whose derivative jumps.
-KINKED = frozenset(
-    {
-        *COMPARISONS,
-        ca.OP_NOT,
-        ca.OP_AND,
-        ca.OP_OR,
-        ca.OP_IF_ELSE_ZERO,
-        ca.OP_FABS,
-        ca.OP_FMIN,
-        ca.OP_FMAX,
-        ca.OP_SIGN,
-        ca.OP_FLOOR,
-        ca.OP_CEIL,
-        ca.OP_FMOD,
-        ca.OP_REMAINDER,
-        ca.OP_COPYSIGN,
-    }
-)
 
 
 def as_function(expression: ca.SX, x: ca.SX) -> ca.Function:
