@@ -14,6 +14,7 @@ from casid.errors import ExportError
 from casid.export.directory import ExportedDirectory
 from casid.files import check_target, write_directory
 from casid.identification.online import Online, OnlineLoad, Plausible
+from casid.identification.online.information import SILENT
 from casid.identification.online.samples import LARGEST
 from casid.inertia import STANDARD_NAMES
 
@@ -160,6 +161,7 @@ def _constants(online: Online | OnlineLoad, plausible: Plausible, combine: Array
     text = f"#define NQ {sizes['n']}\n#define NJ {sizes['n']}\n#define NR {sizes['nr']}\n#define NL {sizes['nl']}\n"
     text += f"#define NPOS {len(plausible.positive)}\n#define NFREE {len(plausible.free)}\n#define NX {sizes['nx']}\n"
     text += f"#define KEEP {online.forgetting!r}\n#define MU {online.mu!r}\n#define LARGEST {LARGEST!r}\n"
+    text += f"#define SILENT {SILENT!r}\n"
     arrays: dict[str, ArrayLike] = {
         "WEIGHTS": online.weights,
         "COMBINE": combine,

@@ -7,6 +7,7 @@
      WEIGHTS[NJ], COMBINE[NR * NX] (filter = COMBINE x), BODIES[10 NL], POSITIVE[NPOS + 1], FREE[NFREE + 1]
      KEEP    share that is kept of what a sample speaks about (1: nothing is forgotten)
      MU      weight of the divergence from the plausible bodies
+     SILENT  share of |R| |y| below which |R y| is rounding
      LARGEST size beyond which no number is a measurement's
      ROWS(q, dq, ddq, tau, Y, e)   regressor, NJ x NR by rows, and right-hand side, both without weights */
 
@@ -19,14 +20,21 @@ static int NAME(_sound)(const double *v, int n) {
     return 1;
 }
 
-/* Rows of the newest sample fade to the share KEEP: a downdate of the triangle by hyperbolic rotations. */
+/* What is known along the rows of the newest sample fades to the share KEEP. With unit vectors a along R Y', R'R loses
+   (1 - KEEP) R'aa'R: Givens rotations that turn (sqrt(1 - KEEP) a; sqrt(KEEP)) into (0; 1) take that out of the
+   triangle (Golub and Van Loan 2013, Sec. 6.5.4), backward stable and without a division by its diagonal. */
 static void NAME(_forget)(STATE *s, double (*Y)[NR]) {
-    double seen[NJ][NR], fade = sqrt(1.0 - KEEP), largest = 0.0;
+    double seen[NJ][NR], lengths[NR];
+    const double fade = sqrt(1.0 - KEEP);
     int kept = 0;
+    for (int k = 0; k < NR; k++) {
+        double sum = 0.0;
+        for (int i = 0; i <= k; i++) sum += s->R[i][k] * s->R[i][k];
+        lengths[k] = sqrt(sum);
+    }
     for (int j = 0; j < NJ; j++) {
-        double norm = 0.0;
-        for (int i = 0; i < NR; i++) norm += Y[j][i] * Y[j][i];
-        if (norm > largest) largest = norm;
+        double silent = 0.0, length = 0.0;
+        for (int k = 0; k < NR; k++) silent += fabs(Y[j][k]) * lengths[k];
         for (int i = 0; i < NR; i++) {
             double sum = 0.0;
             for (int k = i; k < NR; k++) sum += s->R[i][k] * Y[j][k];
@@ -38,33 +46,32 @@ static void NAME(_forget)(STATE *s, double (*Y)[NR]) {
                 for (int i = 0; i < NR; i++) dot += seen[m][i] * seen[kept][i];
                 for (int i = 0; i < NR; i++) seen[kept][i] -= dot * seen[m][i];
             }
-        double length = 0.0;
         for (int i = 0; i < NR; i++) length += seen[kept][i] * seen[kept][i];
-        if (length <= 1e-12 * largest) continue; /* nothing is known there: nothing to forget */
-        length = 1.0 / sqrt(length);
-        for (int i = 0; i < NR; i++) seen[kept][i] *= length;
+        length = sqrt(length);
+        if (length <= SILENT * silent) continue; /* nothing is known there: nothing to forget */
+        for (int i = 0; i < NR; i++) seen[kept][i] /= length;
         kept++;
     }
     for (int m = 0; m < kept; m++) {
-        double g[NR], gamma = 0.0;
-        for (int k = 0; k < NR; k++) g[k] = 0.0;
-        for (int i = 0; i < NR; i++) {
-            const double c = fade * seen[m][i];
-            gamma += c * s->rho[i];
-            for (int k = i; k < NR; k++) g[k] += c * s->R[i][k];
-        }
-        for (int i = 0; i < NR; i++) {
-            const double r = s->R[i][i];
-            if (r == 0.0) continue;
-            double t = g[i] / r;
-            if (t * t >= 1.0) continue; /* rounding only: KEEP > 0 */
-            const double c = sqrt(1.0 - t * t), c1 = 1.0 / c;
+        double out[NR] = {0}, gamma = 0.0, others[NJ] = {0}, alpha = sqrt(KEEP); /* the row that is taken out */
+        for (int i = NR - 1; i >= 0; i--) {
+            const double a = fade * seen[m][i];
+            if (a == 0.0) continue;
+            const double length = sqrt(alpha * alpha + a * a), cosine = alpha / length, sine = a / length;
+            alpha = length;
             for (int k = i; k < NR; k++) {
-                s->R[i][k] = (s->R[i][k] - t * g[k]) * c1;
-                g[k] = c * g[k] - t * s->R[i][k];
+                const double r = s->R[i][k];
+                s->R[i][k] = cosine * r - sine * out[k];
+                out[k] = sine * r + cosine * out[k];
             }
-            s->rho[i] = (s->rho[i] - t * gamma) * c1;
-            gamma = c * gamma - t * s->rho[i];
+            const double rho = s->rho[i];
+            s->rho[i] = cosine * rho - sine * gamma;
+            gamma = sine * rho + cosine * gamma;
+            for (int n = m + 1; n < kept; n++) { /* the other directions turn with the rows */
+                const double v = seen[n][i];
+                seen[n][i] = cosine * v - sine * others[n];
+                others[n] = sine * v + cosine * others[n];
+            }
         }
     }
     s->rest *= KEEP;
@@ -76,7 +83,7 @@ static void NAME(_fold)(STATE *s, double (*Y)[NR], double *e) {
     for (int k = 0; k < NR; k++) {
         double norm = 0.0;
         for (int j = 0; j < NJ; j++) norm += Y[j][k] * Y[j][k];
-        if (norm == 0.0) continue;
+        if (norm < 1e-290) continue; /* nothing, or rounding of rounding, whose square has no inverse */
         const double r = s->R[k][k], length = sqrt(r * r + norm), alpha = r > 0.0 ? -length : length;
         const double head = r - alpha, beta = 1.0 / (length * (length + fabs(r)));
         double column[NJ], dots[NR + 1];

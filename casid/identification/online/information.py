@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-#: Directions of the newest rows that carry less than this share of their information are not forgotten.
-_SILENT = 1e-12
+#: What is known along a row, ``|R y|``, is rounding below this share of ``sum_k |R_k| |y_k|``: nothing to forget there.
+SILENT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +59,23 @@ class Information:
         )
 
     def forgotten(self, rows: Array, share: float) -> Information:
-        """With the information about what ``rows`` see multiplied by ``share`` (lambda), all else untouched."""
-        seen = self.R @ rows.T
-        values, vectors = np.linalg.eigh(seen.T @ seen)
-        kept = values > _SILENT * max(float(np.linalg.norm(rows) ** 2), 1e-300)
-        if not kept.any() or share >= 1.0:
+        """With the information about what ``rows``, shape (k, r), see multiplied by ``share`` (lambda), all else
+        untouched.
+
+        With an orthonormal basis D of the columns of R Y', ``R <- R - (1 - sqrt(lambda)) D D' R``, rho likewise.
+        """
+        if share >= 1.0:
             return self
-        directions = seen @ vectors[:, kept] / np.sqrt(values[kept])
+        silent = SILENT * np.abs(rows) @ np.linalg.norm(self.R, axis=0)
+        D: Array = np.zeros((0, len(self.rho)))
+        for seen, least in zip(rows @ self.R.T, silent, strict=True):
+            for _ in range(2):  # orthogonalised twice is orthogonal
+                seen = seen - (D @ seen) @ D
+            length = float(np.linalg.norm(seen))
+            if length > least:
+                D = np.vstack([D, seen / length])
         fade = 1.0 - np.sqrt(share)
-        R = self.R - fade * directions @ (directions.T @ self.R)
-        rho = self.rho - fade * directions @ (directions.T @ self.rho)
+        R, rho = self.R - fade * D.T @ (D @ self.R), self.rho - fade * D.T @ (D @ self.rho)
         return replace(self, R=R, rho=rho, rest=self.rest * share, count=self.count * share)
 
     @property
