@@ -14,6 +14,7 @@ from casid.errors import ExportError
 from casid.export.directory import ExportedDirectory
 from casid.files import check_target, write_directory
 from casid.identification.online import Online, OnlineLoad, Plausible
+from casid.identification.online.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM
 from casid.identification.online.information import SILENT
 from casid.identification.online.samples import LARGEST
 from casid.inertia import STANDARD_NAMES
@@ -28,7 +29,7 @@ typedef struct {{
     int iterations;             /* Newton steps of the last estimate */
     double R[{nr}][{nr}], rho[{nr}], rest, count; /* information: |rho - R p|^2 + rest */
     double slope0[{nl}][10], logdet0[{nl}];
-    double A[{nr}][{nx}], H0[{nx}][{nx}], H[{nx}][{nx}], g0[{nx}], trial[{nx}];
+    double A[{nr}][{nx}], H0[{nx}][{nx}], H[{nx}][{nx}], trial[{nx}];
 }} {name}_state;
 
 /* Start without any data; x are the plausible values. */
@@ -161,7 +162,8 @@ def _constants(online: Online | OnlineLoad, plausible: Plausible, combine: Array
     text = f"#define NQ {sizes['n']}\n#define NJ {sizes['n']}\n#define NR {sizes['nr']}\n#define NL {sizes['nl']}\n"
     text += f"#define NPOS {len(plausible.positive)}\n#define NFREE {len(plausible.free)}\n#define NX {sizes['nx']}\n"
     text += f"#define KEEP {online.forgetting!r}\n#define MU {online.mu!r}\n#define LARGEST {LARGEST!r}\n"
-    text += f"#define SILENT {SILENT!r}\n"
+    text += f"#define SILENT {SILENT!r}\n#define WARM {WARM}\n#define FIRST {FIRST!r}\n#define SMALLEST {SMALLEST!r}\n"
+    text += f"#define STEEPEST {STEEPEST!r}\n#define SLOW {SLOW}\n#define KEPT {KEPT!r}\n"
     arrays: dict[str, ArrayLike] = {
         "WEIGHTS": online.weights,
         "COMBINE": combine,

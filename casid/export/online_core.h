@@ -8,6 +8,9 @@
      KEEP    share that is kept of what a sample speaks about (1: nothing is forgotten)
      MU      weight of the divergence from the plausible bodies
      SILENT  share of |R| |y| below which |R y| is rounding
+     WARM    Newton steps after which a start that has not come near the optimum is left for the central path
+     FIRST, SMALLEST, STEEPEST, SLOW   factor between weights along the path, and the steps that make it smaller
+     KEPT    share of every body that a step leaves
      LARGEST size beyond which no number is a measurement's
      ROWS(q, dq, ddq, tau, Y, e)   regressor, NJ x NR by rows, and right-hand side, both without weights */
 
@@ -250,10 +253,17 @@ static double NAME(_first_weight)(const double *pull) {
     return sum > MU ? sum : MU;
 }
 
+/* The last estimate is left for the central path. */
+static double NAME(_leave)(STATE *s) {
+    NAME(_restart)(s->x);
+    s->suboptimality = HUGE_VAL;
+    return NAME(_divergence)(s, s->x);
+}
+
 int NAME(_estimate)(STATE *s, int iterations) {
-    double (*H0)[NX] = s->H0, (*H)[NX] = s->H, *g0 = s->g0, *x = s->x;
-    double weight = MU; /* of the divergence: larger at the beginning of the central path */
-    int done, path = 0;
+    double (*H0)[NX] = s->H0, (*H)[NX] = s->H, *x = s->x;
+    double weight = MU, decrease = FIRST; /* of the divergence: larger at the beginning of the central path */
+    int done, path = 0, since = 0;
     for (int k = 0; k < NL; k++) {
         double L[4][4], W[4][4];
         NAME(_factor)(BODIES + 10 * k, L);
@@ -261,7 +271,7 @@ int NAME(_estimate)(STATE *s, int iterations) {
         NAME(_invert)(L, W);
         NAME(_trace)(W, s->slope0[k]);
     }
-    /* A = R COMBINE, H0 = 2 A'A, g0 = -2 A'rho */
+    /* A = R COMBINE, H0 = 2 A'A */
     for (int i = 0; i < NR; i++) {
         double *row = s->A[i];
         memset(row, 0, sizeof s->A[i]);
@@ -273,27 +283,24 @@ int NAME(_estimate)(STATE *s, int iterations) {
         }
     }
     memset(H0, 0, sizeof s->H0);
-    memset(g0, 0, sizeof s->g0);
     for (int i = 0; i < NR; i++)
         for (int a = 0; a < NX; a++) {
             const double v = 2 * s->A[i][a];
             if (v == 0.0) continue;
-            g0[a] -= v * s->rho[i];
             for (int b = 0; b <= a; b++) H0[a][b] += v * s->A[i][b];
         }
     double divergence = NAME(_divergence)(s, x);
     s->suboptimality = HUGE_VAL;
     for (done = 0; done <= iterations; done++) {
-        double g[NX], move[NX], scale[NX], Hx[NX], decrement = 0.0, slope = 0.0, curvature = 0.0;
-        for (int a = 0; a < NX; a++) {
-            double sum = g0[a];
-            for (int b = 0; b <= a; b++) sum += H0[a][b] * x[b];
-            for (int b = a + 1; b < NX; b++) sum += H0[b][a] * x[b];
-            Hx[a] = sum; /* gradient of the data term */
-            g[a] = sum;
-            memcpy(H[a], H0[a], (size_t)(a + 1) * sizeof(double));
+        double g[NX], move[NX], scale[NX], pull[NX] = {0}, decrement = 0.0, slope = 0.0, curvature = 0.0;
+        for (int i = 0; i < NR; i++) { /* gradient of the data term, 2 A'(A x - rho): rounding lies where A is steep */
+            double error = -s->rho[i];
+            for (int a = 0; a < NX; a++) error += s->A[i][a] * x[a];
+            for (int a = 0; a < NX; a++) pull[a] += 2 * error * s->A[i][a];
         }
-        if (path == 1) weight = NAME(_first_weight)(Hx), path = 2;
+        if (path == 1) weight = NAME(_first_weight)(pull), path = 2;
+        memcpy(g, pull, sizeof g);
+        for (int a = 0; a < NX; a++) memcpy(H[a], H0[a], (size_t)(a + 1) * sizeof(double));
         for (int k = 0; k < NL; k++) {
             double L[4][4], W[4][4], own[10], block[10][10];
             NAME(_factor)(x + 10 * k, L);
@@ -332,9 +339,8 @@ int NAME(_estimate)(STATE *s, int iterations) {
         }
         if (!sound) { /* rounding: x stays the physical point it was, or another way is taken */
             if (path) return 2;
-            NAME(_restart)(x);
-            divergence = NAME(_divergence)(s, x);
-            path = 1;
+            divergence = NAME(_leave)(s);
+            path = 1, since = done;
             continue;
         }
         for (int a = 0; a < NX; a++) {
@@ -350,20 +356,19 @@ int NAME(_estimate)(STATE *s, int iterations) {
         for (int a = 0; a < NX; a++) {
             move[a] *= scale[a];
             decrement -= g[a] * move[a];
-            slope += Hx[a] * move[a];
+            slope += pull[a] * move[a];
         }
         decrement = decrement > 0.0 ? sqrt(decrement / weight) : 0.0;
         if (decrement < 1.0 && weight == MU) s->suboptimality = MU * (-decrement - log1p(-decrement));
         if ((decrement < 1e-7 && weight == MU) || done == iterations) break;
-        for (int a = 0; a < NX; a++) {
-            double sum = H0[a][a] * move[a];
-            for (int b = 0; b < a; b++) sum += 2 * H0[a][b] * move[b];
-            curvature += move[a] * sum;
+        for (int i = 0; i < NR; i++) {
+            double sum = 0.0;
+            for (int a = 0; a < NX; a++) sum += s->A[i][a] * move[a];
+            curvature += sum * sum;
         }
-        if (done == 6 && !path && s->suboptimality == HUGE_VAL) { /* the last estimate was almost singular: another way */
-            NAME(_restart)(x);
-            divergence = NAME(_divergence)(s, x);
-            path = 1;
+        if (done == WARM && !path && s->suboptimality == HUGE_VAL) { /* the last estimate was almost singular: another way */
+            divergence = NAME(_leave)(s);
+            path = 1, since = done;
             continue;
         }
         double length = 1.0, next = 0.0;
@@ -372,15 +377,23 @@ int NAME(_estimate)(STATE *s, int iterations) {
             for (int a = 0; a < NX; a++) s->trial[a] = x[a] + length * move[a];
             next = NAME(_divergence)(s, s->trial);
             if (next >= 0.0) {
-                const double change = length * slope + length * length * curvature / 2 + weight * (next - divergence);
+                const double change = length * slope + length * length * curvature + weight * (next - divergence);
                 found = change <= -1e-4 * length * weight * decrement * decrement || decrement < 1e-4;
+            }
+            if (found) { /* a share of every body is left: nearer to the boundary, the next steps are small */
+                for (int a = 0; a < NX; a++) s->trial[a] -= KEPT * x[a];
+                found = NAME(_divergence)(s, s->trial) >= 0.0;
             }
             if (!found) length /= 2;
         }
         if (!found) break;
-        memcpy(x, s->trial, sizeof s->x);
+        for (int a = 0; a < NX; a++) x[a] += length * move[a];
         divergence = next;
-        if (decrement < 1.0) weight = weight > 10 * MU ? weight / 10 : MU;
+        if (decrement < 1.0 && weight > MU) {
+            decrease = done - since > SLOW ? fmax(sqrt(decrease), SMALLEST) : fmin(decrease * decrease, STEEPEST);
+            weight = fmax(weight / decrease, MU);
+            since = done;
+        }
     }
     s->iterations = done;
     return 0;

@@ -13,7 +13,8 @@ body. F / mu is self-concordant: with the Newton decrement delta < 1 (Boyd and V
 
 a certificate that costs nothing. A start from which a few steps do not come that near (the last estimate, almost
 singular, after the data have changed) is left for the central path: the plausible bodies are the optimum for infinite
-mu, and mu is taken down tenfold whenever Newton has come near the optimum of the mu before (ibid., Sec. 11.3).
+mu, and mu is taken down whenever Newton has come near the optimum of the mu before (ibid., Sec. 11.3), the further the
+fewer steps that took.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
 Array = NDArray[np.float64]
 #: Newton steps after which a start that has not come near the optimum is given up for the central path.
 WARM = 6
-#: Factor between the weights of the divergence along the path.
-DECREASE = 10.0
+#: Factor between the weights along the path, at first, at least and at most: squared after a weight whose optimum took
+#: at most `SLOW` steps, its root after one that took more.
+FIRST, SMALLEST, STEEPEST, SLOW = 10.0, 1.2, 30.0, 3
+#: Share of every body that a step leaves: nearer to the boundary, Newton's next steps are small.
+KEPT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +157,7 @@ def entropic_estimate(
     first, last = 10 * links, 10 * links + len(plausible.positive)
     weight = np.zeros(size)
     weight[last:] = 1.0 / plausible.free**2
-    H0, g0 = 2 * A.T @ A, -2 * A.T @ b
+    H0 = 2 * A.T @ A
 
     def barrier(x: Array) -> tuple[float, Array]:
         """The divergence and the pseudo-inertias at x; infinite outside the physical set."""
@@ -188,19 +192,19 @@ def entropic_estimate(
     if not warm:
         x, now = plausible.start, np.inf
         divergence, J = barrier(x)
-    bound, done = np.inf, 0
+    bound, done, since, decrease = np.inf, 0, 0, FIRST
     for done in range(iterations + 1):
         slope_d, H_d = curvature_of(x, J)
+        pull = 2 * A.T @ (A @ x - b)  # rounding lies where A is steep; that of H0 x - 2 A'b would lie anywhere
         if np.isinf(now):  # the divergence has no slope here: of this weight it is near the optimum
-            pull = g0 + H0 @ x
             now = max(mu, 2 * float(np.sqrt(pull @ np.linalg.solve(H_d, pull))))
-        g, H = g0 + H0 @ x + now * slope_d, H0 + now * H_d
+        g, H = pull + now * slope_d, H0 + now * H_d
         scale = 1 / np.sqrt(np.diag(H))
         move = _newton(g, H * np.outer(scale, scale), scale)
-        if move is None:
+        if move is None or (warm and done == WARM and not np.isfinite(bound)):
             if not warm:
                 break
-            warm, x, now = False, plausible.start, np.inf
+            warm, x, now, bound, since = False, plausible.start, np.inf, np.inf, done
             divergence, J = barrier(x)
             continue
         decrement = float(np.sqrt(max(-(g @ move), 0.0) / now))
@@ -208,23 +212,21 @@ def entropic_estimate(
             bound = mu * (-decrement - np.log1p(-decrement))
         if (decrement < 1e-7 and now == mu) or done == iterations:
             break
-        if warm and done == WARM and not np.isfinite(bound):
-            warm, x, now = False, plausible.start, np.inf
-            divergence, J = barrier(x)
-            continue
         # the data term is a quadratic along the step: only the barrier is evaluated again
-        slope, curvature = float((g0 + H0 @ x) @ move), float(move @ H0 @ move) / 2
+        slope, curvature = float(pull @ move), float(np.sum((A @ move) ** 2))
         length = 1.0
         for _ in range(60):
             trial, J = barrier(x + length * move)
             change = length * slope + length**2 * curvature + now * (trial - divergence)
-            if change <= -1e-4 * length * now * decrement**2 or (decrement < 1e-4 and np.isfinite(trial)):
+            falls = change <= -1e-4 * length * now * decrement**2 or (decrement < 1e-4 and np.isfinite(trial))
+            if falls and np.isfinite(barrier((1 - KEPT) * x + length * move)[0]):
                 break
             length /= 2
         else:
             break
         x, divergence = x + length * move, trial
-        if decrement < 1:
-            now = max(mu, now / DECREASE)
+        if decrement < 1 and now > mu:
+            decrease = max(np.sqrt(decrease), SMALLEST) if done - since > SLOW else min(decrease**2, STEEPEST)
+            now, since = max(mu, now / decrease), done
     data = float(np.sum((A @ x - b) ** 2))
     return Entropic(x, data + mu * divergence, data, float(bound), done)
