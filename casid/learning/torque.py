@@ -14,7 +14,7 @@ from casid.codegen import evaluate_blocks
 from casid.dynamics import Model
 from casid.dynamics.newton_euler import newton_euler
 from casid.errors import DatasetError
-from casid.learning.loss import Loss, Slopes
+from casid.learning.loss import Loss, Slopes, check_torques
 from casid.measurement import Dataset
 from casid.regression.observation import inputs
 
@@ -86,10 +86,7 @@ class TorqueLoss(Loss):
                 raise DatasetError(f"{data.name} has {data.n} joints, the model has {n}")
             if data.dq is None or data.ddq is None:
                 raise DatasetError(f"{data.name} has no velocities or accelerations; process it first")
-            if data.mask is not None and not data.mask.all():
-                raise DatasetError(
-                    f"{data.name}: training needs the torques of all joints at all samples; some are masked"
-                )
+            check_torques(data)
             extras = inputs(model, replace(data, full=None))[3:] if self._function.n_in() > 3 else []
             motion.append([data.q, data.dq, data.ddq, *extras])
         self._motion = [np.concatenate(parts) for parts in zip(*motion, strict=True)]
