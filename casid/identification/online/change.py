@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 BEFORE = 3.0
 #: Windows by which what is usual lags behind.
 BEHIND = 2.0
+#: Deviations from what is expected beyond which a torque says no more: one that is wrong alone raises no alarm.
+CLIPPED = 5.0
 
 
 @dataclass
@@ -142,6 +144,7 @@ class ChangeDetector:
         """
         self._seen += 1
         alarm, variance = False, noise.variance_with(reference.rest, reference.count)
+        targets = _clipped(rows, targets, reference, variance)
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
             if self._seen > max(self.memory, (BEHIND + 1.0) * window.samples) and statistic > self._least:
@@ -152,3 +155,13 @@ class ChangeDetector:
             else:
                 window.learn(self.memory, noise)
         return alarm
+
+
+def _clipped(rows: Array, targets: Array, reference: Information, variance: float) -> Array:
+    """Torques within so many deviations of what the reference expects, as far as it does (Huber 1964)."""
+    covariance = reference.covariance(variance)
+    if not np.isfinite(covariance).all():
+        return targets
+    expected = rows @ reference.estimate
+    limit = CLIPPED * np.sqrt(variance + np.einsum("ij,jk,ik->i", rows, covariance, rows))
+    return np.asarray(expected + np.clip(targets - expected, -limit, limit))
