@@ -18,8 +18,6 @@ Array = NDArray[np.float64]
 BEFORE = 3.0
 #: Windows by which what is usual lags behind.
 BEHIND = 2.0
-#: Deviations from what is expected beyond which a torque says no more: one that is wrong alone raises no alarm.
-CLIPPED = 5.0
 
 
 @dataclass
@@ -55,6 +53,7 @@ class FadingWindow:
     _weight: float = field(default=0.0, init=False, repr=False)
     _inflation: float = field(default=1.0, init=False, repr=False)
     _recent: deque[tuple[float, float]] = field(default_factory=deque, init=False, repr=False)
+    _before: tuple[Information, float] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.forget()
@@ -67,10 +66,15 @@ class FadingWindow:
     def update(self, rows: Array, targets: Array, reference: Information, variance: float) -> float:
         """T with one more sample, over the variance of the residual."""
         old, fade = self._information, 1.0 - 1.0 / self.samples
+        self._before = old, self.statistic
         faded = Information(old.R * np.sqrt(fade), old.rho * np.sqrt(fade))
         own = self._information = faded.updated(rows, targets)
         self.statistic = (reference.updated(own.R, own.rho).rest - reference.rest) / variance
         return self.statistic
+
+    def undo(self) -> None:
+        """Without the newest sample again."""
+        self._information, self.statistic = self._before
 
     def learn(self, memory: float, noise: ResidualNoise) -> None:
         """The statistic of some windows ago was usual, and so was the noise."""
@@ -99,7 +103,8 @@ class FadingWindow:
 class ChangeDetector:
     """Raises the alarm when any of its windows says that the load is another one than before.
 
-    The short window is quick about a load, the long one finds a light one.
+    The short window is quick about a load, the long one finds a light one. A sample that alone would raise the alarm is
+    doubted: it is left out of the windows, and the next one has to raise it too.
 
     Attributes
     ----------
@@ -120,6 +125,7 @@ class ChangeDetector:
     _windows: list[FadingWindow] = field(init=False, repr=False)
     _least: float = field(init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
+    _doubted: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
@@ -144,24 +150,16 @@ class ChangeDetector:
         """
         self._seen += 1
         alarm, variance = False, noise.variance_with(reference.rest, reference.count)
-        targets = _clipped(rows, targets, reference, variance)
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
             if self._seen > max(self.memory, (BEHIND + 1.0) * window.samples) and statistic > self._least:
                 alarm = alarm or statistic > window.level(self.probability)
+        self._doubted = alarm and not self._doubted
         for window in self._windows:
-            if alarm:
+            if self._doubted:
+                window.undo()
+            elif alarm:
                 window.forget()
             else:
                 window.learn(self.memory, noise)
-        return alarm
-
-
-def _clipped(rows: Array, targets: Array, reference: Information, variance: float) -> Array:
-    """Torques within so many deviations of what the reference expects, as far as it does (Huber 1964)."""
-    covariance = reference.covariance(variance)
-    if not np.isfinite(covariance).all():
-        return targets
-    expected = rows @ reference.estimate
-    limit = CLIPPED * np.sqrt(variance + np.einsum("ij,jk,ik->i", rows, covariance, rows))
-    return np.asarray(expected + np.clip(targets - expected, -limit, limit))
+        return alarm and not self._doubted
