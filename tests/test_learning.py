@@ -202,7 +202,12 @@ def test_a_checkpoint_of_other_data_start_or_held_coordinates_is_refused(model, 
     train(loss, chart, GaussNewton(), epochs=2, checkpoint=file)
     other = TorqueLoss(model, Dataset(data.t, data.q, 1.01 * data.tau, data.dq, data.ddq), scale=loss.scale)
     held, start = Chart(model, "cov", held=(1,)), chart.random(np.random.default_rng(7))
-    for again in ((other, chart, None), (loss, held, None), (loss, chart, start), (AccelerationLoss(model, data), chart, None)):
+    for again in (
+        (other, chart, None),
+        (loss, held, None),
+        (loss, chart, start),
+        (AccelerationLoss(model, data), chart, None),
+    ):
         with pytest.raises(ProblemError, match="belongs to another training"):
             train(*again[:2], GaussNewton(), epochs=4, start=again[2], checkpoint=file)
     assert train(loss, chart, GaussNewton(), epochs=4, checkpoint=file).epochs[-1].number == 4

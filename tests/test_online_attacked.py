@@ -11,8 +11,7 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.identification.online import Information, Online, OnlineLoad, Plausible, entropic, entropic_estimate
-from casid.identification.online.entropic import PSEUDO_INERTIA_MAP
-from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia, to_standard
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 ONE = Plausible(BODY[None], np.zeros(0), np.zeros(0))
@@ -113,7 +112,7 @@ def test_a_start_that_is_left_takes_its_bound_with_it(monkeypatch):
 
 @pytest.mark.parametrize(("samples", "moves"), [(1, 0.0), (1, 1.0), (2, 1.0), (9, 1.0)])
 def test_samples_too_few_to_tell_of_the_noise_make_no_claims(model, samples, moves):
-    t, q, dq, ddq, tau, _ = recorded(model, samples)
+    _, q, dq, ddq, tau, _ = recorded(model, samples)
     online = Online(model, np.full(model.n, 20.0), plausible(model))
     online.update(q, moves * dq, moves * ddq, tau)
     assert np.isinf(online.estimate().sd).all()

@@ -21,6 +21,8 @@ from casid.inertia import STANDARD_NAMES
 
 Array = NDArray[np.float64]
 
+#: What every exported estimator includes.
+_PARTS = "online_filter.h", "online_core.h"
 _STRUCT = """
 /* {words} */
 typedef struct {{
@@ -54,7 +56,8 @@ def export_online(
     online
         The estimator: its model, weights, plausible bodies, forgetting and mu are folded in, its samples are not.
     out
-        Folder to make: ``<prefix>.h``, ``<prefix>.c``, ``online_core.h``, ``example.c``, ``Makefile``.
+        Folder to make: ``<prefix>.h``, ``<prefix>.c``, ``online_filter.h``, ``online_core.h``, ``example.c`` and
+        ``Makefile``.
     prefix
         Beginning of all names.
     overwrite
@@ -85,12 +88,11 @@ def export_online(
     source += _declared_static(scalar_source([function], prefix), function)
     source += _constants(online, plausible, combine, sizes)
     source += _rows_call(function, n)
-    source += f'#define NAME(suffix) {prefix}##suffix\n#include "online_core.h"\n'
-    core = resources.files("casid.export").joinpath("online_core.h").read_text(encoding="utf-8")
+    source += f'#define NAME(suffix) {prefix}##suffix\n#include "online_filter.h"\n#include "online_core.h"\n'
     contents = {
         f"{prefix}.h": header,
         f"{prefix}.c": source,
-        "online_core.h": core,
+        **{name: resources.files("casid.export").joinpath(name).read_text(encoding="utf-8") for name in _PARTS},
         "example.c": _example(prefix, n, len(names)),
         "Makefile": _MAKEFILE.replace("PREFIX", prefix),
     }
@@ -203,10 +205,10 @@ int main(void) {{
 _MAKEFILE = """CC ?= cc
 CFLAGS ?= -std=c99 -O3 -march=native -Wall -Wextra -Wpedantic
 
-example: example.c PREFIX.c PREFIX.h online_core.h
+example: example.c PREFIX.c PREFIX.h online_filter.h online_core.h
 \t$(CC) $(CFLAGS) -o $@ example.c PREFIX.c -lm
 
-libPREFIX.so: PREFIX.c PREFIX.h online_core.h
+libPREFIX.so: PREFIX.c PREFIX.h online_filter.h online_core.h
 \t$(CC) $(CFLAGS) -fPIC -shared -o $@ PREFIX.c -lm
 
 clean:

@@ -72,4 +72,6 @@ def check_terms(model: Model) -> None:
     """DatasetError where the dynamics need more than the motion, as a simulation of them would not have it."""
     further = model.regressor.name_in()[3:]
     if further:
-        raise DatasetError(f"this loss knows no input '{further[0]}' of the model; leave the terms out or use TorqueLoss")
+        raise DatasetError(
+            f"this loss knows no input '{further[0]}' of the model; leave the terms out or use TorqueLoss"
+        )

@@ -68,8 +68,7 @@ class Information:
         return Information(R, triangle[:r, r:].reshape(self.rho.shape), rest, count, freedom, determined)
 
     def forgotten(self, rows: Array, share: float) -> Information:
-        """With the information about what ``rows``, shape (k, r), see multiplied by ``share`` (lambda), all else
-        untouched.
+        """With the information about what ``rows``, shape (k, r), see times ``share`` (lambda), all else untouched.
 
         With an orthonormal basis D of the columns of R Y', ``R <- R - (1 - sqrt(lambda)) D D' R``, rho likewise.
         """

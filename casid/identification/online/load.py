@@ -13,8 +13,9 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.load_intervals import load_intervals
 from casid.identification.online.change import ChangeDetector
-from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
+from casid.identification.online.entropic import Entropic, entropic_estimate
 from casid.identification.online.information import Information
+from casid.identification.online.plausible import Plausible
 from casid.identification.online.recent import RecentSamples, Sample
 from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
 from casid.identification.online.settings import (

@@ -11,8 +11,9 @@ from scipy.special import stdtrit
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
+from casid.identification.online.entropic import Entropic, entropic_estimate
 from casid.identification.online.information import Information
+from casid.identification.online.plausible import Plausible
 from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
 from casid.identification.online.settings import checked_forgetting, checked_iterations, checked_mu, checked_weights
 from casid.inertia import Parameters
