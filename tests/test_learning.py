@@ -236,6 +236,8 @@ def test_the_limit_bounds_every_parametrisation_from_below(model, data):
         rng = np.random.default_rng(5)
         for _ in range(20):
             assert loss.value(chart.parameters(chart.random(rng))) >= limit.lower_bound
+        run = train(loss, chart, GaussNewton(steps=30), epochs=10, seed=5)
+        assert run.epochs[-1].loss >= limit.lower_bound * (1 - 1e-9)
 
 
 def test_acceleration_loss_finds_what_torques_find(model, data):
