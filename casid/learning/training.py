@@ -115,7 +115,7 @@ def train(
     start
         First theta, shape (chart.size,). Default: random bodies of the seed.
     seed
-        Of the start and of the batches of each epoch.
+        Of the start, and of each epoch's order of batches (or of their samples, where they are drawn anew).
     limit
         `certified_limit` of the loss: each epoch then knows its gap.
     checkpoint

@@ -51,7 +51,8 @@ class Entropic:
     data : float
         ``||rho - R B x||^2``.
     suboptimality : float
-        Proven bound of ``F(x) - min F``; infinite if Newton did not come near enough for the proof.
+        Proven bound of ``F(x) - min F``, up to the rounding of F; infinite if Newton did not come near enough for the
+        proof.
     iterations : int
     """
 

@@ -107,7 +107,7 @@ class OnlineLoad:
         Weight of the divergence from ``plausible``.
     detector
         Notices that the load has changed; what is known of it then starts anew, from the most likely time of the
-        change on. ``changes`` are the times of the alarms [s].
+        change on. ``changes`` are the times of the alarms [s], -inf where samples come without times.
     gain_error
         Relative standard deviation of the joints' torque scales, one or n of them: an error that no number of samples
         averages out. A change of all scales by the same factor changes the mass by that factor, and is not in it.
