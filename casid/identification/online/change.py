@@ -72,6 +72,11 @@ class FadingWindow:
         self.statistic = (reference.updated(own.R, own.rho).rest - reference.rest) / variance
         return self.statistic
 
+    @property
+    def before(self) -> float:
+        """T without the newest sample."""
+        return self._before[1]
+
     def undo(self) -> None:
         """Without the newest sample again."""
         self._information, self.statistic = self._before
@@ -103,8 +108,8 @@ class FadingWindow:
 class ChangeDetector:
     """Raises the alarm when any of its windows says that the load is another one than before.
 
-    The short window is quick about a load, the long one finds a light one. A sample that alone would raise the alarm is
-    doubted: it is left out of the windows, and the next one has to raise it too.
+    The short window is quick about a load, the long one finds a light one. A sample that raises T from below
+    half of the alarm level is doubted: it is left out of the windows, and the next one has to raise the alarm too.
 
     Attributes
     ----------
@@ -149,12 +154,14 @@ class ChangeDetector:
             What the residual usually is.
         """
         self._seen += 1
-        alarm, variance = False, noise.variance_with(reference.rest, reference.count)
+        alarm, sudden, variance = False, True, noise.variance_with(reference.rest, reference.count)
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
             if self._seen > max(self.memory, (BEHIND + 1.0) * window.samples) and statistic > self._least:
-                alarm = alarm or statistic > window.level(self.probability)
-        self._doubted = alarm and not self._doubted
+                level = window.level(self.probability)
+                alarm = alarm or statistic > level
+                sudden = sudden and not (statistic > level and window.before > level / 2)
+        self._doubted = alarm and sudden and not self._doubted
         for window in self._windows:
             if self._doubted:
                 window.undo()
