@@ -9,6 +9,7 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError
+from casid.identification.online import GEAR_FRICTION
 from casid.inertia.parametrisations import PARAMETRISATIONS
 from casid.learning import (
     LBFGS,
@@ -17,6 +18,7 @@ from casid.learning import (
     Chart,
     GaussNewton,
     NaturalGradient,
+    RolloutLoss,
     TorqueLoss,
     certified_limit,
     train,
@@ -195,6 +197,29 @@ def test_optimisers_decrease_the_loss_and_resume_bitwise(model, data, optimiser,
         train(loss, chart, optimiser, epochs=8, seed=3, checkpoint=file)
 
 
+def test_a_checkpoint_of_other_data_start_or_held_coordinates_is_refused(model, data, tmp_path):
+    chart, loss, file = Chart(model, "cov"), loss_of(model, data, "cov"), tmp_path / "state.npz"
+    train(loss, chart, GaussNewton(), epochs=2, checkpoint=file)
+    other = TorqueLoss(model, Dataset(data.t, data.q, 1.01 * data.tau, data.dq, data.ddq), scale=loss.scale)
+    held, start = Chart(model, "cov", held=(1,)), chart.random(np.random.default_rng(7))
+    for again in (
+        (other, chart, None),
+        (loss, held, None),
+        (loss, chart, start),
+        (AccelerationLoss(model, data), chart, None),
+    ):
+        with pytest.raises(ProblemError, match="belongs to another training"):
+            train(*again[:2], GaussNewton(), epochs=4, start=again[2], checkpoint=file)
+    assert train(loss, chart, GaussNewton(), epochs=4, checkpoint=file).epochs[-1].number == 4
+
+
+def test_a_training_that_stalled_stays_where_it_is_when_resumed(model, data, tmp_path):
+    chart, loss = Chart(model, "symm"), loss_of(model, data, "symm")
+    runs = [train(loss, chart, GaussNewton(steps=50), epochs=50, checkpoint=tmp_path / "state.npz") for _ in range(2)]
+    assert "stalled" in runs[0].step.memory
+    assert [e.number for e in runs[1].epochs] == [e.number for e in runs[0].epochs]
+
+
 def test_a_target_that_cannot_be_reached_names_the_limit(model, data):
     chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
     limit = certified_limit(loss, chart.links)
@@ -211,6 +236,8 @@ def test_the_limit_bounds_every_parametrisation_from_below(model, data):
         rng = np.random.default_rng(5)
         for _ in range(20):
             assert loss.value(chart.parameters(chart.random(rng))) >= limit.lower_bound
+        run = train(loss, chart, GaussNewton(steps=30), epochs=10, seed=5)
+        assert run.epochs[-1].loss >= limit.lower_bound * (1 - 1e-9)
 
 
 def test_acceleration_loss_finds_what_torques_find(model, data):
@@ -262,6 +289,14 @@ def test_held_coordinates_that_are_none_are_said(model):
         Chart(model, "cov", held=(1, 10))
 
 
-def test_masked_torques_are_not_trained_on(model, data):
+@pytest.mark.parametrize("loss", [TorqueLoss, AccelerationLoss, RolloutLoss])
+def test_masked_torques_are_not_trained_on(model, data, loss):
     with pytest.raises(DatasetError, match="masked"):
-        TorqueLoss(model, data.only([0]))
+        loss(model, data.only([0]))
+
+
+@pytest.mark.parametrize("loss", [AccelerationLoss, RolloutLoss])
+def test_terms_that_need_more_than_the_motion_are_refused_by_what_simulates(model, data, loss):
+    geared = Model(model.robot, (GEAR_FRICTION,))
+    with pytest.raises(DatasetError, match="knows no input 'signal'"):
+        loss(geared, data)

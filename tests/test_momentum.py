@@ -12,7 +12,7 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression import ols
+from casid.regression import ols, wls
 from casid.regression.momentum import compress_momentum, momentum_regressor
 
 
@@ -62,6 +62,31 @@ def test_noise_in_velocity_harms_it_less_than_differentiated_accelerations(case)
     direct = ols(compress(model, replace(noisy, ddq=ddq)))
     truth = model.base.values(pi)
     assert np.linalg.norm(momentum.beta - truth) < 0.5 * np.linalg.norm(direct.beta - truth)
+
+
+def test_no_test_function_meets_a_masked_torque(case):
+    model, _, data, _ = case
+    rng, tau = np.random.default_rng(1), data.tau.copy()
+    mask = rng.uniform(size=tau.shape) > 0.002
+    tau[~mask] = 1e3
+    spoilt = compress_momentum(model, replace(data, tau=tau, mask=mask), width=0.1)
+    plain = compress_momentum(model, replace(data, mask=mask), width=0.1)
+    assert np.array_equal(spoilt.counts, plain.counts) and plain.counts.min() > 50
+    assert ols(spoilt).beta == pytest.approx(ols(plain).beta, abs=1e-6)
+
+
+@pytest.mark.claim("intervals of the momentum form hold, however test functions overlap")
+@pytest.mark.parametrize("every", [1, None, 40])
+def test_equations_that_share_samples_do_not_count_twice(case, every):
+    model, _, data, _ = case
+    ratios = []
+    for seed in range(8):
+        noise = 0.1 * np.random.default_rng(seed).normal(size=data.tau.shape)
+        fit = wls(compress_momentum(model, replace(data, tau=data.tau + noise), width=0.1, every=every))
+        exact = wls(compress_momentum(model, data, width=0.1, every=every), weights=fit.weights)
+        known = list(fit.excited.independent)
+        ratios.append(((fit.beta - exact.beta) / fit.sd)[known])
+    assert 0.85 < np.sqrt(np.mean(np.square(ratios))) < 1.15
 
 
 def test_bad_input(case):

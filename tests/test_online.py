@@ -143,6 +143,26 @@ def test_the_detector_is_silent_on_noise_and_finds_a_slight_change():
     assert 3000 <= alarms[0] <= 3300
 
 
+@pytest.mark.claim("torques that are wrong now and then raise no alarm")
+def test_the_detector_is_silent_on_single_torques_that_are_wrong_and_still_quick():
+    """Student's noise of three degrees of freedom, and a spike of 100 deviations; then a change."""
+    rng = np.random.default_rng(2)
+    detector, seen, noise = ChangeDetector(10), Information.nothing(10), ResidualNoise(7)
+    alarms = []
+    for k in range(6000):
+        rows = rng.normal(size=(7, 10))
+        left = rng.standard_t(3, size=7) / np.sqrt(3) + 100.0 * (k == 3000) * np.eye(7)[2]
+        targets = left + (rows @ np.full(10, 1.0) if k >= 5500 else 0.0)
+        noise.update(left)
+        if detector.update(rows, targets, seen, noise):
+            alarms.append(k)
+            seen = Information.nothing(10)
+        else:
+            seen = seen.updated(rows, targets)
+    assert len(alarms) == 1
+    assert 5500 <= alarms[0] <= 5505
+
+
 @pytest.mark.claim("a statistic with longer tails than a chi-square raises no more alarms")
 def test_the_alarm_level_follows_the_tails_of_what_is_usual():
     """Of a statistic with few degrees of freedom, the level is exceeded as often as is said."""

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
+from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.export.online import export_online
 from casid.identification.online import (
@@ -140,6 +141,41 @@ def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp
     assert np.linalg.eigvalsh(pseudo_inertia(links)).min() > 0
     moved = np.abs(links - before[: 10 * model.n].reshape(-1, 10)).max()
     assert moved < 0.5 * np.abs(before[: 10 * model.n]).max()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize("forgetting", [1.0, 0.999, 0.9, 0.5])
+def test_the_exported_filter_is_that_of_python_where_little_is_known(model, tmp_path, forgetting):
+    """A few samples, then at rest, then one joint, then all: directions come to be known one after the other."""
+    _, q, dq, ddq, tau, pi = recorded(model, 240)
+    online = Online(model, np.full(model.n, 10.0), plausible(model), forgetting=forgetting)
+    export_online(online, tmp_path / "c", "few")
+    flags = "-std=c99 -O2 -Wall -Wextra -Werror"
+    subprocess.run(["make", f"CFLAGS={flags}", "libfew.so"], cwd=tmp_path / "c", check=True, capture_output=True)
+    library = ctypes.CDLL(str(tmp_path / "c" / "libfew.so"))
+    state = (ctypes.c_double * 400_000)()
+    library.few_init(state)
+    held = np.ones_like(q)
+    held[5:80], held[80:160] = 0.0, np.arange(model.n) == 3
+    dq, ddq = dq * held, ddq * held
+    q = np.where(held > 0, q, q[5])
+    noise = 0.1 * np.random.default_rng(1).normal(size=tau.shape)
+    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0] + noise
+    rank, count = model.base.rank, len(online.order)
+    first = count + 2  # x, the bound, the iterations; then R, rho
+    for k in range(240):
+        rows = [np.ascontiguousarray(v[k]) for v in (q, dq, ddq, tau)]
+        assert library.few_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in rows)) == 0
+        online.update(*rows)
+        if k in (0, 1, 4, 79, 159, 239):
+            assert library.few_estimate(state, 100) == 0
+            numbers = np.array(state)
+            R = numbers[first : first + rank**2].reshape(rank, rank)
+            rho = numbers[first + rank**2 : first + rank**2 + rank]
+            own, x = online.information, online.estimate().entropic.x
+            for mine, other in ((own.R.T @ own.R, R.T @ R), (own.R.T @ own.rho, R.T @ rho)):
+                assert np.abs(mine - other).max() <= 1e-11 * np.abs(mine).max()
+            assert np.abs(numbers[:count] - x).max() <= 1e-6 * np.abs(x).max()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -72,6 +74,14 @@ def test_the_result_is_what_an_estimator_of_loads_asks_for(rich):
     other = recording(rich, 4, 1.0)
     assert not online.update(other.q, other.dq, other.ddq, other.tau, other.t)
     assert online.estimate().interval[0] < 0.15
+
+
+def test_torques_that_are_masked_here_and_there_leave_the_correlation_as_it_is(rich):
+    whole = recording(rich, 1, 0.0)
+    mask = np.random.default_rng(2).uniform(size=whole.tau.shape) > 0.4
+    own, part = shrunk(rich, whole), shrunk(rich, replace(whole, mask=mask))
+    assert part.correlation == pytest.approx(own.correlation, abs=0.05)
+    assert part.weights == pytest.approx(own.weights, rel=0.1)
 
 
 def test_what_cannot_be_shrunk_is_told():

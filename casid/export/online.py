@@ -14,11 +14,15 @@ from casid.errors import ExportError
 from casid.export.directory import ExportedDirectory
 from casid.files import check_target, write_directory
 from casid.identification.online import Online, OnlineLoad, Plausible
+from casid.identification.online.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM
+from casid.identification.online.information import SILENT
 from casid.identification.online.samples import LARGEST
 from casid.inertia import STANDARD_NAMES
 
 Array = NDArray[np.float64]
 
+#: What every exported estimator includes.
+_PARTS = "online_filter.h", "online_core.h"
 _STRUCT = """
 /* {words} */
 typedef struct {{
@@ -27,7 +31,7 @@ typedef struct {{
     int iterations;             /* Newton steps of the last estimate */
     double R[{nr}][{nr}], rho[{nr}], rest, count; /* information: |rho - R p|^2 + rest */
     double slope0[{nl}][10], logdet0[{nl}];
-    double A[{nr}][{nx}], H0[{nx}][{nx}], H[{nx}][{nx}], g0[{nx}], trial[{nx}];
+    double A[{nr}][{nx}], H0[{nx}][{nx}], H[{nx}][{nx}], trial[{nx}];
 }} {name}_state;
 
 /* Start without any data; x are the plausible values. */
@@ -52,7 +56,8 @@ def export_online(
     online
         The estimator: its model, weights, plausible bodies, forgetting and mu are folded in, its samples are not.
     out
-        Folder to make: ``<prefix>.h``, ``<prefix>.c``, ``online_core.h``, ``example.c``, ``Makefile``.
+        Folder to make: ``<prefix>.h``, ``<prefix>.c``, ``online_filter.h``, ``online_core.h``, ``example.c`` and
+        ``Makefile``.
     prefix
         Beginning of all names.
     overwrite
@@ -83,12 +88,11 @@ def export_online(
     source += _declared_static(scalar_source([function], prefix), function)
     source += _constants(online, plausible, combine, sizes)
     source += _rows_call(function, n)
-    source += f'#define NAME(suffix) {prefix}##suffix\n#include "online_core.h"\n'
-    core = resources.files("casid.export").joinpath("online_core.h").read_text(encoding="utf-8")
+    source += f'#define NAME(suffix) {prefix}##suffix\n#include "online_filter.h"\n#include "online_core.h"\n'
     contents = {
         f"{prefix}.h": header,
         f"{prefix}.c": source,
-        "online_core.h": core,
+        **{name: resources.files("casid.export").joinpath(name).read_text(encoding="utf-8") for name in _PARTS},
         "example.c": _example(prefix, n, len(names)),
         "Makefile": _MAKEFILE.replace("PREFIX", prefix),
     }
@@ -160,6 +164,8 @@ def _constants(online: Online | OnlineLoad, plausible: Plausible, combine: Array
     text = f"#define NQ {sizes['n']}\n#define NJ {sizes['n']}\n#define NR {sizes['nr']}\n#define NL {sizes['nl']}\n"
     text += f"#define NPOS {len(plausible.positive)}\n#define NFREE {len(plausible.free)}\n#define NX {sizes['nx']}\n"
     text += f"#define KEEP {online.forgetting!r}\n#define MU {online.mu!r}\n#define LARGEST {LARGEST!r}\n"
+    text += f"#define SILENT {SILENT!r}\n#define WARM {WARM}\n#define FIRST {FIRST!r}\n#define SMALLEST {SMALLEST!r}\n"
+    text += f"#define STEEPEST {STEEPEST!r}\n#define SLOW {SLOW}\n#define KEPT {KEPT!r}\n"
     arrays: dict[str, ArrayLike] = {
         "WEIGHTS": online.weights,
         "COMBINE": combine,
@@ -199,10 +205,10 @@ int main(void) {{
 _MAKEFILE = """CC ?= cc
 CFLAGS ?= -std=c99 -O3 -march=native -Wall -Wextra -Wpedantic
 
-example: example.c PREFIX.c PREFIX.h online_core.h
+example: example.c PREFIX.c PREFIX.h online_filter.h online_core.h
 \t$(CC) $(CFLAGS) -o $@ example.c PREFIX.c -lm
 
-libPREFIX.so: PREFIX.c PREFIX.h online_core.h
+libPREFIX.so: PREFIX.c PREFIX.h online_filter.h online_core.h
 \t$(CC) $(CFLAGS) -fPIC -shared -o $@ PREFIX.c -lm
 
 clean:

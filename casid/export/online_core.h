@@ -1,105 +1,6 @@
-/* Recursive identification with physically consistent estimates: square-root information filter with directional
-   forgetting, and Newton's method on a self-concordant objective. No allocation, no recursion, bounded loops.
-   The file is included by the generated one, which defines, for a filter called NAME:
-     NJ      joints: equations of one sample            NR      parameters of the filter
-     NL      links, ten unknowns each                   NPOS    non-negative terms         NFREE  terms of any sign
-     NX      = 10 NL + NPOS + NFREE
-     WEIGHTS[NJ], COMBINE[NR * NX] (filter = COMBINE x), BODIES[10 NL], POSITIVE[NPOS + 1], FREE[NFREE + 1]
-     KEEP    share that is kept of what a sample speaks about (1: nothing is forgotten)
-     MU      weight of the divergence from the plausible bodies
-     LARGEST size beyond which no number is a measurement's
-     ROWS(q, dq, ddq, tau, Y, e)   regressor, NJ x NR by rows, and right-hand side, both without weights */
-
-#define STATE NAME(_state)
-
-/* Whether all numbers are finite, and so are sums of squares of their squares. */
-static int NAME(_sound)(const double *v, int n) {
-    for (int i = 0; i < n; i++)
-        if (!(fabs(v[i]) <= LARGEST)) return 0;
-    return 1;
-}
-
-/* Rows of the newest sample fade to the share KEEP: a downdate of the triangle by hyperbolic rotations. */
-static void NAME(_forget)(STATE *s, double (*Y)[NR]) {
-    double seen[NJ][NR], fade = sqrt(1.0 - KEEP), largest = 0.0;
-    int kept = 0;
-    for (int j = 0; j < NJ; j++) {
-        double norm = 0.0;
-        for (int i = 0; i < NR; i++) norm += Y[j][i] * Y[j][i];
-        if (norm > largest) largest = norm;
-        for (int i = 0; i < NR; i++) {
-            double sum = 0.0;
-            for (int k = i; k < NR; k++) sum += s->R[i][k] * Y[j][k];
-            seen[kept][i] = sum;
-        }
-        for (int pass = 0; pass < 2; pass++) /* orthogonalised twice is orthogonal */
-            for (int m = 0; m < kept; m++) {
-                double dot = 0.0;
-                for (int i = 0; i < NR; i++) dot += seen[m][i] * seen[kept][i];
-                for (int i = 0; i < NR; i++) seen[kept][i] -= dot * seen[m][i];
-            }
-        double length = 0.0;
-        for (int i = 0; i < NR; i++) length += seen[kept][i] * seen[kept][i];
-        if (length <= 1e-12 * largest) continue; /* nothing is known there: nothing to forget */
-        length = 1.0 / sqrt(length);
-        for (int i = 0; i < NR; i++) seen[kept][i] *= length;
-        kept++;
-    }
-    for (int m = 0; m < kept; m++) {
-        double g[NR], gamma = 0.0;
-        for (int k = 0; k < NR; k++) g[k] = 0.0;
-        for (int i = 0; i < NR; i++) {
-            const double c = fade * seen[m][i];
-            gamma += c * s->rho[i];
-            for (int k = i; k < NR; k++) g[k] += c * s->R[i][k];
-        }
-        for (int i = 0; i < NR; i++) {
-            const double r = s->R[i][i];
-            if (r == 0.0) continue;
-            double t = g[i] / r;
-            if (t * t >= 1.0) continue; /* rounding only: KEEP > 0 */
-            const double c = sqrt(1.0 - t * t), c1 = 1.0 / c;
-            for (int k = i; k < NR; k++) {
-                s->R[i][k] = (s->R[i][k] - t * g[k]) * c1;
-                g[k] = c * g[k] - t * s->R[i][k];
-            }
-            s->rho[i] = (s->rho[i] - t * gamma) * c1;
-            gamma = c * gamma - t * s->rho[i];
-        }
-    }
-    s->rest *= KEEP;
-    s->count *= KEEP;
-}
-
-/* NJ more equations, folded into the triangle by Householder reflections. */
-static void NAME(_fold)(STATE *s, double (*Y)[NR], double *e) {
-    for (int k = 0; k < NR; k++) {
-        double norm = 0.0;
-        for (int j = 0; j < NJ; j++) norm += Y[j][k] * Y[j][k];
-        if (norm == 0.0) continue;
-        const double r = s->R[k][k], length = sqrt(r * r + norm), alpha = r > 0.0 ? -length : length;
-        const double head = r - alpha, beta = 1.0 / (length * (length + fabs(r)));
-        double column[NJ], dots[NR + 1];
-        for (int j = 0; j < NJ; j++) column[j] = Y[j][k];
-        for (int i = k + 1; i < NR; i++) dots[i] = head * s->R[k][i];
-        double last = head * s->rho[k];
-        for (int j = 0; j < NJ; j++) {
-            for (int i = k + 1; i < NR; i++) dots[i] += column[j] * Y[j][i];
-            last += column[j] * e[j];
-        }
-        for (int i = k + 1; i < NR; i++) dots[i] *= beta;
-        last *= beta;
-        s->R[k][k] = alpha;
-        for (int i = k + 1; i < NR; i++) s->R[k][i] -= head * dots[i];
-        s->rho[k] -= head * last;
-        for (int j = 0; j < NJ; j++) {
-            for (int i = k + 1; i < NR; i++) Y[j][i] -= column[j] * dots[i];
-            e[j] -= column[j] * last;
-        }
-    }
-    for (int j = 0; j < NJ; j++) s->rest += e[j] * e[j];
-    s->count += NJ;
-}
+/* Physically consistent estimates: Newton's method on a self-concordant objective, whose decrement proves how near the
+   optimum is. No allocation, no recursion, bounded loops. Included by the generated file after online_filter.h, which
+   says what that file defines. */
 
 /* The plausible values: the optimum for an infinite weight of the divergence. */
 static void NAME(_restart)(double *x) {
@@ -111,20 +12,6 @@ static void NAME(_restart)(double *x) {
 void NAME(_init)(STATE *s) {
     memset(s, 0, sizeof *s);
     NAME(_restart)(s->x);
-}
-
-int NAME(_update)(STATE *s, const double q[NQ], const double dq[NQ], const double ddq[NQ], const double tau[NQ]) {
-    double Y[NJ][NR], e[NJ];
-    if (!NAME(_sound)(q, NQ) || !NAME(_sound)(dq, NQ) || !NAME(_sound)(ddq, NQ) || !NAME(_sound)(tau, NQ)) return 1;
-    ROWS(q, dq, ddq, tau, &Y[0][0], e);
-    for (int j = 0; j < NJ; j++) {
-        for (int i = 0; i < NR; i++) Y[j][i] *= WEIGHTS[j];
-        e[j] *= WEIGHTS[j];
-    }
-    if (!NAME(_sound)(&Y[0][0], NJ * NR) || !NAME(_sound)(e, NJ)) return 1;
-    if (KEEP < 1.0) NAME(_forget)(s, Y);
-    NAME(_fold)(s, Y, e);
-    return 0;
 }
 
 /* J of ten parameters, lower triangle; its Cholesky factor in place; 0 if it is not positive definite. */
@@ -243,10 +130,17 @@ static double NAME(_first_weight)(const double *pull) {
     return sum > MU ? sum : MU;
 }
 
+/* The last estimate is left for the central path. */
+static double NAME(_leave)(STATE *s) {
+    NAME(_restart)(s->x);
+    s->suboptimality = HUGE_VAL;
+    return NAME(_divergence)(s, s->x);
+}
+
 int NAME(_estimate)(STATE *s, int iterations) {
-    double (*H0)[NX] = s->H0, (*H)[NX] = s->H, *g0 = s->g0, *x = s->x;
-    double weight = MU; /* of the divergence: larger at the beginning of the central path */
-    int done, path = 0;
+    double (*H0)[NX] = s->H0, (*H)[NX] = s->H, *x = s->x;
+    double weight = MU, decrease = FIRST; /* of the divergence: larger at the beginning of the central path */
+    int done, path = 0, since = 0;
     for (int k = 0; k < NL; k++) {
         double L[4][4], W[4][4];
         NAME(_factor)(BODIES + 10 * k, L);
@@ -254,7 +148,7 @@ int NAME(_estimate)(STATE *s, int iterations) {
         NAME(_invert)(L, W);
         NAME(_trace)(W, s->slope0[k]);
     }
-    /* A = R COMBINE, H0 = 2 A'A, g0 = -2 A'rho */
+    /* A = R COMBINE, H0 = 2 A'A */
     for (int i = 0; i < NR; i++) {
         double *row = s->A[i];
         memset(row, 0, sizeof s->A[i]);
@@ -266,27 +160,24 @@ int NAME(_estimate)(STATE *s, int iterations) {
         }
     }
     memset(H0, 0, sizeof s->H0);
-    memset(g0, 0, sizeof s->g0);
     for (int i = 0; i < NR; i++)
         for (int a = 0; a < NX; a++) {
             const double v = 2 * s->A[i][a];
             if (v == 0.0) continue;
-            g0[a] -= v * s->rho[i];
             for (int b = 0; b <= a; b++) H0[a][b] += v * s->A[i][b];
         }
     double divergence = NAME(_divergence)(s, x);
     s->suboptimality = HUGE_VAL;
     for (done = 0; done <= iterations; done++) {
-        double g[NX], move[NX], scale[NX], Hx[NX], decrement = 0.0, slope = 0.0, curvature = 0.0;
-        for (int a = 0; a < NX; a++) {
-            double sum = g0[a];
-            for (int b = 0; b <= a; b++) sum += H0[a][b] * x[b];
-            for (int b = a + 1; b < NX; b++) sum += H0[b][a] * x[b];
-            Hx[a] = sum; /* gradient of the data term */
-            g[a] = sum;
-            memcpy(H[a], H0[a], (size_t)(a + 1) * sizeof(double));
+        double g[NX], move[NX], scale[NX], pull[NX] = {0}, decrement = 0.0, slope = 0.0, curvature = 0.0;
+        for (int i = 0; i < NR; i++) { /* gradient of the data term, 2 A'(A x - rho): rounding lies where A is steep */
+            double error = -s->rho[i];
+            for (int a = 0; a < NX; a++) error += s->A[i][a] * x[a];
+            for (int a = 0; a < NX; a++) pull[a] += 2 * error * s->A[i][a];
         }
-        if (path == 1) weight = NAME(_first_weight)(Hx), path = 2;
+        if (path == 1) weight = NAME(_first_weight)(pull), path = 2;
+        memcpy(g, pull, sizeof g);
+        for (int a = 0; a < NX; a++) memcpy(H[a], H0[a], (size_t)(a + 1) * sizeof(double));
         for (int k = 0; k < NL; k++) {
             double L[4][4], W[4][4], own[10], block[10][10];
             NAME(_factor)(x + 10 * k, L);
@@ -325,9 +216,8 @@ int NAME(_estimate)(STATE *s, int iterations) {
         }
         if (!sound) { /* rounding: x stays the physical point it was, or another way is taken */
             if (path) return 2;
-            NAME(_restart)(x);
-            divergence = NAME(_divergence)(s, x);
-            path = 1;
+            divergence = NAME(_leave)(s);
+            path = 1, since = done;
             continue;
         }
         for (int a = 0; a < NX; a++) {
@@ -343,20 +233,19 @@ int NAME(_estimate)(STATE *s, int iterations) {
         for (int a = 0; a < NX; a++) {
             move[a] *= scale[a];
             decrement -= g[a] * move[a];
-            slope += Hx[a] * move[a];
+            slope += pull[a] * move[a];
         }
         decrement = decrement > 0.0 ? sqrt(decrement / weight) : 0.0;
         if (decrement < 1.0 && weight == MU) s->suboptimality = MU * (-decrement - log1p(-decrement));
         if ((decrement < 1e-7 && weight == MU) || done == iterations) break;
-        for (int a = 0; a < NX; a++) {
-            double sum = H0[a][a] * move[a];
-            for (int b = 0; b < a; b++) sum += 2 * H0[a][b] * move[b];
-            curvature += move[a] * sum;
+        for (int i = 0; i < NR; i++) {
+            double sum = 0.0;
+            for (int a = 0; a < NX; a++) sum += s->A[i][a] * move[a];
+            curvature += sum * sum;
         }
-        if (done == 6 && !path && s->suboptimality == HUGE_VAL) { /* the last estimate was almost singular: another way */
-            NAME(_restart)(x);
-            divergence = NAME(_divergence)(s, x);
-            path = 1;
+        if (done == WARM && !path && s->suboptimality == HUGE_VAL) { /* the last estimate was almost singular: another way */
+            divergence = NAME(_leave)(s);
+            path = 1, since = done;
             continue;
         }
         double length = 1.0, next = 0.0;
@@ -365,15 +254,23 @@ int NAME(_estimate)(STATE *s, int iterations) {
             for (int a = 0; a < NX; a++) s->trial[a] = x[a] + length * move[a];
             next = NAME(_divergence)(s, s->trial);
             if (next >= 0.0) {
-                const double change = length * slope + length * length * curvature / 2 + weight * (next - divergence);
+                const double change = length * slope + length * length * curvature + weight * (next - divergence);
                 found = change <= -1e-4 * length * weight * decrement * decrement || decrement < 1e-4;
+            }
+            if (found) { /* a share of every body is left: nearer to the boundary, the next steps are small */
+                for (int a = 0; a < NX; a++) s->trial[a] -= KEPT * x[a];
+                found = NAME(_divergence)(s, s->trial) >= 0.0;
             }
             if (!found) length /= 2;
         }
         if (!found) break;
-        memcpy(x, s->trial, sizeof s->x);
+        for (int a = 0; a < NX; a++) x[a] += length * move[a];
         divergence = next;
-        if (decrement < 1.0) weight = weight > 10 * MU ? weight / 10 : MU;
+        if (decrement < 1.0 && weight > MU) {
+            decrease = done - since > SLOW ? fmax(sqrt(decrease), SMALLEST) : fmin(decrease * decrease, STEEPEST);
+            weight = fmax(weight / decrease, MU);
+            since = done;
+        }
     }
     s->iterations = done;
     return 0;

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.learning.loss import Loss
+from casid.learning.loss import Loss, check_terms, check_torques
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
@@ -25,11 +25,19 @@ class AccelerationLoss(Loss):
     ----------
     model, data
         As for `TorqueLoss`; the recording needs dq, ddq and tau. Inertias must be symmetric.
+
+    Raises
+    ------
+    DatasetError
+        If velocities or accelerations are missing, joints do not match, torques are masked, a joint never accelerates,
+        or a joint term needs more than the motion.
     """
 
     def __init__(self, model: Model, data: Dataset) -> None:
         if data.dq is None or data.ddq is None or data.n != model.n:
             raise DatasetError(f"{data.name}: needs velocities, accelerations and {model.n} joints; process it first")
+        check_torques(data)
+        check_terms(model)
         self.model, self.data, self.samples = model, data, len(data)
         self.scale = data.ddq.std(axis=0)
         if not (self.scale > 0).all():

@@ -52,6 +52,7 @@ class Chart:
         if not all(0 <= k < self.links.size for k in held):
             last = self.links.size - 1
             raise DatasetError(f"held: '{self.links.name}' has coordinates 0 to {last}, got {list(held)}")
+        self.held = tuple(held)
         free = np.ones(self.links.size)
         free[list(held)] = 0.0
         self._free = np.concatenate([np.tile(free, self.n), np.ones(len(self.terms))])

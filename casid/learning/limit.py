@@ -27,7 +27,7 @@ class Limit:
     lower_bound : float
         Proven: no parameters of the kind have a smaller loss.
     parameters : ndarray
-        In the order of `Chart`, with symmetric inertias.
+        In the order of `Chart`.
     seconds : float
         Of compression and solve, together.
     """
@@ -48,8 +48,8 @@ class Limit:
 def certified_limit(loss: TorqueLoss, kind: Parametrisation) -> Limit:
     """The limit of every rung that guarantees as much as ``kind``, by convex optimisation.
 
-    ``triangle``: full consistency; ``definite`` only: m > 0 and I > 0; else the unconstrained weighted least squares,
-    which is a lower bound for any linear parameters.
+    ``triangle``: full consistency; ``definite`` only: m > 0 and I > 0; else unconstrained least squares in all
+    columns of the loss, which is a lower bound for any parameters of theirs.
 
     Raises
     ------
@@ -58,18 +58,16 @@ def certified_limit(loss: TorqueLoss, kind: Parametrisation) -> Limit:
     """
     began = perf_counter()
     model = loss.model
-    pi: Array
+    if not kind.definite:  # all columns of the loss, those of asymmetric inertias too
+        residual, slope = loss.residual(np.zeros(loss.columns))
+        pi = np.asarray(np.linalg.lstsq(slope, -residual, rcond=None)[0])
+        return Limit(loss.value(pi), loss.value(pi), pi, perf_counter() - began)
     weights = 1.0 / (loss.scale * np.sqrt(loss.samples * model.n))
     same = [replace(data, full=None) for data in loss.datasets]  # the loss knows no filtered columns
     fit = wls(compress(model, same), weights=weights)
-    if kind.definite:
-        found = feasible_regression(
-            fit, consistency="full" if kind.triangle else "semi", margin=0.0, constraints=None, throw=True
-        )
-        pi, value = found.parameters, found.objective
-        lower = value - found.gap * value
-    else:
-        pi = np.asarray(np.linalg.lstsq(fit.data.base.K, fit.beta, rcond=None)[0], dtype=float)
-        value = lower = fit.objective
+    found = feasible_regression(
+        fit, consistency="full" if kind.triangle else "semi", margin=0.0, constraints=None, throw=True
+    )
+    value, lower = found.objective, found.objective - found.gap * found.objective
     columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
-    return Limit(float(value), float(lower), np.asarray(pi)[columns], perf_counter() - began)
+    return Limit(float(value), float(lower), found.parameters[columns], perf_counter() - began)

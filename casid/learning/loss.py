@@ -8,6 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.measurement import Dataset
+
 Array = NDArray[np.float64]
 #: ``(k, pi) -> gradient`` of the k-th batch.
 Slopes = Callable[[int, Array], Array]
@@ -56,3 +60,18 @@ class Loss(ABC):
         Shapes (batches, count, count) and (batches, count); None where it is none.
         """
         return None
+
+
+def check_torques(data: Dataset) -> None:
+    """DatasetError where a recording has masked torques: a loss of whole samples has no use for a part of them."""
+    if data.mask is not None and not data.mask.all():
+        raise DatasetError(f"{data.name}: training needs the torques of all joints at all samples; some are masked")
+
+
+def check_terms(model: Model) -> None:
+    """DatasetError where the dynamics need more than the motion, as a simulation of them would not have it."""
+    further = model.regressor.name_in()[3:]
+    if further:
+        raise DatasetError(
+            f"this loss knows no input '{further[0]}' of the model; leave the terms out or use TorqueLoss"
+        )

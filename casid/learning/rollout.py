@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from casid.codegen import bound_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.learning.loss import Loss
+from casid.learning.loss import Loss, check_terms, check_torques
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
@@ -40,13 +40,16 @@ class RolloutLoss(Loss):
     Raises
     ------
     DatasetError
-        If velocities are missing, joints do not match, the recording is shorter than a window, or a term is not smooth.
+        If velocities are missing, joints do not match, torques are masked, the recording is shorter than a window, or a
+        term is not smooth or needs more than the motion.
         In training: if the model's rollouts are not finite any more (an unphysical mass matrix).
     """
 
     def __init__(self, model: Model, data: Dataset, window: int = 20, stride: int | None = None) -> None:
         if data.dq is None or data.n != model.n:
             raise DatasetError(f"{data.name}: needs velocities of {model.n} joints; process it first")
+        check_torques(data)
+        check_terms(model)
         if window < 1 or (stride is not None and stride < 1) or len(data) <= window:
             raise DatasetError(f"{data.name}: windows of {window} steps do not fit into {len(data)} samples")
         dry = [term.name for term in model.terms if term.name in ("coulomb", "motor_coulomb")]

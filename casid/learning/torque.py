@@ -14,7 +14,7 @@ from casid.codegen import evaluate_blocks
 from casid.dynamics import Model
 from casid.dynamics.newton_euler import newton_euler
 from casid.errors import DatasetError
-from casid.learning.loss import Loss, Slopes
+from casid.learning.loss import Loss, Slopes, check_torques
 from casid.measurement import Dataset
 from casid.regression.observation import inputs
 
@@ -86,10 +86,7 @@ class TorqueLoss(Loss):
                 raise DatasetError(f"{data.name} has {data.n} joints, the model has {n}")
             if data.dq is None or data.ddq is None:
                 raise DatasetError(f"{data.name} has no velocities or accelerations; process it first")
-            if data.mask is not None and not data.mask.all():
-                raise DatasetError(
-                    f"{data.name}: training needs the torques of all joints at all samples; some are masked"
-                )
+            check_torques(data)
             extras = inputs(model, replace(data, full=None))[3:] if self._function.n_in() > 3 else []
             motion.append([data.q, data.dq, data.ddq, *extras])
         self._motion = [np.concatenate(parts) for parts in zip(*motion, strict=True)]
@@ -102,6 +99,11 @@ class TorqueLoss(Loss):
         if not np.isfinite(self.scale).any():
             raise DatasetError("no joint's torque varies: there is nothing to learn from")
 
+    @property
+    def columns(self) -> int:
+        """Number of parameters."""
+        return int(self._function.size2_out(0))
+
     def _blocks(self, order: NDArray[np.intp] | None = None, size: int = 1024) -> Iterator[tuple[slice, Array]]:
         """Regressors of the samples in an order, a block at a time, shape (block, n, columns)."""
         motion = self._motion if order is None else [part[order] for part in self._motion]
@@ -111,7 +113,7 @@ class TorqueLoss(Loss):
     @cached_property
     def _Y(self) -> Array:
         """Of all samples: only where batches are drawn anew."""
-        n, columns = self.model.n, self._function.size2_out(0)
+        n, columns = self.model.n, self.columns
         if 8.0 * self.samples * n * columns > _LARGEST:
             raise DatasetError(
                 f"{self.samples} samples of {n} joints and {columns} parameters take more than 4 GB; decimate first"
@@ -124,7 +126,7 @@ class TorqueLoss(Loss):
     @cached_property
     def _joints(self) -> Array:
         """Triangular factors of ``[Y_j, tau_j] / sqrt(N)`` of every joint, shape (n, columns + 1, columns + 1)."""
-        width = self._function.size2_out(0) + 1
+        width = self.columns + 1
         factors = np.zeros((self.model.n, width, width))
         pending: list[Array] = []
 
@@ -160,7 +162,7 @@ class TorqueLoss(Loss):
         key = (size, shuffle)
         if key not in self._batches:
             order = np.concatenate(self.batches(size, shuffle))
-            columns = self._function.size2_out(0)
+            columns = self.columns
             A, b = (np.zeros((-(-self.samples // size), columns, *more)) for more in ((columns,), ()))
             for rows, Y in self._blocks(order, size):
                 Z = (Y / self.scale[:, None]).reshape(-1, columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -114,7 +115,7 @@ def train(
     start
         First theta, shape (chart.size,). Default: random bodies of the seed.
     seed
-        Of the start and of the batches of each epoch.
+        Of the start, and of each epoch's order of batches (or of their samples, where they are drawn anew).
     limit
         `certified_limit` of the loss: each epoch then knows its gap.
     checkpoint
@@ -135,7 +136,7 @@ def train(
     theta = chart.random(np.random.default_rng([seed, 0])) if start is None else np.array(start, dtype=float)
     if theta.shape != (chart.size,) or not np.isfinite(theta).all():
         raise DatasetError(f"start: expected {chart.size} finite numbers, got shape {theta.shape}")
-    identity = f"{chart.links.name} {chart.size} {optimiser!r} {seed} {loss.samples}"
+    identity = _identity(loss, chart, optimiser, theta, seed)
     step, before = Step(theta), 0.0
     history: list[Epoch] = []
     if checkpoint is not None and Path(checkpoint).is_file():
@@ -161,7 +162,7 @@ def train(
         tolerance = max(
             tolerance, limit.gap(limit.value) + _CLOSE
         )  # no parameters of the kind reach the target: end where the best is reached
-    while history[-1].number < epochs and not _done(history, target, tolerance):
+    while history[-1].number < epochs and "stalled" not in step.memory and not _done(history, target, tolerance):
         number = history[-1].number + 1
         with np.errstate(all="ignore"):  # a run that diverges is told so below
             step = optimiser.epoch(loss, chart, step, np.random.default_rng([seed, number]))
@@ -170,9 +171,19 @@ def train(
             write_checkpoint(Path(checkpoint), identity, step, history)
         if progress is not None:
             progress(history[-1])
-        if "stalled" in step.memory:
-            break
     return Training(chart, optimiser, step, tuple(history), target, limit, seed)
+
+
+def _identity(loss: Loss, chart: Chart, optimiser: Optimiser, theta: Array, seed: int) -> str:
+    """What makes two trainings the same: coordinates, optimiser, seed, start, and the loss there."""
+    with np.errstate(all="ignore"):
+        value = loss.value(chart.parameters(theta))
+    kind, start = type(loss).__name__, sha256(theta.tobytes()).hexdigest()[:12]
+    held = f" held {list(chart.held)}" if chart.held else ""
+    return (
+        f"{chart.links.name} {chart.size}{held}, {optimiser!r}, seed {seed}, start {start}, {kind} of {loss.samples}: "
+        f"{value:.9g}"
+    )
 
 
 def _done(history: list[Epoch], target: float | None, tolerance: float) -> bool:

@@ -77,6 +77,23 @@ def modulating_function(half: int, period: float) -> tuple[Array, Array]:
     return window / total, slope / total * np.pi / ((half + 1) * period)
 
 
+def overlap(h: Array, step: int) -> float:
+    """Equations over those that count as independent, of test functions ``step`` samples apart and white noise.
+
+    ``1 + 2 sum_k r_k`` with r_k the correlation of h with itself k steps further on.
+    """
+    squares = np.correlate(h, h, mode="full")[len(h) - 1 :: step] / float(h @ h)
+    return float(1.0 + 2.0 * squares[1:].sum())
+
+
+def _unmasked(data: Dataset, half: int) -> NDArray[np.bool_]:
+    """Centres of test functions that meet no masked torque of the joint, shape (N - 2 half, n)."""
+    if data.mask is None:
+        return np.ones((len(data) - 2 * half, data.n), dtype=bool)
+    masked = np.concatenate([np.zeros((1, data.n), dtype=np.int64), np.cumsum(~data.mask, axis=0)])
+    return np.asarray(masked[2 * half + 1 :] == masked[: -2 * half - 1])
+
+
 def compress_momentum(
     model: Model, datasets: Dataset | Iterable[Dataset], width: float = 0.2, every: int | None = None
 ) -> CompressedData:
@@ -87,7 +104,7 @@ def compress_momentum(
     model
         Its base parameters are the columns.
     datasets
-        With ``dq``, at a uniform rate; ``ddq`` is not looked at.
+        With ``dq``, at a uniform rate; ``ddq`` is not looked at. Test functions that meet a masked torque are left out.
     width
         Duration of a test function [s]; it passes frequencies below about ``1 / width``.
     every
@@ -111,11 +128,14 @@ def compress_momentum(
     names: list[str] = []
     steps: list[str] = []
     notes: list[str] = []
+    correlated = np.zeros(n)
     for data in datasets:
         half, step, period = _grid(model, data, width, every)
         assert data.dq is not None
         h, slope = modulating_function(half, period)
         centres = np.arange(half, len(data) - half, step)
+        kept = _unmasked(data, half)[::step]
+        correlated += kept.sum(axis=0) * overlap(h, step)
         factors.begin(len(centres), SEGMENTS)
         raw = data.tau if data.tau_raw is None else data.tau_raw
         filtered = [oaconvolve(tau, h[:, None], mode="valid", axes=0)[::step] for tau in (data.tau, raw)]
@@ -128,7 +148,7 @@ def compress_momentum(
             rows = rows - oaconvolve(YE, h[:, None, None], mode="valid", axes=0)[::step]
             for where, inside in factors.segments_of(first, len(some)):
                 for k, columns in enumerate(acts):
-                    keep = slice(None) if data.mask is None else data.mask[centres[where], k]
+                    keep = kept[where, k]
                     stack = (rows[inside, k][keep], columns, filtered[0][where, k][keep], filtered[1][where, k][keep])
                     factors.add(k, *stack, None)
         names.append(data.name)
@@ -143,8 +163,9 @@ def compress_momentum(
             "functions"
         )
     whole = tuple(joined([s.factors[k] for s in segments]) for k in range(n))
+    correlation = np.where(counts > 0, correlated / np.maximum(counts, 1), 1.0)
     return CompressedData(
-        model, whole, counts, tuple(names), tuple(steps), tuple(dict.fromkeys(notes)), segments, np.ones(n)
+        model, whole, counts, tuple(names), tuple(steps), tuple(dict.fromkeys(notes)), segments, correlation
     )
 
 

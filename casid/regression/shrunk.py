@@ -99,7 +99,7 @@ def shrunk(model: Model, datasets: Dataset | Sequence[Dataset], group: str = DIC
 
 def _left(model: Model, pi: Array, recordings: Sequence[Dataset]) -> tuple[Array, Array, float]:
     """Weights, correlation and inflation of the residual; masked torques have none."""
-    squares, products, count = np.zeros(model.n), np.zeros(model.n), np.zeros(model.n)
+    squares, products, count, pairs = np.zeros((4, model.n))
     residuals = []
     for data in recordings:
         left = data.tau - torques(model, pi, data)
@@ -108,11 +108,14 @@ def _left(model: Model, pi: Array, recordings: Sequence[Dataset]) -> tuple[Array
         squares += (left**2).sum(axis=0)
         products += (left[1:] * left[:-1]).sum(axis=0)
         count += kept.sum(axis=0)
+        pairs += (kept[1:] & kept[:-1]).sum(axis=0)
         residuals.append(left)
     sure = squares > 0.0
     weights = np.where(sure, np.sqrt(count / np.where(sure, squares, 1.0)), 0.0)
     noise = ResidualNoise.of([left * weights for left in residuals])
-    return weights, np.maximum(products / np.where(sure, squares, 1.0), 0.0), noise.inflation()
+    share = np.where(sure, squares, 1.0) / np.maximum(count, 1.0) * np.maximum(pairs, 1.0)
+    correlation = np.clip(products / share, 0.0, 1.0 - 1.0 / np.maximum(count, 2.0))
+    return weights, correlation, noise.inflation()
 
 
 def _fitted(

@@ -21,11 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files import numeric_array
-from casid.inertia import link_slice, pseudo_inertia
+from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
 from casid.simulation.controllers.controller import gains
 from casid.simulation.references import Reference
 
 Array = NDArray[np.float64]
+#: ``vec(J) = P p`` and back; of symmetric L, ``tr(L J(p)) = y'p`` makes ``vec(L) = P (P'P)^-1 y``.
+_MAP, _INVERSE = (
+    ca.sparsify(ca.DM(matrix), 1e-12) for matrix in (PSEUDO_INERTIA_MAP, np.linalg.pinv(PSEUDO_INERTIA_MAP))
+)
 
 
 class Adaptation(ABC):
@@ -87,8 +91,8 @@ class NaturalAdaptation(Adaptation):
 
     def rate(self, p: ca.SX, y: ca.SX) -> ca.SX:
         """Natural gradient."""
-        J = _pseudo_inertia(p)
-        return _parameters(-self.gain * ca.mtimes([J, _dual(y), J]))
+        J, L = ca.reshape(_MAP @ p, 4, 4), ca.reshape(_INVERSE.T @ y, 4, 4)
+        return _INVERSE @ ca.vec(-self.gain * J @ L @ J)
 
     def distance(self, truth: Array, estimate: Array) -> Array:
         """Log-det divergence of the truth from the estimate."""
@@ -198,7 +202,7 @@ def simulate_adaptive(
     k4 = rate(x + step * k3, r[:, 2])
     advance = ca.Function("advance", [x, r], [x + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)])
     held = np.stack([rows[:, 0:-1:2], rows[:, 1::2], rows[:, 2::2]], axis=2)  # begin, middle, end of each step
-    path = advance.mapaccum(count)(x0, held.transpose(0, 1, 2).reshape(3 * n, -1)).full().T
+    path = advance.mapaccum(count)(x0, held.reshape(3 * n, -1)).full().T
     states = np.vstack([x0, path])
     bad = np.flatnonzero(~np.isfinite(states).all(axis=1))
     if len(bad):
@@ -258,33 +262,3 @@ def _system(model: Model, truth: Array, adaptation: Adaptation, K: Array, Lambda
     moves = [adaptation.rate(estimates[link_slice(k)], y[link_slice(k)]) for k in range(links)]
     rates = ca.densify(ca.vertcat(dq, ddq, *moves, ca.dot(K * s, s)))
     return ca.Function("rate", [x, r], [rates], {"cse": True})
-
-
-def _pseudo_inertia(p: ca.SX) -> ca.SX:
-    xx, xy, xz, yy, yz, zz, lx, ly, lz, m = ca.vertsplit(p)
-    half = (xx + yy + zz) / 2
-    return ca.vertcat(
-        ca.horzcat(half - xx, -xy, -xz, lx),
-        ca.horzcat(-xy, half - yy, -yz, ly),
-        ca.horzcat(-xz, -yz, half - zz, lz),
-        ca.horzcat(lx, ly, lz, m),
-    )
-
-
-def _parameters(J: ca.SX) -> ca.SX:
-    trace = J[0, 0] + J[1, 1] + J[2, 2]
-    return ca.vertcat(
-        trace - J[0, 0], -J[0, 1], -J[0, 2], trace - J[1, 1], -J[1, 2], trace - J[2, 2],
-        J[0, 3], J[1, 3], J[2, 3], J[3, 3],
-    )  # fmt: skip
-
-
-def _dual(y: ca.SX) -> ca.SX:
-    """The symmetric L with ``tr(L J(p)) = y'p`` for every p."""
-    xx, xy, xz, yy, yz, zz, lx, ly, lz, m = ca.vertsplit(y)
-    return ca.vertcat(
-        ca.horzcat(yy + zz, -xy / 2, -xz / 2, lx / 2),
-        ca.horzcat(-xy / 2, xx + zz, -yz / 2, ly / 2),
-        ca.horzcat(-xz / 2, -yz / 2, xx + yy, lz / 2),
-        ca.horzcat(lx / 2, ly / 2, lz / 2, m),
-    )

@@ -53,6 +53,7 @@ class FadingWindow:
     _weight: float = field(default=0.0, init=False, repr=False)
     _inflation: float = field(default=1.0, init=False, repr=False)
     _recent: deque[tuple[float, float]] = field(default_factory=deque, init=False, repr=False)
+    _before: tuple[Information, float] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.forget()
@@ -65,10 +66,20 @@ class FadingWindow:
     def update(self, rows: Array, targets: Array, reference: Information, variance: float) -> float:
         """T with one more sample, over the variance of the residual."""
         old, fade = self._information, 1.0 - 1.0 / self.samples
+        self._before = old, self.statistic
         faded = Information(old.R * np.sqrt(fade), old.rho * np.sqrt(fade))
         own = self._information = faded.updated(rows, targets)
         self.statistic = (reference.updated(own.R, own.rho).rest - reference.rest) / variance
         return self.statistic
+
+    @property
+    def before(self) -> float:
+        """T without the newest sample."""
+        return self._before[1]
+
+    def undo(self) -> None:
+        """Without the newest sample again."""
+        self._information, self.statistic = self._before
 
     def learn(self, memory: float, noise: ResidualNoise) -> None:
         """The statistic of some windows ago was usual, and so was the noise."""
@@ -97,7 +108,8 @@ class FadingWindow:
 class ChangeDetector:
     """Raises the alarm when any of its windows says that the load is another one than before.
 
-    The short window is quick about a load, the long one finds a light one.
+    The short window is quick about a load, the long one finds a light one. A sample that raises T from below
+    half of the alarm level is doubted: it is left out of the windows, and the next one has to raise the alarm too.
 
     Attributes
     ----------
@@ -118,6 +130,7 @@ class ChangeDetector:
     _windows: list[FadingWindow] = field(init=False, repr=False)
     _least: float = field(init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
+    _doubted: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
@@ -141,14 +154,19 @@ class ChangeDetector:
             What the residual usually is.
         """
         self._seen += 1
-        alarm, variance = False, noise.variance_with(reference.rest, reference.count)
+        alarm, sudden, variance = False, True, noise.variance_with(reference.rest, reference.count)
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
             if self._seen > max(self.memory, (BEHIND + 1.0) * window.samples) and statistic > self._least:
-                alarm = alarm or statistic > window.level(self.probability)
+                level = window.level(self.probability)
+                alarm = alarm or statistic > level
+                sudden = sudden and not (statistic > level and window.before > level / 2)
+        self._doubted = alarm and sudden and not self._doubted
         for window in self._windows:
-            if alarm:
+            if self._doubted:
+                window.undo()
+            elif alarm:
                 window.forget()
             else:
                 window.learn(self.memory, noise)
-        return alarm
+        return alarm and not self._doubted

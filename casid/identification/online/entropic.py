@@ -13,7 +13,8 @@ body. F / mu is self-concordant: with the Newton decrement delta < 1 (Boyd and V
 
 a certificate that costs nothing. A start from which a few steps do not come that near (the last estimate, almost
 singular, after the data have changed) is left for the central path: the plausible bodies are the optimum for infinite
-mu, and mu is taken down tenfold whenever Newton has come near the optimum of the mu before (ibid., Sec. 11.3).
+mu, and mu is taken down whenever Newton has come near the optimum of the mu before (ibid., Sec. 11.3), the further the
+fewer steps that took.
 """
 
 from __future__ import annotations
@@ -24,76 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from casid.dynamics import Model
-from casid.errors import DatasetError
-from casid.identification.plausible import plausible_bodies
+from casid.identification.online.plausible import Plausible
 from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
 
 Array = NDArray[np.float64]
 #: Newton steps after which a start that has not come near the optimum is given up for the central path.
 WARM = 6
-#: Factor between the weights of the divergence along the path.
-DECREASE = 10.0
-
-
-@dataclass(frozen=True, eq=False)
-class Plausible:
-    """What links and terms look like before any data.
-
-    Attributes
-    ----------
-    bodies : ndarray, shape (links, 10)
-        Standard parameters of plausible, fully consistent bodies.
-    positive : ndarray, shape (p,)
-        Sizes x0 of terms that cannot be negative.
-    free : ndarray, shape (f,)
-        Sizes of terms of any sign.
-    """
-
-    bodies: Array
-    positive: Array
-    free: Array
-
-    @classmethod
-    def of(cls, model: Model, nominal: bool = True, term: float = 1.0) -> Plausible:
-        """Bodies of the description, or boxes around the skeleton where it has none (`plausible_bodies`).
-
-        Parameters
-        ----------
-        model
-            Links and joint terms.
-        nominal
-            Whether inertial values of the description may be used.
-        term
-            Size of the joint terms [their units].
-        """
-        bodies = plausible_bodies(model.robot, nominal).parameters.reshape(-1, 10)
-        positive = sum(kind.nonnegative for kind, _ in model.term_columns.values())
-        return cls(bodies, np.full(positive, term), np.full(len(model.term_columns) - positive, term))
-
-    def __post_init__(self) -> None:
-        if self.bodies.ndim != 2 or self.bodies.shape[1] != 10 or not np.isfinite(self.bodies).all():
-            raise DatasetError(
-                f"plausible bodies: expected finite numbers of shape (links, 10), got {self.bodies.shape}"
-            )
-        for name, sizes in {"positive": self.positive, "free": self.free}.items():
-            if sizes.ndim != 1 or not (np.isfinite(sizes) & (sizes > 0)).all():
-                raise DatasetError(
-                    f"plausible: sizes of {name} terms must be positive and finite, got {sizes.tolist()}"
-                )
-        eigenvalues = np.linalg.eigvalsh(pseudo_inertia(self.bodies))[:, 0]
-        if not (eigenvalues > 0).all():
-            raise DatasetError(f"plausible body {int(np.argmin(eigenvalues)) + 1} is not physically consistent")
-
-    @property
-    def size(self) -> int:
-        """Number of unknowns."""
-        return self.bodies.size + len(self.positive) + len(self.free)
-
-    @property
-    def start(self) -> Array:
-        """The plausible values themselves."""
-        return np.concatenate([self.bodies.ravel(), self.positive, np.zeros(len(self.free))])
+#: Factor between the weights along the path, at first, at least and at most: squared after a weight whose optimum took
+#: at most `SLOW` steps, its root after one that took more.
+FIRST, SMALLEST, STEEPEST, SLOW = 10.0, 1.2, 30.0, 3
+#: Share of every body that a step leaves: nearer to the boundary, Newton's next steps are small.
+KEPT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +51,8 @@ class Entropic:
     data : float
         ``||rho - R B x||^2``.
     suboptimality : float
-        Proven bound of ``F(x) - min F``; infinite if Newton did not come near enough for the proof.
+        Proven bound of ``F(x) - min F``, up to the rounding of F; infinite if Newton did not come near enough for the
+        proof.
     iterations : int
     """
 
@@ -153,7 +96,7 @@ def entropic_estimate(
     first, last = 10 * links, 10 * links + len(plausible.positive)
     weight = np.zeros(size)
     weight[last:] = 1.0 / plausible.free**2
-    H0, g0 = 2 * A.T @ A, -2 * A.T @ b
+    H0 = 2 * A.T @ A
 
     def barrier(x: Array) -> tuple[float, Array]:
         """The divergence and the pseudo-inertias at x; infinite outside the physical set."""
@@ -188,19 +131,19 @@ def entropic_estimate(
     if not warm:
         x, now = plausible.start, np.inf
         divergence, J = barrier(x)
-    bound, done = np.inf, 0
+    bound, done, since, decrease = np.inf, 0, 0, FIRST
     for done in range(iterations + 1):
         slope_d, H_d = curvature_of(x, J)
+        pull = 2 * A.T @ (A @ x - b)  # rounding lies where A is steep; that of H0 x - 2 A'b would lie anywhere
         if np.isinf(now):  # the divergence has no slope here: of this weight it is near the optimum
-            pull = g0 + H0 @ x
             now = max(mu, 2 * float(np.sqrt(pull @ np.linalg.solve(H_d, pull))))
-        g, H = g0 + H0 @ x + now * slope_d, H0 + now * H_d
+        g, H = pull + now * slope_d, H0 + now * H_d
         scale = 1 / np.sqrt(np.diag(H))
         move = _newton(g, H * np.outer(scale, scale), scale)
-        if move is None:
+        if move is None or (warm and done == WARM and not np.isfinite(bound)):
             if not warm:
                 break
-            warm, x, now = False, plausible.start, np.inf
+            warm, x, now, bound, since = False, plausible.start, np.inf, np.inf, done
             divergence, J = barrier(x)
             continue
         decrement = float(np.sqrt(max(-(g @ move), 0.0) / now))
@@ -208,23 +151,21 @@ def entropic_estimate(
             bound = mu * (-decrement - np.log1p(-decrement))
         if (decrement < 1e-7 and now == mu) or done == iterations:
             break
-        if warm and done == WARM and not np.isfinite(bound):
-            warm, x, now = False, plausible.start, np.inf
-            divergence, J = barrier(x)
-            continue
         # the data term is a quadratic along the step: only the barrier is evaluated again
-        slope, curvature = float((g0 + H0 @ x) @ move), float(move @ H0 @ move) / 2
+        slope, curvature = float(pull @ move), float(np.sum((A @ move) ** 2))
         length = 1.0
         for _ in range(60):
             trial, J = barrier(x + length * move)
             change = length * slope + length**2 * curvature + now * (trial - divergence)
-            if change <= -1e-4 * length * now * decrement**2 or (decrement < 1e-4 and np.isfinite(trial)):
+            falls = change <= -1e-4 * length * now * decrement**2 or (decrement < 1e-4 and np.isfinite(trial))
+            if falls and np.isfinite(barrier((1 - KEPT) * x + length * move)[0]):
                 break
             length /= 2
         else:
             break
         x, divergence = x + length * move, trial
-        if decrement < 1:
-            now = max(mu, now / DECREASE)
+        if decrement < 1 and now > mu:
+            decrease = max(np.sqrt(decrease), SMALLEST) if done - since > SLOW else min(decrease**2, STEEPEST)
+            now, since = max(mu, now / decrease), done
     data = float(np.sum((A @ x - b) ** 2))
     return Entropic(x, data + mu * divergence, data, float(bound), done)

@@ -13,8 +13,9 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.load_intervals import load_intervals
 from casid.identification.online.change import ChangeDetector
-from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
+from casid.identification.online.entropic import Entropic, entropic_estimate
 from casid.identification.online.information import Information
+from casid.identification.online.plausible import Plausible
 from casid.identification.online.recent import RecentSamples, Sample
 from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
 from casid.identification.online.settings import (
@@ -106,7 +107,7 @@ class OnlineLoad:
         Weight of the divergence from ``plausible``.
     detector
         Notices that the load has changed; what is known of it then starts anew, from the most likely time of the
-        change on. ``changes`` are the times of the alarms [s].
+        change on. ``changes`` are the times of the alarms [s], -inf where samples come without times.
     gain_error
         Relative standard deviation of the joints' torque scales, one or n of them: an error that no number of samples
         averages out. A change of all scales by the same factor changes the mass by that factor, and is not in it.
@@ -119,7 +120,8 @@ class OnlineLoad:
     -----
     The covariance is that of least squares, ``s^2 f (R'R)^-1 + sum_j e_j^2 u_j u_j'``: s^2 the variance of the
     residual, usual or since the change, whichever is larger; f the inflation by its correlation (`ResidualNoise`),
-    learnt over all loads; and ``u_j = (R'R)^-1 G_j p`` what a scale of joint j, of information G_j, does to the load p.
+    learnt over all loads; and ``u_j``, what the torques of joint j contribute to the load ``p = sum_j u_j``, is what a
+    scale of joint j does to it.
     With a correlation, equations are those of generalised least squares (`Whitening`).
     """
 
@@ -152,7 +154,7 @@ class OnlineLoad:
         self._whitened = Whitening(self.correlation)
         self._recent = RecentSamples(round(max(self.detector.windows)))
         self.information = Information.nothing(10)
-        self._joints: Array = np.zeros((model.n, 10, 10))
+        self._joints = self._nothing_of_joints()
         self.time, self.since = -np.inf, -np.inf
         self.changes: list[float] = []
         self._columns = list(model.link_columns[-1])
@@ -196,7 +198,7 @@ class OnlineLoad:
 
     def _start_anew(self, now: float) -> None:
         """With the samples of the new load only."""
-        self.information, self._joints = Information.nothing(10), np.zeros_like(self._joints)
+        self.information, self._joints = Information.nothing(10), self._nothing_of_joints()
         self._seen = self.information
         self._last, self._judged, self._settled = None, 0.0, 0
         kept = self._recent.since_change()
@@ -215,10 +217,11 @@ class OnlineLoad:
             if known is not None:
                 self._usual.update(sample.seen - sample.seen_row @ known)
             self._seen = self._seen.forgotten(sample.seen_row, self.forgetting).updated(sample.seen_row, sample.seen)
+        if self.gain_error.any():
+            self._joints = self._joints.forgotten(row, self.forgetting).updated(row, np.diag(target))
         self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
         if self._usual is self.noise:
             self._seen = self.information
-        self._joints = self._joints * self.forgetting + row[:, :, None] * row[:, None, :]
         if abs(self.information.count - self._judged) > REFRESH * self._judged:
             self._last = self._solve(ITERATIONS).x
             self._judged = self.information.count
@@ -234,15 +237,16 @@ class OnlineLoad:
         return LoadEstimate(found.x, interval, self.information, covariance, found, self.since)
 
     def _covariance(self, p: Array) -> Array:
-        own = self.information.error(p) / max(self.information.count - len(p), 1.0)
+        own = self.information.error(p) / max(self.information.freedom, 1.0)
         covariance = self.information.covariance(max(own, self.noise.variance) * self.noise.inflation())
         if self.gain_error.any() and np.isfinite(covariance).all():
-            moved = (self._joints @ p) * self.gain_error[:, None]
-            u = np.linalg.lstsq(
-                self.information.R, np.linalg.lstsq(self.information.R.T, moved.T, rcond=None)[0], rcond=None
-            )
-            covariance = covariance + u[0] @ u[0].T
+            u = self._joints.estimate * self.gain_error
+            covariance = covariance + u @ u.T
         return covariance
+
+    def _nothing_of_joints(self) -> Information:
+        """Right-hand sides with the torques of one joint each: what they say adds up to the estimate."""
+        return Information(np.zeros((10, 10)), np.zeros((10, self.model.n)))
 
     def _solve(self, iterations: int) -> Entropic:
         return entropic_estimate(

@@ -7,11 +7,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.online.entropic import Entropic, Plausible, entropic_estimate
+from casid.identification.online.entropic import Entropic, entropic_estimate
 from casid.identification.online.information import Information
+from casid.identification.online.plausible import Plausible
 from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
 from casid.identification.online.settings import checked_forgetting, checked_iterations, checked_mu, checked_weights
 from casid.inertia import Parameters
@@ -32,11 +34,14 @@ class OnlineEstimate:
     beta : ndarray, shape (rank,)
         Base parameters by least squares, without consistency: what a batch fit of the same samples gives.
     sd : ndarray, shape (rank,)
-        Standard deviations of beta; infinite where nothing is known.
+        Standard deviations of beta, of samples with independent noise; infinite where nothing is known, of beta or of
+        the noise.
     entropic : Entropic
         Objective, data error, and the proof of optimality.
     count : float
         Scalar equations behind it, forgotten ones taken off.
+    freedom : float
+        Those of them that tell of the noise: degrees of freedom of its variance.
     """
 
     parameters: Parameters
@@ -44,6 +49,7 @@ class OnlineEstimate:
     sd: Array
     entropic: Entropic
     count: float
+    freedom: float
 
     @property
     def suboptimality(self) -> float:
@@ -52,8 +58,9 @@ class OnlineEstimate:
 
     @cached_property
     def intervals(self) -> Array:
-        """95 % intervals of beta, shape (rank, 2)."""
-        return np.stack([self.beta - 1.96 * self.sd, self.beta + 1.96 * self.sd], axis=1)
+        """95 % intervals of beta, of Student's distribution, shape (rank, 2)."""
+        half = float(stdtrit(max(self.freedom, 1.0), 0.975)) * self.sd
+        return np.stack([self.beta - half, self.beta + half], axis=1)
 
 
 class Online:
@@ -166,9 +173,9 @@ def estimate_of(
     pi = np.zeros(len(order))
     pi[order] = found.x
     beta = information.estimate
-    scale = information.error(beta) / max(information.count - len(beta), 1.0)
-    sd = np.sqrt(np.diag(information.covariance(scale)))
-    return OnlineEstimate(Parameters(model.parameter_names, pi), beta, sd, found, information.count)
+    sd = np.sqrt(np.diag(information.covariance())) * np.sqrt(information.variance)
+    names, count, freedom = model.parameter_names, information.count, information.freedom
+    return OnlineEstimate(Parameters(names, pi), beta, sd, found, count, freedom)
 
 
 def entropic_fit(
@@ -192,5 +199,7 @@ def entropic_fit(
     model = fit.data.model
     plausible = Plausible.of(model) if plausible is None else plausible
     R, rho, rest = quadratic(fit)
-    information = Information(R, rho, rest, float(np.sum(fit.data.counts)))
+    samples, counted = fit.data.independent_samples, np.asarray(fit.weights) > 0
+    freedom = float(samples[counted].sum()) - fit.rank
+    information = Information(R, rho, rest, float(np.sum(fit.data.counts)), freedom, fit.rank)
     return estimate_of(model, information, plausible, parameter_order(model, plausible), mu, None, iterations)

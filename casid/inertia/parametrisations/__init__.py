@@ -7,7 +7,7 @@ The ladder of Sutanto et al. (2020, Sec. 3): `NoStr`, `Symm`, `SPD`, `Tri`, `Cov
 from casid.errors import ProblemError
 from casid.inertia.parametrisations.contract import BIAS, Parametrisation
 from casid.inertia.parametrisations.covariance import Cov
-from casid.inertia.parametrisations.damping import non_negative, non_negative_inverse
+from casid.inertia.parametrisations.damping import non_negative
 from casid.inertia.parametrisations.definite import SPD
 from casid.inertia.parametrisations.log_cholesky import LogCholesky
 from casid.inertia.parametrisations.no_structure import NoStr
@@ -40,6 +40,5 @@ __all__ = [
     "Symm",
     "Tri",
     "non_negative",
-    "non_negative_inverse",
     "parametrisation",
 ]
