@@ -40,9 +40,10 @@ class Limit:
     def gap(self, value: float, floor: float = 1e-12) -> float:
         """``(value - lower_bound) / value``: how far a training run can be from the best, relative to its loss.
 
-        Losses below ``floor`` (the variance of the torques is 1) count as reached.
+        Losses below ``floor`` (the variance of the torques is 1) count as reached. Below zero by more than rounding,
+        the bound would be contradicted: it is returned as it is.
         """
-        return max(0.0, value - self.lower_bound) / max(value, floor)
+        return (value - self.lower_bound) / max(value, floor)
 
 
 def certified_limit(loss: TorqueLoss, kind: Parametrisation) -> Limit:

@@ -103,24 +103,26 @@ def epochs_to_target(seeds: range = SEEDS) -> tuple[str, bool]:
     return f"NMSE {'/'.join(f'{t:g}' for t in TARGETS)}: " + "; ".join(texts), ok
 
 
-def _gaps(name: str) -> tuple[str, float]:
+def _gaps(name: str) -> tuple[str, float, float]:
     kind = PARAMETRISATIONS[name]
     loss, chart = _loss(True, noise=0.05), Chart(iiwa(), kind)
     limit = certified_limit(loss, kind)
-    found = []
+    found, least = [], limit.gap(limit.value)
     for optimiser, epochs in ((GaussNewton(), 400), (NaturalGradient(), 400), (ADAM, 60)):
         runs = [train(loss, chart, optimiser, epochs=epochs, limit=limit, tolerance=1e-7, seed=s) for s in SEEDS]
-        ends = [run.gap for run in runs]
+        ends, least = [run.gap for run in runs], min(least, *(epoch.gap for run in runs for epoch in run.epochs))
         found.append((float(np.median(ends)), float(max(ends))))
     newton, natural, adam = (f"{m:.1e} (worst {w:.1e})" for m, w in found)
     text = f"{name}: Gauss-Newton {newton}, natural {natural}, Adam {adam}; own gap {limit.gap(limit.value):.0e}"
-    return text, min(found[0][1], found[1][1])
+    return text, min(found[0][1], found[1][1]), least
 
 
 def gaps(names: tuple[str, ...] = PHYSICAL) -> tuple[str, bool]:
     """Noisy data (0.05 N m), so that the optimum is not zero: gap of each rung, five seeds."""
     found = Parallel(n_jobs=2)(delayed(_gaps)(name) for name in names)
-    return "; ".join(text for text, _ in found), max(worst for _, worst in found) <= 1e-6
+    texts, worst, least = zip(*found, strict=True)
+    text = f"{'; '.join(texts)}; smallest gap of any epoch {min(least):.0e}"
+    return text, max(worst) <= 1e-6 and min(least) >= -1e-9
 
 
 ROWS = [
