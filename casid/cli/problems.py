@@ -9,7 +9,7 @@ import typer
 
 from casid.cli.options import Share
 from casid.cli.progress import starts_bar
-from casid.cli.shared import ProblemArgument, console, out_folder, say_written
+from casid.cli.shared import ProblemArgument, console, out_file, out_folder, say_written
 
 if TYPE_CHECKING:
     from casid.identification import Believable
@@ -46,8 +46,12 @@ def solve(
     from casid import retrieval
     from casid.report import believable_tables, solution_tables, write_solution
 
-    folder = out_folder(out)
+    folder, sdpa = out_folder(out), out_file(sdpa)
     chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    if share is not None:
+        from casid.identification import check_share
+
+        check_share(share)
     if sdpa is not None:
         _write_sdpa(loaded, sdpa)
     result: retrieval.Solution | retrieval.Study
