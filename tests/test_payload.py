@@ -136,7 +136,13 @@ def test_what_tells_no_load_is_refused_or_said(model, truth, robot):
     with pytest.raises(DatasetError, match="do not tell the load"):
         gains(model, data, recording(model, truth, samples=300, noise=0.05, seed=9), mass=1.0)
     wide = replace(data, q=3.0 * data.q)
-    assert any("motions differ" in note for note in payload(model, wide, data).notes)
+    with pytest.raises(DatasetError, match=r"lighter.*motions differ"):
+        payload(model, wide, data)
+    wide = recording(model, loaded_parameters(model, truth), samples=300, noise=0.05, seed=3)
+    narrow = replace(data, **{name: 0.5 * getattr(data, name) for name in ("q", "dq", "ddq")})
+    torque = model.inverse_dynamics.map(300)(narrow.q.T, narrow.dq.T, narrow.ddq.T, np.tile(truth[:, None], 300))
+    found = payload(model, wide, replace(narrow, tau=np.array(torque).T))
+    assert any("motions differ" in note for note in found.notes)
     heavy = truth.copy()
     heavy[np.asarray(model.link_columns[-1])] += to_standard(60.0, [0, 0, 0.2], np.eye(3))
     found = payload(model, recording(model, heavy, samples=300), parameters=truth)

@@ -164,10 +164,10 @@ def payload(
     standard, extras, solution = _consistent(R, r, left, stack.names, tolerance)
     intervals = load_intervals(R, start, tolerance)
     differ, (low, high) = _similar(without, with_load), intervals["m"]
-    if high < 0 and not differ:
+    if high < 0:
         raise DatasetError(
-            f"payload: with the load the robot is lighter, by {-high:.3g} to {-low:.3g} kg: the recording with the load "
-            "and the one without seem exchanged, or the sign of the torques is reversed"
+            f"payload: with the load the robot is lighter, by {-high:.3g} to {-low:.3g} kg: the recordings with and "
+            f"without it seem exchanged, or the sign of the torques is reversed{''.join(f'; {d}' for d in differ)}"
         )
     notes = [*differ, *_too_heavy(model, standard, with_load)]
     if low <= 0:
