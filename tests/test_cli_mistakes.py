@@ -79,6 +79,11 @@ def test_a_share_that_is_none_is_no_note_of_solve() -> None:
     ("excite spatial_2r --rest --ramp 1", "--ramp and --rest exclude each other"),
     ("excite spatial_2r --poses 20", "--poses needs --basis poses"),
     ("excite spatial_2r --rate nan", "the sampling rate must be positive"),
+    ("solve spatial_2r --seed 3", "--seed is of random starts"),
+    ("solve spatial_2r --no-believable --share 0.1", "--share does not go with --no-believable"),
+    ("identify spatial_2r run.npz --no-believable --share 0.1", "--share does not go with --no-believable"),
+    ("payload panda run.npz --identification found.json --terms viscous", "--terms is that of the --identification"),
+    ("check panda --robot ur10e", "'panda' is a robot of its own"),
     ("reverse-engineer spatial_2r samples.npz --friction stribek", "--friction needs a RECORDING"),
     ("reverse-engineer spatial_2r samples.npz --cutoff 3", "--cutoff needs a RECORDING"),
     ("reverse-engineer spatial_2r samples.npz --largest-sd nan", "expected a positive percentage"),
@@ -160,3 +165,14 @@ def test_an_error_without_frames_is_said_once(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match="missing 1 required positional argument") as caught:
         load_problem(tmp_path / "mine.py")
     assert caught.value.detail == ""
+
+
+def test_an_empty_robot_file_and_a_misspelt_type(tmp_path: Path) -> None:
+    file = tmp_path / "arm.urdf"
+    file.write_bytes(b"")
+    assert "arm.urdf: is empty" in told("base", file)
+    links = '<link name="base"/><link name="a"/>'
+    joint = '<joint name="j" type="revolut"><parent link="base"/><child link="a"/></joint>'
+    file.write_text(f'<robot name="arm">{links}{joint}</robot>', encoding="utf-8")
+    message = told("base", file)
+    assert "did you mean 'revolute'?" in message and "--lock j" in message

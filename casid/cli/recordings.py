@@ -16,6 +16,7 @@ from casid.errors import InertiaWarning
 
 @o.with_reading
 def identify(
+    context: typer.Context,
     robot: RobotArgument,
     recording: Annotated[
         list[Path],
@@ -65,6 +66,8 @@ def identify(
     from casid.report import identification_tables, write_identification
     from casid.retrieval import Prior, load_constraints
 
+    if not believable:
+        refuse(context, ("share",), "does not go with --no-believable")
     folder = out_folder(out)
     files = [
         out_file(path, *endings)
