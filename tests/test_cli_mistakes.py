@@ -12,7 +12,7 @@ import casid
 from casid.cli import app
 from casid.errors import DatasetError, ProblemError
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.retrieval import load_problem
+from casid.retrieval import link_variables, load_constraints, load_problem
 from casid.simulation import Sine
 
 
@@ -176,3 +176,16 @@ def test_an_empty_robot_file_and_a_misspelt_type(tmp_path: Path) -> None:
     file.write_text(f'<robot name="arm">{links}{joint}</robot>', encoding="utf-8")
     message = told("base", file)
     assert "did you mean 'revolute'?" in message and "--lock j" in message
+
+
+def test_a_constraint_file_returns_one_constraint_or_several_not_none(tmp_path: Path) -> None:
+    variables = link_variables(casid.load_robot("spatial_2r"))
+    file = tmp_path / "mine.py"
+    text = (
+        "from casid.retrieval import Constraint\ndef constraints(v):\n    {}Constraint('m', v['link1'].mass, upper=3)\n"
+    )
+    file.write_text(text.format("return "), encoding="utf-8")
+    assert len(tuple(load_constraints(file)(variables))) == 1
+    file.write_text(text.format(""), encoding="utf-8")
+    with pytest.raises(ProblemError, match="must return constraints, it returned None"):
+        load_constraints(file)(variables)

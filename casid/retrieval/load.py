@@ -11,6 +11,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from casid.errors import CasidError, ProblemError
+from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Constraints, Problem
 from casid.retrieval.variables import LinkVariables
 
@@ -132,11 +133,14 @@ def load_constraints(path: str | Path) -> ConstraintBuilder:
 
     def build(variables: LinkVariables) -> Constraints:
         try:
-            made: Constraints = tuple(function(variables))
-            return made
+            found = function(variables)
+            made: Constraints = (found,) if isinstance(found, Constraint) else tuple(found or ())
         except CasidError:
             raise
         except (Exception, SystemExit) as error:
             raise _their_error(path, error) from None
+        if found is None:
+            raise ProblemError(f"constraint file '{path}': constraints() must return constraints, it returned None")
+        return made
 
     return build
