@@ -103,6 +103,32 @@ def test_gains_from_a_known_load(model, truth):
         gains(model, *weak, mass=0.0)
 
 
+def test_factors_of_joints_are_not_drawn_towards_zero_by_noise(model, truth):
+    factors = np.array([1.0, 1.1, 0.9, 1.2, 1.0, 0.8, 1.05])
+    found, deviations = [], []
+    for seed in range(6):
+        pair = [
+            recording(model, x, samples=600, noise=0.3, seed=20 * seed + k)
+            for k, x in enumerate((loaded_parameters(model, truth), truth))
+        ]
+        made = gains(model, *[replace(data, tau=data.tau / factors) for data in pair], mass=1.7)
+        found.append(made.joints)
+        deviations.append(made.sd)
+    away = (np.array(found) - factors) / np.array(deviations)
+    told = ~np.isnan(away)
+    assert told.sum() >= 30 and (np.abs(away[told]) < 1.96).mean() > 0.85
+    assert np.abs(np.nanmean(np.where(told, away, np.nan), axis=0)).max() < 1.5  # no bias
+
+
+def test_exchanged_recordings_are_named_and_no_load_is_noted(model, truth):
+    with_load = recording(model, loaded_parameters(model, truth), samples=500, noise=0.05, seed=3)
+    without = recording(model, truth, samples=500, noise=0.05, seed=5)
+    with pytest.raises(DatasetError, match="seem exchanged"):
+        payload(model, without, with_load)
+    same = recording(model, truth, samples=500, noise=0.05, seed=6)
+    assert any("do not tell the load from none" in note for note in payload(model, same, without).notes)
+
+
 def test_what_tells_no_load_is_refused_or_said(model, truth, robot):
     data = recording(model, truth, samples=300, noise=0.05)
     with pytest.raises(DatasetError, match="either"):
@@ -110,7 +136,13 @@ def test_what_tells_no_load_is_refused_or_said(model, truth, robot):
     with pytest.raises(DatasetError, match="do not tell the load"):
         gains(model, data, recording(model, truth, samples=300, noise=0.05, seed=9), mass=1.0)
     wide = replace(data, q=3.0 * data.q)
-    assert any("motions differ" in note for note in payload(model, wide, data).notes)
+    with pytest.raises(DatasetError, match=r"lighter.*motions differ"):
+        payload(model, wide, data)
+    wide = recording(model, loaded_parameters(model, truth), samples=300, noise=0.05, seed=3)
+    narrow = replace(data, **{name: 0.5 * getattr(data, name) for name in ("q", "dq", "ddq")})
+    torque = model.inverse_dynamics.map(300)(narrow.q.T, narrow.dq.T, narrow.ddq.T, np.tile(truth[:, None], 300))
+    found = payload(model, wide, replace(narrow, tau=np.array(torque).T))
+    assert any("motions differ" in note for note in found.notes)
     heavy = truth.copy()
     heavy[np.asarray(model.link_columns[-1])] += to_standard(60.0, [0, 0, 0.2], np.eye(3))
     found = payload(model, recording(model, heavy, samples=300), parameters=truth)

@@ -106,8 +106,8 @@ FAULTS = {
     "twice": ("t,q1,q1,tau1\n" + "0,1,2,3\n" * 12, "columns 'q1' and 'q1' mean the same"),
     "ambiguous": ("t,a/j/q,b/j/q,tau_j\n" + "0,1,2,3\n" * 12, "both look like q of joint 'j'"),
     "no torque": ("t,q1\n" + "0,1\n" * 12, "no torques: it has t, q"),
-    "word": ("t,q1,tau1\n0,1,2\n0,x,2\n", "could not convert string 'x'"),
-    "ragged": ("t,q1,tau1\n0,1,2\n0,1\n", "columns changed from 3 to 2"),
+    "word": ("t,q1,tau1\n0,1,2\n0,x,2\n", "row 2 below the header, column 'q1' is no number: 'x'"),
+    "ragged": ("t,q1,tau1\n0,1,2\n0,1\n", "row 2 below the header has 2 cells, the header names 3"),
     "empty": ("", "is empty"),
     "short rows": ("t,q1,tau1\n1,2\n", "3 column names for 2 columns"),
     "not a number": (

@@ -8,10 +8,11 @@ from typing import Annotated, Any, cast
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, console, names
+from casid.cli.shared import RobotArgument, console, names, refuse
 
 
 def export(
+    context: typer.Context,
     robot: RobotArgument,
     out: Annotated[Path, typer.Option(help="Folder to make.")],
     functions: Annotated[
@@ -58,6 +59,7 @@ def export(
     from casid.identification import load_model
     from casid.report.tables import operations_table
 
+    _refuse_unused(context, online is not None, ros2, fmu)
     loaded = o.robot_of(robot, lock, gravity, angle_tolerance)
     chosen_terms: tuple[Any, ...] = () if terms == "none" else tuple(names(terms))
     given = None
@@ -81,7 +83,6 @@ def export(
         return
     body = None if payload is None else numbers(payload, "payload")
     if ros2 or fmu:
-        _other_target(ros2, fmu, functions, runtime_parameters, batched, prefix)
         write: Any = export_ros2 if ros2 else export_fmu
         made = write(loaded, out, parameters=given, terms=chosen_terms, payload=body, frame=frame, overwrite=overwrite)
         typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
@@ -109,21 +110,22 @@ def export(
     screen.print(f"Written to {done.path}: {', '.join(done.files)}", highlight=False, soft_wrap=True)
 
 
-def _other_target(
-    ros2: bool, fmu: bool, functions: str | None, runtime_parameters: str, batched: bool, prefix: str | None
-) -> None:
-    """BadParameter for options that only the folder of C code has."""
+#: Options that only the folder of C code has, and only the estimators.
+_FOLDER = ("functions", "runtime_parameters", "batched", "languages")
+_ONLINE = ("deviation", "forgetting")
+
+
+def _refuse_unused(context: typer.Context, online: bool, ros2: bool, fmu: bool) -> None:
+    """BadParameter for targets that exclude each other, and for options that the target does not have."""
     if ros2 and fmu:
         raise typer.BadParameter("--ros2 and --fmu write different things: one at a time")
-    given = {
-        "--functions": functions is not None,
-        "--runtime-parameters": runtime_parameters != "none",
-        "--batched": batched,
-        "--prefix": prefix is not None,
-    }
-    for option, used in given.items():
-        if used:
-            raise typer.BadParameter(f"{option} is for the folder of C code, not for {'--ros2' if ros2 else '--fmu'}")
+    if online:
+        refuse(context, ("ros2", "fmu", *_FOLDER, "payload", "frame"), "does not go with --online")
+    else:
+        refuse(context, _ONLINE, "is for --online")
+    if ros2 or fmu:
+        target = "--ros2" if ros2 else "--fmu"
+        refuse(context, (*_FOLDER, "prefix"), f"is for the folder of C code, not for {target}")
 
 
 def cache(

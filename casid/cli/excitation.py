@@ -11,13 +11,14 @@ import typer
 
 from casid.cli import options as o
 from casid.cli.progress import shown
-from casid.cli.shared import RobotArgument, console, names, out_folder, say_written
+from casid.cli.shared import RobotArgument, console, names, out_folder, refuse, say_written
 
 if TYPE_CHECKING:
     from casid.description import Robot
 
 
 def excite(
+    context: typer.Context,
     robot: RobotArgument,
     criterion: Annotated[
         str, typer.Option(help="What to make small: condition, d-optimal, a-optimal or largest-sd.")
@@ -56,6 +57,9 @@ def excite(
     from casid.excitation import Study, evaluate_trajectory, read_trajectory
     from casid.report import excitation_tables, write_excitation
 
+    _refuse_unused(context, basis, payload, rest)
+    if not 0 < rate < float("inf"):
+        raise typer.BadParameter(f"--rate: the sampling rate must be positive [Hz], got {rate}")
     folder = out_folder(out)
     machine = o.robot_of(robot, lock, gravity, angle_tolerance)
     machine = _with_capsules(machine, robot) if collision else machine
@@ -86,6 +90,21 @@ def excite(
         screen.print(table)
     if folder is not None:
         say_written(folder, write_excitation(machine, designer, design, folder, rate))
+
+
+def _refuse_unused(context: typer.Context, basis: str, payload: bool, rest: bool) -> None:
+    """BadParameter for options that the others leave without effect."""
+    if basis == "poses":
+        moving = ("harmonics", "duration", "ramp", "rest", "terms", "share", "payload")
+        refuse(context, moving, "is of motions, not of static poses (--basis poses)")
+    else:
+        refuse(context, ("poses",), "needs --basis poses")
+    if basis == "spline":
+        refuse(context, ("ramp",), "is of --basis fourier: a spline begins and ends at rest")
+    if rest:
+        refuse(context, ("ramp",), "and --rest exclude each other")
+    if payload:
+        refuse(context, ("terms",), "does not go with --payload: only the load is unknown")
 
 
 def _with_capsules(machine: Robot, name: str) -> Robot:

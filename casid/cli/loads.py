@@ -9,7 +9,7 @@ import typer
 
 from casid.cli import options as o
 from casid.cli.progress import steps
-from casid.cli.shared import RobotArgument, console, names, out_folder, say_written
+from casid.cli.shared import RobotArgument, console, names, out_folder, refuse, say_written
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -24,6 +24,7 @@ Drift = Annotated[bool, typer.Option(help="Fit a change of offsets and Coulomb f
 
 @o.with_reading
 def payload(
+    context: typer.Context,
     robot: RobotArgument,
     loaded: Loaded,
     without: Without = None,
@@ -53,6 +54,8 @@ def payload(
         raise DatasetError(
             "give --without RECORDING, made without the load, or --identification FILE of the robot alone"
         )
+    if identification is not None:
+        refuse(context, ("terms", "deadband"), "is that of the --identification")
     folder = out_folder(out)
     settings = o.Settings.merged(
         [loaded] if without is None else [without, loaded], terms=terms, deadband=deadband, only=only, **reading

@@ -60,6 +60,8 @@ _READING = {
     "every": Every, "delay": Delay, "tau": Torque, "gravity": Gravity, "lock": Lock,
     "angle_tolerance": AngleTolerance,
 }  # fmt: skip
+#: Those of them that say nothing of the robot.
+OF_RECORDINGS = tuple(name for name in _READING if name not in ("gravity", "lock", "angle_tolerance"))
 #: Settings of `Processing` by the option's name.
 _PROCESSING = {
     "cutoff": "cutoff", "cutoff_torque": "torque_cutoff", "order": "order", "rate": "rate", "velocity": "velocity",

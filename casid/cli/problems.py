@@ -9,7 +9,7 @@ import typer
 
 from casid.cli.options import Share
 from casid.cli.progress import starts_bar
-from casid.cli.shared import ProblemArgument, console, out_folder, say_written
+from casid.cli.shared import ProblemArgument, console, out_file, out_folder, refuse, say_written
 
 if TYPE_CHECKING:
     from casid.identification import Believable
@@ -22,6 +22,7 @@ MethodOption = Annotated[
 
 
 def solve(
+    context: typer.Context,
     problem: ProblemArgument,
     starts: Annotated[
         int | None, typer.Option(min=1, help="Number of random starts; without it, one deterministic start.")
@@ -46,8 +47,16 @@ def solve(
     from casid import retrieval
     from casid.report import believable_tables, solution_tables, write_solution
 
-    folder = out_folder(out)
+    folder, sdpa = out_folder(out), out_file(sdpa)
     chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    if starts is None:
+        refuse(context, ("seed",), "is of random starts: give --starts")
+    if not believable:
+        refuse(context, ("share",), "does not go with --no-believable")
+    if share is not None:
+        from casid.identification import check_share
+
+        check_share(share)
     if sdpa is not None:
         _write_sdpa(loaded, sdpa)
     result: retrieval.Solution | retrieval.Study

@@ -10,12 +10,13 @@ import typer
 
 from casid.cli import options as o
 from casid.cli.progress import steps
-from casid.cli.shared import RobotArgument, console, names, out_folder, say_conversion, say_written
+from casid.cli.shared import RobotArgument, console, names, out_file, out_folder, refuse, say_conversion, say_written
 from casid.errors import InertiaWarning
 
 
 @o.with_reading
 def identify(
+    context: typer.Context,
     robot: RobotArgument,
     recording: Annotated[
         list[Path],
@@ -52,7 +53,7 @@ def identify(
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Also prove between which ends each link's mass lies.")
     ] = False,
-    folds: Annotated[int, typer.Option(min=0, help="Parts of the motion that are held out in turn; 0: none.")] = 4,
+    folds: Annotated[int, typer.Option(min=0, help="Parts of the motion held out in turn, two or more; 0: none.")] = 4,
     urdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this URDF.")] = None,
     mjcf: Annotated[Path | None, typer.Option(help="Write the identified robot to this MJCF file (.xml).")] = None,
     sdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this SDF file.")] = None,
@@ -65,7 +66,13 @@ def identify(
     from casid.report import identification_tables, write_identification
     from casid.retrieval import Prior, load_constraints
 
+    if not believable:
+        refuse(context, ("share",), "does not go with --no-believable")
     folder = out_folder(out)
+    files = [
+        out_file(path, *endings)
+        for path, *endings in ((urdf, ".urdf"), (mjcf, ".xml", ".mjcf"), (sdf, ".sdf", ".world"), (toml, ".toml"))
+    ]
     settings = o.Settings.merged(
         recording,
         terms=terms,
@@ -109,7 +116,7 @@ def identify(
         screen.print(table)
     if folder is not None:
         say_written(folder, write_identification(result, folder))
-    for path in (urdf, mjcf, sdf, toml):
+    for path in files:
         if path is not None:
             say_conversion(write_robot(loaded.with_parameters(result.model.named(result.parameters)), path))
 
@@ -200,6 +207,7 @@ def check(
 
 @o.with_reading
 def reverse_engineer(
+    context: typer.Context,
     robot: RobotArgument,
     samples: Annotated[
         Path,
@@ -226,6 +234,10 @@ def reverse_engineer(
     from casid.identification import reverse_engineered
     from casid.report import solution_tables, validation_tables, write_solution, write_validation
 
+    if recording is None:
+        refuse(context, ("friction", *o.OF_RECORDINGS), "needs a RECORDING")
+    if not largest_sd > 0:
+        raise typer.BadParameter(f"--largest-sd: expected a positive percentage, got {largest_sd}")
     folder = out_folder(out)
     settings = o.Settings.merged([] if recording is None else [recording], **reading)
     loaded = settings.robot(robot)

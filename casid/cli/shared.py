@@ -114,6 +114,45 @@ def out_folder(out: Path | None) -> Path | None:
     return prepare_directory(out)
 
 
+def out_file(path: Path | None, *suffixes: str) -> Path | None:
+    """A file that a command writes, checked before the work: its ending, that it is no folder, that its folder exists.
+
+    Raises
+    ------
+    ExportError
+        Naming the path, and the endings it may have.
+    """
+    from casid.errors import ExportError
+
+    if path is None:
+        return None
+    if path.is_dir():
+        raise ExportError(f"'{path}' is a folder; give the name of a file to write")
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise ExportError(f"'{path}': name the file with the ending {' or '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise ExportError(f"'{path}' cannot be written: there is no folder '{path.parent}'")
+    return path
+
+
+def refuse(context: typer.Context, options: Iterable[str], why: str) -> None:
+    """BadParameter for options that were given and would change nothing.
+
+    Parameters
+    ----------
+    context
+        Of the running command.
+    options
+        Their names in Python.
+    why
+        Follows the option's name in the message.
+    """
+    for name in options:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"--{name.replace('_', '-')} {why}")
+
+
 def say_written(folder: Path, files: Iterable[Path]) -> None:
     """Name the files that a command has written."""
     typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")

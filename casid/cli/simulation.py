@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, assignments, console, out_folder, say_written, three
+from casid.cli.shared import RobotArgument, assignments, console, out_folder, refuse, say_written, three
 
 
 def simulate(
+    context: typer.Context,
     robot: RobotArgument,
     controller: Annotated[
         str,
@@ -52,7 +53,9 @@ def simulate(
         str | None,
         typer.Option(help="runge-kutta, euler, dormand-prince, cvodes, idas; default: as friction needs."),
     ] = None,
-    step: Annotated[float | None, typer.Option(help="Step \\[s] or tolerance of the integrator.")] = None,
+    step: Annotated[
+        float | None, typer.Option(help="Step \\[s] of runge-kutta (default) and euler, tolerance of the others.")
+    ] = None,
     noise: Annotated[
         str,
         typer.Option(metavar="Q,DQ,TAU", help="Standard deviations of the sensors \\[rad, rad/s, N.m]."),
@@ -69,7 +72,6 @@ def simulate(
     from casid.inertia import read_parameters
     from casid.report import simulation_table, write_simulation
     from casid.simulation import (
-        DormandPrince,
         ExactCoulomb,
         Follow,
         Plant,
@@ -83,6 +85,7 @@ def simulate(
     )
     from casid.simulation import simulate as run
 
+    _refuse_unused(context, controller, trajectory is not None, exact, kp is not None and kd is not None)
     folder = out_folder(out)
     loaded = o.robot_of(robot, lock, gravity, angle_tolerance)
     given = loaded.parameters if parameters is None else read_parameters(parameters)
@@ -104,13 +107,14 @@ def simulate(
         None if kd is None else numbers(kd, "kd"),
     )  # fmt: skip
     law = controller_of(controller, settings)
+    chosen = integrator or ("dormand-prince" if exact else "runge-kutta")
     position, velocity, torque = three(noise, "noise")
     done = run(
         plant,
         Saturated(law, loaded.limits.effort) if limits else law,
         reference,
         reference.span[1] if duration is None else duration,
-        integrator=integrator_of(integrator, step) if integrator else DormandPrince() if exact else None,
+        integrator=integrator_of(chosen, step) if integrator or exact or step is not None else None,
         rate=rate,
         delay=delay,
         sensor=Sensor(position, velocity, torque, seed),
@@ -129,3 +133,17 @@ def simulate(
             typer.echo(f"note: no recording.npz: {len(done)} samples are too few", err=True)
     if not done.end.finished:
         raise typer.Exit(2)
+
+
+def _refuse_unused(context: typer.Context, controller: str, follows: bool, exact: bool, both_gains: bool) -> None:
+    """BadParameter for options that the others leave without effect."""
+    if follows:
+        refuse(context, ("amplitude", "frequency"), "is of the sines, not of a --trajectory")
+    if controller == "passive":
+        refuse(context, ("bandwidth", "kp", "kd", "believed"), "means nothing to the controller 'passive'")
+    if not controller.endswith("operational-space"):
+        refuse(context, ("frame",), f"means nothing to the controller '{controller}'")
+    if both_gains:
+        refuse(context, ("bandwidth",), "has no effect where --kp and --kd are given")
+    if exact:
+        refuse(context, ("smooth",), "contradicts --exact")

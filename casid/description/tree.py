@@ -10,15 +10,18 @@ from casid.description.raw import MOVING_TYPES, MimicRule, RawFrame, RawJoint
 from casid.errors import RobotError
 from casid.files import listed, near
 
+#: Types as users write them.
+_TYPES = ("revolute", "continuous", "prismatic", "fixed")
+
 
 def check_types(joints: Sequence[RawJoint], where: str) -> None:
     """Raise a `RobotError` for joints of a type that casid cannot move."""
     for joint in joints:
         if joint.type != "fixed" and joint.type not in MOVING_TYPES:
             raise RobotError(
-                f"{where}: joint '{joint.name}' is of type '{joint.type}', which casid does not support (it knows "
-                "revolute, continuous, prismatic, fixed); describe it by several joints of these types, or make it "
-                f'fixed: load_robot(..., lock=("{joint.name}",))'
+                f"{where}: joint '{joint.name}' is of type '{joint.type}', which casid does not support"
+                f"{near(joint.type, _TYPES)} (it knows {', '.join(_TYPES)}); describe it by several joints of these "
+                f'types, or make it fixed: --lock {joint.name}, load_robot(..., lock=("{joint.name}",)) in Python'
             )
 
 

@@ -47,9 +47,12 @@ def write_files(directory: str | Path, contents: Mapping[str, bytes | str]) -> l
     Raises
     ------
     ExportError
-        If one cannot be written (folder missing or read-only, disk full); then none of them has changed.
+        If one cannot be written (folder missing or read-only, disk full, a name that is a folder's); then none of them
+        has changed.
     """
     directory = Path(directory)
+    if "" in contents or ".." in contents:
+        raise ExportError(f"'{directory}' is a folder; give the name of a file to write")
     final = [directory / name for name in contents]
     temporary = [path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in final]
     try:

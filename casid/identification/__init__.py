@@ -1,7 +1,7 @@
 """Consistent, believable parameters straight from recordings, and the thesis's feasibility methods."""
 
 from casid.identification.active import ActiveBound
-from casid.identification.believable import Believable, believable, noise_share
+from casid.identification.believable import Believable, believable, check_share, noise_share
 from casid.identification.bounds import default_bounds
 from casid.identification.certified import certified_intervals
 from casid.identification.check import FileCheck, LinkCheck, check_file, check_links
@@ -59,6 +59,7 @@ __all__ = [
     "certified_intervals",
     "check_file",
     "check_links",
+    "check_share",
     "default_bounds",
     "determined",
     "extra_bounds",

@@ -171,9 +171,7 @@ def believable(
         raise ProblemError("give either the share of the residual or the tolerance of the objective, not both")
     best = solution.total
     if tolerance is None:
-        part = LARGEST_SHARE if share is None else share
-        if not (np.isfinite(part) and part > 0):
-            raise ProblemError(f"share: expected a positive number, got {part}")
+        part = LARGEST_SHARE if share is None else check_share(share)
         limit = best * (1.0 + part) ** 2
     else:
         if not (np.isfinite(tolerance) and tolerance > 0):
@@ -183,6 +181,13 @@ def believable(
     found = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit).solve(np.array(solution.x), near)
     worst = problem.hard_violation(problem.violations(found.parameters))
     return Believable(problem, best, limit, chosen, found, worst, perf_counter() - began)
+
+
+def check_share(share: float) -> float:
+    """The share by which the residual's norm may grow; `ProblemError` if it is not positive and finite."""
+    if not (np.isfinite(share) and share > 0):
+        raise ProblemError(f"share: expected a positive number, got {share}")
+    return share
 
 
 def noise_share(samples: int, rank: int, confidence: float = 0.95) -> float:

@@ -148,11 +148,15 @@ def check_file(
     Raises
     ------
     RobotError, DatasetError
-        If the file cannot be read, or holds no inertial values.
+        If the file cannot be read or holds no inertial values, or a robot is given beside the file of a robot.
     """
     path = Path(name_or_path)
     if path.suffix.lower() in (".json", ".csv", ".npy"):
         return _check_values(path, robot)
+    if robot is not None:
+        raise RobotError(
+            f"'{path.name}' is a robot of its own; another says whose parameters a json, csv or npy file holds"
+        )
     description = load_description(name_or_path, angle_tolerance=angle_tolerance).changed(lock=lock, gravity=gravity)
     done = repair(description)
     if not done.bodies:

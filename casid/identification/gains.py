@@ -5,7 +5,9 @@ mass m fixes the scale: with the load's mass column on the other side, ::
 
     g_j tau_j = W_j beta + W_lj x + drift    ->    [W_j, W_lj', drift, -tau_j] [beta; x'; d; g_j] = -m w_mj
 
-is linear in everything that is unknown: the robot, the load's centre of mass and inertia, and the factors g_j.
+is linear in everything that is unknown: the robot, the load's centre of mass and inertia, and the factors g_j. Noise on
+tau_j would draw its least squares solution towards zero, by many standard deviations: the torques stay on the left, and
+the factors are those of maximum likelihood.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ Array = NDArray[np.float64]
 
 #: Relative standard deviation from which a joint's own factor is not used.
 VAGUE = 0.1
-#: Torque over residual, root mean squares, below which a joint's own factor is not used.
-CLEAR = 15.0
+#: Most Gauss-Newton steps for the factors.
+STEPS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,26 +99,39 @@ def gains(
 def _each(
     model: Model, loaded: Dataset | Sequence[Dataset], unloaded: Dataset | Sequence[Dataset], mass: float, drift: bool
 ) -> tuple[Array, Array]:
-    """Factor of each joint and its standard deviation, by least squares over everything at once."""
+    """Factor of each joint and its deviation: Gauss-Newton on ``tau_j = (W_j beta + W_lj x + drift) / g_j``."""
     stack = load_stack(model, loaded, unloaded, None, drift)
     factors, weights, share = combined(stack)
     place = stack.base + 9
-    rows, target = [], []
-    for k, (factor, weight) in enumerate(zip(factors, weights, strict=True)):
-        own = np.zeros((len(factor), model.n))
-        own[:, k] = -factor[:, -1]
-        rows.append(weight * np.column_stack([np.delete(factor[:, :-1], place, axis=1), own]))
-        target.append(-weight * mass * factor[:, place])
-    A, b = np.vstack(rows), np.concatenate(target)
+    known = [weight * mass * factor[:, place] for factor, weight in zip(factors, weights, strict=True)]
+    columns = [weight * np.delete(f[:, :-1], place, axis=1) for f, weight in zip(factors, weights, strict=True)]
+    torques = [weight * factor[:, -1] for factor, weight in zip(factors, weights, strict=True)]
+    n, width = model.n, columns[0].shape[1]
+    h = np.ones(n)  # 1/g: noise is on the torques alone, so they stay on the left
+    beta = _least_norm(np.vstack(columns), np.concatenate(torques) - np.concatenate(known))[0]
+    for _ in range(STEPS):
+        inner = [A @ beta + k for A, k in zip(columns, known, strict=True)]
+        slopes = [np.zeros((len(k), n)) for k in known]
+        for j in range(n):
+            slopes[j][:, j] = inner[j]
+        J = np.vstack([np.column_stack([h[j] * columns[j], slopes[j]]) for j in range(n)])
+        left = np.concatenate([torques[j] - h[j] * inner[j] for j in range(n)])
+        step, spread = _least_norm(J, left)
+        beta, h = beta + step[:width], h + step[width:]
+        if np.abs(step[width:]).max() <= 1e-10 * np.abs(h).max():
+            break
+    variance = float(left @ left) / max(share, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values, sd = 1.0 / h, spread[width:] * np.sqrt(variance) / h**2
+    told = np.isfinite(values) & (values > 0) & (sd > 0) & (sd < VAGUE * values)
+    return np.where(told, values, np.nan), np.where(told, sd, np.nan)
+
+
+def _least_norm(A: Array, b: Array) -> tuple[Array, Array]:
+    """Least squares of least norm with scaled columns, and the deviations of its unknowns for residuals of size 1."""
     lengths = np.linalg.norm(A, axis=0)
     scale = np.where(lengths > 0, lengths, 1.0)
     U, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
     sure = s > 1e-9 * s[0]
     x = Vt[sure].T @ ((U[:, sure].T @ b) / s[sure]) / scale
-    variance = float(np.sum((A @ x - b) ** 2)) / max(share, 1.0)
-    spread = np.linalg.norm((Vt[sure].T / s[sure]) / scale[:, None], axis=1) * np.sqrt(variance)
-    values, sd = x[-model.n :], spread[-model.n :]
-    sizes = np.array([np.linalg.norm(factor[:, -1]) for factor in factors]) / np.sqrt(np.maximum(stack.samples, 1))
-    told = (lengths[-model.n :] > 0) & (sd < VAGUE * np.abs(values))
-    told &= sizes * weights > CLEAR  # noise on the torque itself draws a factor towards zero
-    return np.where(told, values, np.nan), np.where(told, sd, np.nan)
+    return x, np.linalg.norm((Vt[sure].T / s[sure]) / scale[:, None], axis=1)

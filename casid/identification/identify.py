@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import JointTerm, Model
 from casid.errors import CasidError, DatasetError
+from casid.identification.believable import check_share
 from casid.identification.bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
 from casid.identification.certified import certified_intervals
 from casid.identification.delay import without_delay
@@ -109,7 +110,7 @@ def identify(
     bodies, share
         Plausible bodies, and how much the residual's norm may grow, see `RegressionProblem.choose`.
     folds
-        Parts of the motion that are held out in turn; 0: none.
+        Parts of the motion that are held out in turn, two or more; 0: none.
     verdict
         Whether other readings of the recordings are tried (`judge`).
     intervals
@@ -124,6 +125,10 @@ def identify(
     """
     if not isinstance(method, Estimator) and method not in METHODS:
         raise DatasetError(f"unknown method '{method}'; known: {', '.join(METHODS)}, or an Estimator")
+    if folds < 0 or folds == 1:
+        raise DatasetError(f"folds: the motion is held out in 2 parts or more, or in 0 for none; got {folds}")
+    if share is not None:
+        check_share(share)
     raw = (recordings,) if isinstance(recordings, Dataset) else tuple(recordings)
     if not raw:
         raise DatasetError("no recording to identify from")

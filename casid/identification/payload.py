@@ -150,7 +150,8 @@ def payload(
     Raises
     ------
     DatasetError
-        If neither or both sources of the robot are given, recordings do not fit the model, or the load has no effect.
+        If neither or both sources of the robot are given, recordings do not fit the model, or the load has no effect
+        or weighs less than nothing.
     """
     if (unloaded is None) == (parameters is None):
         raise DatasetError("payload: give either recordings without the load, or the robot's parameters")
@@ -162,7 +163,15 @@ def payload(
     tolerance = variance * chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - confidence)
     standard, extras, solution = _consistent(R, r, left, stack.names, tolerance)
     intervals = load_intervals(R, start, tolerance)
-    notes = [*_similar(without, with_load), *_too_heavy(model, standard, with_load)]
+    differ, (low, high) = _similar(without, with_load), intervals["m"]
+    if high < 0:
+        raise DatasetError(
+            f"payload: with the load the robot is lighter, by {-high:.3g} to {-low:.3g} kg: the recordings with and "
+            f"without it seem exchanged, or the sign of the torques is reversed{''.join(f'; {d}' for d in differ)}"
+        )
+    notes = [*differ, *_too_heavy(model, standard, with_load)]
+    if low <= 0:
+        notes.append("the recordings do not tell the load from none: record more motion against gravity")
     if solution.objective - left > tolerance + float(np.sum((R @ start - r) ** 2)):
         notes.append("no real body explains the difference: the robot, its friction or the recordings differ otherwise")
     x = np.concatenate([standard, list(extras.values())])

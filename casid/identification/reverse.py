@@ -13,7 +13,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.prediction import Prediction, predict
 from casid.identification.refit import refit_friction
-from casid.measurement import Dataset, Processing, prepare
+from casid.measurement import Dataset, Processing, check_angles, prepare
 from casid.regression import Estimate, reverse_engineer, reverse_engineer_with_torques
 from casid.regression.friction import Friction
 from casid.retrieval.coefficients import Coefficients
@@ -137,6 +137,7 @@ def reverse_engineered(
         estimate = reverse_engineer_with_torques(model, q, gravity_torques, data)
     else:
         estimate = reverse_engineer(model, q, mass_matrices, gravity_torques)
+    check_angles(np.asarray(q, dtype=float), robot, "q")
     reliable = estimate.reliable(np.inf if measured else largest_sd)
     if not reliable.any():
         raise DatasetError(f"no coefficient has a standard deviation of at most {largest_sd:g} %: take more poses")

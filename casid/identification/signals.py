@@ -124,8 +124,8 @@ def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
             text = f"{data.name}: the torque of joint '{joint.name}' never changes: a dead channel"
         elif fit.relative_errors[k] > NOISE:
             text = (
-                f"{data.name}: the torque of joint '{joint.name}' is noise: the model explains only "
-                f"{100 - fit.relative_errors[k]:.0f} % of it"
+                f"{data.name}: the torque of joint '{joint.name}' does not follow the motion (error "
+                f"{fit.relative_errors[k]:.0f} % of it): noise, or the torque of another joint"
             )
         else:
             continue

@@ -1,6 +1,6 @@
 """Recordings: frozen, checked data sets, their readers, filtering, differentiation, and what was done to them."""
 
-from casid.measurement.checks import check_against
+from casid.measurement.checks import check_against, check_angles
 from casid.measurement.cutoff import choose_cutoff
 from casid.measurement.dataset import Dataset
 from casid.measurement.full_rate import FullRate
@@ -14,6 +14,7 @@ __all__ = [
     "LowPass",
     "Processing",
     "check_against",
+    "check_angles",
     "choose_cutoff",
     "prepare",
     "read_dataset",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from casid.description import Robot
 from casid.dynamics import Model
@@ -40,7 +41,7 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
             f"{dataset.name}: no joint moves (by {STILL:g} rad or m at least): a recording of standstill says nothing "
             "of the dynamics; are these the measured positions?"
         )
-    _check_units(dataset, robot)
+    check_angles(dataset.q, robot, dataset.name)
     notes = [*_dead_channels(dataset, robot), *_saturation(dataset, robot), *_velocity_scale(dataset, robot)]
     notes += _torque_sign(dataset, robot)
     return replace(dataset, notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)))
@@ -69,11 +70,12 @@ def _same_joint(name: str, joint: str) -> bool:
     return a == b or a.endswith(f"_{b}") or b.endswith(f"_{a}")
 
 
-def _check_units(dataset: Dataset, robot: Robot) -> None:
+def check_angles(q: NDArray[np.float64], robot: Robot, name: str) -> None:
+    """DatasetError if positions (samples, n) are so far outside the joint limits that degrees are the likely unit."""
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     bound = np.maximum(np.abs(robot.limits.lower), np.abs(robot.limits.upper))
     bound = np.where(np.isfinite(bound), bound, 4 * np.pi)
-    reach = np.abs(dataset.q).max(axis=0)
+    reach = np.abs(q).max(axis=0)
     worst = int(np.argmax(np.where(revolute, reach / bound, 0.0)))
     if (
         revolute[worst]
@@ -81,9 +83,10 @@ def _check_units(dataset: Dataset, robot: Robot) -> None:
         and (np.deg2rad(reach[revolute]) <= 1.05 * bound[revolute]).all()
     ):
         raise DatasetError(
-            f"{dataset.name}: joint '{robot.coordinates[worst].name}' reaches {reach[worst]:.4g}, its limit is "
-            f"{bound[worst]:.4g} rad: these look like degrees. Convert positions, velocities and accelerations to "
-            "radians (read_dataset(..., degrees=True))"
+            f"{name}: joint '{robot.coordinates[worst].name}' reaches {reach[worst]:.4g}, its limit is "
+            f"{bound[worst]:.4g} rad: these look like degrees. Say degrees = true in a TOML beside the "
+            "recording (`casid new recording`), read_dataset(..., degrees=True) in Python: positions, velocities and "
+            "accelerations are converted"
         )
 
 

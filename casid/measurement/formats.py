@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from casid.errors import DatasetError
-from casid.files import CsvTable, csv_table, gunzip, matlab_arrays, npz_arrays, read_bytes, reason
+from casid.files import CsvTable, csv_table, gunzip, matlab_arrays, npz_arrays, read_bytes, reason, shown
 from casid.files.limits import data_limit, decode
 from casid.measurement.columns import Columns, group_columns
 from casid.measurement.dataset import Array
@@ -128,12 +128,34 @@ def _numbers(table: CsvTable, where: str) -> Array:
         raise DatasetError(f"{where}: it has a header and no samples")
     cells = first.split(None if table.delimiter == " " else table.delimiter)
     if len(cells) != len(table.header):
-        raise DatasetError(f"{where}: {len(table.header)} column names for {len(cells)} columns")
+        hint = ""
+        if table.delimiter == "," and len(cells) > len(table.header):
+            hint = "; are these decimal commas? Separate the cells by semicolons then, or write decimal points"
+        raise DatasetError(f"{where}: {len(table.header)} column names for {len(cells)} columns{hint}")
     delimiter = None if table.delimiter == " " else table.delimiter
     try:
         return np.loadtxt(_chain(first, lines), delimiter=delimiter, ndmin=2)
     except (ValueError, OverflowError, MemoryError) as error:
-        raise DatasetError(f"{where}: {reason(error)} (rows are counted from 0, after the header)") from None
+        raise DatasetError(f"{where}: {_spoilt(table, decimal_comma) or reason(error)}") from None
+
+
+def _spoilt(table: CsvTable, decimal_comma: bool) -> str:
+    """Which line is no row of numbers, and why; rows are counted from 1 below the header, comments and blanks aside."""
+    number, row = "", 0
+    for line in _lines(table.body):
+        content = line.partition("#")[0]
+        if not content.strip():
+            continue
+        row += 1
+        cells = content.split(None if table.delimiter == " " else table.delimiter)
+        if len(cells) != len(table.header):
+            return f"row {row} below the header has {len(cells)} cells, the header names {len(table.header)} columns"
+        for name, cell in zip(table.header, cells, strict=True):
+            number = cell.strip().replace(",", ".") if decimal_comma else cell.strip()
+            if not _is_number(number):
+                what = f"is no number: {shown(number)}" if number else "is empty"
+                return f"row {row} below the header, column '{name}' {what}"
+    return ""
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -108,9 +108,12 @@ class Processing:
         DatasetError
             If the recording is too short for the filter or trim, or lacks the measured velocity that is asked for.
         """
+        if not np.ptp(recording.t) > 0:
+            raise DatasetError(
+                f"{recording.name}: time does not advance, every sample has {recording.t[0]:g} s; without a clock "
+                "leave the time column out and give the sampling rate (rate)"
+            )
         data = _uniform(recording, self.rate)
-        if not data.period > 0:
-            raise DatasetError(f"{data.name}: time does not advance; give the sampling rate")
         frequency = 1.0 / data.period
         data = _advanced(data, self.delay)
         settings = self if self.cutoff != "auto" else replace(self, cutoff=choose_cutoff(data.q, frequency))

@@ -84,6 +84,9 @@ def read_dataset(
     steps = [f"read {path.name}: " + ", ".join(f"{k} {np.shape(v)}" for k, v in found.items())]
     if rows is not None:
         first, end = rows
+        if first >= len(found["q"]):
+            raise DatasetError(f"{path.name}: rows {first} to {end - 1} are beyond its {len(found['q'])} samples")
+        end = min(end, len(found["q"]))
         found = {k: v[first:end] for k, v in found.items()}
         steps.append(f"kept rows {first} to {end - 1}")
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as not finite
@@ -95,13 +98,13 @@ def read_dataset(
         elif degrees is not False:
             raise DatasetError(f"{path.name}: degrees must be True or False, got {shown(degrees)}")
         if gains is not None:
-            found["tau"] = found["tau"] * _vector(gains, n, "gains")
+            found["tau"] = found["tau"] * _vector(gains, n, f"{path.name}: gains")
             steps.append("torque = gain * signal")
         if transmission is not None:
             _to_joint_side(found, transmission, path.name)
             steps.append("motor side to joint side: q = R^-1 q_m, tau = R' tau_m")
         if position_offset is not None:
-            found["q"] = found["q"] + _vector(position_offset, n, "position_offset")
+            found["q"] = found["q"] + _vector(position_offset, n, f"{path.name}: position_offset")
         if unwrap:
             found["q"] = np.unwrap(found["q"], axis=0)
             steps.append("positions unwrapped")

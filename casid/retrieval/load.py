@@ -11,9 +11,16 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from casid.errors import CasidError, ProblemError
+from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Constraints, Problem
 from casid.retrieval.variables import LinkVariables
 
+#: What CasADi says of ``if``, ``and``, ``or`` and ``not`` of an expression, and what to do.
+_TRUTH = "Cannot compute the truth value"
+_SYMBOLIC = (
+    " Link quantities are symbols without a value: write casadi.if_else(condition, then, otherwise), logic_and, "
+    "logic_or, logic_not in place of Python's if, and, or, not."
+)
 #: What a constraint file exposes: the links to their constraints.
 ConstraintBuilder = Callable[[LinkVariables], Constraints]
 
@@ -66,7 +73,7 @@ def _execute(path: Path) -> ModuleType:
         raise ProblemError(f"problem file '{path}', line {error.lineno}: {error.msg}") from None
     except OSError as error:
         raise ProblemError(f"problem file '{path}' cannot be read: {error.strerror or error}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _their_error(path, error) from None
     return module
 
@@ -79,7 +86,7 @@ def _built(module: ModuleType, path: Path, options: dict[str, Any]) -> Problem:
         problem = build(**options)
     except CasidError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _their_error(path, error) from None
     if not isinstance(problem, Problem):
         raise ProblemError(
@@ -88,7 +95,7 @@ def _built(module: ModuleType, path: Path, options: dict[str, Any]) -> Problem:
     return problem
 
 
-def _their_error(path: Path, error: Exception) -> ProblemError:
+def _their_error(path: Path, error: Exception | SystemExit) -> ProblemError:
     """The error, and the frames of the user's file and of what it calls; casid's loader is left out."""
     frame: TracebackType | None = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename != str(path):
@@ -99,7 +106,9 @@ def _their_error(path: Path, error: Exception) -> ProblemError:
     summary.stack = traceback.StackSummary.from_list(theirs)
     lines = [f"line {s.lineno}, in {s.name}" for s in theirs if s.filename == str(path)]
     where = ", ".join([f"problem file '{path}'", *lines[-1:]])
-    return ProblemError(f"{where}: {type(error).__name__}: {error}", "".join(summary.format()).rstrip())
+    hint = _SYMBOLIC if _TRUTH in str(error) else ""
+    detail = "".join(summary.format()).rstrip() if theirs else ""
+    return ProblemError(f"{where}: {type(error).__name__}: {error}{hint}", detail)
 
 
 def load_constraints(path: str | Path) -> ConstraintBuilder:
@@ -124,11 +133,14 @@ def load_constraints(path: str | Path) -> ConstraintBuilder:
 
     def build(variables: LinkVariables) -> Constraints:
         try:
-            made: Constraints = tuple(function(variables))
-            return made
+            found = function(variables)
+            made: Constraints = (found,) if isinstance(found, Constraint) else tuple(found or ())
         except CasidError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _their_error(path, error) from None
+        if found is None:
+            raise ProblemError(f"constraint file '{path}': constraints() must return constraints, it returned None")
+        return made
 
     return build

@@ -164,7 +164,16 @@ class Sine(Reference):
             Distance from the lowest to the highest point [rad or m]; less where limits ask for it.
         frequency
             Of the first joint [Hz]; the last has twice as much.
+
+        Raises
+        ------
+        DatasetError
+            If the amplitude is negative, the frequency not positive, or one of them not finite.
         """
+        if not 0 <= amplitude < np.inf:
+            raise DatasetError(f"sines: the amplitude must be zero or positive [rad or m], got {amplitude}")
+        if not 0 < frequency < np.inf:
+            raise DatasetError(f"sines: the frequency must be positive [Hz], got {frequency}")
         lower, upper = robot.limits.lower, robot.limits.upper
         bounded = np.isfinite(lower) & np.isfinite(upper)
         middle = np.where(bounded, (np.where(bounded, lower, 0) + np.where(bounded, upper, 0)) / 2, 0.0)

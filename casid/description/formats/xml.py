@@ -65,6 +65,8 @@ class XmlFile:
                 f"{where}: has a document type definition (<!DOCTYPE ...>), which casid does not read; remove it"
             )
 
+        if not content.strip():
+            raise RobotError(f"{where}: is empty")
         parser.StartElementHandler, parser.EndElementHandler = start, end
         parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = text, doctype
         try:
