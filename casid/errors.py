@@ -19,9 +19,8 @@ class CasidError(Exception):
         self.message = _one_line(message)
         self.detail = detail
         super().__init__(self.message)
-
-    def __str__(self) -> str:
-        return f"{self.message}\n{self.detail}" if self.detail else self.message
+        if detail:
+            self.__notes__ = [detail]  # Python 3.11 and later print it below the message
 
 
 def _one_line(message: str) -> str:

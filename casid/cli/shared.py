@@ -56,7 +56,7 @@ class Group(TyperGroup):
             try:
                 return super().invoke(ctx)
             except CasidError as error:
-                typer.echo(f"error: {error}", err=True)
+                typer.echo("\n".join(filter(None, (f"error: {error.message}", error.detail))), err=True)
                 raise typer.Exit(1) from error
 
 
