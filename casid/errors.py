@@ -22,6 +22,11 @@ class CasidError(Exception):
         if detail:
             self.__notes__ = [detail]  # Python 3.11 and later print it below the message
 
+    def place(self, where: str) -> None:
+        """Say where in a user's file it was raised."""
+        self.message = _one_line(f"{self.message} ({where})")
+        self.args = (self.message, *self.args[1:])
+
 
 def _one_line(message: str) -> str:
     if len(message) > _LONGEST:

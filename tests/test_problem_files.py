@@ -9,8 +9,9 @@ from traceback import format_exception
 
 import pytest
 
+import casid
 from casid.errors import ProblemError
-from casid.retrieval import load_problem, problem_names
+from casid.retrieval import link_variables, load_constraints, load_problem, problem_names
 
 
 def test_shipped_and_unknown_names() -> None:
@@ -55,3 +56,18 @@ def test_a_users_error_shows_their_lines_not_ours(tmp_path: Path, text: str, par
     assert not detail or detail.startswith("Traceback")
     assert sys.version_info < (3, 11) or detail in "".join(format_exception(caught.value))
     assert "load.py" not in message + detail and "variables.py" not in message + detail
+
+
+def test_an_error_of_casid_in_a_users_file_tells_the_place(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from casid.retrieval import load_problem\n\ndef build():\n    return own(load_problem('spatial_2r'))\n\n"
+        "def own(p):\n    return p.variables['link9']\n"
+    )
+    with pytest.raises(ProblemError, match="no link 'link9'") as caught:
+        load_problem(file)
+    assert str(caught.value).endswith(f"(problem file '{file}', line 7, in own)")
+    file.write_text("def constraints(variables):\n    return [variables['link9'].mass >= 0]\n")
+    with pytest.raises(ProblemError) as caught:
+        load_constraints(file)(link_variables(casid.load_robot("spatial_2r")))
+    assert str(caught.value).endswith(f"(constraint file '{file}', line 2, in constraints)")
