@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -127,18 +129,29 @@ def test_a_load_is_noticed_and_weighed(model):
     assert np.abs(estimate.com - [0.03, -0.02, 0.08]).max() < 0.01
 
 
-def test_the_detector_is_silent_on_noise_and_finds_a_slight_change():
-    rng = np.random.default_rng(2)
-    detector, seen, noise = ChangeDetector(10), Information.nothing(10), ResidualNoise(7)
-    alarms = []
-    for k in range(4000):
+def alarms_of(
+    targets_of: Callable[[int, np.ndarray], np.ndarray], samples: int, rng, noise: ResidualNoise
+) -> list[int]:
+    """Samples at which the detector raises the alarm; rows of 7 torques and 10 parameters are drawn, targets given."""
+    detector, seen, alarms = ChangeDetector(10), Information.nothing(10), []
+    for k in range(samples):
         rows = rng.normal(size=(7, 10))
-        targets = rng.normal(size=7) + (rows @ np.full(10, 0.08) if k >= 3000 else 0.0)
+        targets = targets_of(k, rows)
         if detector.update(rows, targets, seen, noise):
             alarms.append(k)
             seen = Information.nothing(10)
         else:
             seen = seen.updated(rows, targets)
+    return alarms
+
+
+def test_the_detector_is_silent_on_noise_and_finds_a_slight_change():
+    rng = np.random.default_rng(2)
+
+    def targets_of(k: int, rows: np.ndarray) -> np.ndarray:
+        return rng.normal(size=7) + (rows @ np.full(10, 0.08) if k >= 3000 else 0.0)
+
+    alarms = alarms_of(targets_of, 4000, rng, ResidualNoise(7))
     assert len(alarms) == 1
     assert 3000 <= alarms[0] <= 3300
 
@@ -146,19 +159,14 @@ def test_the_detector_is_silent_on_noise_and_finds_a_slight_change():
 @pytest.mark.claim("torques that are wrong now and then raise no alarm")
 def test_the_detector_is_silent_on_single_torques_that_are_wrong_and_still_quick():
     """Student's noise of three degrees of freedom, and a spike of 100 deviations; then a change."""
-    rng = np.random.default_rng(2)
-    detector, seen, noise = ChangeDetector(10), Information.nothing(10), ResidualNoise(7)
-    alarms = []
-    for k in range(6000):
-        rows = rng.normal(size=(7, 10))
+    rng, noise = np.random.default_rng(2), ResidualNoise(7)
+
+    def targets_of(k: int, rows: np.ndarray) -> np.ndarray:
         left = rng.standard_t(3, size=7) / np.sqrt(3) + 100.0 * (k == 3000) * np.eye(7)[2]
-        targets = left + (rows @ np.full(10, 1.0) if k >= 5500 else 0.0)
         noise.update(left)
-        if detector.update(rows, targets, seen, noise):
-            alarms.append(k)
-            seen = Information.nothing(10)
-        else:
-            seen = seen.updated(rows, targets)
+        return left + (rows @ np.full(10, 1.0) if k >= 5500 else 0.0)
+
+    alarms = alarms_of(targets_of, 6000, rng, noise)
     assert len(alarms) == 1
     assert 5500 <= alarms[0] <= 5505
 
@@ -193,18 +201,14 @@ def test_the_most_likely_beginning_of_a_new_load_is_where_it_was():
 @pytest.mark.claim("a change too slight to be noticed at once is not taken for noise")
 def test_residuals_of_a_change_that_is_not_noticed_yet_do_not_raise_the_alarm_level():
     """The noise as it would be learnt beside the change: blocks of it have a mean, and its inflation grows."""
-    rng = np.random.default_rng(3)
-    detector, seen, noise = ChangeDetector(10), Information.nothing(10), ResidualNoise(7)
-    alarms = []
-    for k in range(2000):
-        rows = rng.normal(size=(7, 10))
-        shift = rows @ np.full(10, 0.12) if k >= 1000 else np.zeros(7)
-        targets = rng.normal(size=7) + shift
+    rng, noise = np.random.default_rng(3), ResidualNoise(7)
+
+    def targets_of(k: int, rows: np.ndarray) -> np.ndarray:
+        targets = rng.normal(size=7) + (rows @ np.full(10, 0.12) if k >= 1000 else 0.0)
         noise.update(targets if k < 1000 else targets + 1.0)  # what the estimate before the change leaves
-        if detector.update(rows, targets, seen, noise):
-            alarms.append(k)
-            break
-        seen = seen.updated(rows, targets)
+        return targets
+
+    alarms = alarms_of(targets_of, 2000, rng, noise)
     assert noise.inflation(300.0) > 3.0
     assert len(alarms) == 1
     assert 1000 <= alarms[0] <= 1300

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,26 @@ def model() -> Model:
     return Model(casid.load_robot("kuka_iiwa"), TERMS)
 
 
+class Exported:
+    """An exported estimator, compiled and loaded; without flags, as its Makefile compiles it."""
+
+    def __init__(self, online: Online | OnlineLoad, folder: Path, name: str, flags: str | None = None) -> None:
+        export_online(online, folder, name)
+        options = [] if flags is None else [f"CFLAGS={flags}"]
+        subprocess.run(["make", *options, f"lib{name}.so"], cwd=folder, check=True, capture_output=True)
+        self.library, self.name = ctypes.CDLL(str(folder / f"lib{name}.so")), name
+        self.state = (ctypes.c_double * 400_000)()
+        self.library[f"{name}_init"](self.state)
+
+    def update(self, *rows: np.ndarray) -> int:
+        kept = [np.ascontiguousarray(row, dtype=float) for row in rows]
+        pointers = [row.ctypes.data_as(ctypes.c_void_p) for row in kept]
+        return int(self.library[f"{self.name}_update"](self.state, *pointers))
+
+    def estimate(self, iterations: int) -> int:
+        return int(self.library[f"{self.name}_estimate"](self.state, iterations))
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_friction_of_the_gears_is_exported_too(model, tmp_path):
     robot = model.robot
@@ -39,18 +60,12 @@ def test_friction_of_the_gears_is_exported_too(model, tmp_path):
     own[[geared.parameter_names.index(name) for name in model.parameter_names]] = pi
     own[[geared.parameter_names.index(name) for name in ("fg2", "fg4")]] = 0.06
     online = OnlineLoad(geared, own, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
-    export_online(online, tmp_path / "c", "geared")
-    flags = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
-    subprocess.run(["make", f"CFLAGS={flags}", "libgeared.so"], cwd=tmp_path / "c", check=True, capture_output=True)
-    library = ctypes.CDLL(str(tmp_path / "c" / "libgeared.so"))
-    state = (ctypes.c_double * 50_000)()
-    library.geared_init(state)
-    for k in range(300):
-        rows = [np.ascontiguousarray(v[k]) for v in (q, dq, ddq, tau)]
-        library.geared_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in rows))
-    library.geared_estimate(state, 100)
+    exported = Exported(online, tmp_path / "c", "geared", "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror")
+    for sample in zip(q, dq, ddq, tau, strict=True):
+        assert exported.update(*sample) == 0
+    assert exported.estimate(100) == 0
     online.update(q, dq, ddq, tau, t)
-    assert np.abs(np.array(state[:10]) - online.estimate().parameters).max() < 1e-8
+    assert np.abs(np.array(exported.state[:10]) - online.estimate().parameters).max() < 1e-8
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -58,30 +73,23 @@ def test_friction_of_the_gears_is_exported_too(model, tmp_path):
 def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
     t, q, dq, ddq, tau, _ = recorded(model, 400)
     online = Online(model, np.full(model.n, 10.0), plausible(model), forgetting=forgetting)
-    export_online(online, tmp_path / "c", "arm_online")
     flags = "-std=c99 -O2 -Wall -Wextra -Wpedantic -Werror"
-    subprocess.run(["make", f"CFLAGS={flags}", "libarm_online.so", "example"], cwd=tmp_path / "c", check=True)
+    exported = Exported(online, tmp_path / "c", "arm_online", flags)
+    subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=tmp_path / "c", check=True)
     assert (
         "within" in subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
     )
-    library = ctypes.CDLL(str(tmp_path / "c" / "libarm_online.so"))
     text = (tmp_path / "c" / "arm_online.h").read_text()
     assert "malloc" not in text + (tmp_path / "c" / "arm_online.c").read_text()
-    state = (ctypes.c_double * 400_000)()
-    library.arm_online_init(state)
-
-    def pointer(row: np.ndarray) -> ctypes.c_void_p:
-        return np.ascontiguousarray(row).ctypes.data_as(ctypes.c_void_p)
-
-    for k in range(400):
-        assert library.arm_online_update(state, *(pointer(v[k]) for v in (q, dq, ddq, tau))) == 0
-    assert (
-        library.arm_online_update(state, pointer(q[0] * np.nan), pointer(dq[0]), pointer(ddq[0]), pointer(tau[0])) == 1
-    )
-    assert library.arm_online_estimate(state, 60) == 0
+    for sample in zip(q, dq, ddq, tau, strict=True):
+        assert exported.update(*sample) == 0
+    assert exported.update(q[0] * np.nan, dq[0], ddq[0], tau[0]) == 1
+    assert exported.estimate(60) == 0
     online.update(q, dq, ddq, tau, t)
     x = online.estimate().entropic.x
-    assert np.abs(np.array(state[: len(x)]) - x).max() <= (1e-6 if forgetting == 1.0 else 1e-5) * np.abs(x).max()
+    assert (
+        np.abs(np.array(exported.state[: len(x)]) - x).max() <= (1e-6 if forgetting == 1.0 else 1e-5) * np.abs(x).max()
+    )
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -90,17 +98,12 @@ def test_the_exported_load_estimator_does_the_same(model, tmp_path):
     t, q, dq, ddq, tau, pi = recorded(model, 300, load)
     pi[list(model.link_columns[-1])] -= load
     online = OnlineLoad(model, pi, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
-    export_online(online, tmp_path / "c", "load_online")
-    subprocess.run(["make", "libload_online.so"], cwd=tmp_path / "c", check=True, capture_output=True)
-    library = ctypes.CDLL(str(tmp_path / "c" / "libload_online.so"))
-    state = (ctypes.c_double * 50_000)()
-    library.load_online_init(state)
-    for k in range(300):
-        rows = [np.ascontiguousarray(v[k]) for v in (q, dq, ddq, tau)]
-        library.load_online_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in rows))
-    library.load_online_estimate(state, 40)
+    exported = Exported(online, tmp_path / "c", "load_online")
+    for sample in zip(q, dq, ddq, tau, strict=True):
+        assert exported.update(*sample) == 0
+    assert exported.estimate(40) == 0
     online.update(q, dq, ddq, tau, t)
-    assert np.abs(np.array(state[:10]) - online.estimate().parameters).max() < 1e-8
+    assert np.abs(np.array(exported.state[:10]) - online.estimate().parameters).max() < 1e-8
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -108,35 +111,24 @@ def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp
     """A sample not finite or beyond measure changes no bit of the state; a minute at rest winds nothing up."""
     _, q, dq, ddq, tau, pi = recorded(model, 300)
     online = Online(model, np.full(model.n, 20.0), plausible(model), forgetting=0.99)
-    export_online(online, tmp_path / "c", "resting")
-    subprocess.run(
-        ["make", "CFLAGS=-std=c99 -O2", "libresting.so"], cwd=tmp_path / "c", check=True, capture_output=True
-    )
-    library = ctypes.CDLL(str(tmp_path / "c" / "libresting.so"))
-    state = (ctypes.c_double * 400_000)()
-    library.resting_init(state)
-
-    def update(*rows: np.ndarray) -> int:
-        kept = [np.ascontiguousarray(row, dtype=float) for row in rows]
-        return int(library.resting_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in kept)))
-
-    for k in range(300):
-        assert update(q[k], dq[k], ddq[k], tau[k]) == 0
-    library.resting_estimate(state, 100)
-    before = np.array(state)
+    exported = Exported(online, tmp_path / "c", "resting", "-std=c99 -O2")
+    for sample in zip(q, dq, ddq, tau, strict=True):
+        assert exported.update(*sample) == 0
+    exported.estimate(100)
+    before = np.array(exported.state)
     for place in range(4):
         sample = [q[0].copy(), dq[0].copy(), ddq[0].copy(), tau[0].copy()]
         for wrong in (np.nan, np.inf, 1e200):
             sample[place][2] = wrong
-            assert update(*sample) == 1
-    assert np.array_equal(np.array(state), before)
+            assert exported.update(*sample) == 1
+    assert np.array_equal(np.array(exported.state), before)
     hold = np.asarray(model.inverse_dynamics(q[-1], 0 * q[-1], 0 * q[-1], pi)).ravel()
     rng = np.random.default_rng(3)
     for _ in range(6000):
-        assert update(q[-1], 0 * q[-1], 0 * q[-1], hold + 0.05 * rng.normal(size=model.n)) == 0
-    assert library.resting_estimate(state, 100) == 0
-    x = np.array(state)[: len(online.order)]
-    assert np.isfinite(np.array(state)).all()
+        assert exported.update(q[-1], 0 * q[-1], 0 * q[-1], hold + 0.05 * rng.normal(size=model.n)) == 0
+    assert exported.estimate(100) == 0
+    x = np.array(exported.state)[: len(online.order)]
+    assert np.isfinite(np.array(exported.state)).all()
     links = x[: 10 * model.n].reshape(-1, 10)
     assert np.linalg.eigvalsh(pseudo_inertia(links)).min() > 0
     moved = np.abs(links - before[: 10 * model.n].reshape(-1, 10)).max()
@@ -149,12 +141,7 @@ def test_the_exported_filter_is_that_of_python_where_little_is_known(model, tmp_
     """A few samples, then at rest, then one joint, then all: directions come to be known one after the other."""
     _, q, dq, ddq, tau, pi = recorded(model, 240)
     online = Online(model, np.full(model.n, 10.0), plausible(model), forgetting=forgetting)
-    export_online(online, tmp_path / "c", "few")
-    flags = "-std=c99 -O2 -Wall -Wextra -Werror"
-    subprocess.run(["make", f"CFLAGS={flags}", "libfew.so"], cwd=tmp_path / "c", check=True, capture_output=True)
-    library = ctypes.CDLL(str(tmp_path / "c" / "libfew.so"))
-    state = (ctypes.c_double * 400_000)()
-    library.few_init(state)
+    exported = Exported(online, tmp_path / "c", "few", "-std=c99 -O2 -Wall -Wextra -Werror")
     held = np.ones_like(q)
     held[5:80], held[80:160] = 0.0, np.arange(model.n) == 3
     dq, ddq = dq * held, ddq * held
@@ -164,12 +151,12 @@ def test_the_exported_filter_is_that_of_python_where_little_is_known(model, tmp_
     rank, count = model.base.rank, len(online.order)
     first = count + 2  # x, the bound, the iterations; then R, rho
     for k in range(240):
-        rows = [np.ascontiguousarray(v[k]) for v in (q, dq, ddq, tau)]
-        assert library.few_update(state, *(row.ctypes.data_as(ctypes.c_void_p) for row in rows)) == 0
-        online.update(*rows)
+        sample = [v[k] for v in (q, dq, ddq, tau)]
+        assert exported.update(*sample) == 0
+        online.update(*sample)
         if k in (0, 1, 4, 79, 159, 239):
-            assert library.few_estimate(state, 100) == 0
-            numbers = np.array(state)
+            assert exported.estimate(100) == 0
+            numbers = np.array(exported.state)
             R = numbers[first : first + rank**2].reshape(rank, rank)
             rho = numbers[first + rank**2 : first + rank**2 + rank]
             own, x = online.information, online.estimate().entropic.x

@@ -1,6 +1,7 @@
 """Loads on the last link, and gains from a known one."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -118,6 +119,14 @@ def test_factors_of_joints_are_not_drawn_towards_zero_by_noise(model, truth):
     told = ~np.isnan(away)
     assert told.sum() >= 30 and (np.abs(away[told]) < 1.96).mean() > 0.85
     assert np.abs(np.nanmean(np.where(told, away, np.nan), axis=0)).max() < 1.5  # no bias
+
+
+def test_factors_that_have_not_converged_are_not_told(model, truth, monkeypatch):
+    pair = [recording(model, x, samples=300, noise=0.3, seed=5) for x in (loaded_parameters(model, truth), truth)]
+    pair = [replace(data, tau=data.tau / 1.2) for data in pair]
+    assert np.isfinite(gains(model, *pair, mass=1.7).joints).any()
+    monkeypatch.setattr(import_module("casid.identification.gains"), "STEPS", 1)
+    assert np.isnan(gains(model, *pair, mass=1.7).joints).all()
 
 
 def test_exchanged_recordings_are_named_and_no_load_is_noted(model, truth):

@@ -120,6 +120,8 @@ def _each(
         beta, h = beta + step[:width], h + step[width:]
         if np.abs(step[width:]).max() <= 1e-10 * np.abs(h).max():
             break
+    else:  # of what is not the maximum nothing is told
+        h[:] = np.nan
     variance = float(left @ left) / max(share, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         values, sd = 1.0 / h, spread[width:] * np.sqrt(variance) / h**2

@@ -141,7 +141,7 @@ def _numbers(table: CsvTable, where: str) -> Array:
 
 def _spoilt(table: CsvTable, decimal_comma: bool) -> str:
     """Which line is no row of numbers, and why; rows are counted from 1 below the header, comments and blanks aside."""
-    number, row = "", 0
+    row = 0
     for line in _lines(table.body):
         content = line.partition("#")[0]
         if not content.strip():

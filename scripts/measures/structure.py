@@ -18,7 +18,7 @@ ROOMS = (
 )  # fmt: skip
 #: Inside retrieval: files and folders, those of one group are equals.
 RETRIEVAL = (
-    ("variables", "objectives", "coefficients", "conflict", "gap", "quadrics"),
+    ("variables", "objectives", "coefficients", "conflict", "gap", "quadrics", "users_code"),
     ("constraints",),
     ("region", "pickling"),
     ("problem",),
