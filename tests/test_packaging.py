@@ -28,8 +28,8 @@ SLOPES = {
     "excitation": ("motions", "information", "limits", "optimisation", "study"),
     "retrieval": (
         "variables", "quadrics", "constraints", "objectives", "builders", "coefficients", "pickling", "region",
-        "problem", "load", "gap", "conflict", "solution", "branches", "rows", "bound", "program", "solver", "methods",
-        "study", "insight",
+        "problem", "users_code", "load", "gap", "conflict", "solution", "branches", "rows", "bound", "program",
+        "solver", "methods", "study", "insight",
     ),
 }  # fmt: skip
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
