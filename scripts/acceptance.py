@@ -26,17 +26,17 @@ from rich.markup import escape
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]  # tests/oracles: what tests compare with too
+sys.path[:0] = [str(HERE.parent)]
 
-from measures.measure import NotMeasured
-from measures.page import Row, publish
+from benchmarks.measure import NotMeasured
+from benchmarks.page import Row, publish
 
 _MET, _MISSED, _OPEN = "[green]yes", "[red]NO", "[yellow]-"
 
 
 def topics() -> list[str]:
-    """Names of the topics that can be measured: the modules of ``measures`` that list ``MEASURES``."""
-    return sorted(path.stem for path in (HERE / "measures").glob("*.py") if "\nMEASURES" in path.read_text())
+    """Names of the topics that can be measured: the folders of ``benchmarks`` that list ``MEASURES``."""
+    return sorted(p.parent.name for p in (HERE / "benchmarks").glob("*/__init__.py") if "\nMEASURES" in p.read_text())
 
 
 def main() -> int:
@@ -52,7 +52,7 @@ def main() -> int:
         parser.error("quick rows are no results to publish")
     console = Console(width=None if sys.stdout.isatty() else 170)
     progress = Console(stderr=True, soft_wrap=True)  # each row as soon as it is measured
-    module = importlib.import_module(f"measures.{options.topic}")
+    module = importlib.import_module(f"benchmarks.{options.topic}")
     table = Table(title=f"{options.topic}: measured now", show_lines=True)
     for column in ("measure", "bar", "value", "reference", "met", "s"):
         table.add_column(column, justify="right" if column == "s" else "left")

@@ -26,13 +26,13 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from measures.measure import NotMeasured
-from methods.figures import error_figure, pd_ratio_figure, reduction_figure, time_figure
-from methods.positive_definite_ratio import pd_curve, published_ends
-from methods.reduction_study import reduction_path
-from methods.study import Size, as_records, run_sizes
-from methods.wam import PERIODS, wam_data
-from methods.yoshida_khalil import three_link_verdicts
+from benchmarks.measure import NotMeasured
+from papers.methods.figures import error_figure, pd_ratio_figure, reduction_figure, time_figure
+from papers.methods.positive_definite_ratio import pd_curve, published_ends
+from papers.methods.reduction_study import reduction_path
+from papers.methods.study import Size, as_records, run_sizes
+from papers.methods.wam import PERIODS, wam_data
+from papers.methods.yoshida_khalil import three_link_verdicts
 
 from casid.files import json_bytes, prepare_directory, write_files
 from casid.report.write import png_bytes

@@ -25,13 +25,13 @@ from rich.markup import escape
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "tests")]
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from measures.measure import NotMeasured
-from measures.picture import small_png
-from seeds.item import Item, Setting
-from seeds.page import Done, counts, page, slug
-from seeds.papers import PAPERS, paper_of
+from benchmarks.measure import NotMeasured
+from benchmarks.picture import small_png
+from papers.catalogue import PAPERS, paper_of
+from papers.item import Item, Setting
+from papers.page import Done, counts, page, slug
 
 from casid.errors import CasidError
 from casid.files import prepare_directory, write_files

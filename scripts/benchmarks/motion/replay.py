@@ -1,0 +1,100 @@
+"""A recorded motion of the Panda replayed in physics engines (Gaz et al. 2019, supplement IV: Table V, Fig. 5-7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+import casid
+from benchmarks import recordings
+from benchmarks.motion.peers import Bullet, MuJoCo, running
+from casid.codegen import evaluate_batch
+from casid.dynamics import Model
+from casid.measurement import Processing
+from casid.simulation import ComputedTorque, Plant, Samples
+from casid.simulation.compiled import compiled_call
+
+Array = NDArray[np.float64]
+#: Step of the engines [s], and rate of the controller.
+STEP = 1e-3
+#: Engines that are stepped through the motion.
+ENGINES: tuple[type[MuJoCo] | type[Bullet], ...] = (MuJoCo, Bullet)
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A recording, replayed; N samples.
+
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+        [s]
+    measured, replayed : ndarray, shape (N, 7)
+        Torques of the machine, and those at the engine's joints plus the identified friction [N.m].
+    distance, angle : ndarray, shape (N,)
+        Between the flange in the engine and that of the measured joint positions [m], [deg].
+    """
+
+    t: Array
+    measured: Array
+    replayed: Array
+    distance: Array
+    angle: Array
+
+    @property
+    def error(self) -> Array:
+        """Torque errors (N, 7) as the paper defines them: measured minus simulated."""
+        return np.asarray(self.measured - self.replayed)
+
+    @property
+    def mean_error(self) -> Array:
+        """Of each joint [N.m]."""
+        return np.asarray(self.error.mean(axis=0))
+
+
+@cache
+def identified() -> tuple[Model, Array, Samples, Array]:
+    """The Panda identified from trajectory_1, the motion to replay, and the measured torques at its samples."""
+    data = recordings.panda_raw()
+    robot = casid.load_robot("panda")
+    settings = Processing(rate=1000.0, cutoff=5.0, trim=0.5, every=1)
+    result = casid.identify(robot, data, processing=replace(settings, every=10), gravity=recordings.GRAVITY)
+    model = Model(robot, recordings.FRICTION, recordings.GRAVITY)
+    pi = model.parameters(result.parameters)
+    motion = settings.apply(data)
+    assert motion.dq is not None
+    assert motion.ddq is not None
+    return model, pi, Samples(motion.t - motion.t[0], motion.q, motion.dq, motion.ddq), np.asarray(motion.tau)
+
+
+@cache
+def replay(kind: type[MuJoCo] | type[Bullet]) -> Replay:
+    """Computed torque with the identified links follows the measured motion in an engine."""
+    model, pi, motion, measured = identified()
+    links, inertial = Plant(model, pi).links
+    robot = replace(model.robot.with_parameters(inertial), gravity=np.array(recordings.GRAVITY))
+    controller = ComputedTorque(links, inertial, np.full(7, 2500.0), np.full(7, 100.0))
+    law, rows = compiled_call(controller.stacked), controller.rows(motion.at(motion.t))
+    q, dq = motion.q[0], motion.dq[0]
+    positions, torques = np.zeros_like(motion.q), np.zeros_like(motion.q)
+    with running(robot, kind) as engine:
+        assert isinstance(engine, kind)
+        engine.start(q, dq, STEP)
+        for k in range(len(motion.t)):  # engines take one step a call
+            positions[k] = q
+            torques[k] = law(motion.t[k : k + 1], rows[k], q, dq)[0]
+            q, dq = engine.step(torques[k])
+    friction = evaluate_batch(model.with_parameters(pi).friction, motion.dq)
+    place = model.frame_placement("flange")
+    ours, theirs = (np.asarray(evaluate_batch(place, values)) for values in (positions, motion.q))
+    cosine = (np.einsum("nij,nij->n", ours[:, :3, :3], theirs[:, :3, :3]) - 1) / 2
+    return Replay(
+        motion.t,
+        measured,
+        torques + np.asarray(friction)[:, :, 0],
+        np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1),
+        np.degrees(np.arccos(np.clip(cosine, -1, 1))),
+    )

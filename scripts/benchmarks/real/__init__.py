@@ -1,0 +1,11 @@
+"""Right on real robots: believable links, friction, verdicts, payloads, measured on recordings and simulations."""
+
+from __future__ import annotations
+
+from benchmarks.real.closed_loop import CLOSED_LOOP_ROWS
+from benchmarks.real.faults import FAULT_ROWS
+from benchmarks.real.identification import IDENTIFICATION_ROWS
+from benchmarks.real.regression import ROWS
+from benchmarks.real.truth import TRUTH_ROWS
+
+MEASURES = (*IDENTIFICATION_ROWS, *TRUTH_ROWS, *FAULT_ROWS, *ROWS, *CLOSED_LOOP_ROWS)

@@ -1,0 +1,121 @@
+"""The recordings of the data folder as the reference protocol reads them, and the robots they come from.
+
+The protocol filters torques and positions but not the columns of the regressor, hence ``filter_columns=False``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import casid
+from benchmarks.measure import data_folder
+from casid.description import Joint, Link, Robot
+from casid.description.placement import modified_dh, xyz_rpy
+from casid.dynamics import Model
+from casid.measurement import Dataset, Processing, read_dataset
+
+GRAVITY = (0.0, 0.0, -9.81)  # of the reference numbers
+FRICTION = ("viscous", "coulomb", "offset")
+TX40_TERMS = (*FRICTION, "rotor", "motor_viscous@joint_6", "motor_coulomb@joint_6", "motor_rotor@joint_6")
+Placement = tuple[np.ndarray, tuple[float, float, float]]
+UR_GAINS = (10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232)  # N.m/A, UR10E_parameters.txt of the source
+
+
+@cache
+def panda_raw() -> Dataset:
+    return read_dataset(data_folder() / "panda" / "trajectory_1.npz")
+
+
+def panda(**changes: Any) -> Dataset:
+    settings: dict[str, Any] = {
+        "rate": 1000.0,
+        "cutoff": 5.0,
+        "trim": 0.5,
+        "every": 10,
+        "filter_columns": False,
+        **changes,
+    }
+    return Processing(**settings).apply(panda_raw())
+
+
+def panda_model() -> Model:
+    return Model(casid.load_robot("panda"), FRICTION, GRAVITY)
+
+
+def ur10e_raw() -> Dataset:
+    path = data_folder() / "ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.npz"
+    return read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=(634, 3510))
+
+
+def ur10e() -> tuple[Model, list[Dataset]]:
+    settings = Processing(
+        cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", filter_position=False,
+        acceleration_cutoff=7.5, trim=0.0, every=1, filter_columns=False,
+    )  # fmt: skip
+    return Model(casid.load_robot("ur10e"), (*FRICTION, "rotor"), GRAVITY), [settings.apply(ur10e_raw())]
+
+
+def tx40_data(filter_columns: bool = False) -> Dataset:
+    reduction = np.diag([32.0, 32, 45, -48, 45, 32])
+    reduction[5, 4] = 32
+    data = read_dataset(
+        data_folder() / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
+        transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0],
+    )  # fmt: skip
+    return Processing(cutoff=50.0, trim=0.02, every=20, between=(0.0, 7.4), filter_columns=filter_columns).apply(data)
+
+
+def tx40() -> tuple[Model, list[Dataset]]:
+    return Model(casid.load_robot("tx40"), TX40_TERMS, GRAVITY, velocity_deadband=0.02), [tx40_data()]
+
+
+def rokae() -> tuple[Model, list[Dataset]]:
+    keys = ("a_m", "alpha_rad", "d_m", "theta_offset_rad")
+    rows = [[float(row[key]) for key in keys] for row in _table("rokae_xmate/kinematics_mdh.csv")]
+    robot = _chain("rokae_xmate", [(modified_dh(*row), (0.0, 0.0, 1.0)) for row in rows])
+    data = read_dataset(data_folder() / "rokae_xmate" / "excitation.npz", rate=1000.0)
+    return Model(robot, (*FRICTION, "rotor"), GRAVITY), [
+        Processing(cutoff=5.0, every=10, filter_columns=False).apply(data)
+    ]
+
+
+def kinova() -> tuple[Model, list[Dataset]]:
+    placements: list[Placement] = []
+    for row in _table("kinova_gen3/kinematics_urdf.csv"):
+        if row["type"] != "fixed":
+            xyz = [float(row[f"{k}_m"]) for k in "xyz"]
+            rpy = [float(row[f"{k}_rad"]) for k in ("roll", "pitch", "yaw")]
+            axis = (float(row["axis_x"]), float(row["axis_y"]), float(row["axis_z"]))
+            placements.append((xyz_rpy(xyz, rpy, 1e-5), axis))  # 1.5708 and 3.1416 stand for pi/2 and pi
+    settings = Processing(cutoff=5.0, trim=0.15, every=5, filter_columns=False)
+    data = []
+    for name in ("opti_traj_testing1", "RunTrajectory1", "RecordTrajectory_quadratic"):
+        path = data_folder() / "kinova_gen3" / f"{name}.npz"
+        columns = {"t": "t_ms", "tau": "tau_current"}
+        data.append(settings.apply(read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)))
+    return Model(_chain("kinova_gen3", placements), (*FRICTION, "rotor"), GRAVITY), data
+
+
+def wam() -> tuple[Model, list[Dataset]]:
+    data = read_dataset(data_folder() / "wam7" / "two_joint_recording.npz")
+    data = replace(data, t=data.t - data.t[0])
+    processed = Processing(rate=250.0, cutoff=5.0, trim=0.3, every=1, filter_columns=False).apply(data).only([1, 3])
+    return Model(casid.load_robot("wam7"), (*FRICTION, "rotor"), GRAVITY), [processed]
+
+
+def _chain(name: str, placements: Sequence[Placement]) -> Robot:
+    return Robot(name, tuple(
+        Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}"), placement, np.array(axis, dtype=float))
+        for k, (placement, axis) in enumerate(placements)
+    ))  # fmt: skip
+
+
+def _table(name: str) -> list[dict[str, str]]:
+    with (data_folder() / name).open(newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,8 @@
+"""Tables and figures of the four documents computed anew: `python scripts/reproduce.py` shows them one by one."""
+
+from __future__ import annotations
+
+from benchmarks.seeds.panda import PANDA_ROWS
+from benchmarks.seeds.wam import WAM_ROWS
+
+MEASURES = (*PANDA_ROWS, *WAM_ROWS)

@@ -1,0 +1,124 @@
+"""Claims that must not be false: proofs attacked, readers fuzzed, defects that must not come back, structure."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+from benchmarks.measure import Measure, NotMeasured
+from benchmarks.soundness import structure
+from benchmarks.soundness.fuzz import ROWS as FUZZ
+
+#: Problems that the attack is made of, and seconds that it and one of them may take.
+PROBLEMS, SECONDS, EACH = 2_000, 7_200, 120
+_SECONDS_OF_TESTS = 3_600
+
+
+@functools.lru_cache(maxsize=1)
+def attacked() -> dict[str, Any]:
+    """The attack of `tests.attack`, on every core, in a process of its own."""
+    command = [
+        sys.executable, "-m", "tests.attack.run", "--problems", str(PROBLEMS), "--jobs", str(os.cpu_count() or 1),
+        "--seconds", str(SECONDS), "--each", str(EACH), "--json",
+    ]  # fmt: skip
+    began = time.perf_counter()
+    done = subprocess.run(command, cwd=structure.ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotMeasured(f"the attack itself failed: {done.stderr.strip().splitlines()[-1:]}")
+    result: dict[str, Any] = json.loads(done.stdout)
+    result["wall"] = time.perf_counter() - began
+    return result
+
+
+def found(*claims: str) -> tuple[int, str]:
+    """How many findings there are of these claims, and the first of them."""
+    hits = [f for f in attacked()["findings"] if f["claim"] in claims]
+    return len(hits), "".join(f"\nseed {f['seed']} ({f['kind']}): {f['text']}"[:300] for f in hits[:3])
+
+
+def bounds() -> tuple[str, bool]:
+    tally = attacked()
+    count, first = found("bound above a feasible value", "bound above own value", "part of a proof")
+    text = f"{count} of {tally['bounds']} bounds of {tally['problems']} problems ({tally['points']} feasible points, "
+    text += f"{tally['seconds']:.0f} s of processor, {tally['wall']:.0f} s){first}"
+    return text, count == 0 and tally["problems"] >= PROBLEMS
+
+
+def statuses() -> tuple[str, bool]:
+    tally = attacked()
+    count, first = found("optimal but violated", "feasible but violated", "objective")
+    words = {"stopped": "stopped before an optimum", "late": f"not done in {EACH} s"}
+    others = ", ".join(f"{tally[k]} {words.get(k, k)}" for k in ("stopped", "infeasible", "failed", "refused", "late"))
+    text = f"{count} of {tally['optimal']} optimal, {tally['feasible']} feasible solutions; {others}"
+    return text + first, count == 0
+
+
+def ends() -> tuple[str, bool]:
+    count, first = found("interval end passed")
+    return f"{count} of {attacked()['ends']} attempts{first}", count == 0
+
+
+def others() -> tuple[str, bool]:
+    claims = ("infeasible but feasible", "traceback", "throw=False raises", "crash", "attacker", "bound given up")
+    count, first = found(*claims)
+    kinds = Counter(f["claim"] for f in attacked()["findings"] if f["claim"] in claims)
+    return f"{count} {dict(kinds) if kinds else ''}{first}", count == 0
+
+
+def claims() -> tuple[str, bool]:
+    command = [sys.executable, "-m", "pytest", "-m", "claim", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        command, cwd=structure.ROOT, capture_output=True, text=True, timeout=_SECONDS_OF_TESTS, check=False
+    )
+    last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr.strip()
+    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|errors?)", last)}
+    listed = subprocess.run(
+        [*command, "--collect-only"], cwd=structure.ROOT, capture_output=True, text=True, check=False
+    ).stdout
+    files = {line.split("::")[0] for line in listed.splitlines() if "::" in line}
+    text = f"{counts.get('passed', 0)} passed, {counts.get('failed', 0) + counts.get('error', 0)} failed"
+    return f"{text}, in {len(files)} files", done.returncode == 0 and counts.get("passed", 0) > 0
+
+
+def circles() -> tuple[str, bool]:
+    rings, against = structure.circles(), structure.arrows()
+    text = f"{len(rings)}; {len(against)}, of {len(structure.trees())} files"
+    return "\n".join([text, *(" ".join(r) for r in rings), *against]), not rings and not against
+
+
+def kinds() -> tuple[str, bool]:
+    named, switches = structure.constraint_kinds(), structure.kind_switches()
+    files = {module for modules in named.values() for module in modules} | {s.split(":")[0] for s in switches}
+    lines = [f"{kind}: {', '.join(sorted(modules))}" for kind, modules in named.items()]
+    return "\n".join([str(len(files)), *lines, *switches]), not files
+
+
+def builders() -> tuple[str, bool]:
+    places = structure.builders("Solution")
+    return f"{len(places)}: {', '.join(places)}", len(places) == 1
+
+
+def ignores() -> tuple[str, bool]:
+    places = structure.ignores()
+    return "\n".join([str(len(places)), *places]), not places
+
+
+MEASURES = [
+    Measure("defects on record, each by its own test", "all right", "pytest -m claim", claims),
+    Measure("lower bounds above a feasible value, 2,000 problems", "0", "relative 1e-9", bounds),
+    Measure("'optimal' with a violation above 1e-8", "0", "independent re-check", statuses),
+    Measure("interval ends passed by a feasible point", "0", "relative 1e-9", ends),
+    Measure("other false statements, tracebacks", "0", "infeasible though not, throw=False", others),
+    *FUZZ,
+    Measure("circles among files; arrows against the slope", "0; 0", "syntax trees", circles),
+    Measure("files that name a constraint kind outside its own", "0", "syntax trees", kinds),
+    Measure("places that build a Solution", "1", "syntax trees", builders),
+    Measure("type: ignore outside CasADi's corners", "0", "source", ignores),
+]

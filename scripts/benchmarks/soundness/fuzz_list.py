@@ -1,0 +1,15 @@
+"""All kinds of files that casid reads, in the order of the table."""
+
+from __future__ import annotations
+
+from benchmarks.soundness import fuzz_kinds as files
+from benchmarks.soundness import fuzz_recordings as recordings
+from benchmarks.soundness import fuzz_results as results
+from benchmarks.soundness.fuzz_kinds import Kind
+
+KINDS: tuple[Kind, ...] = (
+    files.RobotToml(), files.Urdf(), files.Trajectory(), recordings.Npz(), recordings.Csv(), recordings.CsvGz(),
+    recordings.Mat(), recordings.Bag(), recordings.RecordingToml(), results.SolutionJson(),
+    results.IdentificationJson(), results.ParameterCsv(), results.ParameterJson(), results.ParameterNpy(), files.Stl(),
+    results.StudyFile(), results.ConstraintFile(), results.ExportJson(),
+)  # fmt: skip

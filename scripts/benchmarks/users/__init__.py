@@ -1,0 +1,9 @@
+"""Where users work: site, pages, packages, controllers, installation; the rows of this folder."""
+
+from __future__ import annotations
+
+import importlib
+
+_PARTS = ("observer", "packages", "pages")
+
+MEASURES = [row for part in _PARTS for row in importlib.import_module(f"benchmarks.users.{part}").ROWS]

@@ -1,0 +1,146 @@
+"""The site, the gallery, the task table, and the report in a real browser."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import casid
+from benchmarks.measure import Measure, NotMeasured, need
+from casid.identification import identify
+from casid.report import html_report
+from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
+
+
+def _undocumented() -> list[str]:
+    """Public names of all rooms without a docstring."""
+    found = []
+    for init in sorted((ROOT / "casid").glob("*/__init__.py")):
+        room = importlib.import_module(f"casid.{init.parent.name}")
+        for name in getattr(room, "__all__", ()):
+            value = getattr(room, name)
+            if callable(value) and not (value.__doc__ or "").strip():
+                found.append(f"{room.__name__}.{name}")
+    return found
+
+
+def _failing_blocks() -> tuple[int, int]:
+    """Python blocks of the pages that raise, of how many pages: each page is one session."""
+    failed = pages = 0
+    for path in sorted(DOCS.glob("*.md")):
+        blocks = re.findall(r"^```(?:python|py)\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        if not blocks:
+            continue
+        pages += 1
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, "-c", "\n".join(blocks)], cwd=folder, capture_output=True, text=True, check=False
+            )
+        failed += done.returncode != 0
+    return failed, pages
+
+
+def _site() -> tuple[str, bool]:
+    need("material", "site")
+    need("mkdocstrings", "site")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/site/mkdocs.yml", "-d", folder]
+        quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=quiet)
+        warnings = done.stderr.count("WARNING")
+        site = Path(folder)
+        broken = [
+            target
+            for page in site.rglob("*.html")
+            if page.name != "404.html"  # for servers: its links begin at the server's root
+            for target in re.findall(r'href="(?!https?:|mailto:|#|data:)([^"#?]+)', page.read_text(encoding="utf-8"))
+            if not (page.parent / target).exists()
+        ]
+        pages = len(list(site.rglob("*.html")))
+    missing = _undocumented()
+    failed, sessions = _failing_blocks()
+    text = (
+        f"build {'passes' if done.returncode == 0 else 'FAILS'}, {warnings} warnings, {pages} pages; {len(broken)} "
+        f"broken links; {len(missing)} undocumented names; code of {failed} of {sessions} pages fails"
+    )
+    return text, done.returncode == 0 and not (warnings or broken or missing or failed)
+
+
+def _gallery() -> tuple[str, bool]:
+    need("PIL", "peers")
+    gallery = importlib.import_module("gallery")
+    names = [picture.name for picture in gallery.PICTURES]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            seconds = gallery.draw(names, Path(folder))
+        except RuntimeError as error:
+            return f"fails: {error}", False
+    drawn = sum((DOCS / "gallery" / f"{name}.png").is_file() for name in names)
+    slowest = max(seconds, key=lambda command: seconds[command])
+    text = f"{len(names)} made anew, slowest {seconds[slowest]:.0f} s ({slowest}); {drawn} on the page"
+    return text, len(names) >= 15 and max(seconds.values()) <= 60
+
+
+def _tasks() -> tuple[str, bool]:
+    text = (DOCS / "tasks.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    linked = [re.fullmatch(r"\[yes\]\(([\w/]+\.md)\)", row[1]) for row in rows]
+    backed = sum(bool(found and (DOCS / found[1]).is_file()) for found in linked)
+    absent = [row[0] for row in rows if row[1] == "no"]
+    whole = backed + len(absent) == len(rows) >= 40
+    return f"{len(rows)} rows, {backed} of casid's cells backed by a page; not in casid: {', '.join(absent)}", whole
+
+
+def _report() -> tuple[str, bool]:
+    chromium = next(
+        (p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None
+    )
+    if chromium is None:
+        raise NotMeasured("needs Chromium, e.g. apt-get install chromium")
+    playwright = need("playwright.sync_api", "browser")
+    robot = casid.load_robot("panda")
+    plant = Plant.of(robot, viscous=0.5)
+    gains = np.full(robot.n, 100.0)
+    law = ComputedTorque(*nominal(robot), kp=gains, kd=gains / 5)
+    done = simulate(plant, law, Sine.within(robot), 20.0, rate=500, sensor=Sensor(torque=0.3))
+    text = html_report(identify(robot, done.dataset(), terms=("viscous",), folds=0))
+    said: list[str] = []
+    asked: list[str] = []
+    with tempfile.TemporaryDirectory() as folder, playwright.sync_playwright() as started:
+        path = Path(folder) / "report.html"
+        path.write_text(text, encoding="utf-8")
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1150, "height": 900})
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        bodies = page.locator("svg ellipse").count()
+        page.locator("#theme").click()
+        page.locator("th").first.click()
+        browser.close()
+    network = [url for url in asked if not url.startswith(("file:", "data:"))]
+    size = len(text.encode()) / 1e6
+    return (
+        f"{len(said)} messages on the console, {len(network)} requests; {size:.2f} MB, {bodies} bodies drawn",
+        not said and not network and size <= 6 and bodies == robot.n,
+    )
+
+
+ROWS = [
+    Measure("site: strict build, links, public names, code", "0 each", "MkDocs --strict", _site),
+    Measure("gallery pictures, each by one command", ">= 15, <= 60 s each", "scripts/gallery.py", _gallery),
+    Measure("task table against five peers", ">= 40 rows, every cell of casid backed or 'no'", "docs/tasks.md", _tasks),
+    Measure("report in headless Chromium", "0 messages, 0 requests, <= 6 MB", "", _report),
+]

@@ -1,0 +1,147 @@
+"""The spatial 2R example of Gaz et al. (2019), supplement Sec. V: exact shapes, validation, joint wrenches.
+
+    python scripts/examples/spatial_2r.py --out out
+
+Prints the retrieved parameters beside the true ones and the joint wrenches with feasible and infeasible parameters (its
+Fig. 10), and writes pictures of both (Fig. 9 and 10).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Table
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+
+from benchmarks.seeds.two_links import (
+    Motion,
+    outside_shapes,
+    relaxed_retrieval,
+    torques,
+    validation_motion,
+    wrenches,
+)
+
+import casid
+from casid.files import prepare_directory
+from casid.inertia import from_standard, link_slice
+from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
+from problems.spatial_2r import true_parameters
+
+STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}
+
+
+def torque_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
+    """Joint torques of every parameter set (the supplement's Fig. 9)."""
+    figure = new_figure(10.0, 5.0)
+    set_title(figure, "Joint torques on the validation motion: feasible or not, they agree")
+    for k, axes in enumerate(figure.subplots(2, 1, sharex=True)):
+        for name, values in series.items():
+            colour, line, width = STYLE[name]
+            axes.plot(motion.time, values[:, k], line, color=colour, linewidth=width, label=name)
+        axes.set_ylabel(f"torque of joint {k + 1} [N m]")
+        tidy(axes)
+    axes.set_xlabel("time [s]")
+    _legend(figure)
+    return figure
+
+
+def wrench_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
+    """Forces that the joints transmit (the supplement's Fig. 10); an infeasible set much larger is divided to fit."""
+    figure = new_figure(10.0, 7.0)
+    set_title(figure, "Forces that the joints transmit: torques do not tell them")
+    largest = np.abs(series["true"][:, :, :3]).max()
+    divisor = max(1.0, 10 ** np.floor(np.log10(np.abs(series["infeasible"][:, :, :3]).max() / largest)))
+    for row, line_axes in enumerate(figure.subplots(3, 2, sharex=True)):
+        for k, axes in enumerate(line_axes):
+            for name, values in series.items():
+                colour, line, width = STYLE[name]
+                shown = values[k][:, row] / (divisor if name == "infeasible" else 1.0)
+                label = f"infeasible / {divisor:.0e}" if name == "infeasible" and divisor > 1 else name
+                axes.plot(motion.time, shown, line, color=colour, linewidth=width, label=label)
+            axes.set_ylabel(f"F{'xyz'[row]} of joint {k + 1} [N]")
+            tidy(axes)
+            if row == 2:
+                axes.set_xlabel("time [s]")
+    _legend(figure)
+    return figure
+
+
+def _legend(figure: Figure) -> None:
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, labelcolor=INK)
+
+
+def parameter_table(solution: casid.Solution, truth: np.ndarray) -> Table:
+    """True and retrieved values of both links."""
+    table = Table(title="link parameters: both sets generate the same torques")
+    for column in ("quantity", "unit", "true", "retrieved"):
+        table.add_column(column, justify="left" if column in ("quantity", "unit") else "right")
+    for k, link in enumerate(solution.link_parameters):
+        mass, com, inertia = from_standard(truth[link_slice(k)])
+        table.add_row(f"m{k + 1}", "kg", f"{mass:.4f}", f"{link.mass:.4f}")
+        for i, axis in enumerate("xyz"):
+            table.add_row(f"c{k + 1}{axis}", "m", f"{com[i]:.4f}", f"{link.com[i]:.4f}")
+        for i in range(3):
+            for j in range(i, 3):
+                name = f"I{k + 1}{'xyz'[i]}{'xyz'[j]}"
+                table.add_row(name, "kg.m^2", f"{inertia[i, j]:.4f}", f"{link.inertia_com[i, j]:.4f}")
+    return table
+
+
+def wrench_table(series: dict[str, np.ndarray]) -> Table:
+    """Largest force and moment of each joint, and their ratio to the true ones."""
+    table = Table(title="largest joint wrenches on the validation motion")
+    for column in ("parameters", "joint", "force [N]", "x true", "moment [N.m]", "x true"):
+        table.add_column(column, justify="left" if column == "parameters" else "right")
+    for name, values in series.items():
+        for k in range(len(values)):
+            cells = [name, str(k + 1)]
+            for part in (slice(0, 3), slice(3, 6)):
+                size = np.linalg.norm(values[k][:, part], axis=1).max()
+                true = np.linalg.norm(series["true"][k][:, part], axis=1).max()
+                cells += [f"{size:.4g}", f"{size / true:.3g}"]
+            table.add_row(*cells)
+    return table
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    parser.add_argument("--seed", type=int, default=0, help="of the relaxed retrieval's random start")
+    options = parser.parse_args()
+    console = Console()
+    folder = prepare_directory(options.out)
+
+    problem = casid.load_problem("spatial_2r")
+    robot = problem.variables.robot
+    truth = true_parameters()
+    solution = casid.solve(problem)
+    sets = {
+        "true": truth,
+        "feasible": solution.standard_parameters,
+        "infeasible": relaxed_retrieval(problem, options.seed).parameters,
+    }
+    motion = validation_motion()
+    moments = {name: torques(robot, p, motion) for name, p in sets.items()}
+    forces = {name: wrenches(robot, p, motion) for name, p in sets.items()}
+    console.print(parameter_table(solution, truth))
+    for name in ("feasible", "infeasible"):
+        error = np.abs(moments[name] - moments["true"]).max() / np.abs(moments["true"]).max()
+        console.print(f"{name}: largest torque error {error:.1e} of the largest torque")
+    console.print(f"outside the shapes by {outside_shapes(solution.standard_parameters):.1e} m; {solution.status}")
+    console.print(wrench_table(forces))
+    torque_figure(motion, moments).savefig(folder / "spatial_2r_torques.png")
+    wrench_figure(motion, forces).savefig(folder / "spatial_2r_wrenches.png")
+    console.print(f"pictures in {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

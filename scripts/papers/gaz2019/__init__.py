@@ -1,0 +1,16 @@
+"""Items of the paper."""
+
+from __future__ import annotations
+
+from papers.gaz2019 import algorithm_1, fig_1, fig_3, fig_4, fig_5, table_i
+from papers.item import drawing
+
+ITEMS = (
+    fig_1.ITEM,
+    drawing("Fig. 2", "signal flows from and to the controller"),
+    table_i.ITEM,
+    fig_3.ITEM,
+    fig_4.ITEM,
+    algorithm_1.ITEM,
+    fig_5.ITEM,
+)

@@ -1,0 +1,31 @@
+"""What the items about the spatial 2R robot share."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from benchmarks.seeds.two_links import Motion, Relaxed, relaxed_retrieval, validation_motion
+from numpy.typing import NDArray
+
+import casid
+
+Array = NDArray[np.float64]
+
+
+@cache
+def solved() -> casid.Solution:
+    """The retrieval with the exact, if-else set of shapes."""
+    return casid.solve(casid.load_problem("spatial_2r"))
+
+
+@cache
+def relaxed(starts: int) -> tuple[Relaxed, ...]:
+    """Retrievals without constraints from as many random starts."""
+    return tuple(relaxed_retrieval(solved().problem, seed) for seed in range(starts))
+
+
+@cache
+def motion() -> Motion:
+    """Of the validation."""
+    return validation_motion()

@@ -1,0 +1,209 @@
+"""Pictures of Fig. 6.1-6.4 of Sousa (2014), made anew, each with what the thesis says about its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from textwrap import fill
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from casid.report.style import BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from papers.methods.reduction_study import ReductionPath
+from papers.methods.regression import Answer, Array
+from papers.methods.study import Size
+
+_STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
+    "OLS": (MUTED, "", ":"),
+    "WLS": (MUTED, "", "--"),
+    "LMI-SDP": (BLUE, "o", "-"),
+    "casid": (INK, "x", "none"),
+    "Point masses (3^3)": (ORANGE, "s", "-"),
+    "Point masses (5^3)": (ORANGE, "^", "--"),
+    "Mata (SQP)": (RED, "v", "none"),
+    "Mata (IPOPT)": (GREEN, "D", "none"),
+    "Mata (eigenvalues)": ("#be185d", "<", "none"),
+    "Ting (theta)": ("#0891b2", ">", "none"),
+    "Model reduction": ("#7c3aed", "P", ":"),
+}
+_PLOTTED = (
+    "LMI-SDP",
+    "casid",
+    "Point masses (3^3)",
+    "Point masses (5^3)",
+    "Mata (SQP)",
+    "Mata (IPOPT)",
+    "Mata (eigenvalues)",
+    "Ting (theta)",
+    "Model reduction",
+)
+
+
+def pd_ratio_figure(weights: Array, curves: dict[str, Array]) -> Figure:
+    """Fig. 6.1: share of positive definite mass matrices along the line from infeasible to feasible parameters."""
+    figure = new_figure(9.0, 5.2)
+    axes = figure.subplots()
+    for (name, values), colour in zip(curves.items(), (BLUE, ORANGE), strict=False):
+        axes.plot(weights, values, "o-", color=colour, label=name, markersize=3.5, linewidth=1.4)
+    axes.axvline(1.0, color=MUTED, linewidth=0.8, linestyle="--")
+    axes.annotate("feasible from here on", (1.0, 4), xytext=(6, 0), textcoords="offset points", color=MUTED, fontsize=9)
+    axes.set(
+        xlabel="λ  (0: infeasible estimate, 1: feasible estimate)",
+        ylabel="positive definite mass matrices [%]",
+        ylim=(-2, 103),
+    )
+    axes.legend(frameon=False, loc="upper left")
+    tidy(axes)
+    set_title(figure, "Infeasible parameters can look harmless (Sousa 2014, Fig. 6.1)")
+    _says(
+        figure,
+        "close to the boundary the inertia matrix is positive definite at most joint positions although the parameters "
+        "are infeasible, so that such an estimate can be taken for a valid one",
+    )
+    return figure
+
+
+def error_figure(sizes: Sequence[Size]) -> Figure:
+    """Fig. 6.2: regression error above that of ordinary least squares; overview and zoom into the smaller sizes."""
+    figure = new_figure(10.0, 8.6)
+    top, bottom = figure.subplots(2, 1)
+    zoomed = [size for size in sizes if size.links <= 17]
+    for axes, chosen in ((top, sizes), (bottom, zoomed)):
+        for name in _PLOTTED:
+            _curve(axes, chosen, name, lambda a: a.error_above_ols, legend=axes is top)
+        axes.set(ylabel="error above OLS [%]", xlabel="links")
+        tidy(axes)
+    top.set_yscale("log")
+    highest = max((size.answers["Point masses (3^3)"].error_above_ols for size in zoomed), default=1.0)
+    bottom.set_ylim(-0.03 * highest, 1.5 * highest)
+    top.set_title(
+        "overview (logarithmic); open markers: infeasible or not solved", loc="left", fontsize=10, color=MUTED
+    )
+    bottom.set_title("the first 17 sizes (linear)", loc="left", fontsize=10, color=MUTED)
+    top.legend(frameon=False, fontsize=9, ncols=4, loc="lower right")
+    set_title(figure, "Regression error of the methods (Sousa 2014, Fig. 6.2)")
+    _says(
+        figure,
+        "LMI-SDP always has the lowest error, the bound of any method; point masses rise about twice as far above OLS; "
+        "the method of Mata et al. is unpredictable, sometimes close to the optimum and sometimes far from it",
+    )
+    return figure
+
+
+def time_figure(sizes: Sequence[Size]) -> Figure:
+    """Fig. 6.3: solver times."""
+    figure = new_figure(10.0, 6.4)
+    axes = figure.subplots()
+    for name in ("OLS", *_PLOTTED):
+        _curve(axes, sizes, name, lambda a: a.solve_time, legend=True, line=True)
+    axes.set_yscale("log")
+    axes.set(xlabel="links", ylabel="solver time, one thread [s]")
+    axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower right")
+    tidy(axes)
+    set_title(figure, "Solver times of the methods (Sousa 2014, Fig. 6.3)")
+    _says(
+        figure,
+        "the times of LMI-SDP grow predictably with the number of links; point masses are as fast as OLS; those of "
+        "Mata et al. are always higher than the others'",
+    )
+    return figure
+
+
+def reduction_figure(path: ReductionPath) -> Figure:
+    """Fig. 6.4: relative error and distance to the feasible set along the model reduction."""
+    figure = new_figure(9.5, 7.2)
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    top.plot(path.removed, path.error, "o-", color=BLUE, markersize=3, linewidth=1.2, label="reduced model")
+    top.axhline(
+        path.feasible,
+        color=ORANGE,
+        linewidth=1.2,
+        linestyle="--",
+        label=f"feasible estimate, nothing removed: {path.feasible:.4f} %",
+    )
+    top.axhline(
+        path.weighted,
+        color=MUTED,
+        linewidth=1.0,
+        linestyle=":",
+        label=f"infeasible estimate, nothing removed: {path.weighted:.4f} %",
+    )
+    top.set(ylabel="relative error [%]")
+    top.legend(frameon=False, loc="upper left", fontsize=9)
+    bottom.plot(path.removed, path.distance, "o-", color=BLUE, markersize=3, linewidth=1.2)
+    bottom.set(xlabel="base parameters removed", ylabel="distance to the feasible set")
+    for axes in (top, bottom):
+        if path.feasible_at is not None:
+            axes.axvline(path.feasible_at, color=GREEN, linewidth=1.0)
+        tidy(axes)
+    if path.feasible_at is not None:
+        bottom.annotate(
+            f"feasible: {path.feasible_at} removed",
+            (path.feasible_at, 0.02),
+            xycoords=("data", "axes fraction"),
+            xytext=(-6, 4),
+            textcoords="offset points",
+            ha="right",
+            color=GREEN,
+            fontsize=9,
+        )
+    set_title(figure, "Model reduction until feasible, simulated WAM, first seed (Sousa 2014, Fig. 6.4)")
+    _says(
+        figure,
+        "36 of 76 base parameters had to go before the estimate was feasible; its error was then 4.66 %, against "
+        "4.57 % of the full infeasible estimate and 4.62 % of the full feasible one (LMI-SDP)",
+    )
+    return figure
+
+
+def _curve(
+    axes: Axes, sizes: Sequence[Size], name: str, value: Callable[[Answer], float], legend: bool, line: bool = False
+) -> None:
+    """One method's points: filled where it answered with feasible parameters, open where not."""
+    chosen = [(size.links, size.answers[name]) for size in sizes if name in size.answers]
+    if not chosen:
+        return
+    colour, marker, style = _STYLES[name]
+    links = np.array([k for k, _ in chosen])
+    values = np.array([value(a) for _, a in chosen])
+    good = np.array([a.success or (line and name == "OLS") for _, a in chosen])
+    label = name if legend else None
+    if style != "none" or line:
+        axes.plot(links, values, linestyle="-" if style == "none" else style, color=colour, linewidth=1.0, alpha=0.7)
+    front = 5 if name == "casid" else 2
+    axes.plot(
+        links[good],
+        values[good],
+        marker or ".",
+        color=colour,
+        markersize=4,
+        linestyle="none",
+        label=label if good.any() else None,
+        zorder=front,
+    )
+    axes.plot(
+        links[~good],
+        values[~good],
+        marker or ".",
+        markerfacecolor="white",
+        markeredgecolor=colour,
+        markersize=4,
+        linestyle="none",
+        label=None if good.any() else label,
+    )
+
+
+def _says(figure: Figure, text: str) -> None:
+    """What the thesis says of its figure, below the picture."""
+    figure.set_layout_engine("constrained", rect=(0, 0.085, 1, 0.915))
+    figure.text(
+        0.012,
+        0.012,
+        fill(f"What the thesis says of its own: {text}.", 125),
+        fontsize=9,
+        color=MUTED,
+        style="italic",
+        va="bottom",
+        bbox={"facecolor": "white", "edgecolor": FAINT, "pad": 4},
+    )

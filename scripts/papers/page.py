@@ -1,0 +1,125 @@
+"""A document's page: every item with what was published beside what was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from papers.catalogue import Paper
+from papers.item import Check, Comparison, Item, Outcome, Status
+
+#: How the lines of a page begin that say what holds and what does not.
+HOLDS, FAILS = "- holds here: ", "- **does not hold here**: "
+MISSING = "Not computed: "
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """An item and its outcome; ``missing`` says why there is none."""
+
+    item: Item
+    outcome: Outcome | None
+    missing: str = ""
+    seconds: float = 0.0
+
+
+def slug(name: str) -> str:
+    """``Fig. 6.4`` -> ``fig_6_4``."""
+    return "_".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
+
+
+def counts(items: Sequence[Item]) -> str:
+    """How many items of each kind."""
+    numbers = {status: sum(item.status is status for item in items) for status in Status}
+    return f"{len(items)} items: " + ", ".join(f"{number} {status.value}" for status, number in numbers.items())
+
+
+def page(paper: Paper, done: Sequence[Done], quick: bool, old: str = "", kept: Sequence[Item] = ()) -> str:
+    """Markdown.
+
+    Parameters
+    ----------
+    paper, done
+        The document, and its items in their order.
+    quick
+        Whether everything was made with few runs and samples.
+    old, kept
+        A page that is there already, and the items whose sections stay as they are in it, where it has them. Of the
+        others, what could not be computed this time keeps what was computed before.
+    """
+    names, before = {item.name for item in kept}, _sections(old)
+    good = {name: text for name, text in before.items() if MISSING not in text}
+    made = {one.item.name: _section(one, paper.key) for one in done}
+    made |= {name: before[name] for name in names & before.keys()}
+    made |= {one.item.name: good[one.item.name] for one in done if one.missing and one.item.name in good}
+    return "\n\n".join([_head(paper, made, quick), *(text.strip() for text in made.values())]) + "\n"
+
+
+def _head(paper: Paper, sections: Mapping[str, str], quick: bool) -> str:
+    command = f"python scripts/reproduce.py {paper.key} --out docs/papers{' --quick' if quick else ''}"
+    lines = [
+        f"# {paper.title}",
+        "",
+        f"{paper.citation}.",
+        "",
+        f"{counts(paper.items)}. Published numbers stand beside those computed here; `{command}` wrote this page. "
+        "What the document states, or its numbers imply, and a computation can contradict is checked: the last column "
+        "counts what holds here.",
+        "",
+        "| item | what | | holds |",
+        "| --- | --- | --- | --- |",
+    ]
+    for item in paper.items:
+        tally = _tally(sections.get(item.name, ""))
+        lines.append(f"| {item.name} | {item.title} | {item.status.value} | {tally} |")
+    if quick:
+        lines += ["", "Made with few runs and samples (`--quick`): it shows that everything works, not how well."]
+    return "\n".join(lines)
+
+
+def _tally(section: str) -> str:
+    """``2 of 3``; nothing where nothing is checked."""
+    lines = section.splitlines()
+    good = sum(line.startswith(HOLDS) for line in lines)
+    total = good + sum(line.startswith(FAILS) for line in lines)
+    return f"{good} of {total}" if total else ""
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Sections of a page, by the items' names."""
+    return {part.split(":", 1)[0]: f"## {part}" for part in text.split("\n## ")[1:]}
+
+
+def _section(done: Done, folder: str) -> str:
+    item = done.item
+    lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}*: {_plain(item.how)}.", ""]
+    if done.missing:
+        lines += [f"{MISSING}{done.missing}", ""]
+    if done.outcome is None:
+        return "\n".join(lines)
+    lines += [_line(check) for check in done.outcome.checks]
+    lines += [""] if done.outcome.checks else []
+    for comparison in done.outcome.comparisons:
+        lines += _table(comparison)
+    for name in done.outcome.pictures:
+        lines += [f"![{item.name}: {item.title}]({folder}/{name}.png)", ""]
+    for words in done.outcome.words:
+        lines += [_plain(words), ""]
+    return "\n".join(lines)
+
+
+def _line(check: Check) -> str:
+    return (HOLDS if check.holds else FAILS) + _plain(check.claim)
+
+
+def _plain(text: str) -> str:
+    """Stars are those of beta*, not emphasis."""
+    return text.replace("*", "\\*")
+
+
+def _table(comparison: Comparison) -> list[str]:
+    lines = [f"**{comparison.title.replace('*', chr(92) + '*')}**", ""]
+    lines.append("| " + " | ".join(_plain(text) for text in comparison.columns) + " |")
+    lines.append("|" + " --- |" * len(comparison.columns))
+    lines += ["| " + " | ".join(_plain(text).replace("|", "\\|") for text in row) + " |" for row in comparison.rows]
+    return [*lines, ""]

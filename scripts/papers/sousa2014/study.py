@@ -1,0 +1,32 @@
+"""The simulated identification of the WAM over seeds: what Tables 4.6-4.11 and Figs. 4.6-4.9 are made from."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from papers.item import Setting
+from papers.methods.wam import PERIODS, TRAJECTORIES, WamData, wam_data
+
+#: Seeds of the disturbance.
+SEEDS = 10
+STAND_IN = (
+    "stand-in: the arm's logs are not public; simulated with the thesis's beta*e as the machine, its trajectories A "
+    "and B (C and D are not printed: in their place motions whose odd joints move as in the one of A and B and whose "
+    "even joints as in the other), its control and filter, and a torque disturbance of the size of Table 4.7"
+)
+
+
+@cache
+def data(seed: int, periods: int = PERIODS) -> WamData:
+    """One seed."""
+    return wam_data(seed, TRAJECTORIES, periods)
+
+
+def of(setting: Setting, seed: int = 0) -> WamData:
+    """One seed, one period if quick."""
+    return data(seed, 1 if setting.quick else PERIODS)
+
+
+def seeds(setting: Setting) -> range:
+    """Those to run."""
+    return range(2 if setting.quick else SEEDS)

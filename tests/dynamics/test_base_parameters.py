@@ -1,0 +1,75 @@
+"""Base parameters: rank, selection, groupings."""
+
+import numpy as np
+import pytest
+
+from casid import Model
+from casid.dynamics import linear_form, regroup
+from casid.errors import DatasetError, RobotError
+from casid.testing.random_robots import random_robot
+
+
+def brute_force_rank(model):
+    """Rank by singular values of the regressor at many states: another algorithm, other states."""
+    rng = np.random.default_rng(99)
+    Y = np.vstack([model.regressor(*rng.uniform(-3, 3, (3, model.n))).full() for _ in range(15 * model.n)])
+    lengths = np.linalg.norm(Y, axis=0)
+    s = np.linalg.svd(Y[:, lengths > 0] / lengths[lengths > 0], compute_uv=False)
+    return int((s > 1e-9 * s[0]).sum())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rank_and_K_of_random_trees(seed):
+    model = Model(random_robot(seed, n=5, shifted_links=bool(seed % 2)), terms=("viscous", "rotor") if seed > 1 else ())
+    base = model.base
+    assert base.rank == brute_force_rank(model)
+    np.testing.assert_array_equal(base.K[:, list(base.independent)], np.eye(base.rank))
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        Y = model.regressor(*rng.uniform(-3, 3, (3, model.n))).full()
+        np.testing.assert_allclose(Y[:, list(base.independent)] @ base.K, Y, atol=1e-11 * abs(Y).max())
+
+
+def test_deterministic_and_independent_of_the_samples():
+    model = Model(random_robot(1, n=4))
+    again = Model(random_robot(1, n=4))
+    np.testing.assert_array_equal(model.base.K, again.base.K)
+    assert model.base.expressions == again.base.expressions
+
+
+def test_leading_parameters_are_the_first_independent_ones_from_the_left():
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(3, 20))
+    base = regroup(np.stack([0 * a, a, 2 * a, b, a - 0.5 * b, c], axis=1), list("zabcde"))
+    assert base.names == ("a", "c", "e")
+    assert base.expressions == ("a + 2*b + d", "c - 0.5*d", "e")
+    assert base.unidentifiable == ("z",)
+    np.testing.assert_allclose(base.values([1, 1, 1, 1, 1, 1]), [4, 0.5, 1])
+    assert base.row("c") == 1
+    with pytest.raises(RobotError, match="'b' leads no base parameter"):
+        base.row("b")
+
+
+def test_tidy_coefficients_do_not_change_true_ones():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, 30))
+    odd = np.sqrt(2) / 3
+    base = regroup(np.stack([a, b, 0.316 * a + odd * b], axis=1), ["a", "b", "c"])
+    assert base.K[0, 2] == 0.316
+    assert base.K[1, 2] == pytest.approx(odd, abs=1e-14)
+
+
+def test_linear_form_in_words():
+    names = ["x", "y", "z", "w"]
+    assert linear_form([1, -1, 0.3, 0.3], names) == "x - y + 0.3*(z + w)"
+    assert linear_form([-2, 0, 0, 1], names) == "-2*x + w"
+    assert linear_form([0, 0, 0, 0], names) == "0"
+
+
+def test_bad_observation_matrices():
+    with pytest.raises(DatasetError, match="expected 2 columns"):
+        regroup(np.ones((3, 3)), ["a", "b"])
+    with pytest.raises(DatasetError, match="row 1, column 'b'"):
+        regroup(np.array([[1.0, 1.0], [1.0, np.nan]]), ["a", "b"])
+    with pytest.raises(DatasetError, match="every column is zero"):
+        regroup(np.zeros((3, 2)), ["a", "b"])

@@ -1,0 +1,333 @@
+"""Exported C code: what is written, that it compiles everywhere, computes the same, and refuses bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import casid
+from casid.cli import app
+from casid.codegen import find_compiler
+from casid.description import Joint, Link, Robot
+from casid.dynamics import Model
+from casid.errors import DatasetError, ExportError, InertiaWarning
+from casid.export import (
+    FUNCTIONS,
+    all_functions,
+    export_c,
+    export_robot,
+    load,
+    with_payload,
+)
+from casid.inertia import express_in, to_standard
+from casid.testing.agreement import close, states
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from benchmarks.compiled.controller import build_controller, run_controller  # noqa: E402
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CASID_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def panda() -> Robot:
+    return casid.load_robot("panda")
+
+
+# ---------------------------------------------------------------------- what is written
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize(
+    ("robot_name", "mode"), [("panda", "none"), ("three_link", "standard"), ("three_link", "base")]
+)
+def test_every_function_loads_back_and_equals_the_standard_model(robot_name: str, mode: str, tmp_path: Path) -> None:
+    robot, terms = casid.load_robot(robot_name), ("viscous", "coulomb")
+    model = Model(robot, terms)
+    n, rng = robot.n, np.random.default_rng(1)
+    pi = np.zeros((n, 12))
+    for k in range(n):
+        A = 0.1 * rng.normal(size=(3, 3))
+        pi[k, :10] = to_standard(
+            rng.uniform(1, 3), rng.uniform(-0.1, 0.1, 3), 0.05 * np.eye(3) - A @ A.T / np.trace(A @ A.T) / 50
+        )
+    pi[:, 10:] = rng.uniform(0.1, 2.0, (n, 2))
+    pi = pi.ravel()
+    names = list(all_functions(robot, mode))
+    assert len(names) >= len(FUNCTIONS) - 3
+    export_robot(robot, tmp_path / "c", names, parameters=pi, runtime_parameters=mode, terms=terms)
+    library = load(tmp_path / "c")
+    assert list(library) == names
+    q, dq, ddq = states(n, 5)
+    tau = np.array(model.inverse_dynamics(q, dq, ddq, pi)).ravel()
+    passed = {"q": q, "dq": dq, "ddq": ddq, "tau": tau, "pi": pi, "beta": model.base.values(pi)}
+    for name in names:
+        f = library[name]
+        value = f(*(passed[key] for key in f.inputs))
+        if not hasattr(model, name):
+            continue
+        graph = getattr(model, name)
+        expected = graph.call([passed[key] for key in graph.name_in()])
+        for ours, theirs in zip(value if isinstance(value, tuple) else (value,), expected, strict=True):
+            close(ours, theirs.full(), 1e-10)
+    M = np.array(model.mass_matrix(q, pi))
+    known = {key: passed[key] for key in ("pi", "beta")}
+
+    def call(name: str, *state: np.ndarray) -> object:
+        return library[name](*state, *(known[key] for key in library[name].inputs if key in known))
+
+    close(call("forward_dynamics", q, dq, tau), ddq, 1e-9)
+    close(np.array(call("inverse_mass_matrix", q)) @ M, np.eye(n), 1e-10)
+    d_q, d_v, d_a = call("inverse_dynamics_derivatives", q, dq, ddq)  # type: ignore[misc]
+    close(d_a, M)
+    h = 1e-6
+    for k, e in enumerate(h * np.eye(n)):
+        close(
+            d_q[:, k],
+            (call("inverse_dynamics", q + e, dq, ddq) - call("inverse_dynamics", q - e, dq, ddq)) / (2 * h),
+            1e-7,
+        )  # type: ignore[operator]
+        close(
+            d_v[:, k],
+            (call("inverse_dynamics", q, dq + e, ddq) - call("inverse_dynamics", q, dq - e, ddq)) / (2 * h),
+            1e-7,
+        )  # type: ignore[operator]
+    f_q, f_v, f_t = call("forward_dynamics_derivatives", q, dq, tau)  # type: ignore[misc]
+    close(f_t, np.linalg.inv(M), 1e-9)
+    close(M @ f_q, -d_q, 1e-8)
+    close(M @ f_v, -d_v, 1e-8)
+    if n < 6:
+        return
+    J, drift, Lambda, mu, p = call("operational_space", q, dq)  # type: ignore[misc]
+    close(J, model.frame_jacobian("flange")(q))
+    close(np.linalg.inv(Lambda), J @ np.linalg.inv(M) @ J.T, 1e-9)
+    ahead = np.array(model.frame_jacobian("flange")(q + h * dq)) - np.array(model.frame_jacobian("flange")(q - h * dq))
+    close(drift, ahead @ dq / (2 * h), 1e-7)
+    c, g = np.array(model.coriolis(q, dq, pi)).ravel(), np.array(model.gravity(q, pi)).ravel()
+    close(mu, Lambda @ (J @ np.linalg.solve(M, c) - drift), 1e-9)
+    close(p, Lambda @ J @ np.linalg.solve(M, g), 1e-9)
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_make_and_self_test_without_a_warning(panda: Robot, tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None or shutil.which("make") is None:
+        pytest.skip(f"needs {compiler} and make")
+    folder = tmp_path / "c"
+    export_robot(panda, folder, batched=True)
+    done = subprocess.run(
+        ["make", f"CC={compiler}", "all", "test"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    assert done.stdout.count(" ok") == 5
+    cxx = {"gcc": "g++", "clang": "clang++"}[compiler]
+    strict = [cxx, "-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+    for name in ("panda.c", "example.c", "self_test.c"):
+        subprocess.run([*strict, name], cwd=folder, check=True)
+    text = (folder / "panda.c").read_text()
+    assert not re.search(r"\b(malloc|free|static (?!inline))", text)
+
+
+@needs_compiler
+def test_self_test_notices_a_wrong_number(panda: Robot, tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    export_robot(panda, folder, ["gravity"])
+    code = (folder / "panda.c").read_text()
+    (folder / "panda.c").write_text(re.sub(r"(g\[3\] = )", r"\1 1e-9 + ", code, count=1))
+    command = [*(find_compiler() or []), "self_test.c", "panda.c", "-lm", "-o", "self_test"]
+    subprocess.run(command, cwd=folder, check=True)
+    done = subprocess.run(["./self_test"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "FAILED" in done.stdout
+
+
+def test_cmake_project_builds(panda: Robot, tmp_path: Path) -> None:
+    if shutil.which("cmake") is None or find_compiler() is None:
+        pytest.skip("needs cmake and a C compiler")
+    export_robot(panda, tmp_path / "c", ["gravity"])
+    for command in (["cmake", "-B", "build"], ["cmake", "--build", "build"], ["ctest", "--test-dir", "build"]):
+        subprocess.run(command, cwd=tmp_path / "c", capture_output=True, check=True)
+
+
+@needs_compiler
+def test_any_function_of_a_user(tmp_path: Path) -> None:
+    x, A = ca.MX.sym("x", 2), ca.MX.sym("A", 2, 3)
+    f = ca.Function("f", [x, A], [ca.mtimes(x.T, A), ca.sumsqr(A) * x], ["x", "A"], ["row", "scaled"])
+    done = export_c([f], tmp_path / "c", "mine", words={"f": "what it is"}, units={"x": "a length [m]"})
+    assert "a length [m]" in (done.path / "mine.h").read_text()
+    library = load(done.path)
+    value, matrix = np.array([1.5, -2.0]), np.arange(6.0).reshape(2, 3)
+    row, scaled = library.f(value, matrix)
+    close(row, [value @ matrix])
+    close(scaled, (matrix**2).sum() * value)
+    with pytest.raises(DatasetError, match=r"'A' expects shape \(2, 3\), got \(3, 2\)"):
+        library.f(value, matrix.T)
+    with pytest.raises(AttributeError, match="known: f"):
+        _ = library.g
+
+
+def test_header_says_what_a_user_must_know(panda: Robot, tmp_path: Path) -> None:
+    export_robot(panda, tmp_path / "a", ["inverse_dynamics"], payload=[2.0, 0, 0, 0.1], terms=["viscous"])
+    text = (tmp_path / "a" / "panda.h").read_text()
+    declared = "int panda_inverse_dynamics(const double q[7], const double dq[7], const double ddq[7], double tau[7]);"
+    assert declared in text
+    for words in ("rad/s", "N.m", "flange", "threads", "SHA-256", "viscous", "Payload", "m7=", "Gaz et al. 2019"):
+        assert words in text
+    export_robot(panda, tmp_path / "b", ["base_regressor", "inverse_dynamics"], runtime_parameters="base")
+    text = (tmp_path / "b" / "panda.h").read_text()
+    assert "beta[0] = Lzz1 + Lyy2" in text
+    assert "const double beta[43]" in text
+    record = json.loads((tmp_path / "b" / "panda.json").read_text())
+    assert record["functions"]["base_regressor"]["outputs"] == [{"name": "Y", "rows": 7, "columns": 43}]
+
+
+@needs_compiler
+def test_gravity_as_an_argument_and_a_prismatic_joint(tmp_path: Path) -> None:
+    robot = casid.load_robot("stanford")
+    model, pi = Model(robot, ("rotor",), gravity="input"), np.random.default_rng(8).uniform(0.1, 1.0, 66)
+    wall = np.array([3.0, -9.0, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertiaWarning)
+        export_robot(robot, tmp_path / "c", parameters=pi, terms=["rotor"], gravity="input")
+    library = load(tmp_path / "c")
+    q, dq, ddq = states(6, 9)
+    close(library.inverse_dynamics(q, dq, ddq, wall), model.inverse_dynamics(q, dq, ddq, pi, wall).full().ravel())
+    close(library.gravity(q, wall), model.gravity(q, pi, wall).full().ravel())
+    assert list(library.mass_matrix.inputs) == ["q"]
+
+
+def test_payload_is_a_body_at_the_flange(panda: Robot) -> None:
+    model = Model(panda)
+    pi = panda.standard_parameters()
+    body = [1.5, 0.01, -0.02, 0.08, 0.01, 0.001, 0.002, 0.012, -0.001, 0.009]
+    loaded = with_payload(model, pi, body, "flange")
+    assert np.array_equal(loaded[:60], pi[:60])
+    inertia = np.array([[0.01, 0.001, 0.002], [0.001, 0.012, -0.001], [0.002, -0.001, 0.009]])
+    alone = express_in(to_standard(1.5, body[1:4], inertia), np.eye(3), [0, 0, 0.107])
+    np.testing.assert_allclose(loaded[60:] - pi[60:], alone, rtol=1e-12, atol=1e-15)
+
+
+# ---------------------------------------------------------------------- parameters from files, bad input
+
+
+def test_parameters_that_do_not_belong_to_the_robot(panda: Robot, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="expected 70 parameters of robot 'panda'"):
+        export_robot(panda, tmp_path / "c", parameters=np.ones(60))
+    bad = panda.standard_parameters()
+    bad[13] = np.nan
+    with pytest.raises(DatasetError, match="'Lyy2' is not a finite number"):
+        export_robot(panda, tmp_path / "c", parameters=bad)
+    assert not (tmp_path / "c").exists()
+
+
+def test_infeasible_parameters_warn_for_simulation_only(panda: Robot, tmp_path: Path) -> None:
+    pi = panda.standard_parameters()
+    pi[69] = -1.0
+    with pytest.warns(InertiaWarning, match=r"link 'link7': its mass is -1 kg.*M\(q\) may not be positive definite"):
+        export_robot(panda, tmp_path / "a", ["forward_dynamics"], parameters=pi)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        export_robot(panda, tmp_path / "b", ["inverse_dynamics"], parameters=pi)
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"), [("my robot/1", "my_robot_1"), ("7 axes", "robot_7_axes"), ("double", "robot_double")]
+)
+def test_names_of_robots_that_are_no_identifiers(panda: Robot, tmp_path: Path, name: str, prefix: str) -> None:
+    done = export_robot(replace(panda, name=name), tmp_path / "c", ["gravity"])
+    assert (done.path / f"{prefix}.h").is_file()
+
+
+def test_bad_requests(panda: Robot, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"unknown function 'mass_matrx'; did you mean 'mass_matrix'.*regressor"):
+        export_robot(panda, tmp_path / "c", ["mass_matrx"])
+    with pytest.raises(ExportError, match="'my-robot' is no C identifier"):
+        export_robot(panda, tmp_path / "c", prefix="my-robot")
+    with pytest.raises(ExportError, match="'joint_wrenches' depends on more than the base parameters"):
+        export_robot(panda, tmp_path / "c", ["joint_wrenches"], runtime_parameters="base")
+    x = ca.SX.sym("x")
+    with pytest.raises(ExportError, match=r"argument of 'p_f' 'double' is no C identifier"):
+        export_c([ca.Function("f", [x], [x], ["double"], ["y"])], tmp_path / "c", "p")
+    with pytest.raises(
+        casid.CasidError, match=r"three_link' has 3 joints: the operational-space mass matrix .* needs six"
+    ):
+        export_robot(
+            casid.load_robot("three_link"), tmp_path / "c", ["operational_space"], runtime_parameters="standard"
+        )
+    with pytest.raises(DatasetError, match=r"has no frame 'gripper'; known: .*flange"):
+        export_robot(panda, tmp_path / "c", payload=[1, 0, 0, 0], frame="gripper")
+    with pytest.raises(DatasetError, match="payload: give mass"):
+        export_robot(panda, tmp_path / "c", payload=[1, 0, 0])
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ExportError, match="holds no export"):
+        load(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    with pytest.raises(ExportError, match="exists and is not empty"):
+        export_robot(panda, tmp_path / "full", ["gravity"])
+    export_robot(panda, tmp_path / "full", ["gravity"], overwrite=True)
+    assert (tmp_path / "full" / "mine.txt").read_text() == "mine"
+    assert (tmp_path / "full" / "panda.c").is_file()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExportError, match="is a file"):
+        export_robot(panda, tmp_path / "file", ["gravity"])
+    with pytest.raises(ExportError, match="cannot be written"):
+        export_robot(panda, tmp_path / "file" / "below", ["gravity"])
+
+
+def test_robot_without_inertials_can_be_exported_with_runtime_parameters(tmp_path: Path) -> None:
+    bare = Robot("bare", tuple(Joint(f"j{k}", "revolute", k - 1, Link(f"l{k}")) for k in range(2)))
+    export_robot(bare, tmp_path / "c", ["inverse_dynamics"], runtime_parameters="standard")
+    with pytest.raises(casid.CasidError, match="no inertial values"):
+        export_robot(bare, tmp_path / "d", ["inverse_dynamics"])
+
+
+# ---------------------------------------------------------------------- command line and controller
+
+
+def test_command_line(tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    out = tmp_path / "c"
+    done = run(app, ["export", "panda", "--out", str(out), "--functions", "gravity,coriolis", "--payload", "1,0,0,0.1"])
+    assert done.exit_code == 0, done.output
+    assert "panda_gravity" in done.output
+    assert (out / "panda.h").is_file()
+    assert run(app, ["export", "panda", "--out", str(out)]).exit_code == 1
+    assert run(app, ["export", "panda", "--out", str(tmp_path / "d"), "--functions", "nothing"]).exit_code == 1
+    assert not (tmp_path / "d").exists()
+    done = run(app, ["ops", "stanford"])
+    assert done.exit_code == 0
+    assert re.search(r"Table 7\.1\)\s+477\s+393", done.output)
+    done = run(app, ["cache"])
+    assert done.exit_code == 0
+    assert str(tmp_path / "cache") in done.output.replace("\n", "")
+    assert run(app, ["cache", "--clear"]).exit_code == 0
+
+
+@needs_compiler
+def test_controller_example_tracks(panda: Robot, tmp_path: Path) -> None:
+    built = build_controller(panda, tmp_path)
+    text = run_controller(built, 2.0, limit=1e-3)
+    assert re.search(r"cycles 2000 at 1 kHz.*worst [\d.]+ us", text)
+    if built.franka is not None:
+        subprocess.run([built.franka], check=True, capture_output=True)

@@ -1,0 +1,257 @@
+"""Plausible links: chosen within what the data allow, and proven to be the most plausible there."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import NonlinearConstraint, minimize
+
+import casid
+from casid.description import LinkBounds
+from casid.dynamics import Model
+from casid.errors import ProblemError
+from casid.identification import (
+    RegressionProblem,
+    believable,
+    determined,
+    identify,
+    noise_share,
+    plausible_bodies,
+)
+from casid.identification.bounds import default_bounds, largest_mass, term_bounds
+from casid.identification.divergence import DivergenceProgram
+from casid.identification.plausible import skeleton_boxes, trustworthy
+from casid.inertia import consistency, pseudo_inertia
+from casid.measurement import Processing
+from casid.regression import compress, wls
+from casid.retrieval import total_mass
+from casid.testing.synthetic import recording
+from problems.spatial_2r import true_parameters
+
+FRICTION = ("viscous", "coulomb", "offset")
+AS_IT_IS = Processing(
+    rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1, filter_columns=False
+)
+
+
+def blind(robot):
+    """The robot's kinematics alone: no inertial values, bounds or total mass."""
+    joints = tuple(replace(j, link=replace(j.link, inertial=None, bounds=LinkBounds())) for j in robot.joints)
+    return replace(robot, joints=joints, total_mass=(0.0, np.inf))
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return casid.load_robot("kuka_iiwa")
+
+
+@pytest.fixture(scope="module")
+def truth(robot):
+    model = Model(robot, FRICTION)
+    return model, model.parameters(robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
+
+
+@pytest.fixture(scope="module")
+def problem(robot, truth):
+    data = recording(*truth, samples=600, noise=0.5)
+    return RegressionProblem(wls(compress(Model(blind(robot), FRICTION), data)), constraints=default_bounds(robot))
+
+
+@pytest.fixture(scope="module")
+def best(problem):
+    return problem.solve()
+
+
+@pytest.fixture(scope="module")
+def chosen(problem, best):
+    return problem.choose(best)
+
+
+@pytest.mark.claim("links are believable, not only consistent")
+def test_needles_become_bodies_at_the_same_fit(best, chosen, robot):
+    assert chosen.believable.certified and chosen.certified
+    assert chosen.objective <= best.objective * 1.005**2 * (1 + 1e-9)
+    true = robot.standard_parameters()
+
+    def mass_errors(fit):
+        return np.abs(fit.standard_parameters[9::10] / true[9::10] - 1.0)
+
+    assert np.median(mass_errors(chosen)) < 0.4
+    assert np.median(mass_errors(chosen)) < np.median(mass_errors(best))
+    thinnest = [min(link.principal_moments[0] for link in fit.link_parameters) for fit in (best, chosen)]
+    assert thinnest[1] > 10 * thinnest[0]
+    assert all(consistency(ten).full for ten in chosen.standard_parameters.reshape(-1, 10))
+
+
+def test_no_feasible_point_is_more_plausible_than_the_bound(problem, best, chosen):
+    choice = chosen.believable
+    program = DivergenceProgram(problem.problem, choice.bodies.parameters, choice.bodies.scaled, choice.limit)
+    rng = np.random.default_rng(5)
+    lowest = choice.choice.lower_bound
+    x, start = choice.parameters, best.solution.x
+    tried = 0
+    for _ in range(300):
+        point = x + rng.uniform(0, 1) * (start - x) + 10 ** rng.uniform(-6, -1) * rng.normal(size=len(x)) * np.abs(x)
+        linear = program.linear
+        values = linear.matrix @ point
+        feasible = (values >= linear.lower - 1e-12).all() and (values <= linear.upper + 1e-12).all()
+        if feasible and problem.problem.objective(point) <= choice.limit:
+            tried += 1
+            assert program.divergence(point, choice.scale) >= lowest
+    assert tried > 20
+    for noise in (0.0, 1e-3, 1.0, 1e3):  # the bound holds whatever the multipliers
+        wrong = choice.choice.multipliers + noise * rng.normal(size=len(choice.choice.multipliers))
+        bound = program.lower_bound(x, choice.scale, choice.choice.price * (1 + noise), wrong)
+        assert bound <= choice.divergence * (1 + 1e-9)
+
+
+def test_a_small_problem_agrees_with_another_solver():
+    """Two links, the mass of both measured: SLSQP in Cholesky coordinates finds the same choice."""
+    robot = blind(casid.load_robot("spatial_2r"))
+    model = Model(robot, ())
+    given = true_parameters()
+    data = recording(model, given, samples=200, noise=0.02)
+    made = RegressionProblem(wls(compress(model, data)), constraints=default_bounds(robot, [20.0, 20.0]))
+    best = made.solve()
+    bodies = plausible_bodies(robot)
+    bodies = replace(bodies, origins=("description", "description"))  # no free scale
+    choice = believable(made.problem, best.solution, bodies, share=0.005)
+    lower = [(i, j) for i in range(4) for j in range(i + 1)]
+    from casid.inertia import from_pseudo_inertia
+
+    def parameters(t):
+        links = []
+        for k in range(2):
+            T = np.zeros((4, 4))
+            for value, (i, j) in zip(t[10 * k : 10 * k + 10], lower, strict=True):
+                T[i, j] = value
+            links.append(from_pseudo_inertia(T @ T.T + made.problem.cones[k].margin * np.eye(4)))
+        return np.concatenate(links)
+
+    program = DivergenceProgram(made.problem, bodies.parameters, bodies.scaled, choice.limit)
+    start = []
+    for k in range(2):
+        factor = np.linalg.cholesky(pseudo_inertia(choice.parameters[10 * k : 10 * k + 10]) * 1.02)
+        start += [factor[i, j] for i, j in lower]
+    size = made.problem.objective(choice.parameters)
+    ball = NonlinearConstraint(lambda t: made.problem.objective(parameters(t)) / size, -np.inf, choice.limit / size)
+    found = minimize(
+        lambda t: program.divergence(parameters(t), 1.0), start, method="SLSQP", constraints=[ball],
+        options={"maxiter": 500, "ftol": 1e-12},
+    )  # fmt: skip
+    assert choice.certified
+    assert found.fun >= choice.choice.lower_bound - 1e-6
+    assert found.fun == pytest.approx(choice.divergence, rel=2e-3)
+
+
+def test_scale_is_free_and_a_known_total_mass_is_kept(problem, robot, truth):
+    data = recording(*truth, samples=600, noise=0.5)
+    total = float(robot.standard_parameters()[9::10].sum())
+    build = default_bounds(robot)
+    known = RegressionProblem(
+        wls(compress(Model(blind(robot), FRICTION), data)),
+        constraints=lambda v: (*build(v), total_mass(v, 0.999 * total, 1.001 * total)),
+    )
+    fit = known.choose(known.solve())
+    assert fit.believable.certified
+    assert fit.standard_parameters[9::10].sum() == pytest.approx(total, rel=2e-3)
+    doubled = replace(fit.believable.bodies, parameters=2.0 * fit.believable.bodies.parameters)
+    again = known.choose(known.solve(), doubled).believable
+    assert again.scale == pytest.approx(fit.believable.scale / 2, rel=1e-3)
+    np.testing.assert_allclose(again.parameters, fit.believable.parameters, rtol=1e-2, atol=1e-4)
+
+
+def test_bodies_come_from_description_boxes_or_skeleton(robot):
+    assert set(plausible_bodies(robot).origins) == {"description"}
+    assert set(plausible_bodies(blind(robot)).origins) == {"skeleton"}
+    panda = casid.load_robot("panda")
+    assert not trustworthy(panda)  # a retrieved set, one of its links longer than the arm
+    assert set(plausible_bodies(panda).origins) == {"box of its centre of mass"}
+    first = robot.joints[0].link
+    copies = tuple(replace(j, link=replace(j.link, inertial=first.inertial)) for j in robot.joints)
+    assert not trustworthy(replace(robot, joints=copies))
+    for made in (robot, blind(robot), panda):
+        assert all(consistency(ten).full for ten in plausible_bodies(made).parameters.reshape(-1, 10))
+
+
+def test_skeleton_boxes_hold_the_joints_of_their_link(robot):
+    boxes = skeleton_boxes(robot)
+    assert (boxes[:, :, 0] < boxes[:, :, 1]).all()
+    for child in robot.joints:
+        if child.parent < 0:
+            continue
+        origin, axis = child.placement[:3, 3], child.placement[:3, :3] @ child.axis
+        foot = origin - (axis @ origin) * axis  # where the joint's axis passes the link
+        low, high = boxes[child.parent, :, 0], boxes[child.parent, :, 1]
+        assert (foot >= low - 1e-12).all() and (foot <= high + 1e-12).all()
+
+
+def test_noise_explains_at_most_half_a_percent():
+    assert noise_share(50, 60) == 0.005
+    assert noise_share(1000, 60) == 0.005
+    assert 0 < noise_share(200_000, 60) < 0.001
+
+
+def test_what_cannot_be_chosen_is_refused(problem, best):
+    with pytest.raises(ProblemError, match="share"):
+        believable(problem.problem, best.solution, share=-1.0)
+    with pytest.raises(ProblemError, match="either"):
+        believable(problem.problem, best.solution, share=0.1, tolerance=1.0)
+    with pytest.raises(ProblemError, match="failed"):
+        believable(problem.problem, replace(best.solution, x=-best.solution.x))
+
+
+def test_single_parameters_that_the_data_tell(truth, robot):
+    model, values = truth
+    fit = wls(compress(model, recording(model, values, samples=800, noise=0.05)))
+    told = {entry.name: entry for entry in determined(fit, values)}
+    assert told["fv3"].by_data and told["fv3"].low <= 0.4 <= told["fv3"].high
+    assert not told["m1"].by_data and np.isinf(told["m1"].high)
+    inside = [e.low <= v <= e.high for e, v in zip(told.values(), values, strict=True) if np.isfinite(e.high)]
+    assert np.mean(inside) > 0.85
+
+
+def test_default_bounds_scale_with_the_robot(robot):
+    assert largest_mass(robot) > 4 * robot.standard_parameters()[9::10].max()
+    small = replace(blind(robot), limits=replace(robot.limits, effort=robot.limits.effort / 20))
+    assert largest_mass(small) == pytest.approx(largest_mass(robot) / 20)
+
+
+@pytest.mark.claim("a joint that moves one way leaves no friction of 1e5 N.m")
+def test_one_way_joints_keep_small_friction(robot):
+    model = Model(blind(robot), FRICTION)
+    rng = np.random.default_rng(2)
+    data = recording(Model(robot, FRICTION), Model(robot, FRICTION).parameters(
+        robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7)), samples=400)  # fmt: skip
+    one_way = np.abs(data.dq[:, 2]) + 0.05
+    dq = np.where(np.arange(7) == 2, one_way[:, None], data.dq)
+    tau = data.tau + 0.05 * rng.normal(size=data.tau.shape)
+    data = replace(data, dq=dq, tau=tau)
+    result = identify(blind(robot), data, processing=AS_IT_IS, folds=0)
+    largest = np.abs(tau).max()
+    assert np.abs(list(result.feasible.extras.values())).max() <= 10 * largest
+    fit = result.unconstrained
+    assert "fc3" in term_bounds(fit, np.abs(tau).max(axis=0), np.abs(dq).max(axis=0)) or fit.sd[
+        list(fit.data.base.names).index("fc3")] < largest  # fmt: skip
+    assert model.n == 7
+
+
+def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, truth):
+    model, values = truth
+    data = recording(model, values, samples=900, noise=0.3)
+    steps = []
+    result = identify(robot, data, processing=AS_IT_IS, progress=lambda *step: steps.append(step))
+    assert result.held_out.tested["consistent"].total >= result.held_out.training["consistent"].total * 0.9
+    assert result.held_out.tested["consistent"].joints.shape == (7,)
+    assert {"processing", "compressing", "held-out error"} <= {text for text, _, _ in steps}
+    assert "certified" in repr(result) and len(repr(result)) < 250
+
+    def light(variables):
+        return (*default_bounds(robot)(variables), total_mass(variables, 0.0, 5.0))
+
+    tight = identify(robot, data, processing=AS_IT_IS, constraints=light, folds=0)
+    assert any("total mass" in bound.text for bound in tight.feasible.active)
+    assert any("bounds that are reached" in note for note in tight.notes)
+    record = result.record()
+    assert record["believable"]["certified"] and record["held_out"]["folds"] == 4
+    assert record["active_bounds"] == [bound.text for bound in result.feasible.active]

@@ -1,0 +1,72 @@
+"""The pages of `docs/`: their Python runs as printed, their commands exist, the files they name are there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+import casid
+from casid.cli import app
+from casid.retrieval import link_variables
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "docs").glob("*.md"))]}
+PAGES |= {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")}
+#: Pages whose code takes more than a few seconds.
+SLOW = {"excitation.md", "simulation.md"}
+
+
+def blocks(page: str, *languages: str) -> list[str]:
+    return re.findall(rf"^```(?:{'|'.join(languages)})\n(.*?)^```", PAGES[page], re.DOTALL | re.MULTILINE)
+
+
+def pages_with(*languages: str) -> list[str]:
+    return [page for page in PAGES if page != "README.md" and blocks(page, *languages)]
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW)) for page in pages_with("python", "py")]
+)
+def test_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks(page, "python", "py"):
+        exec(compile(block, f"docs/{page}", "exec"), names)
+    constraints = names.get("constraints")
+    if callable(constraints):  # a constraint file, as `casid identify --constraints` takes it
+        assert len(tuple(constraints(link_variables(casid.load_robot("panda"))))) > 0
+
+
+@pytest.mark.parametrize("page", pages_with("toml"))
+def test_toml_of_a_page_is_valid(page: str) -> None:
+    for block in blocks(page, "toml"):
+        assert tomllib.loads(block)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "\ncasid " in "".join(blocks(page, "sh"))])
+def test_commands_of_a_page_exist_with_their_options(page: str) -> None:
+    root = typer.main.get_command(app)
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("casid ")]
+    for line in lines:
+        name, *arguments = shlex.split(line, comments=True)[1:]
+        command = root.commands[name]  # type: ignore[attr-defined]
+        command.make_context(name, arguments)  # parses; raises for what does not exist, runs nothing
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_a_page_names_exist(page: str) -> None:
+    folder = ROOT if page in ("README.md", "CONTRIBUTING.md") else ROOT / "docs"
+    linked = [name for name in re.findall(r"\]\(([^)#]+)", PAGES[page]) if "://" not in name]
+    named = re.findall(r"`((?:problems|scripts|casid|docs|tests|robots)/[\w./]*\w(?:\.\w+)?)`", PAGES[page])
+    assert [name for name in linked if not (folder / name).exists()] == []
+    assert [name for name in named if not (ROOT / name).exists()] == []

@@ -1,0 +1,130 @@
+"""Notebooks run as they are; results show themselves and draw their pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import casid
+from casid.retrieval import Constraint, parameter_intervals
+from casid.retrieval.objectives import LeastSquares
+
+FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+@pytest.fixture(autouse=True)
+def figures() -> Iterator[None]:
+    """Nothing opens, and nothing stays open."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    with matplotlib.rc_context({"backend": "agg"}):
+        plt.switch_backend("agg")
+        yield
+        plt.close("all")
+
+
+def test_there_are_three_and_the_page_names_them() -> None:
+    page = (FOLDER.parent / "notebooks.md").read_text(encoding="utf-8")
+    assert len(NOTEBOOKS) == 3
+    assert set(re.findall(r"\((notebooks/\S+\.ipynb)\)", page)) == {f"notebooks/{path.name}" for path in NOTEBOOKS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbformat = pytest.importorskip("nbformat", reason="needs the extra 'notebooks'")
+    nbclient = pytest.importorskip("nbclient", reason="needs the extra 'notebooks'")
+    pytest.importorskip("ipykernel", reason="needs the extra 'notebooks'")
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    notebook = nbformat.read(path, 4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "stored without outputs"
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    shown = {kind for output in outputs for kind in output.get("data", {})}
+    assert {"image/png", "text/html"} <= shown
+    assert not [output for output in outputs if output.get("name") == "stderr"]
+
+
+def rows(html: str) -> list[list[str]]:
+    """Cells of every line of every table; every element that opens also closes."""
+    opened = re.findall(r"<(\w+)", html)
+    assert sorted(opened) == sorted(re.findall(r"</(\w+)", html))
+    return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", line) for line in re.findall(r"<tr>(.*?)</tr>", html)]
+
+
+def test_a_robot_shows_its_joints() -> None:
+    robot = casid.load_robot("panda")
+    lines = rows(robot._repr_html_())
+    assert [line[0] for line in lines[1:]] == [joint.name for joint in robot.joints]
+    assert float(lines[1][-1]) == pytest.approx(robot.links[0].inertial.mass, rel=1e-3)  # type: ignore[union-attr]
+    assert len(robot.plot_links()) == 2
+    with pytest.raises(casid.CasidError, match="nothing is known of the mass of link 'link1'"):
+        casid.load_robot("spatial_2r").plot_links()
+
+
+def test_problems_solutions_and_intervals_show_themselves() -> None:
+    problem = casid.load_problem("spatial_2r")
+    odd = problem.with_constraints(Constraint("<b>light & 'odd'", problem.variables["link2"].mass, upper=4.9))
+    html = odd._repr_html_()
+    assert "<b>light" not in html and "&lt;b&gt;light &amp; " in html
+    assert [line[0] for line in rows(html)][-1] == "&lt;b&gt;light &amp; &#x27;odd&#x27;"
+    solution = casid.solve(problem)
+    shown = dict(line for line in rows(solution._repr_html_()) if len(line) == 2)
+    assert shown["certified"].startswith("yes")
+    assert len(solution.plot_links()) == 2 and len(solution.plot_fit()) == 2
+    quantities = {"m2": problem.variables["link2"].mass}
+    found = parameter_intervals(problem, quantities, tolerance=1e-4, solution=solution)
+    assert rows(found._repr_html_())[-1][0] == "m2" and len(found.plot()) == 2
+    many = casid.multistart(problem, 2)
+    assert "of 2 certified" in many._repr_html_()
+    assert len(many.plot_starts()) == 2
+
+
+def test_pictures_hold_the_numbers_and_belong_to_pyplot() -> None:
+    import matplotlib.pyplot as plt
+
+    from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+
+    robot = casid.load_robot("panda")
+    law = ComputedTorque(*nominal(robot), kp=100, kd=20)
+    run = simulate(Plant.of(robot, viscous=0.5), law, Sine.within(robot), 6.0, rate=200, sensor=Sensor(torque=0.1))
+    axes = run.plot_motion()
+    assert len(axes) == 14 and axes[0].figure.number in plt.get_fignums()  # type: ignore[union-attr]
+    np.testing.assert_array_equal(axes[0].lines[1].get_ydata(), run.q[:, 0])
+    assert len(run.plot_energy()) == 2
+    result = casid.identify(robot, run.dataset("run"), terms=("viscous",), believable=False, folds=0)
+    torques = result.plot_torques()
+    np.testing.assert_allclose(torques[2].lines[0].get_ydata(), result.datasets[0].tau[:, 2])
+    with pytest.raises(casid.CasidError, match="there is no recording 1: there are 1"):
+        result.plot_torques(1)
+    assert len(result.plot_friction()) == 8 and len(result.plot_base_parameters()) == 1 and result.plot_links()
+    assert "panda identification" in result._repr_html_()
+
+
+def test_a_problem_from_samples_has_no_fit_to_draw() -> None:
+    problem = casid.load_problem("spatial_2r")
+    size = problem.variables.size
+    matrix = np.vstack([problem.objective.matrix, np.zeros((size, size))])
+    target = np.concatenate([problem.objective.target, np.zeros(size)])
+    samples = replace(problem, objective=LeastSquares(matrix, target), coefficients=None)
+    with pytest.raises(casid.CasidError, match="made from samples"):
+        casid.solve(samples).plot_fit()
+
+
+def test_a_design_draws_itself() -> None:
+    from casid.excitation import Designer, Fourier, MotionLimits, Observation
+
+    model = casid.Model(casid.load_robot("spatial_2r"))
+    limits = MotionLimits(("a", "b"), -np.full((4, 2), 2.0), np.full((4, 2), 2.0))
+    design = Designer(Observation.of_model(model), Fourier(0.5, 3), limits, samples=20).run(max_seconds=2)
+    assert "condition number" in design._repr_html_()
+    assert len(design.plot_motion(limits)) == 6 and len(design.plot_motion()) == 6
+    assert len(design.plot_singular_values()) == 1 and len(design.plot_deviations()) == 1

@@ -1,0 +1,162 @@
+"""What ships, and who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import importlib.resources
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from benchmarks.soundness.structure import ROOMS
+
+import casid
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "casid"
+#: The same inside a room: sub-folders and files, in order.
+SLOPES = {
+    "excitation": ("motions", "information", "limits", "optimisation", "study"),
+    "retrieval": (
+        "variables", "quadrics", "constraints", "objectives", "builders", "coefficients", "pickling", "region",
+        "problem", "users_code", "load", "gap", "conflict", "solution", "branches", "rows", "bound", "program",
+        "solver", "methods", "study", "insight",
+    ),
+}  # fmt: skip
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported_modules(path: Path) -> list[str]:
+    """Modules of casid (and names in them) that a file imports anywhere: functions, type-checking blocks included."""
+    modules = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            modules += [f"{node.module}.{alias.name}" for alias in node.names]
+    return [module for module in modules if module.startswith("casid.")]
+
+
+def imported_rooms(path: Path) -> set[str]:
+    return {module.split(".")[1] for module in imported_modules(path)}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_room_imports_only_from_rooms_before_it(path: Path) -> None:
+    assert room_of(path) in ROOMS, f"'{room_of(path)}' is not one of the rooms {ROOMS}"
+    allowed = ROOMS[: ROOMS.index(room_of(path)) + 1]
+    assert imported_rooms(path) <= set(allowed)
+
+
+@pytest.mark.parametrize("room", SLOPES)
+def test_inside_a_room_data_flows_one_way_too(room: str) -> None:
+    slope = SLOPES[room]
+    parts = {path.relative_to(PACKAGE / room).with_suffix("").parts[0] for path in (PACKAGE / room).rglob("*.py")}
+    assert parts - {"__init__"} == set(slope)
+    for path in (PACKAGE / room).rglob("*.py"):
+        own = path.relative_to(PACKAGE / room).with_suffix("").parts[0]
+        if own != "__init__":
+            inner = {name.split(".")[2] for name in imported_modules(path) if name.startswith(f"casid.{room}.")}
+            assert inner <= set(slope[: slope.index(own) + 1]), path
+
+
+@pytest.mark.claim("circles among files")
+@pytest.mark.parametrize("room", SLOPES)
+def test_no_circles_among_the_files_of_a_room(room: str) -> None:
+    files = {}
+    for path in (PACKAGE / room).rglob("*.py"):
+        files[".".join(("casid", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")] = path
+    graph = {name: {m.rpartition(".")[0] for m in imported_modules(path)} & set(files) for name, path in files.items()}
+    done: set[str] = set()
+
+    def follow(name: str, way: tuple[str, ...]) -> None:
+        assert name not in way, " -> ".join((*way, name))
+        if name not in done:
+            for module in graph[name]:
+                follow(module, (*way, name))
+            done.add(name)
+
+    for name in graph:
+        follow(name, ())
+
+
+def test_every_room_is_listed_in_pyproject() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    folders = {".".join(init.parent.relative_to(ROOT).parts) for init in PACKAGE.rglob("__init__.py")}
+    assert set(listed) == folders | {"casid.problems", "casid.robots"}
+
+
+def test_robots_and_problems_are_found_as_resources() -> None:
+    for folder, suffix in (("robots", ".toml"), ("problems", ".py")):
+        shipped = {entry.name for entry in importlib.resources.files(f"casid.{folder}").iterdir()}
+        names = {path.name for path in (ROOT / folder).glob(f"*{suffix}")}
+        assert names
+        assert names <= shipped
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the sdist and the wheel made from it."""
+    pytest.importorskip("build", reason="needs the package 'build'")
+    pytest.importorskip("setuptools", minversion="77", reason="needs setuptools 77 to build without a network")
+    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    for name in ("casid", "robots", "problems"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def expected_files() -> set[str]:
+    files = {str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*.py")} | {"casid/py.typed"}
+    files |= {f"casid/robots/{path.name}" for path in (ROOT / "robots").iterdir() if path.suffix in (".py", ".toml")}
+    return files | {f"casid/problems/{path.name}" for path in (ROOT / "problems").glob("*.py")}
+
+
+@pytest.mark.slow
+def test_wheel_holds_the_package_its_robots_and_its_problems(archives: Path) -> None:
+    (wheel,) = archives.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert expected_files() <= names
+    assert not [name for name in names if name.startswith(("tests/", "scripts/", "robots/", "problems/"))]
+    assert wheel.name.startswith(f"casid-{casid.__version__}-py3-none-any")
+
+
+@pytest.mark.slow
+def test_sdist_holds_what_the_wheel_is_made_of(archives: Path) -> None:
+    (sdist,) = archives.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE"} <= names
+    moved = (name.replace("casid/robots/", "robots/") for name in expected_files())
+    assert {name.replace("casid/problems/", "problems/") for name in moved} <= names
+
+
+def test_the_conda_recipe_needs_what_the_wheel_needs() -> None:
+    yaml = pytest.importorskip("yaml", reason="needs pyyaml")
+    recipe = yaml.safe_load((ROOT / "docs/packaging/conda/recipe.yaml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert recipe["context"]["version"] == casid.__version__
+    assert f">={recipe['context']['python_min']}" == project["requires-python"]
+    wanted = {item.partition(";")[0].replace(" ", "") for item in project["dependencies"]}
+    given = {item.replace(" ", "").replace("matplotlib-base", "matplotlib") for item in recipe["requirements"]["run"]}
+    assert wanted <= given
+    assert recipe["build"]["python"]["entry_points"] == [f"casid = {project['scripts']['casid']}"]
+    assert set(recipe["about"]["license"].split()) == {project["license"]}

@@ -1,0 +1,104 @@
+"""The documentation as a site: every page has a place, every link a target, and MkDocs has nothing to warn of."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks import page as results
+from benchmarks.page import Row, publish
+
+DOCS = Path(__file__).parents[2] / "docs"
+CONFIG = DOCS / "site" / "mkdocs.yml"
+
+
+def listed() -> list[str]:
+    return re.findall(r":\s*([\w/]+\.md)\s*$", CONFIG.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_page_has_a_place_and_every_place_a_page() -> None:
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert pages == set(listed()) and len(listed()) == len(set(listed()))
+
+
+def test_every_room_has_a_reference_page() -> None:
+    rooms = {path.parent.name for path in (DOCS.parent / "casid").glob("*/__init__.py")}
+    internal = {"cli", "files"}
+    assert {Path(page).stem for page in listed() if page.startswith("reference/")} == rooms - internal | {"casid"}
+
+
+def test_llms_txt_names_every_page_outside_the_reference() -> None:
+    named = set(re.findall(r"\]\(([\w/]+\.md)\)", (DOCS / "llms.txt").read_text(encoding="utf-8")))
+    assert named == {page for page in listed() if not page.startswith("reference/")} - {"index.md"}
+
+
+def test_the_task_table_is_whole_and_backed() -> None:
+    text = (DOCS / "tasks.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) >= 40 and {len(row) for row in rows} == {7}
+    for row in rows:
+        linked = re.fullmatch(r"\[yes\]\(([\w/]+\.md)\)", row[1])
+        assert row[1] == "no" or (linked and (DOCS / linked[1]).is_file()), row
+        assert set(row[2:]) <= {"yes", "part", "-"}, row
+        assert row[1] != "no" or {"yes", "part"} & set(row[2:]), f"nobody has '{row[0]}'"
+
+
+def undocumented() -> list[str]:
+    """Names of every room's ``__all__`` whose definition has no docstring."""
+    import importlib
+
+    found = []
+    for init in sorted((DOCS.parent / "casid").glob("*/__init__.py")):
+        room = importlib.import_module(f"casid.{init.parent.name}")
+        for name in getattr(room, "__all__", ()):
+            value = getattr(room, name)
+            if callable(value) and not (getattr(value, "__doc__", None) or "").strip():
+                found.append(f"casid.{init.parent.name}.{name}")
+    return found
+
+
+def test_every_public_name_is_documented() -> None:
+    assert undocumented() == []
+
+
+def test_the_hook_is_python() -> None:
+    ast.parse((DOCS / "site" / "links.py").read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_the_site_builds_strictly_and_needs_no_network(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="needs mkdocs-material (pip install casid[site])")
+    pytest.importorskip("mkdocstrings", reason="needs mkdocstrings (pip install casid[site])")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(CONFIG), "-d", str(tmp_path)]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (tmp_path / "search" / "search_index.js").is_file()  # search without a server
+    assert "inverse_dynamics" in (tmp_path / "reference" / "dynamics.html").read_text(encoding="utf-8")
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if page.name == "404.html":  # for servers: its links begin at the server's root
+            continue
+        assert not re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="https?://[^"]+"', text)
+        for target in re.findall(r'href="(?!https?:|mailto:|#|data:)([^"#?]+)', text):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_results_are_kept_row_by_row(tmp_path: Path) -> None:
+    rows = [Row("one | two", "<= 1", "0.5", "", "yes", 1.0), Row("three", "0", "[7]", "x*", "NO", 2.0)]
+    publish("topic", rows, ["three", "one | two", "later"], tmp_path)
+    publish("topic", [Row("later", "1", "not measured: no *", "", "-", 0.1)], ["three", "later"], tmp_path)
+    lines = (tmp_path / "results.md").read_text(encoding="utf-8").splitlines()
+    assert "0 of 2 rows met, 1 not measured." in lines  # a row that is no longer there is dropped
+    cells = [line for line in lines if line.startswith("| ")][2:]
+    assert [re.split(r"(?<!\\) \| ", line.strip("| "))[0] for line in cells] == ["three", "later"]
+    assert r"\[7\]" in cells[0] and r"no \*" in cells[1]
+
+
+def test_the_page_of_results_is_that_of_its_files() -> None:
+    assert (DOCS / "results.md").read_text(encoding="utf-8") == results.page(DOCS / "results")

@@ -1,0 +1,336 @@
+"""Estimators on one interface, delays, and what data leave undetermined."""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import casid
+from casid.codegen import evaluate_batch
+from casid.description import Joint, Link, Robot
+from casid.description.placement import modified_dh
+from casid.dynamics import JointTerm, Model
+from casid.errors import DatasetError, SolveError
+from casid.identification import feasible_regression, identify
+from casid.measurement import Dataset, Processing
+from casid.regression import compress, estimate_delay, friction_terms, ols, quadratic, unexcited_reasons, wls
+from casid.regression.estimators import (
+    IRLS,
+    OLS,
+    WLS,
+    CascadedDrive,
+    ClosedLoop,
+    DirectInverse,
+    InstrumentalVariables,
+    MaximumLikelihood,
+    MeasurementNoise,
+    Observations,
+    OutputError,
+    ProportionalDerivative,
+)
+from casid.testing.synthetic import motion, recording
+
+FRICTION = ("viscous", "coulomb", "offset")
+
+
+# ---------------------------------------------------------------------- delay
+
+
+@pytest.mark.parametrize("samples", [0.2, 8.0])
+def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
+    model = Model(casid.load_robot("kuka_iiwa"), FRICTION)
+    truth = model.parameters(model.robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
+    t, q, dq, ddq = motion(7, 4000, 2)  # 400 Hz
+    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
+    rng = np.random.default_rng(0)
+    late = Processing(cutoff=None, delay=-samples * (t[1] - t[0]), trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
+    raw = Dataset(t, q + 1e-6 * rng.normal(size=q.shape), late + 0.05 * rng.normal(size=q.shape))
+    data = Processing(cutoff=5.0).apply(raw)
+    fit = wls(compress(model, data))
+    found = estimate_delay(model, data, fit.weights)
+    assert abs(found.samples - samples) < 0.1 and not found.at_limit
+    assert found.seconds == pytest.approx(found.samples * (t[1] - t[0]), rel=1e-3)
+    mended = Processing(cutoff=5.0, delay=found.seconds).apply(raw)
+    assert abs(estimate_delay(model, mended, fit.weights).samples) < 0.05
+    assert wls(compress(model, mended)).relative_error < fit.relative_error
+    with pytest.raises(DatasetError, match="a delay is estimated from filtered torques"):
+        estimate_delay(model, replace(data, full=None), fit.weights)
+
+
+@pytest.mark.claim("a delay is taken out on request")
+def test_identify_takes_a_delay_out_and_says_so():
+    robot = casid.load_robot("kuka_iiwa")
+    model = Model(robot, FRICTION)
+    truth = model.parameters(robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
+    t, q, dq, ddq = motion(7, 2000, 2)
+    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
+    step = float(t[1] - t[0])
+    late = Processing(cutoff=None, delay=-3.4 * step, trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
+    raw, quick = Dataset(t, q, late), {"folds": 0, "verdict": False, "believable": False}
+    without = identify(robot, raw, processing=Processing(cutoff=5.0), **quick)
+    auto = identify(robot, raw, processing=Processing(cutoff=5.0), delay="auto", **quick)
+    given = identify(robot, raw, processing=Processing(cutoff=5.0), delay=3.4 * step, **quick)
+    assert isinstance(auto.processing, Processing) and auto.processing.delay == pytest.approx(
+        3.4 * step, abs=0.1 * step
+    )
+    assert any("torques lag" in note and "taken out" in note for note in auto.notes)
+    assert auto.feasible.relative_error < 0.3 * without.feasible.relative_error
+    assert given.feasible.relative_error == pytest.approx(auto.feasible.relative_error, rel=0.2)
+    bounded = identify(
+        robot, raw, processing=Processing(cutoff=5.0), bounds={"m7": (0.5, 0.6), "fo1": (-1, 1)}, **quick
+    )
+    assert 0.5 - 1e-7 <= bounded.feasible.link_parameters[6].mass <= 0.6 + 1e-7
+
+
+# ---------------------------------------------------------------------- what data leave open
+
+
+@pytest.mark.claim("collinear terms do not grow to 1e5 N.m")
+def test_terms_that_noise_alone_tells_apart_are_regrouped():
+    robot = casid.load_robot("kuka_iiwa")
+    almost = JointTerm("almost", "al", "user", "N.m", "almost a constant", _almost_one, joints=(robot.joints[6].name,))
+    model = Model(robot, (*FRICTION, almost))
+    truth = model.parameters(robot.standard_parameters(), [2.0, 3.0, 0.5] * 7 + [0.0])
+    data = recording(model, truth, samples=3000, noise=0.1)
+    for fit in (ols(compress(model, data)), wls(compress(model, data))):
+        assert "al7" in fit.unexcited and fit.beta[model.base.row("al7")] == 0.0
+        assert any(reason.startswith("al7: acts as fo7") for reason in unexcited_reasons(fit))
+        assert fit.beta[model.base.row("fo7")] == pytest.approx(0.5, abs=0.1)
+        assert np.abs(fit.beta).max() < 10 * np.abs(data.tau).max()
+
+
+def _almost_one(signals):
+    return 1 + 2e-6 * ca.sin(signals.q)
+
+
+# ---------------------------------------------------------------------- estimators
+
+
+def test_least_squares_estimators_are_the_functions():
+    model = Model(casid.load_robot("kuka_iiwa"), FRICTION)
+    truth = model.parameters(model.robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
+    data = Observations(model, recording(model, truth, samples=800, noise=0.1))
+    assert data.compressed is data.compressed
+    np.testing.assert_array_equal(OLS().fit(data).beta, ols(data.compressed).beta)
+    np.testing.assert_array_equal(WLS().fit(data).beta, wls(data.compressed).beta)
+    robust = IRLS().fit(data)
+    assert robust.method == "IRLS" and np.isfinite(robust.sd).all()
+
+
+def axis():
+    place = modified_dh(0.0, 0.0, 0.0, 0.0)
+    robot = Robot("axis", (Joint("axis", "prismatic", -1, Link("carriage"), place, np.array([0.0, 0.0, 1.0])),))
+    return Model(robot, friction_terms("smooth", [[1e-3]]), gravity=(0.0, 0.0, 0.0))
+
+
+TRUTH = np.array([95.0, 203.0, 20.0, -3.0])
+
+
+@pytest.fixture(scope="module")
+def loop():
+    t = np.arange(0, 2.0, 1e-3)
+    reference = (0.2 - 0.05 * np.cos(np.pi * t) - 0.01 * np.cos(2.6 * np.pi * t))[:, None]  # from rest
+    zero = np.zeros_like(reference)
+    return ClosedLoop(axis(), CascadedDrive(160.18, 243.45, 1e-3, 10.0, 35.15), reference, zero, zero, 1e-3)
+
+
+def test_simulated_motion_obeys_the_model_and_its_derivatives_are_exact(loop):
+    made = loop.simulate(TRUTH)
+    again = loop.model.with_base_parameters().inverse_dynamics
+    tau = evaluate_batch(again, made.q, made.dq, made.ddq, TRUTH)[:, :, 0]
+    np.testing.assert_allclose(tau, made.tau, atol=1e-8)
+    np.testing.assert_allclose(np.gradient(made.q[:, 0], made.t)[5:-5], made.dq[5:-5, 0], atol=5e-4)
+    q, J = loop.positions(TRUTH)
+    np.testing.assert_array_equal(q, made.q)
+    for k, step in enumerate((1e-2, 1e-2, 1e-3, 1e-3)):
+        d = np.zeros(4)
+        d[k] = step
+        numeric = (loop.simulate(TRUTH + d).q - loop.simulate(TRUTH - d).q) / (2 * step)
+        np.testing.assert_allclose(J[:, :, k], numeric, atol=1e-3 * np.abs(numeric).max())
+    with pytest.raises(SolveError, match="diverges at t ="):
+        loop.simulate([1e-6, 203.0, 20.0, -3.0])
+
+
+def test_instruments_take_the_bias_of_position_noise_away(loop):
+    model, made = loop.model, loop.simulate(TRUTH)
+    process = Processing(
+        cutoff=None, every=1, trim=0.1, delay=-0.5e-3
+    )  # a held torque belongs to the middle of its step
+    estimator = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))])
+    errors = {"OLS": [], "IDIM-IV": []}
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        q = made.q + 1e-6 * rng.normal(size=made.q.shape)
+        data = Observations(model, process.apply(Dataset(made.t, q, made.tau + 0.5 * rng.normal(size=q.shape))))
+        for fit in (OLS().fit(data), estimator.fit(data)):
+            errors[fit.method].append((fit.beta - TRUTH) / fit.sd)
+    scores = {name: np.array(e) for name, e in errors.items()}
+    assert np.abs(scores["OLS"].mean(axis=0)).max() > 3
+    assert np.abs(scores["IDIM-IV"].mean(axis=0)).max() < 1.5
+    assert 0.6 < np.sqrt(np.mean(scores["IDIM-IV"] ** 2)) < 1.6
+
+
+def bare(data):
+    return Dataset(data.t, data.q, data.tau)
+
+
+def test_output_error_finds_the_truth_from_positions(loop):
+    made = loop.simulate(TRUTH)
+    rng = np.random.default_rng(0)
+    start = loop.simulate(TRUTH * [1.1, 0.9, 1.05, 0.8])
+    data = Observations(loop.model, Processing(cutoff=None, every=1, trim=0.1).apply(bare(start)))
+    measured = made.q + 1e-6 * rng.normal(size=made.q.shape)
+    fit = OutputError(loop, measured).fit(data)
+    assert np.abs((fit.beta - TRUTH) / fit.sd).max() < 4
+    np.testing.assert_allclose(fit.beta, TRUTH, rtol=0.02, atol=0.1)
+    with pytest.raises(DatasetError, match="positions have shape"):
+        OutputError(loop, measured[:10]).fit(data)
+
+
+def test_proportional_derivative_control_follows():
+    t = np.arange(0, 1.0, 1e-3)
+    q = 0.1 * np.sin(2 * np.pi * t)[:, None]
+    dq, ddq = np.gradient(q, t, axis=0), np.zeros_like(q)
+    loop = ClosedLoop(axis(), ProportionalDerivative([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
+    assert np.abs(loop.simulate(TRUTH).q - q).max() < 1e-3
+
+
+def test_sensitivities_of_several_joints_under_control_are_derivatives():
+    robot = casid.load_robot("spatial_2r")
+    model = Model(robot, friction_terms("smooth", [[0.05]] * 2))
+    t = np.arange(0, 0.3, 1e-3)
+    reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
+    velocity = np.gradient(reference, t, axis=0)
+    loop = ClosedLoop(
+        model, ProportionalDerivative([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2
+    )
+    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
+    beta = model.base.values(model.parameters(links, [1.0, 2.0, 0.1] * 2))
+    q, J = loop.positions(beta)
+    np.testing.assert_array_equal(q, loop.simulate(beta).q)
+    for k in range(len(beta)):
+        step = np.zeros(len(beta))
+        step[k] = 1e-4
+        numeric = (loop.simulate(beta + step).q - loop.simulate(beta - step).q) / 2e-4
+        np.testing.assert_allclose(J[:, :, k], numeric, atol=1e-5 * np.abs(numeric).max())
+
+
+def test_torques_alone_find_the_truth_through_simulation(loop):
+    made = loop.simulate(TRUTH)
+    process = Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
+    rng = np.random.default_rng(3)
+    noisy = Dataset(
+        made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
+    )
+    data = Observations(loop.model, process.apply(noisy))
+    fit = DirectInverse(lambda beta: [process.apply(bare(loop.simulate(beta)))]).fit(data)
+    assert fit.method == "DIDIM" and np.abs((fit.beta - TRUTH) / fit.sd).max() < 4
+    biased = OLS().fit(data)
+    assert np.abs((biased.beta - TRUTH) / biased.sd).max() > np.abs((fit.beta - TRUTH) / fit.sd).max()
+
+
+def test_positions_alone_say_what_they_do_not_tell(loop):
+    idle = JointTerm("idle", "id", "user", "N.m", "almost a constant", _hardly)
+    model = Model(loop.model.robot, (*loop.model.terms, idle), gravity=(0.0, 0.0, 0.0))
+    wider = replace(loop, model=model)
+    made = loop.simulate(TRUTH)
+    rng = np.random.default_rng(0)
+    measured = made.q + 1e-6 * rng.normal(size=made.q.shape)
+    start = np.append(TRUTH * [1.1, 0.9, 1.05, 0.8], 0.0)
+    data = Observations(model, Processing(cutoff=None, every=1, trim=0.1).apply(bare(loop.simulate(start[:4]))))
+    fit = OutputError(wider, measured, start=start).fit(data)
+    assert fit.unexcited == ("id1",) and fit.indirect
+    assert any(reason.startswith("id1: acts as fo1") for reason in unexcited_reasons(fit))
+    assert np.abs((fit.beta[:4] - TRUTH) / fit.sd[:4]).max() < 4
+    with pytest.raises(DatasetError, match="start: expected 5 finite numbers"):
+        OutputError(wider, measured, start=TRUTH).fit(data)
+
+
+def _hardly(signals):
+    return 1 + 2e-7 * ca.sin(7.0 * signals.q)
+
+
+@pytest.mark.parametrize("spread", [2e-6, 1e-5])
+def test_maximum_likelihood_takes_the_bias_of_position_noise_away(spread):
+    model = Model(casid.load_robot("spatial_2r"), ("viscous", "offset"))
+    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
+    truth = model.parameters(links, [1.0, 0.2] * 2)
+    exact = model.base.values(truth)
+    t, q, *_ = motion(2, 4000, 1)
+    still = Processing(cutoff=None, every=1, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
+    tau = evaluate_batch(model.inverse_dynamics, q, still.dq, still.ddq, truth)[:, :, 0]
+    process = Processing(cutoff=None, every=1, trim=0.1)
+    scores = {"OLS": [], "ML": []}
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        raw = Dataset(t, q + spread * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
+        data = Observations(model, process.apply(raw))
+        noise = MeasurementNoise.of(raw, process)
+        assert np.sqrt(noise.motion[:, 0, 0]) == pytest.approx([spread] * 2, rel=0.1)
+        assert np.sqrt(noise.torque) == pytest.approx([0.05] * 2, rel=0.1)
+        for fit in (OLS().fit(data), MaximumLikelihood(noise).fit(data)):
+            scores[fit.method].append((fit.beta - exact) / fit.sd)
+    assert np.abs(np.mean(scores["OLS"], axis=0)).max() > 8
+    assert np.abs(np.mean(scores["ML"], axis=0)).max() < 1.5
+    assert 0.5 < np.sqrt(np.mean(np.square(scores["ML"]))) < 1.4
+    with pytest.raises(DatasetError, match="expected finite covariances of shape"):
+        MaximumLikelihood(MeasurementNoise(np.zeros((2, 3)), np.ones(2))).fit(data)
+
+
+def test_the_consistent_variant_of_an_estimate_is_nearest_in_its_own_metric(loop):
+    made = loop.simulate(TRUTH)
+    process = Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
+    rng = np.random.default_rng(0)
+    noisy = Dataset(
+        made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
+    )
+    data = Observations(loop.model, process.apply(noisy))
+    fit = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))]).fit(data)
+    R, rho, rest = quadratic(fit)
+    np.testing.assert_allclose(R @ fit.beta, rho)
+    plain = fit.data.stacked(fit.weights)[0]
+    size = rest / (fit.data.independent_samples.sum() - fit.rank)
+    mixed = (fit.covariance + size * np.linalg.inv(plain.T @ plain)) / 2
+    np.testing.assert_allclose(size * np.linalg.inv(R.T @ R), mixed, rtol=1e-6)
+    few = replace(fit, covariance=np.outer(fit.sd, fit.sd))  # as of a single batch
+    assert np.linalg.cond(quadratic(few)[0]) < 3 * np.linalg.cond(plain)
+    assert rest == pytest.approx(fit.objective)
+    feasible = feasible_regression(fit)
+    np.testing.assert_allclose(feasible.beta, fit.beta, rtol=1e-4)  # the truth is consistent: nothing to move
+
+
+def test_identify_takes_any_estimator(loop):
+    robot = casid.load_robot("spatial_2r")
+    model = Model(robot, ("viscous", "offset"))
+    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
+    truth = model.parameters(links, [1.0, 0.2] * 2)
+    t, q, *_ = motion(2, 4000, 1)
+    process = Processing(cutoff=None, every=1, trim=0.1)
+    still = replace(process, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
+    tau = evaluate_batch(model.inverse_dynamics, q, still.dq, still.ddq, truth)[:, :, 0]
+    rng = np.random.default_rng(0)
+    raw = Dataset(t, q + 1e-5 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
+    plain = {"terms": ("viscous", "offset"), "processing": process, "constraints": None, "verdict": False}
+    exact = model.base.values(truth)
+    found = {method: identify(robot, raw, method=method, **plain) for method in ("OLS", "ML")}
+    error = {method: np.abs(result.feasible.beta - exact).max() for method, result in found.items()}
+    assert error["ML"] < 0.3 * error["OLS"] and found["ML"].feasible.solution.feasible
+    assert found["ML"].held_out is None and found["OLS"].held_out is not None
+    assert found["ML"].record()["base_parameters"][0]["sd"] > 0
+
+    made, process = loop.simulate(TRUTH), Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
+    noisy = Dataset(
+        made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
+    )
+    instruments = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))])
+    plain |= {"terms": loop.model.terms, "processing": process}
+    with pytest.raises(SolveError, match="IDIM-IV: its equations do not determine"):  # another gravity than the loop's
+        identify(loop.model.robot, noisy, method=instruments, **plain)
+    plain |= {"gravity": (0.0, 0.0, 0.0), "believable": False}
+    result = identify(loop.model.robot, noisy, method=instruments, **plain)
+    np.testing.assert_allclose(result.feasible.beta, result.unconstrained.beta, rtol=5e-2)
+    given = replace(raw, dq=still.dq, ddq=still.ddq)
+    for method, message in (("IV", "unknown method 'IV'"), ("ML", "it needs a Processing")):
+        with pytest.raises(DatasetError, match=message):
+            identify(robot, given, method=method, processing=False, terms=("viscous", "offset"))

@@ -1,0 +1,274 @@
+"""Pages: what is in them, and that a real browser shows them without an error and without the network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import casid
+from casid.cli import app
+from casid.errors import DatasetError
+from casid.excitation import Fourier, Trajectory, trajectory_toml
+from casid.identification import identify
+from casid.inertia import parameter_csv
+from casid.report import html_report
+from casid.report.links_plot import link_placements
+from casid.report.viewer import html_table, page, robot_box, scene, torque_charts, view
+from casid.testing.synthetic import motion, recording
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
+)
+
+
+def data_of(text: str) -> Any:
+    found = re.search(r'<script type="application/json" id="casid-data">(.*?)</script>', text, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+@pytest.fixture(scope="module")
+def report() -> str:
+    """The report of an identification of a robot of two joints."""
+    robot = casid.load_robot("spatial_2r")
+    robot = robot.with_parameters(np.array([0.1, 0, 0, 0.1, 0, 0.1, 0.1, 0, 0, 2.0] * 2))
+    model = casid.Model(robot, ("viscous",))
+    data = recording(model, np.append(robot.standard_parameters(), [0.4, 0.3]), noise=0.01)
+    found = identify(robot, data, terms=("viscous",), processing=False, folds=0)
+    return html_report(found, {})
+
+
+# ---------------------------------------------------------------------- what is in a page
+
+
+def test_a_scene_holds_the_robots_kinematics_and_the_uniform_ellipsoids() -> None:
+    robot = casid.load_robot("ur10e")
+    record = scene(robot)
+    assert [joint["parent"] for joint in record["joints"]] == [joint.parent for joint in robot.joints]
+    body = record["sets"][0]["bodies"][1]
+    axes = np.array(body["semi_axes"])  # the uniform ellipsoid's second moment of mass is m/5 times the squared axes
+    second = body["mass"] / 5 * axes.T @ axes
+    inertial = robot.links[1].inertial
+    assert inertial is not None
+    np.testing.assert_allclose(np.trace(second) * np.eye(3) - second, inertial.inertia_com, atol=1e-6)
+
+
+def test_charts_are_thinned_and_say_what_is_missing_as_null() -> None:
+    t = np.linspace(0, 1, 100_000)
+    y = np.stack([t, np.where(t > 0.5, np.nan, t)], axis=1)
+    charts = torque_charts(t, {"measured": y}, ["a", "b"], "N·m", "g")
+    assert [chart["title"] for chart in charts] == ["a", "b"] and len(charts[0]["t"]) == 2500
+    assert charts[1]["curves"][0]["y"][-1] is None and charts[0]["curves"][0]["y"][-1] == 1.0
+
+
+def test_no_text_of_a_file_can_end_the_script_or_become_a_tag() -> None:
+    robot = casid.load_robot("spatial_2r")
+    evil = "</script><script>alert(1)</script>"
+    text = page(evil, [html_table(["x"], [[evil]]), robot_box("r")], {"r": scene(robot) | {"name": evil}}, {})
+    assert "alert(1)</script>" not in text.replace("&lt;/script&gt;", "")
+    assert data_of(text)["robots"]["r"]["name"] == evil
+
+
+def test_the_report_holds_bodies_before_and_after_and_every_torque(report: str) -> None:
+    data = data_of(report)
+    assert [s["label"].partition(",")[0] for s in data["robots"]["links"]["sets"]] == ["nominal", "identified"]
+    (charts,) = data["plots"].values()
+    assert [[curve["label"] for curve in chart["curves"]] for chart in charts] == [
+        ["measured (filtered)", "predicted", "residual"]
+    ] * 2
+    assert "http://" not in report and "https://" not in report
+
+
+# ---------------------------------------------------------------------- any file
+
+
+def test_every_kind_of_file_is_recognised(tmp_path: Path) -> None:
+    robot = casid.load_robot("ur10e")
+    assert len(data_of(view("ur10e"))["robots"]["robot"]["sets"]) >= 1
+    (tmp_path / "p.csv").write_bytes(parameter_csv(robot.parameters))
+    assert [s["label"] for s in data_of(view(tmp_path / "p.csv", "ur10e"))["robots"]["robot"]["sets"]][-1] == "p.csv"
+    t, q, dq, _ = motion(6, 200, 1)
+    np.savez(tmp_path / "run.npz", t=t, q=q, dq=dq, tau=q)
+    shown = data_of(view(tmp_path / "run.npz", robot))
+    assert len(shown["plots"]) == 3
+    np.testing.assert_allclose(shown["robots"]["robot"]["motion"]["q"], q, atol=1e-6)
+    joints = tuple(joint.name for joint in robot.joints)
+    basis = Fourier(10.0, 2)
+    trajectory = Trajectory(basis, 0.1 * np.ones((6, basis.size)), joints, "ur10e")
+    (tmp_path / "trajectory.toml").write_text(trajectory_toml(trajectory), encoding="utf-8")
+    moving = data_of(view(tmp_path / "trajectory.toml"))["robots"]["robot"]["motion"]
+    k = len(moving["t"]) // 2
+    times = trajectory.times(100.0)
+    expected = trajectory.derivative([moving["t"][k] + times[0]], 0)[:, 0]
+    np.testing.assert_allclose(moving["q"][k], expected, atol=1e-5)
+
+
+def test_an_unphysical_robot_is_shown_before_and_after_repair(tmp_path: Path) -> None:
+    from casid.description import write_robot
+
+    robot = casid.load_robot("ur10e")
+    pi = np.array(robot.standard_parameters(), dtype=float)
+    pi[20:26] = [0.4, 0, 0, 0.01, 0, 0.01]  # no body has Ixx > Iyy + Izz
+    pi[26:29] = 0
+    path = tmp_path / "bad.urdf"
+    write_robot(robot.with_parameters(pi), path)
+    sets = data_of(view(path))["robots"]["robot"]["sets"]
+    assert [s["label"] for s in sets] == ["as described", "repaired"]
+    assert sets[0]["bodies"][2]["complaint"] and not any(body["complaint"] for body in sets[1]["bodies"] if body)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.txt", "hello", "nothing that casid writes or reads"),
+        ("a.json", "[1, 2]", "no result of casid"),
+        ("a.json", "{}", "no parameters, motion or trajectory"),
+        ("a.html", "<html></html>", "casid did not write"),
+        ("a.csv", "parameter,value,link\nm1,1,a\n", "does not say of which robot"),
+        ("a.json", '{"parameters": {"m1": 1}, "robot": "mine"}', "robot 'mine', which does not ship"),
+    ],
+)
+def test_a_foreign_file_is_one_sentence(name: str, content: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(DatasetError, match=words):
+        view(tmp_path / name)
+    done = CliRunner().invoke(app, ["view", str(tmp_path / name), "--no-browser", "--out", str(tmp_path / "o.html")])
+    assert done.exit_code == 1 and not (tmp_path / "o.html").exists()
+
+
+def test_a_missing_browser_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda url: False)
+    done = CliRunner().invoke(app, ["view", "ur10e", "--out", str(tmp_path / "o.html")])
+    assert done.exit_code == 0 and "no browser found" in done.output and (tmp_path / "o.html").is_file()
+
+
+# ---------------------------------------------------------------------- a real browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install casid[browser])")
+    if not CHROMIUM:
+        pytest.skip("needs Chromium or Chrome on the path, e.g. apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+class Opened:
+    """A page in the browser, with what it complained of and asked for."""
+
+    def __init__(self, browser: Any, path: Path) -> None:
+        self.page = browser.new_page(viewport={"width": 1150, "height": 900})
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+        assert self.page.evaluate("document.documentElement.dataset.ready") == "yes"
+
+    def circles(self) -> np.ndarray:
+        """Centres of the joints' marks in the drawing."""
+        nodes = self.page.locator("svg circle[r='5'][stroke]").all()
+        return np.array([[float(node.get_attribute(k)) for k in ("cx", "cy")] for node in nodes])
+
+    def done(self) -> None:
+        assert self.said == [] and len(self.asked) == 1 and self.asked[0].startswith("file:")
+        self.page.close()
+
+
+def flat(points: np.ndarray, record: Any, azimuth: float = -1.1, elevation: float = 0.3) -> np.ndarray:
+    """Where points of the base frame appear: orthographic, from casid's own kinematics."""
+    ca, sa, ce, se = np.cos(azimuth), np.sin(azimuth), np.cos(elevation), np.sin(elevation)
+    right, up = np.array([-sa, ca, 0]), np.array([-se * ca, -se * sa, ce])
+    scale = 0.44 * 800 / record["reach"]
+    d = points - np.array(record["centre"])
+    return np.stack([460 + scale * d @ right, 400 - scale * d @ up], axis=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["panda", "stanford"])
+def test_joints_stand_where_the_kinematics_put_them(name: str, browser: Any, tmp_path: Path) -> None:
+    robot = casid.load_robot(name)
+    text = view(name)
+    (tmp_path / "v.html").write_text(text, encoding="utf-8")
+    opened, record = Opened(browser, tmp_path / "v.html"), data_of(text)["robots"]["robot"]
+    q = np.array(record["posture"])
+    moved = opened.page.locator("input[type=range]").nth(1)
+    low, high = (float(moved.get_attribute(k)) for k in ("min", "max"))
+    q[1] = 0.3 * low + 0.7 * high
+    moved.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", float(q[1]))
+    placements = link_placements(robot, q)
+    origins = []
+    for joint in robot.joints:
+        parent = placements[joint.parent] if joint.parent >= 0 else np.eye(4)
+        origins.append((parent @ joint.placement)[:3, 3])
+    expected, seen = flat(np.array(origins), record), opened.circles()
+    for place in expected:
+        assert np.abs(seen - place).max(axis=1).min() < 0.05
+    opened.done()
+
+
+@pytest.mark.slow
+def test_the_report_turns_hides_sorts_zooms_and_darkens(report: str, browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(report, encoding="utf-8")
+    assert len(report.encode()) < 6e6
+    opened = Opened(browser, tmp_path / "report.html")
+    page = opened.page
+    ellipses = page.locator("svg ellipse")
+    assert ellipses.count() == 2
+    before = opened.circles()
+    page.locator("svg").scroll_into_view_if_needed()
+    box = page.locator("svg").bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 160, box["y"] + 90)
+    page.mouse.up()
+    assert np.abs(opened.circles() - before).max() > 5
+    ellipses.first.dispatch_event("pointermove", {"clientX": 100, "clientY": 100})
+    assert "kg" in page.locator(".tip").inner_text()
+    page.get_by_label("outline the others").check()
+    assert ellipses.count() == 4
+    page.locator(".robot fieldset", has_text="Links").locator("input").first.uncheck()
+    assert ellipses.count() == 2
+    head = page.locator("th", has_text="mass").first
+    table = head.locator("xpath=ancestor::table")
+    for order in (1, -1):
+        head.click()
+        masses = [float(text) for text in table.locator("tbody td:nth-child(2)").all_inner_texts()]
+        assert masses == sorted(masses, reverse=order < 0)
+    figure = page.locator("figure.plot").first
+    canvas = figure.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    canvas.hover()
+    page.mouse.wheel(0, -400)
+    page.locator("figure.plot[data-range]").first.wait_for()
+    low, high = map(float, figure.get_attribute("data-range").split())
+    assert 0 < high - low < 9
+    assert "N·m" in figure.locator("figcaption").inner_text()
+    assert canvas.evaluate("c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v)")
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("#theme").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != paper
+    opened.done()
+
+
+@pytest.mark.slow
+def test_a_motion_plays(browser: Any, tmp_path: Path) -> None:
+    robot = casid.load_robot("spatial_2r")
+    text = page("m", [robot_box("r")], {"r": scene(robot, motion=([0.0, 0.3], [[0.0, 0.0], [1.0, 0.5]]))}, {})
+    (tmp_path / "m.html").write_text(text, encoding="utf-8")
+    opened = Opened(browser, tmp_path / "m.html")
+    opened.page.get_by_text("Play").click()
+    opened.page.locator(".value", has_text="57°").first.wait_for()
+    opened.done()

@@ -1,0 +1,327 @@
+"""Statements that were once false: each test fails on the code that made them."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import casid
+from casid.cli import app
+from casid.description import Joint, Link, Robot
+from casid.errors import BoundWarning, ProblemError, SolveError
+from casid.inertia import from_standard, pseudo_inertia, to_standard
+from casid.retrieval import (
+    METHODS,
+    Branches,
+    Constraint,
+    Direct,
+    Global,
+    InfeasibleError,
+    Penalty,
+    Problem,
+    SimulatedAnnealing,
+    Smoothed,
+    assess,
+    com_box,
+    least_squares,
+    link_variables,
+    mass_bounds,
+    no_consistency,
+    parameter_intervals,
+    random_parameters,
+    solve,
+)
+from casid.testing.synthetic_problems import BODY, arm, nearest
+
+# ---------------------------------------------------------------------- methods
+
+QUICK_METHODS = (
+    Direct(),
+    Penalty(2),
+    Branches(),
+    Smoothed((0.1,)),
+    Global(seconds=5.0),
+    SimulatedAnnealing(iterations=3, evaluations=50),
+)
+
+
+def two_valleys() -> Problem:
+    def build(v):
+        c = v[0].com
+        return Constraint("either side", ca.if_else(c[0] > 0, c[0] - 0.1, -c[0] - 0.05), lower=0.0)
+
+    return nearest(BODY, build)
+
+
+@pytest.mark.claim("every method refuses a start of a wrong shape")
+@pytest.mark.parametrize("name", METHODS)
+def test_a_start_of_a_wrong_shape_is_refused(name: str) -> None:
+    for wrong in (np.zeros(3), np.zeros((10, 1)), np.full(10, np.nan), "start"):
+        with pytest.raises(ProblemError, match="start"):
+            solve(two_valleys(), start=wrong, method=name)
+
+
+@pytest.mark.claim("throw=False never raises for a solve that failed")
+@pytest.mark.parametrize("method", QUICK_METHODS, ids=lambda m: m.name)
+def test_failure_is_a_status_or_an_error(method) -> None:
+    problem = two_valleys()
+    impossible = problem.with_constraints(Constraint("heavy", problem.variables[0].mass, lower=9.0))
+    found = solve(impossible, method=method, throw=False)
+    assert found.status in ("infeasible", "failed") and found.max_violation > 0.1
+    with pytest.raises(SolveError):
+        solve(impossible, method=method)
+
+
+@pytest.mark.claim("a method heeds its start and seed")
+def test_methods_use_their_start_and_seed() -> None:
+    problem = two_valleys()
+    right, left = (to_standard(2.0, [x, 0.0, 0.1], np.diag([0.03, 0.04, 0.02])) for x in (0.2, -0.2))
+    for method in (Direct(), Smoothed()):
+        ends = [solve(problem, start=start, method=method)(problem.variables[0].com[0]) for start in (right, left)]
+        assert ends[0] > 0 > ends[1]
+    assert solve(problem, method=Branches()).certified and solve(problem, method=Branches())["lx1"] > 0
+    with pytest.raises(ProblemError, match="not both"):
+        solve(problem, start=right, seed=1)
+    annealed = solve(problem, start=left, seed=3, method=SimulatedAnnealing(iterations=30, evaluations=2000))
+    assert annealed.usable and annealed.seed == 3 and len(annealed.trace) == 1
+
+
+@pytest.mark.claim("failed solves do not exit with 0")
+@pytest.mark.parametrize("method", ["direct", "penalty", "branches", "smoothed", "global"])
+def test_failure_exits_with_1_and_writes_nothing(method: str, tmp_path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import casid\nfrom casid.retrieval import *\n\n"
+        "def build():\n"
+        "    p = casid.load_problem('spatial_2r', shapes='box')\n"
+        "    c = p.variables[1].com\n"
+        "    return p.with_constraints(Constraint('far', ca_norm(c), lower=9.0))\n\n"
+        "def ca_norm(c):\n    return c[0] ** 2 + c[1] ** 2\n"
+    )
+    out = tmp_path / "out"
+    result = CliRunner().invoke(app, ["solve", str(file), "--method", method, "--out", str(out)])
+    assert result.exit_code == 1 and "far" in result.output
+    assert not (out / "solution.json").exists()
+
+
+# ---------------------------------------------------------------------- classification
+
+
+@pytest.mark.claim("terms that are constant piece by piece are not linear")
+def test_jumps_are_not_linear() -> None:
+    def build(v):
+        link = v[0]
+        return Constraint("limit", ca.if_else(link.mass > 4, 0.5, 0.1) - link.first_moment[2], lower=0.0)
+
+    truth = to_standard(5.0, [0.0, 0.0, 0.09], np.diag([0.05, 0.05, 0.05]))
+    problem = nearest(truth, build)
+    assert problem.objective(truth) < 1e-20 and problem.hard_violation(problem.violations(truth)) == 0.0
+    for method in (Direct(), Branches(), Global(seconds=10.0)):
+        found = solve(problem, start=to_standard(2.0, [0, 0, 0.01], 0.05 * np.eye(3)), method=method, throw=False)
+        assert found.lower_bound <= 1e-12
+        assert found.status != "infeasible"
+
+
+@pytest.mark.claim("an either-or of logic is not proven impossible while the truth meets it")
+def test_logic_is_not_linear() -> None:
+    def build(v):
+        return Constraint("logic", ca.logic_or(v[0].com[0] > 0.2, v[0].mass > 3), lower=1.0)
+
+    truth = to_standard(5.0, [0.0, 0.0, 0.09], np.diag([0.05, 0.05, 0.05]))
+    problem = nearest(truth, build)
+    found = solve(problem, start=BODY, throw=False)
+    assert found.status != "infeasible" and found.lower_bound <= 1e-12
+    assert solve(problem, start=truth).objective == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.claim("rounding in a constraint is no traceback")
+def test_rounding_is_solved_or_refused() -> None:
+    problem = nearest(BODY, lambda v: Constraint("rounded", ca.floor(40 * v[0].com[0]), lower=1.0))
+    found = solve(problem, throw=False)
+    assert found.lower_bound <= problem.objective(BODY) + 1e-12
+
+
+@pytest.mark.claim("functions that saturate are not quadratic forms")
+@pytest.mark.parametrize("shape", [
+    lambda m: 0.05 + 0.25 * ca.exp(-((2 * (m - 5)) ** 2)),
+    lambda m: 0.05 + 0.25 * ca.tanh(ca.fmax(m - 4.5, 0)),
+    lambda m: 0.05 + 0.25 * ca.erf((m - 4.5) ** 2 * 10),
+    lambda m: 0.05 + 0.25 / (1 + ca.exp(-100 * (m - 4.8))),
+])  # fmt: skip
+def test_saturating_functions_prove_nothing(shape) -> None:
+    truth = to_standard(5.0, [0.0, 0.0, 0.09], np.diag([0.05, 0.05, 0.05]))
+    problem = nearest(truth, lambda v: Constraint("saturated", shape(v[0].mass) - v[0].com[2], lower=0.0))
+    light = to_standard(2.0, [0.0, 0.0, 0.04], np.diag([0.05, 0.05, 0.05]))
+    feasible = [x for x in (truth, light) if problem.hard_violation(problem.violations(x)) <= 1e-9]
+    assert feasible
+    for start in (light, truth):
+        found = solve(problem, start=start, throw=False)
+        assert all(found.lower_bound <= problem.objective(x) * (1 + 1e-9) + 1e-12 for x in feasible)
+
+
+# ---------------------------------------------------------------------- bounds
+
+
+@pytest.mark.claim("a bound above the point's own value voids itself, loudly")
+def test_a_contradicted_bound_is_given_up() -> None:
+    problem = nearest(BODY)
+    value = problem.objective(1.1 * BODY)
+    with pytest.warns(BoundWarning, match="given up"):
+        found = assess(problem, 1.1 * BODY, 3 * value)
+    assert found.lower_bound == 0.0 and not found.certified and found.gap == pytest.approx(1.0)
+    slightly = assess(problem, 1.1 * BODY, value * (1 + 1e-9))
+    assert slightly.gap == 0.0
+
+
+@pytest.mark.claim("a light link beside a heavy one counts")
+def test_the_gap_sees_light_links() -> None:
+    heavy = to_standard(1e6, [0.0, 0.0, 0.1], np.diag([1e4, 1e4, 1e4]))
+    light = to_standard(1.0, [0.0, 0.0, 0.0], np.diag([0.02, 0.02, 0.03]))
+    variables = link_variables(arm(2))
+    objective = least_squares(variables, np.eye(20), np.concatenate([heavy, light]))
+    problem = Problem("two", variables, objective, (mass_bounds(variables[1], 0.0, 0.5),))
+    best, poor = (np.concatenate([heavy, light]) for _ in range(2))
+    best[19], poor[19] = 0.5, 0.45
+    bound = problem.objective(best)
+    found = assess(problem, poor, bound)
+    assert bound == pytest.approx(0.25) and found.feasible
+    assert found.gap == pytest.approx(1 - 0.25 / 0.3025) and not found.certified
+    assert assess(problem, best, bound).certified
+
+
+@pytest.mark.claim("without consistency and with negative masses a box of the centre of mass is not flipped")
+def test_negative_mass_keeps_the_box() -> None:
+    target = -BODY
+    problem = nearest(target, lambda v: (no_consistency(v[0]), com_box(v[0], -0.3, 0.3)), bounded=False)
+    inside = from_standard(target)[1]
+    assert (np.abs(inside) < 0.3).all()
+    found = solve(problem, start=target)
+    assert found.max_violation <= 1e-8 and found.objective == pytest.approx(0.0, abs=1e-9)
+    assert found.lower_bound <= 1e-9
+
+
+@pytest.mark.claim("a search region never excludes the solution it belongs to")
+def test_enormous_extras() -> None:
+    target = np.append(BODY, 1e12)
+    problem = nearest(target, lambda v: (), extras={"fv1": (0.0, np.inf)})
+    found = solve(problem, throw=False)
+    assert found.lower_bound <= problem.objective(target) + 1e-6
+    assert all(found.extras[name] <= factor for name, factor in found.search_region.items() if name in found.extras)
+
+
+@pytest.mark.claim("links of grams and millimetres keep their inertia")
+def test_small_links_keep_their_inertia() -> None:
+    truth = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 2.5e-9]))
+    variables = link_variables(Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),)))
+    own = mass_bounds(variables[0], 0.0, 1e-2), com_box(variables[0], -5e-3, 5e-3)
+    problem = Problem("toy", variables, least_squares(variables, np.eye(10), truth), own)
+    found = solve(problem)
+    assert np.abs(found.x - truth)[:6].max() <= 0.02 * truth[3]
+    assert problem.cones[0].margin < 1e-10
+    assert casid.load_problem("panda_retrieval").cones[0].margin == 1e-6
+    assert np.linalg.eigvalsh(pseudo_inertia(found.x))[0] >= problem.cones[0].margin
+
+
+@pytest.mark.claim("a body of grams is not feasible because its violation is below an absolute tolerance")
+def test_a_violation_as_large_as_a_small_link_is_not_feasible() -> None:
+    truth = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 2.5e-9]))
+    variables = link_variables(Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),)))
+    own = mass_bounds(variables[0], 0.0, 1e-2), com_box(variables[0], -5e-3, 5e-3)
+    problem = Problem("toy", variables, least_squares(variables, np.eye(10), truth), own)
+    needle = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 9e-9]))
+    found = assess(problem, needle)
+    assert 0 < found.max_violation < 1e-8
+    assert not found.feasible and not found.usable
+    assert assess(problem, truth).feasible
+
+
+# ---------------------------------------------------------------------- infeasible
+
+
+@pytest.mark.claim("infeasible is not said of a set that has feasible points")
+@pytest.mark.parametrize("seed", range(6))
+def test_no_false_infeasible(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def build(v):
+        c, w = v[0].com, rng.normal(size=3)
+        wave = ca.sin(30 * ca.dot(ca.DM(w), c) + rng.uniform(0, 6))
+        return Constraint("wave", wave - 0.95, lower=0.0)
+
+    problem = nearest(BODY, build)
+    points = [random_parameters(problem, rng) for _ in range(400)]
+    assert any(problem.hard_violation(problem.violations(x)) == 0.0 for x in points)
+    for start in range(3):
+        assert solve(problem, seed=start, throw=False).status != "infeasible"
+
+
+@pytest.mark.claim("one constraint that cannot be met is named with the smallest relaxation")
+def test_a_single_impossible_constraint_is_named() -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    own = com_box(link, -0.05, 0.05), mass_bounds(link), Constraint("reach", link.com[0], lower=0.2)
+    problem = Problem("reach", variables, least_squares(variables, np.eye(10), BODY), own)
+    with pytest.raises(InfeasibleError, match=r"reach >= 0\.2") as caught:
+        solve(problem)
+    assert sum(caught.value.relaxation.values()) == pytest.approx(0.15, abs=1e-4)
+
+
+@pytest.mark.claim("constant rows of a branch are not dropped")
+def test_constant_rows_of_a_branch_decide() -> None:
+    def build(v):
+        rows = ca.if_else(v[0].mass > 3, v[0].com[0] - 0.1, -1.0)
+        return Constraint("heavy or nothing", rows, lower=0.0)
+
+    problem = nearest(BODY, build)
+    found = solve(problem, method=Branches())
+    assert found["m1"] >= 3 - 1e-8 and found.max_violation <= 1e-8 and found.certified
+    empty = [branch for branch in found.trace if branch.empty]
+    assert len(empty) == 1 and empty[0].solution is None
+
+
+@pytest.mark.claim("fmin(e, 1) >= 0 is e >= 0")
+def test_a_minimum_with_a_constant() -> None:
+    plain = nearest(BODY, lambda v: Constraint("e", v[0].com[0] - 0.1, lower=0.0))
+    other = nearest(BODY, lambda v: Constraint("e", ca.fmin(v[0].com[0] - 0.1, 1.0), lower=0.0))
+    found = solve(other, method=Branches())
+    assert found.certified and found.objective == pytest.approx(solve(plain).objective, rel=1e-6)
+
+
+@pytest.mark.claim("the global method keeps its time limit")
+def test_global_returns_the_best_bound_in_time() -> None:
+    import time
+
+    problem = casid.load_problem("cookbook", recipe="round_section")
+    seen = []
+    began = time.perf_counter()
+    method = Global(gap=1e-9, nodes=10_000, seconds=2.0, progress=lambda *state: seen.append(state))
+    found = solve(problem, method=method, throw=False)
+    assert time.perf_counter() - began < 15.0
+    assert found.lower_bound >= 3.8e-4 and seen and seen[-1][1] <= found.total
+
+
+@pytest.mark.claim("interval ends are not passed by feasible points, saturating functions included")
+def test_interval_ends_with_a_saturating_constraint() -> None:
+    def build(v):
+        return Constraint("soft limit", ca.tanh(40 * (0.12 - v[0].com[2])) + 0.5, lower=0.0)
+
+    target = to_standard(2.0, [0.05, 0.0, 0.15], np.diag([0.03, 0.04, 0.02]))
+    problem = nearest(target, build)
+    found = parameter_intervals(
+        problem, {"m": problem.variables[0].mass, "c": problem.variables[0].com[2]}, tolerance=0.05
+    )
+    rng = np.random.default_rng(0)
+    best = solve(problem).x
+    hits = 0
+    for scale in np.repeat(np.logspace(-4, -1, 20), 60):
+        x = best + scale * rng.normal(size=10)
+        if (
+            problem.hard_violation(problem.violations(x)) == 0
+            and problem.objective(x) <= found.optimum + found.tolerance
+        ):
+            hits += 1
+            assert found["m"].low - 1e-9 <= x[9] <= found["m"].high + 1e-9
+            assert found["c"].low - 1e-9 <= x[8] / x[9] <= found["c"].high + 1e-9
+    assert hits > 20

@@ -1,0 +1,253 @@
+"""Reproduction of the documents: nothing missing, nothing staged, refusals; cheap items in their quick form."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.measure import NotMeasured, data_folder
+from numpy.testing import assert_allclose
+
+import casid
+from casid.errors import DatasetError
+from casid.inertia import to_standard
+from casid.retrieval.program.starts import uniform_parameters
+
+pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
+
+import reproduce
+from benchmarks import published
+from benchmarks.seeds import panda as seeds_panda
+from papers.catalogue import PAPERS, paper_of
+from papers.item import Check, Outcome, Setting, Status
+from papers.methods.lmi import lmi
+from papers.methods.penalised_retrieval import PenalisedRetrieval
+from papers.methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
+from papers.methods.random_data import random_regression
+from papers.methods.sylvester import minors
+from papers.methods.ting import parameters_of, theta_of, ting
+from papers.page import FAILS, HOLDS, Done, counts, page, slug
+from reproduce import compute
+
+CHEAP = [
+    ("gaz2019", "Fig. 1"), ("gaz2019", "Table I"), ("gaz2019_supplement", "Table VI"),
+    ("gaz2019_supplement", "Table VII"), ("gaz2019_supplement", "Fig. 9"), ("gaz2019_supplement", "Fig. 10"),
+    ("sousa2014", "Sec. 3.1"), ("sousa2014", "Table 4.1"), ("sousa2014", "Table 4.2"), ("sousa2014", "Table 6.1"),
+    ("sousa2014", "Fig. 6.1"), ("sutanto2020", "Table 1"),
+]  # fmt: skip
+
+
+def test_no_item_is_missing_and_each_says_how():
+    text, complete = seeds_panda.items()
+    assert complete, text
+    for paper in PAPERS:
+        for item in paper.items:
+            assert len(item.how) > 15
+            if item.status is Status.IN_KIND:
+                assert "stand-in" in item.how
+
+
+@pytest.mark.parametrize(("key", "name"), CHEAP)
+def test_cheap_items(key, name):
+    item = next(item for item in paper_of(key).items if item.name == name)
+    done = compute(item, Setting(quick=True))
+    if done.missing and "CASID_DATA" in done.missing:
+        pytest.skip(done.missing)
+    assert not done.missing and done.outcome is not None
+    assert done.outcome.checks or item.status is not Status.REPRODUCED
+    text = page(paper_of(key), [done], quick=True)
+    assert f"## {name}:" in text and counts(paper_of(key).items) in text
+    assert slug("Fig. 6.4") == "fig_6_4"
+
+
+def test_without_the_data_folder_an_item_says_what_it_needs(monkeypatch, tmp_path):
+    monkeypatch.setenv("CASID_DATA", str(tmp_path))
+    item = next(item for item in paper_of("sousa2014").items if item.name == "Table 4.1")
+    assert "CASID_DATA" in compute(item, Setting(quick=True)).missing
+
+
+def test_a_table_with_a_wrong_number_of_rows_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("CASID_DATA", str(tmp_path))
+    (tmp_path / "README.md").write_text("data")
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "wam_table_4_3_pd_gains.csv").write_text("joint,Kp,Kd\n1,200,5\n")
+    with pytest.raises(DatasetError, match="has 7 rows, this file has 1"):
+        published.table("wam_table_4_3_pd_gains")
+    with pytest.raises(DatasetError, match="no such table"):
+        published.table("wam_table_4_1_dh")
+
+
+def test_the_penalised_objective_is_that_of_the_paper():
+    problem = casid.load_problem("panda_retrieval")
+    paper, rng = PenalisedRetrieval.of(problem), np.random.default_rng(0)
+    p = paper.uniform(rng, 3)
+    assert (p >= paper.lower).all() and (p <= paper.upper).all()
+    for row in p:
+        bodies = []
+        for m, *rest in row.reshape(7, 10):
+            xx, xy, xz, yy, yz, zz = rest[3:]
+            bodies.append(to_standard(m, np.array(rest[:3]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])))
+        assert_allclose(paper.standard(row), np.concatenate(bodies), atol=1e-12)
+        assert paper.phi(row) == pytest.approx(problem.objective(np.concatenate(bodies)), rel=1e-12)
+    value, gradient = paper.value_and_gradient(p[0], 30.0)
+    assert value == pytest.approx(float(paper.value(p[0], 30.0)), rel=1e-12)
+    steps = 1e-6 * np.eye(paper.size)
+    numeric = (paper.value(p[0] + steps, 30.0) - paper.value(p[0] - steps, 30.0)) / 2e-6
+    assert_allclose(gradient, numeric, atol=1e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.claim("random starts of Algorithm 1 are uniform in masses, centres of mass and inertias")
+def test_starts_of_algorithm_1_are_uniform_between_all_bounds():
+    problem, rng = casid.load_problem("panda_retrieval"), np.random.default_rng(3)
+    paper = PenalisedRetrieval.of(problem)
+    draws = []
+    for _ in range(400):
+        x = uniform_parameters(problem, rng)
+        points = []
+        for ten in x.reshape(7, 10):
+            m, c = ten[9], ten[6:9] / ten[9]
+            steiner = m * ((c @ c) * np.eye(3) - np.outer(c, c))
+            points.append([m, *c, *(ten[:6] - steiner[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]])])
+        draws.append((np.ravel(points) - paper.lower) / paper.width)
+    unit = np.array(draws)
+    assert unit.min() > -1e-9 and unit.max() < 1 + 1e-9
+    assert_allclose(unit.mean(axis=0), 0.5, atol=0.08)  # 5.5 standard deviations of the mean of 400
+    assert_allclose(unit.var(axis=0), 1 / 12, atol=0.03)
+
+
+def test_a_strong_prior_holds_the_point_masses_and_a_weak_one_lets_go():
+    rng = np.random.default_rng(1)
+    maps = [mass_map(grid(np.array([[-0.1, 0.2], [0.0, 0.3], [-0.2, 0.1]])))]
+    truth, prior = maps[0] @ rng.uniform(0, 1, 27), maps[0] @ rng.uniform(0, 1, 27)
+    R = rng.normal(size=(30, 10))
+    masses = PriorMasses.of_bodies(prior, maps, 1e4).masses
+    assert_allclose(maps[0] @ masses, prior, atol=1e-9)
+    strong = regression_by_masses(R, R @ truth, maps, np.zeros(10), PriorMasses(masses, 1e4), 1e-10)
+    weak = regression_by_masses(R, R @ truth, maps, np.zeros(10), PriorMasses(masses, 1e-6), 1e-10)
+    assert_allclose(strong.x, prior, atol=1e-3)
+    assert_allclose(weak.x, truth, atol=1e-3)
+
+
+def test_minors_are_the_printed_polynomials():
+    import casadi as ca
+
+    x = ca.SX.sym("x", 10)
+    function = ca.Function("minors", [x], [minors(x)])
+    link = np.random.default_rng(2).normal(size=10)
+    L, (lx, ly, lz), m = link[:6], link[6:9], link[9]
+    first = L[0] * m - ly**2 - lz**2  # eq. 3.3 over the mass
+    second = first * (L[3] * m - lx**2 - lz**2) - (L[1] * m + lx * ly) ** 2
+    assert_allclose(np.array(function(link)).ravel()[:3], [m, first, second], rtol=1e-12)
+
+
+def test_theta_of_ting_is_a_feasible_body_and_never_beats_the_semidefinite_optimum():
+    data = random_regression(2, seed=2, points=40, kind="semi", margin=0.0)
+    bodies = data.truth
+    back, jacobian = parameters_of(theta_of(bodies))
+    assert_allclose(back, bodies, atol=1e-12)
+    theta, step = theta_of(bodies), 1e-6
+    numeric = (parameters_of(theta + step)[0] - parameters_of(theta - step)[0]) / (2 * step)
+    assert_allclose(np.concatenate([block @ np.ones(10) for block in jacobian]), numeric, atol=1e-7)
+    found = ting(data)
+    assert found.eigenvalue >= -1e-12
+    assert found.excess >= lmi(data, 1e-11).excess * (1 - 1e-6)
+
+
+@pytest.fixture(scope="module")
+def wam():
+    try:
+        data_folder()
+    except NotMeasured as reason:
+        pytest.skip(str(reason))
+    from papers.methods.wam import wam_data
+
+    return wam_data(0, ("A",), periods=1)
+
+
+def test_the_example_robot_is_that_of_the_thesis():
+    from papers.sousa2014.example_robot import PRINTED, deviations, robot
+
+    assert max(deviations()) < 1e-12
+    assert set(casid.Model(robot(), ("viscous", "coulomb")).base.expressions) == set(PRINTED)
+
+
+def test_a_renewed_page_keeps_the_other_sections():
+    paper = paper_of("sutanto2020")
+    first, *rest = paper.items
+    old = page(paper, [Done(first, None, "old words"), *(Done(item, None, "kept words") for item in rest)], False)
+    made = [Done(first, None, "new words"), *(Done(item, None, "lost words") for item in rest)]
+    text = page(paper, made, False, old, rest)
+    assert "new words" in text and text.count("kept words") == len(rest)
+    assert "old words" not in text and "lost words" not in text
+    assert page(paper, made, False, text, rest) == text
+
+
+def test_what_cannot_be_computed_says_why_and_keeps_what_was_computed():
+    paper = paper_of("sutanto2020")
+    first, *rest = paper.items
+    later = [Done(item, None, "later") for item in rest]
+    waiting = page(paper, [Done(first, None, "waits"), *later], False)
+    refused = page(paper, [Done(first, None, "needs a package"), *later], False, waiting, rest)
+    assert "needs a package" in refused and "waits" not in refused
+    good = page(paper, [Done(first, Outcome(words=("a result",))), *later], False, refused, rest)
+    assert "a result" in good and "needs a package" not in good
+    assert page(paper, [Done(first, None, "needs a package"), *later], False, good, rest) == good
+
+
+def test_a_page_counts_what_holds_also_in_kept_sections():
+    paper = paper_of("gaz2019")
+    first, *rest = paper.items
+    checks = (Check("one", True), Check("two of beta*", False))
+    one = [Done(first, Outcome(checks=checks)), *(Done(item, None, "later") for item in rest)]
+    text = page(paper, one, False)
+    assert f"{HOLDS}one" in text and f"{FAILS}two of beta\\*" in text and "| reproduced | 1 of 2 |" in text
+    later = [Done(item, None, "not now") for item in paper.items]
+    assert "| reproduced | 1 of 2 |" in page(paper, later, False, text, [first])
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_the_page_in_the_documentation_has_every_item_and_its_pictures(paper):
+    folder = Path(__file__).parents[2] / "docs" / "papers"
+    text = (folder / f"{paper.key}.md").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        f"## {item.name}: {item.title}" for item in paper.items
+    ]
+    assert counts(paper.items) in text and "--quick" not in text and "Not computed" not in text
+    for item, section in zip(paper.items, text.split("\n## ")[1:], strict=True):
+        if item.status is Status.REPRODUCED:  # what cannot fail reproduces nothing
+            assert HOLDS in section or FAILS in section, item.name
+    named = set(re.findall(r"\]\(([^)]+\.png)\)", text))
+    assert named == {f"{paper.key}/{path.name}" for path in (folder / paper.key).glob("*.png")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_every_item_runs_in_its_quick_form(paper, tmp_path, monkeypatch):
+    try:
+        data_folder()
+    except NotMeasured as reason:
+        pytest.skip(str(reason))
+    monkeypatch.setattr("sys.argv", ["reproduce.py", paper.key, "--quick", "--out", str(tmp_path)])
+    missed = reproduce.main()
+    text = (tmp_path / f"{paper.key}.md").read_text(encoding="utf-8")
+    assert "--quick" in text
+    lacking = re.findall(r"^Not computed: needs the package '(\w+)' \(pip install [\w\[\]]+\)$", text, re.M)
+    assert text.count("Not computed") == len(lacking) and missed == bool(lacking)
+    assert not [package for package in lacking if importlib.util.find_spec(package)]
+    for name in re.findall(r"\]\(([^)]+\.png)\)", text):
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_the_simulated_arm_is_infeasible_by_least_squares_and_ordered_like_the_thesis(wam):
+    assert wam.base.rank == 76
+    errors = {name: wam.relative_error(beta, weighted=True) for name, beta in wam.solutions().items()}
+    assert wam.corrected.verdict == "infeasible" and wam.constrained.certified
+    assert errors["beta_WLS"] <= errors["beta*"] <= errors["beta*e"] + 1e-9
+    assert errors["beta*"] <= errors["beta'"] + 1e-9
+    triangle = wam.triangle
+    beta = wam.estimate
+    weighted = float(wam.weighted.weights**2 @ wam.regression.squared_errors(beta))
+    assert float(np.sum((triangle[:-1, :-1] @ beta - triangle[:-1, -1]) ** 2)) < 1e-9 * weighted
+    assert triangle[-1, -1] ** 2 == pytest.approx(weighted, rel=1e-9)
