@@ -45,7 +45,8 @@ def payload(
 ) -> None:
     """Identify a load on the last link: mass, centre of mass, inertia, and what to type into the controller."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, write_files
+    from casid.files import write_files
+    from casid.files._texts import json_bytes
     from casid.identification import load_model
     from casid.identification import payload as run
     from casid.report import flange_of, payload_record, payload_tables

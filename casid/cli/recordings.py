@@ -230,7 +230,10 @@ def reverse_engineer(
 ) -> None:
     """Find feasible links behind a controller's mass matrices and gravity torques, and friction from a recording."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, npz_arrays, read_bytes, write_files
+    from casid.files import write_files
+    from casid.files._arrays import npz_arrays
+    from casid.files._read import read_bytes
+    from casid.files._texts import json_bytes
     from casid.identification import reverse_engineered
     from casid.report import solution_tables, validation_tables, write_solution, write_validation
 

@@ -12,7 +12,7 @@ from casid.description.raw import RawCapsule
 from casid.description.robot import Capsule, Robot
 from casid.description.tables import Table
 from casid.errors import RobotError
-from casid.files import listed, near
+from casid.files._words import listed, near
 
 
 def read_capsule(data: Mapping[str, Any], number: int, where: str) -> RawCapsule:

@@ -16,7 +16,8 @@ from casid.description.link import Link, LinkBounds
 from casid.description.raw import JointLimits, RawJoint
 from casid.description.tables import Table
 from casid.errors import RobotError
-from casid.files import decode, parse_toml
+from casid.files._read import decode
+from casid.files._texts import parse_toml
 
 if TYPE_CHECKING:
     from casid.description.formats.contract import Format

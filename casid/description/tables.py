@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from casid.errors import RobotError
-from casid.files import Table as AnyTable
+from casid.files._table import Table as AnyTable
 
 
 class Table(AnyTable):

@@ -22,14 +22,9 @@ from casid.codegen import find_compiler
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError, InertiaWarning
-from casid.export import (
-    FUNCTIONS,
-    all_functions,
-    export_c,
-    export_robot,
-    load,
-    with_payload,
-)
+from casid.export import export_c, export_robot, load
+from casid.export._payload import with_payload
+from casid.export._robot import FUNCTIONS, all_functions
 from casid.inertia import express_in, to_standard
 from casid.testing.agreement import close, states
 

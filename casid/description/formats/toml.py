@@ -82,8 +82,9 @@ from casid.description.robot import Robot
 from casid.description.sidecar import FEATURES
 from casid.description.tables import Table
 from casid.errors import RobotError, RobotWarning
-from casid.files import decode, read_bytes, shown
-from casid.files import parse_toml as toml_values
+from casid.files._read import decode, read_bytes
+from casid.files._texts import parse_toml as toml_values
+from casid.files._words import shown
 
 #: Convention -> key of the Denavit-Hartenberg row of a joint.
 _ROW = {"modified-dh": "mdh", "standard-dh": "dh", "placement": None}
