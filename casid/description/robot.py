@@ -15,7 +15,8 @@ from casid.description.joint import TERM_SYMBOLS, Joint, Mimic
 from casid.description.link import Inertial, Link, readonly
 from casid.display import Displayed
 from casid.errors import RobotError
-from casid.inertia import Parameters, standard_names
+from casid.inertia import Parameters
+from casid.inertia._parameters import standard_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

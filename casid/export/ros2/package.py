@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot, write_robot
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import Model
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export.directory import export_c
 from casid.export.parameters import default_frame, warn_if_infeasible, with_payload
@@ -127,7 +128,7 @@ def export_ros2(
     values = _values(model, parameters, payload, frame)
     functions = core_functions(model, values)
     warn_if_infeasible(model, values)
-    if not any(term.name in ("viscous", "coulomb") for term in model.terms):
+    if not any(term.dissipative for term in model.terms):
         warnings.warn(
             f"robot '{robot.name}' is exported without friction: getFrictionVector returns "
             f"{'the offsets alone' if model.terms else 'zeros'}; pass parameters with friction, or terms",
