@@ -27,10 +27,13 @@ class Segment:
         R factor of each joint's rows.
     counts : ndarray of int, shape (n,)
         Samples of each joint.
+    spans : tuple of (int, int, int)
+        Recording (in order, from 0), first sample and the one behind the last.
     """
 
     factors: tuple[Array, ...]
     counts: NDArray[np.int64]
+    spans: tuple[tuple[int, int, int], ...] = ()
 
 
 def joined(factors: Sequence[Array]) -> Array:
@@ -68,12 +71,14 @@ class SegmentedFactors:
         self._factors = [_Factor(len(place)) for place in places]
         self._counts = np.zeros(len(places), dtype=np.int64)
         self._done: list[Segment] = []
-        self._edges = np.zeros(1, dtype=int)
+        self._edges = np.zeros(2, dtype=int)
         self._current = 0
+        self._recording = -1
 
     def begin(self, samples: int, segments: int) -> None:
         """A recording of so many samples follows, to be cut into so many segments."""
         self._close()
+        self._recording += 1
         count = max(1, min(segments, samples // 10))
         self._edges = np.linspace(0, samples, count + 1).astype(int)
         self._current = 0
@@ -103,7 +108,8 @@ class SegmentedFactors:
             R = np.zeros((self._columns, self._columns))
             R[: len(place), place] = factor.take()
             full.append(R)
-        self._done.append(Segment(tuple(full), self._counts))
+        span = (self._recording, int(self._edges[self._current]), int(self._edges[self._current + 1]))
+        self._done.append(Segment(tuple(full), self._counts, (span,)))
         self._counts = np.zeros(len(self._factors), dtype=np.int64)
         if len(self._done) > MOST_SEGMENTS:
             pairs = [self._done[i : i + 2] for i in range(0, len(self._done), 2)]
@@ -111,6 +117,7 @@ class SegmentedFactors:
                 Segment(
                     tuple(joined([s.factors[k] for s in pair]) for k in range(len(self._factors))),
                     counted([s.counts for s in pair], len(self._factors)),
+                    tuple(span for s in pair for span in s.spans),
                 )
                 for pair in pairs
             ]

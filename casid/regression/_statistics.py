@@ -1,13 +1,16 @@
-"""Covariance of estimates whose residuals are correlated from sample to sample."""
+"""Noise: of measurements, and of residuals that are correlated from sample to sample; covariance of estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.errors import DatasetError
+from casid.measurement import Dataset, Processing
 from casid.regression._compress import CompressedData
 
 Array = NDArray[np.float64]
@@ -251,3 +254,74 @@ def _root(M: Array, power: float) -> Array:
     floor = 1e-12 * np.maximum(values[:, -1:], np.finfo(float).tiny)
     powers = np.where(values > floor, np.maximum(values, floor) ** power, 0.0)
     return np.asarray((vectors * powers[:, None, :]) @ vectors.transpose(0, 2, 1))
+
+
+#: Order of the differences that leave noise alone.
+DIFFERENCES = 6
+#: Differences beyond so many robust standard deviations are jumps of friction, not noise.
+OUTLYING = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class MeasurementNoise:
+    """Noise of a recording after processing.
+
+    Attributes
+    ----------
+    motion : ndarray, shape (n, 3, 3)
+        Covariance of the errors of q, dq, ddq of each joint, ``[rad, rad/s, rad/s^2]`` squared.
+    torque : ndarray, shape (n,)
+        Variance of each torque [(N.m)^2].
+    """
+
+    motion: Array
+    torque: Array
+
+    @classmethod
+    def of(cls, raw: Dataset, processing: Processing) -> MeasurementNoise:
+        """White noise of positions and torques as the recording shows it, and what the processing makes of it.
+
+        The variances are those of sixth differences, which no motion survives at usual rates, friction's jumps left
+        out; the covariances follow from the impulse response of the processing.
+
+        Parameters
+        ----------
+        raw
+            As recorded, at a constant rate.
+        processing
+            Of the estimation.
+
+        Raises
+        ------
+        DatasetError
+            If the recording is too short, or a torque has no noise at all.
+        """
+        if len(raw) < 10 * DIFFERENCES:
+            raise DatasetError(f"{raw.name}: {len(raw)} samples are too few to tell the noise")
+        positions, torques = (_white_variance(values) for values in (raw.q, raw.tau))
+        if not (torques > 0).all():
+            silent = int(np.argmin(torques)) + 1
+            raise DatasetError(
+                f"{raw.name}: the torque of joint {silent} has no noise; state MeasurementNoise yourself"
+            )
+        made = processing.apply(raw)
+        cutoff = processing.cutoff if made.full is None or processing.cutoff != "auto" else made.full.low_pass.cutoff
+        pulse = np.zeros((len(raw), 1))
+        pulse[len(raw) // 2] = 1.0
+        settings = replace(processing, cutoff=cutoff, every=1, between=None, slowest=0.0, delay=0.0)
+        answer = settings.apply(Dataset(raw.t, pulse, pulse))
+        assert answer.dq is not None and answer.ddq is not None
+        response = np.column_stack([answer.q, answer.dq, answer.ddq])
+        if answer.full is not None:  # the columns pass the torques' filter too
+            response = answer.full.low_pass(response)
+        motion = positions[:, None, None] * (response.T @ response)
+        return cls(motion, torques * float((answer.tau**2).sum()))
+
+
+def _white_variance(values: Array) -> Array:
+    """Variance of the white part of each column, from differences; the few that are far out do not count."""
+    differences = np.diff(values, DIFFERENCES, axis=0)
+    spread = 1.4826 * np.median(np.abs(differences), axis=0)
+    usual = np.abs(differences) <= OUTLYING * np.where(spread > 0, spread, np.inf)
+    squares = np.where(usual, differences**2, 0.0).sum(axis=0) / np.maximum(usual.sum(axis=0), 1)
+    return np.asarray(squares / comb(2 * DIFFERENCES, DIFFERENCES))

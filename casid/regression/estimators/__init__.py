@@ -2,6 +2,10 @@
 
 # The contract
 # Simulation of the closed loop
+from casid.regression._statistics import MeasurementNoise as MeasurementNoise
+
+# By name: what `casid.identify` offers
+from casid.regression.estimators._catalogue import ESTIMATORS as ESTIMATORS
 from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
 from casid.regression.estimators._estimator import Estimator as Estimator
 from casid.regression.estimators._estimator import Observations as Observations
@@ -15,5 +19,4 @@ from casid.regression.estimators._least_squares import WLS as WLS
 
 # Noise in positions
 from casid.regression.estimators._maximum_likelihood import MaximumLikelihood as MaximumLikelihood
-from casid.regression.estimators._maximum_likelihood import MeasurementNoise as MeasurementNoise
 from casid.regression.estimators._output_error import OutputError as OutputError

@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dtbtrs
 from casid.codegen import accumulate, evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics._derived import inverse_dynamics_derivatives
+from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression.estimators._controller import Controller
@@ -107,28 +108,26 @@ def _chained(loop: ClosedLoop, states: Array, references: Array, beta: Array, ch
     h = loop.period / loop.substeps
     driven = np.zeros((count, n, wide))
     driven[:, :, :size] = slope
-    a, b = states[:, :n], states[:, n : 2 * n]
-    da, db = np.zeros((count, n, wide)), np.zeros((count, n, wide))
-    da[:, :, :n], db[:, :, n : 2 * n] = np.eye(n), np.eye(n)
+    # motion [q; dq] in the first column, its derivatives in the others
+    motion = np.zeros((count, 2 * n, 1 + wide))
+    motion[:, :, 0] = states[:, : 2 * n]
+    motion[:, :, 1 : 1 + 2 * n] = np.eye(2 * n)
 
-    def stage(q: Array, dq: Array, sq: Array, sdq: Array) -> tuple[Array, Array]:
-        """Acceleration and its derivatives."""
+    def rate(motion: Array, tau: Array) -> Array:
+        """Velocities and accelerations, and their derivatives."""
+        q, dq = (np.ascontiguousarray(motion[:, part, 0]) for part in (slice(None, n), slice(n, None)))
         ddq = np.asarray(evaluate_batch(use.forward, q, dq, tau, beta, calls=calls))[:, :, 0]
         by_q, by_dq, M = evaluate_batch(use.derivatives, q, dq, ddq, beta, calls=calls)
-        right = driven - by_q @ sq - by_dq @ sdq
+        right = driven - by_q @ motion[:, :n, 1:] - by_dq @ motion[:, n:, 1:]
         right[:, :, size:] -= np.asarray(evaluate_batch(use.regressor, q, dq, ddq, calls=calls))
-        return ddq, np.linalg.solve(M, right)
+        accelerations = np.concatenate([ddq[:, :, None], np.linalg.solve(M, right)], axis=2)
+        return np.concatenate([motion[:, n:], accelerations], axis=1)
 
     for _ in range(loop.substeps):
-        k1, s1 = stage(a, b, da, db)
-        k2, s2 = stage(a + h / 2 * b, b + h / 2 * k1, da + h / 2 * db, db + h / 2 * s1)
-        k3, s3 = stage(a + h / 2 * (b + h / 2 * k1), b + h / 2 * k2, da + h / 2 * (db + h / 2 * s1), db + h / 2 * s2)
-        k4, s4 = stage(a + h * (b + h / 2 * k2), b + h * k3, da + h * (db + h / 2 * s2), db + h * s3)
-        a, b = a + h * b + h**2 / 6 * (k1 + k2 + k3), b + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        da, db = da + h * db + h**2 / 6 * (s1 + s2 + s3), db + h / 6 * (s1 + 2 * s2 + 2 * s3 + s4)
+        motion = rk4_step(rate, motion, tau, h)
     kept = np.zeros((count, size - 2 * n, wide))
     kept[:, :, :size] = remembered
-    return np.concatenate([da, db, kept], axis=1)
+    return np.concatenate([motion[:, :, 1:], kept], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,20 +181,14 @@ class ClosedLoop:
         memory = ca.reshape(x[2 * n :], n, states)
         tau, memory = self.controller.step((r[:n], r[n : 2 * n], r[2 * n :]), q, dq, memory)
 
-        def slope(q: ca.SX, dq: ca.SX) -> ca.SX:
-            return base.forward_dynamics(q, dq, tau, beta)
+        def rate(motion: ca.SX, tau: ca.SX) -> ca.SX:
+            return ca.vertcat(motion[n:], base.forward_dynamics(motion[:n], motion[n:], tau, beta))
 
-        h = self.period / self.substeps
-        a, b = q, dq
-        first = slope(a, b)
-        for i in range(self.substeps):
-            k1 = first if i == 0 else slope(a, b)
-            k2 = slope(a + h / 2 * b, b + h / 2 * k1)
-            k3 = slope(a + h / 2 * (b + h / 2 * k1), b + h / 2 * k2)
-            k4 = slope(a + h * (b + h / 2 * k2), b + h * k3)
-            a, b = a + h * b + h**2 / 6 * (k1 + k2 + k3), b + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        new = ca.vertcat(a, b, ca.vec(memory))
-        return ca.Function("step", [x, r, beta], [new, ca.vertcat(q, dq, first, tau)], {"cse": True})
+        motion = x[: 2 * n]
+        for _ in range(self.substeps):
+            motion = rk4_step(rate, motion, tau, self.period / self.substeps)
+        now = ca.vertcat(q, dq, base.forward_dynamics(q, dq, tau, beta), tau)
+        return ca.Function("step", [x, r, beta], [ca.vertcat(motion, ca.vec(memory)), now], {"cse": True})
 
     def _motion(self, beta: Array) -> tuple[Array, Array]:
         """State after every control step, and ``[q; dq; ddq; tau]`` at it: shapes (N, states) and (N, 4 n)."""

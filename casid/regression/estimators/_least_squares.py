@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from casid.regression._compress import CompressedData
 from casid.regression._fit import Fit, irls, ols, wls
 from casid.regression.estimators._estimator import Estimator, Observations
 
@@ -18,6 +19,10 @@ class OLS(Estimator):
     def fit(self, data: Observations) -> Fit:
         """Base parameters with their covariance."""
         return ols(data.compressed)
+
+    def refit(self, part: CompressedData, whole: Fit, data: Observations) -> Fit:
+        """Of the part's factors: no sample is needed."""
+        return ols(part)
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,10 @@ class WLS(Estimator):
     def fit(self, data: Observations) -> Fit:
         """Base parameters with their covariance."""
         return wls(data.compressed, self.weights)
+
+    def refit(self, part: CompressedData, whole: Fit, data: Observations) -> Fit:
+        """Of the part's factors: no sample is needed."""
+        return wls(part, self.weights)
 
 
 @dataclass(frozen=True)
@@ -56,3 +65,7 @@ class IRLS(Estimator):
     def fit(self, data: Observations) -> Fit:
         """Base parameters with their covariance."""
         return irls(data.datasets, wls(data.compressed), self.iterations, self.tuning)
+
+    def refit(self, part: CompressedData, whole: Fit, data: Observations) -> Fit:
+        """Of the part's factors, with the weights of samples and joints from the whole."""
+        return wls(part, whole.weights)

@@ -84,6 +84,7 @@ class OutputError(Estimator):
             raise DatasetError(
                 f"positions have shape {measured.shape}, the loop's reference {self.loop.reference.shape}"
             )
+        rows = self._rows(data)
         start, weights = self._begin(data)
         motions = _LastMotion(self.loop)
         excited = self._excited(data, start, measured, motions)
@@ -97,10 +98,10 @@ class OutputError(Estimator):
             return full
 
         def residual(x: Array) -> Array:
-            return np.asarray((motions.simulated(whole(x)) - measured).ravel() / spread)
+            return np.asarray((motions.simulated(whole(x)) - measured)[rows].ravel() / spread)
 
         def slope(x: Array) -> Array:
-            J = motions.positions(whole(x))[1][:, :, columns]
+            J = motions.positions(whole(x))[1][rows][:, :, columns]
             return np.asarray(J.reshape(-1, len(columns)) * scale / spread)
 
         spread = 1.0
@@ -114,13 +115,26 @@ class OutputError(Estimator):
         beta[columns] = found.x * scale
         J, e = np.asarray(found.jac) / scale, np.asarray(found.fun)
         inverse = np.linalg.pinv(J.T @ J)
-        batches = Batches(len(measured), len(columns))
-        batches.add(J.reshape(len(measured), -1, len(columns)), e.reshape(len(measured), -1))
+        count = int(rows.sum())
+        batches = Batches(count, len(columns))
+        batches.add(J.reshape(count, -1, len(columns)), e.reshape(count, -1))
         covariance = inverse @ batches.covariance() @ inverse.T
         for array in (beta, covariance):
             array.setflags(write=False)
         condition = float(np.linalg.cond(J / np.linalg.norm(J, axis=0)))
         return Fit(data.compressed, beta, weights, excited, covariance, condition, self.name, True)
+
+    def _rows(self, data: Observations) -> NDArray[np.bool_]:
+        """Control steps that are fitted: all, or those of a part of the observations."""
+        if data.whole:
+            return np.ones(len(self.positions), dtype=bool)
+        rows = np.concatenate(data.rows())
+        if len(rows) != len(self.positions):
+            raise DatasetError(
+                f"{self.name}: a part of the data is fitted only where recordings and loop have the same samples; got "
+                f"{len(rows)} and {len(self.positions)}"
+            )
+        return rows
 
     def _begin(self, data: Observations) -> tuple[Array, Array]:
         """First base parameters, and the weights of the joints' torques, which only reported errors use."""
