@@ -32,9 +32,6 @@ def on_coordinates(robot: Robot, values: ca.SX) -> ca.SX:
     return values if not robot.coupled else ca.mtimes(ca.SX(exact(robot.coupling()[0])).T, values)
 
 
-__all__ = ["Kinematics", "exact", "homogeneous", "joint_offset", "joint_rotation", "locate"]
-
-
 def joint_rotation(joint: Joint, q: ca.SX) -> ca.SX:
     """Rotation R (3x3) of the moved joint frame in the parent link's frame: ``v_parent = R v_joint``.
 
@@ -81,18 +78,19 @@ class Kinematics:
             self.links.append((ca.mtimes(rotation, turn), origin + ca.mtimes(rotation, shift)))
 
     def placement(self, name: str) -> ca.SX:
-        """Homogeneous placement (4x4) of a link or named frame; KeyError for an unknown name."""
-        k, local = locate(self.robot, name)
-        return ca.SX(exact(local)) if k < 0 else ca.mtimes(homogeneous(*self.links[k]), exact(local))
+        """Homogeneous placement (4x4) of a link or named frame; RobotError for an unknown name."""
+        frame = self.robot.frame(name)
+        local = exact(frame.placement)
+        return ca.SX(local) if frame.joint < 0 else ca.mtimes(homogeneous(*self.links[frame.joint]), local)
 
     def jacobian(self, name: str) -> ca.SX:
-        """Geometric Jacobian (6 x n) of a link or named frame; KeyError for an unknown name.
+        """Geometric Jacobian (6 x n) of a link or named frame; RobotError for an unknown name.
 
         Rows: linear velocity of the frame's origin, then angular velocity, both in the axes of the base frame.
         """
         point = self.placement(name)[:3, 3]
         jacobian = ca.SX(6, len(self.robot.joints))
-        k, _ = locate(self.robot, name)
+        k = self.robot.frame(name).joint
         while k >= 0:
             joint = self.robot.joints[k]
             rotation, origin = self.joints[k]
@@ -104,17 +102,6 @@ class Kinematics:
                 jacobian[:3, k] = axis
             k = joint.parent
         return on_coordinates(self.robot, jacobian.T).T if self.robot.coupled else jacobian
-
-
-def locate(robot: Robot, name: str) -> tuple[int, np.ndarray]:
-    """Carrying joint (-1: the base) and placement in its link's frame of a link or named frame; KeyError if unknown."""
-    for k, joint in enumerate(robot.joints):
-        if joint.link.name == name:
-            return k, np.eye(4)
-    for frame in robot.frames:
-        if frame.name == name:
-            return frame.joint, frame.placement
-    raise KeyError(name)
 
 
 def homogeneous(rotation: ca.SX, origin: ca.SX) -> ca.SX:

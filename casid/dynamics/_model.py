@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from casid.description import Robot
 from casid.dynamics._base_parameters import BaseParameters, base_parameters
-from casid.dynamics._kinematics import Kinematics, locate
+from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._rigid_body import kinetic_energy, newton_euler, potential_energy, solve_mass_matrix
 from casid.dynamics._structure import BaseInput, Numbers, Parametrisation, StandardParameters, Structure
 from casid.dynamics._symbols import Symbols
@@ -300,11 +300,7 @@ class Model(Structure):
 
     def check_frame(self, frame: str) -> None:
         """RobotError, with the known names, for a frame that the robot does not have."""
-        try:
-            locate(self.robot, frame)
-        except KeyError:
-            known = [link.name for link in self.robot.links] + [item.name for item in self.robot.frames]
-            raise RobotError(f"robot '{self.robot.name}' has no frame '{frame}'; known: {', '.join(known)}") from None
+        self.robot.frame(frame)
 
 
 def _identifier(name: str) -> str:

@@ -6,7 +6,6 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-from casid.dynamics.terms._dynamic_laws import DISTANCES
 from scipy.integrate import solve_ivp
 from typer.testing import CliRunner
 
@@ -16,6 +15,7 @@ from casid.codegen import evaluate_batch
 from casid.description import write_robot
 from casid.dynamics import Model, equation_of_motion
 from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._dynamic_laws import DISTANCES
 from casid.dynamics.terms._friction import Friction, JointFriction, sensitive_states
 from casid.errors import RobotError
 from casid.export import load

@@ -8,6 +8,7 @@ import pytest
 
 import casid
 from casid.codegen import evaluate_batch
+from casid.description._joint_parameters import JointParameter
 from casid.dynamics import Model
 from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction
@@ -16,7 +17,6 @@ from casid.dynamics.terms._law import FrictionLaw
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, fit_friction, wls
-from casid.description._joint_parameters import JointParameter
 from casid.regression.friction import _variable_projection
 from casid.regression.friction._shape_fits import fit_jointly
 from casid.testing.synthetic import motion, recording
