@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.errors import DatasetError, RobotError
+from casid.errors import DatasetError, UnknownNameError
 
 Array = NDArray[np.float64]
 
@@ -98,7 +98,7 @@ class BaseParameters:
     def row(self, name: str) -> int:
         """Index of the base parameter led by the parameter ``name``."""
         if name not in self.names:
-            raise RobotError(f"'{name}' leads no base parameter; leading parameters: {', '.join(self.names)}")
+            raise UnknownNameError(f"'{name}' leads no base parameter; leading parameters: {', '.join(self.names)}")
         return self.names.index(name)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a controller needs besides the equation of motion: derivatives, inverse mass matrix, operational space."""
+"""Functions derived from a model: derivatives, operational space, parts of the equation of motion, observer."""
 
 from __future__ import annotations
 
@@ -172,7 +172,8 @@ def equation_of_motion(model: Model) -> ca.Function:
         raise RobotError("a joint term depends on the measured torque: a motion with it cannot be integrated")
     if model.memories:
         raise RobotError(
-            "a joint term remembers the motion, which simulations do not: take what it settles to (JointTerm.settled)"
+            "a joint term has a memory, which simulations do not integrate; expected terms without memory: use "
+            "JointTerm.settled()"
         )
     sums = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
     for (side, k), torque in without.items():

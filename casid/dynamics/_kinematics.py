@@ -1,4 +1,4 @@
-"""Constants with structural zeros."""
+"""Kinematics of a tree, its joints that follow others (mimic joints), and constants with structural zeros."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ class Model(Structure):
     -----
     The parameter vector ``pi`` has, link by link, ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m`` and then the joint's terms;
     `parameter_names` gives them. Units: SI; q in rad (revolute) or m (prismatic). A model with a ``drive_gain`` has a
-    last input ``signal`` (n), the measured torque, in the functions that depend on it; one whose terms remember
-    (`Memory`) has a last input ``memory``, their states.
+    last input ``signal`` (n), the measured torque, in the functions that depend on it; one with terms that have a
+    memory (`Memory`) has a last input ``memory``, their states.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Recursive Newton-Euler for any tree, linear in the standard parameters. Everything else derives from it.
+"""The rigid-body algorithms of any tree, linear in the standard parameters: Newton-Euler, mass matrix, energies.
+
+Inverse dynamics is the recursive Newton-Euler algorithm (RNEA); the mass matrix (joint-space inertia) comes from
+composite rigid bodies (CRBA).
 
 Per link, in its own frame, with angular velocity w, angular acceleration dw and acceleration a of the frame's origin
 (gravity included as a fictitious base acceleration -g)::
@@ -80,7 +83,7 @@ def next_motion(joint: Joint, parent: LinkMotion, q: ca.SX, dq: ca.SX, ddq: ca.S
 
 
 def inertial_wrench(parameters: ca.SX, motion: LinkMotion) -> Wrench:
-    """Force and moment about the link-frame origin that a link's motion asks for; linear in its parameters.
+    """Force and moment about the link-frame origin that a link's motion requires; linear in its parameters.
 
     They are ten, or thirteen: with the antisymmetric part S(a) of an inertia that is not symmetric, which no body has
     but an unstructured estimate may (Sutanto et al. 2020, Sec. 3.1), ``n`` gains ``a x dw + w x (a x w)``.
@@ -198,7 +201,7 @@ def mass_matrix(robot: Robot, q: ca.SX, parameters: list[ca.SX]) -> ca.SX:
     M = ca.SX(count, count)
     for k in reversed(range(count)):
         joint = robot.joints[k]
-        # The wrench a unit acceleration of joint k asks of all that it carries, in the link frame ...
+        # The wrench that a unit acceleration of joint k requires of its whole subtree, in the link frame ...
         at_joint = link_to_joint(joint, _unit_acceleration_wrench(joint, composites[k]))
         M[k, k] = _along(joint, at_joint)
         # ... seen by every joint below.

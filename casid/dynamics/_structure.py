@@ -90,7 +90,7 @@ class Structure:
 
     @cached_property
     def memories(self) -> tuple[tuple[int, Memory], ...]:
-        """What terms remember, in the order of the input ``memory``: index of the coordinate, and `Memory`."""
+        """Memories of the terms, in the order of the input ``memory``: index of the coordinate, and `Memory`."""
         found: list[tuple[int, Memory]] = []
         for term, i in self.term_columns.values():
             kept = term.remembered(i)

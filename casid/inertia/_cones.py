@@ -1,7 +1,7 @@
 """The notions of physical consistency as cones of the ten standard parameters: `Full`, `Semi`, `Free`.
 
-A cone knows the matrix whose positive definiteness it asks for, coordinates in which it is a quadratic image of free
-numbers, what a gradient costs over it (its dual), and its nearest body. All per link.
+A cone has the matrix that must be positive definite, coordinates in which it is a quadratic image of free
+numbers, a bound of linear functions over it (its dual), and the projection onto it. All per link.
 
 **Factorisation.** The ten parameters of a body in the cone are ``x = basis y + offset`` with ``y = q(t)``, ten
 quadratic forms of ten numbers t of which four are >= 0:
@@ -20,7 +20,7 @@ The log barrier of the four non-negative numbers is then half the log det of the
   ``g'z >= margin tr Z - ||N||_2 tr (J(z) - margin 1)``.
 * `Semi`: with G the share of L, h of l and gamma of m, ``g'z = <G, I> + m [c; 1]' Q [c; 1]`` where
   ``Q = [[tr(G) 1 - G, h/2], [h'/2, gamma]]``: g is in the dual cone where G >= 0 and Q >= 0, and their negative parts
-  are paid for likewise; ``tr I' <= tr L`` and ``l'l / m' <= tr L / 2`` (margin taken off) limit them.
+  count likewise; ``tr I' <= tr L`` and ``l'l / m' <= tr L / 2`` (margin taken off) limit them.
 * `Free`: only the ranges of the parameters limit ``g'z``.
 """
 
@@ -92,7 +92,7 @@ class ConsistencyCone(ABC):
     #: Whether it implies m >= 0, and the triangle inequality of the principal moments.
     positive_mass: ClassVar[bool]
     triangle: ClassVar[bool]
-    #: Whether it asks for anything, and which of the ten numbers t are >= 0.
+    #: Whether it restricts anything, and which of the ten numbers t are >= 0.
     constrains: ClassVar[bool] = True
     non_negative: ClassVar[tuple[int, ...]] = ()
 
@@ -190,7 +190,7 @@ class Full(ConsistencyCone):
         return np.array([square[i, j] for i, j in _LOWER4])
 
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
-        """See the module."""
+        """By the formula of this module's docstring."""
         dual = _symmetric((_TO_DUAL @ share).reshape(4, 4))
         gain = margin * float(np.trace(dual))
         limit = max(limits.trace - 4 * margin, 0.0)
@@ -254,7 +254,7 @@ class Semi(ConsistencyCone):
         return to_standard(t[0] ** 2, t[1:4] / t[0], triangle @ triangle.T) if t[0] else np.zeros(10)
 
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
-        """See the module."""
+        """By the formula of this module's docstring."""
         inertia = tensor(share[:6] * np.array([1, 0.5, 0.5, 1, 0.5, 1]))
         quadratic = np.zeros((4, 4))
         quadratic[:3, :3] = np.trace(inertia) * np.eye(3) - inertia
@@ -295,7 +295,7 @@ class Free(ConsistencyCone):
         return 0.0 if np.isfinite(np.asarray(parameters, dtype=float)).all() else float("inf")
 
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
-        """See the module."""
+        """By the formula of this module's docstring."""
         box, searched = limits.box, False
         if not np.isfinite(box).all() and limits.body is not None:
             box = np.minimum(box, limits.factor * np.maximum(np.abs(limits.body), np.abs(limits.body).max()))

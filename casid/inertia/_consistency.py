@@ -1,4 +1,4 @@
-"""Is a link's set of ten numbers that of a real body, and by how much does it miss?
+"""Physical consistency of a link's ten parameters, and its margins.
 
 * ``full`` consistency (the default everywhere): pseudo-inertia ``J > 0``, i.e. positive mass, positive definite inertia
   about the centre of mass, and the triangle inequality (Gaz et al. 2019, eq. 11, 16; Wensing et al. 2018).
@@ -55,7 +55,7 @@ class Consistency:
         return self.mass > 0 and self.smallest_principal_moment > 0
 
     def complaint(self) -> str:
-        """What is wrong and by how much, in words; empty where the link is fully consistent."""
+        """Which condition fails and by how much; empty where the link is fully consistent."""
         if self.mass <= 0:
             return f"its mass is {self.mass:.6g} kg, it must be positive"
         if self.smallest_principal_moment <= 0:

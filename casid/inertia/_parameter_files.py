@@ -37,7 +37,7 @@ _LIMIT = 4 * 2**20
 
 
 def parameter_record(parameters: Parameters) -> dict[str, Any]:
-    """What a JSON file says of parameters: ``parameters`` and ``links``."""
+    """Content of a JSON file of parameters: ``parameters`` and ``links``."""
     return {"parameters": parameters.to_dict(), "links": list(parameters.link_names)}
 
 
@@ -138,8 +138,8 @@ def _nameless(values: Any, where: str, order: HasParameterNames | Sequence[str] 
     names = standard if numbers.shape == (len(standard),) else names
     if numbers.shape != (len(names),) or not names:
         raise DatasetError(
-            f"{where}: numbers without names, shape {numbers.shape}; expected {len(names) or 'ten a link'}; a .csv or "
-            ".json file with names leaves no doubt"
+            f"{where}: numbers without names, shape {numbers.shape}; expected {len(names) or 'ten a link'}; use a .csv or "
+            ".json file with names"
         )
     return dict(zip(names, numbers.tolist(), strict=True))
 

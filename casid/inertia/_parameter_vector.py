@@ -2,7 +2,7 @@
 
 Three orders of the same numbers are in use: link by link (a robot), link by link with each joint's terms behind its
 link (a model), all links and then all terms (a retrieval problem). `Parameters` carries its names, so that
-`Parameters.in_order` gives any of them and none can be taken for another.
+`Parameters.in_order` gives any of them without confusion.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.errors import DatasetError
+from casid.errors import DatasetError, UnknownNameError
 from casid.inertia._parameters import STANDARD_NAMES, Vector, from_standard, pseudo_inertia, standard_names
 
 _STANDARD = re.compile(rf"({'|'.join(STANDARD_NAMES)})([1-9][0-9]{{0,4}})")
 
 
 class HasParameterNames(Protocol):
-    """Anything that says in which order it takes parameters, e.g. `casid.Model`."""
+    """Anything with an order of parameters, e.g. `casid.Model`."""
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ class Parameters:
 
     def __getitem__(self, name: str) -> float:
         if name not in self._position:
-            raise KeyError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
+            raise UnknownNameError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
         return float(self.values[self._position[name]])
 
     def __iter__(self) -> Iterator[str]:
@@ -185,7 +185,7 @@ class Parameters:
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._position
+        return isinstance(name, str) and name in self._position
 
     def to_dict(self) -> dict[str, float]:
         """Names and values."""
@@ -252,11 +252,11 @@ class Parameters:
         return Parameters(kept, self._take(kept), self.link_names)
 
     def with_values(self, changes: Mapping[str, float]) -> Parameters:
-        """The same parameters with some values changed; DatasetError for a name that is not there."""
+        """The same parameters with some values changed; UnknownNameError for a name that is not there."""
         values = self.values.copy()
         for name, value in changes.items():
             if name not in self._position:
-                raise DatasetError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
+                raise UnknownNameError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
             values[self._position[name]] = value
         return Parameters(self.names, values, self.link_names)
 

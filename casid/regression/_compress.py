@@ -6,8 +6,8 @@ tau_raw_j]`` (Sousa 2014, eq. 3.45-3.52, joint by joint). For any weights w_j of
     sum_j w_j^2 ||tau_j - W_bj beta||^2 = sum_j w_j^2 ||R_j [-beta; 1]||^2,
 
 so that weighted estimates, errors per joint and constrained regression never look at the samples again. The factors of
-consecutive segments of the motion are kept: leaving some out is fitting to the rest, which makes cross-validation free
-of charge, and their spread tells how far the residuals of neighbouring samples depend on each other.
+consecutive segments of the motion are kept: leaving some out is fitting to the rest, so that cross-validation costs
+nothing, and their spread measures how far the residuals of neighbouring samples depend on each other.
 
 A robust fit also weights single samples, ``h_ij`` of sample i at joint j. These weights are part of the equations: the
 factors are of ``sqrt(h_ij) [W_bij, tau_ij]``, so that every fit on them, constrained or not, minimises the same sum.
@@ -50,7 +50,7 @@ class CompressedData:
     datasets : tuple of str
         Names of the recordings.
     steps, notes : tuple of str
-        What was done to them, and what deserves a look.
+        Processing steps, and notes for a reader of the result.
     segments : tuple of Segment
         The same of consecutive parts of the motion.
     correlation : ndarray, shape (n,)

@@ -48,7 +48,7 @@ class Delay:
     gain : float
         Share of the residual's norm that goes away when the delay is taken out.
     at_limit : bool
-        Whether it lies at the end of the range that was searched: there is no best delay, something else is wrong.
+        Whether it lies at the end of the range that was searched: the search found no best delay.
     """
 
     seconds: float
@@ -61,7 +61,7 @@ class Delay:
 def estimate_delay(
     model: Model, datasets: Dataset | Sequence[Dataset], weights: ArrayLike, limit: float | None = None
 ) -> Delay:
-    """The one delay of all torques that the data speak for.
+    """The common delay of all torques with the least residual.
 
     Parameters
     ----------

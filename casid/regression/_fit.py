@@ -280,7 +280,7 @@ def essential(fit: Fit, ratio: float = 10.0, growth: float = 0.02) -> tuple[Fit,
 
 
 def unexcited_reasons(fit: Fit) -> tuple[str, ...]:
-    """For each base parameter that the data do not determine: what it could not be told from, in words."""
+    """For each base parameter that the data do not determine: the parameters it cannot be distinguished from."""
     names, leading = fit.data.base.names, list(fit.excited.independent)
     lengths = np.linalg.norm(fit.data.stacked(fit.weights)[0], axis=0)
     reasons = []

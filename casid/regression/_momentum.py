@@ -55,7 +55,7 @@ def momentum_regressor(model: Model) -> ca.Function:
     if columns:
         if model.regressor.n_in() != 3:
             raise DatasetError(
-                f"the momentum form knows no torque signal: leave out the terms that use "
+                f"the momentum form has no torque signal; leave out the terms that use "
                 f"{', '.join(model.regressor.name_in()[3:])}"
             )
         terms = model.regressor(q, dq, ddq)[:, columns]
@@ -104,7 +104,7 @@ def compress_momentum(
     model
         Its base parameters are the columns.
     datasets
-        With ``dq``, at a uniform rate; ``ddq`` is not looked at. Test functions that meet a masked torque are left out.
+        With ``dq``, at a uniform rate; ``ddq`` is not used. Test functions that meet a masked torque are left out.
     width
         Duration of a test function [s]; it passes frequencies below about ``1 / width``.
     every
@@ -143,7 +143,7 @@ def compress_momentum(
             some = centres[first : first + max(1, _BLOCK // step)]
             part = slice(some[0] - half, some[-1] + half + 1)
             Yp, YE = (np.asarray(v) for v in evaluate_batch(function, data.q[part], data.dq[part]))
-            # convolution flips h: int h(s) f(t + s) ds wants h(-s), and h' is odd
+            # convolution flips h: int h(s) f(t + s) ds is the convolution with h(-s), and h' is odd
             rows = oaconvolve(Yp, slope[:, None, None], mode="valid", axes=0)[::step]
             rows = rows - oaconvolve(YE, h[:, None, None], mode="valid", axes=0)[::step]
             for where, inside in factors.segments_of(first, len(some)):

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 BLOCK, OVERLAPS = 4096, 3
 #: Samples times instructions from which a function is compiled: about 50 ms of CasADi's own evaluation.
 WORTH_COMPILING = 2e7
-#: The same for functions with fitted numbers in them, whose code nobody asks for again: about a second.
+#: The same for functions that contain fitted numbers, whose compiled code is not reused: about a second.
 WORTH_COMPILING_ONCE = 4e8
 
 #: From the motion (a `Dataset`, or its `FullRate`) and a range of its samples to values, shape (samples, ...).
@@ -144,7 +144,7 @@ def inputs(model: Model, data: Dataset) -> list[Array]:
 
 
 def _extra(model: Model, name: str, data: Dataset) -> Array:
-    """What a model asks for beside the motion, where its columns are computed, shape (samples, size)."""
+    """An input of the model beside the motion, at the samples its columns are computed at, shape (samples, size)."""
     source = motion(data)
     if name == "signal":
         return source.tau

@@ -1,4 +1,8 @@
-"""A least-squares estimate of base parameters, with the statistics that tell how far to trust it."""
+"""Base parameters of a model that is only known by its numbers: mass matrices and gravity torques at static poses.
+
+A controller that reports M(q) and g(q) determines the coefficients of its model without any exciting motion
+(Gaz et al. 2019, Sec. IV-A).
+"""
 
 from __future__ import annotations
 
@@ -177,7 +181,7 @@ def reverse_engineer(
 def reverse_engineer_with_torques(
     model: Model, q: ArrayLike, gravity_torques: ArrayLike, recording: Dataset | CompressedData
 ) -> Estimate:
-    """Base parameters from a controller's gravity torques and the measured torques of a motion, where M is not told.
+    """Base parameters from a controller's gravity torques and the measured torques of a motion, without M.
 
     One least-squares problem of both: ``g = Y_g(q) pi`` and ``tau = Y pi + friction``, with viscous and Coulomb
     friction and an offset of every joint, which are eliminated. Rows count by their residuals: gravity torques by that
@@ -200,7 +204,7 @@ def reverse_engineer_with_torques(
     Raises
     ------
     DatasetError
-        As `reverse_engineer` and `compress`, or if the motion does not tell all base parameters apart.
+        As `reverse_engineer` and `compress`, or if the motion does not determine all base parameters.
     """
     alone = reverse_engineer(model, q, None, gravity_torques)
     data = recording

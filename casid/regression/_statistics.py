@@ -103,9 +103,9 @@ def covariance_of(data: CompressedData, weights: Array, columns: Sequence[int], 
 
 #: Longest block: 2^LEVELS samples.
 LEVELS = 10
-#: Blocks (counted over all joints) below which a level says nothing.
+#: Fewest blocks (counted over all joints) of a level that is used.
 ENOUGH = 60
-#: Equations that what is usual counts for.
+#: Equations that the usual variance counts for.
 USUAL = 1000.0
 
 
@@ -169,7 +169,7 @@ class ResidualNoise:
         return float(max((self._squares[known] / self._blocks[known] / sizes[known]).max() / self.variance, 1.0))
 
     def variance_with(self, squares: float, equations: float) -> float:
-        """Mean square of residuals with that sum of squares; what is usual counts for `USUAL` equations beside them."""
+        """Mean square of residuals with that sum of squares; the usual variance counts for `USUAL` equations beside them."""
         return (squares + USUAL * self.variance) / (equations + USUAL)
 
 
@@ -186,9 +186,9 @@ class Batches:
     whatever their correlation in time: noise that was differentiated cancels over a batch. The windows h_b are half
     sines over two batches, so that ``sum_b h_b(t)^2 = 1``: without edges, at which such noise would not cancel.
 
-    Residuals are smaller than noise, most where a batch alone tells a parameter. With white noise of unit variance and
+    Residuals are smaller than noise, most where a batch alone determines a parameter. With white noise of unit variance and
     ``A = sum_t Z_t' Z_t`` a batch's scores have, after the fit, the covariance ``E_b = P_b - Q_b A^-1 Q_b`` in place of
-    ``P_b = sum_t h_b^2 Z_t' Z_t``, with ``Q_b = sum_t h_b Z_t' Z_t``. They are put right by the symmetric map T with
+    ``P_b = sum_t h_b^2 Z_t' Z_t``, with ``Q_b = sum_t h_b Z_t' Z_t``. They are corrected by the symmetric map T with
     ``T E_b T = P_b``, as in the bias-reduced linearisation of Bell and McCaffrey (2002).
 
     Parameters
@@ -233,11 +233,11 @@ class Batches:
         sure = values > 1e-14 * max(float(values[-1]), np.finfo(float).tiny)
         white, back = vectors[:, sure] / np.sqrt(values[sure]), vectors[:, sure] * np.sqrt(values[sure])
         P, Q = white.T @ self._outer @ white, white.T @ self._inner @ white
-        scores = np.einsum("bij,bj->bi", _mended(P, P - Q @ Q), self._scores @ white)
+        scores = np.einsum("bij,bj->bi", _unbiased_maps(P, P - Q @ Q), self._scores @ white)
         return np.asarray(back @ (scores.T @ scores) @ back.T)
 
 
-def _mended(P: Array, E: Array) -> Array:
+def _unbiased_maps(P: Array, E: Array) -> Array:
     """Symmetric T with ``T E T = P``, of stacks of matrices; E not below `LEFT` P."""
     half = _root(P, 0.5)
     inverse = _root(P, -0.5)
@@ -297,12 +297,12 @@ class MeasurementNoise:
             If the recording is too short, or a torque has no noise at all.
         """
         if len(raw) < 10 * DIFFERENCES:
-            raise DatasetError(f"{raw.name}: {len(raw)} samples are too few to tell the noise")
+            raise DatasetError(f"{raw.name}: {len(raw)} samples are too few to estimate the noise; expected {10 * DIFFERENCES} or more")
         positions, torques = (_white_variance(values) for values in (raw.q, raw.tau))
         if not (torques > 0).all():
-            silent = int(np.argmin(torques)) + 1
+            exact = int(np.argmin(torques)) + 1
             raise DatasetError(
-                f"{raw.name}: the torque of joint {silent} has no noise; state MeasurementNoise yourself"
+                f"{raw.name}: the torque of joint {exact} has no noise; construct MeasurementNoise from known values"
             )
         made = processing.apply(raw)
         cutoff = processing.cutoff if made.full is None or processing.cutoff != "auto" else made.full.low_pass.cutoff

@@ -1,4 +1,4 @@
-"""What a parametrisation is: a smooth map from unconstrained numbers to a link's parameters, and its inverse."""
+"""The contract of a parametrisation: a smooth map from unconstrained numbers to a link's parameters, and its inverse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BIAS = 1e-6
 
 
 class Parametrisation(ABC):
-    """Coordinates theta of one link, free in R^size, and the parameters they stand for.
+    """Coordinates theta of one link, free in R^size, and its parameters as functions of them.
 
     A new one is a subclass that gives ``expression`` and ``coordinates``; training, guarantees and tests follow.
 
@@ -48,7 +48,7 @@ class Parametrisation(ABC):
         """Standard parameters, shape (10,), of coordinates theta, shape (size,).
 
         Parametrisations that are not ``symmetric`` return 13 numbers: the ten of the symmetric part of the inertia,
-        then the vector a of its antisymmetric part S(a) (`casid.dynamics.newton_euler`).
+        then the vector a of its antisymmetric part S(a) (`casid.dynamics`).
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Mass, centre of mass and nine entries of the inertia, all free (Sutanto et al. 2020, eq. 3)."""
+"""The parametrisations of a link, by increasing structure (Sutanto et al. 2020, Sec. 3), and the catalogue."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class InstrumentalVariables(Estimator):
     """Instrumental variables: the regressor of a simulated motion (Janot et al. 2014, IDIM-IV).
 
     Noise in the positions makes the columns of W random and least squares biased. The columns Z of the motion that the
-    model itself makes under the same controller and reference know nothing of this noise:
+    model itself makes under the same controller and reference are independent of this noise:
 
         beta <- (sum_j w_j^2 Z_j' W_j)^-1 sum_j w_j^2 Z_j' (tau_j - r_j) ,   Z, r simulated with the last beta.
 

@@ -49,8 +49,8 @@ class OutputError(Estimator):
 
     Minimises ``sum_i ||q_i - q_i(beta)||^2 / sigma^2`` over the simulated positions of a `ClosedLoop`, from the
     weighted least-squares estimate or a given start, by SciPy's trust-region method with exact derivatives. Torques
-    are not looked at but for that start: the scale of the parameters is that of the controller's gains. Parameters that
-    move the simulated positions as others do, or by less than noise tells, stay in their regrouped combinations and are
+    are used for that start only: the scale of the parameters is that of the controller's gains. Parameters that
+    move the simulated positions as others do, or by less than the noise, stay in their regrouped combinations and are
     named by the fit (`Fit.unexcited`, `unexcited_reasons`).
 
     Attributes
@@ -147,7 +147,7 @@ class OutputError(Estimator):
         return start, np.asarray(joint_weights(data.compressed, start))
 
     def _excited(self, data: Observations, start: Array, measured: Array, motions: _LastMotion) -> BaseParameters:
-        """What the positions tell: the combinations whose uncertainty does not move them beyond the control error."""
+        """Parameters that the positions determine: the combinations whose uncertainty does not move them beyond the control error."""
         q, J = motions.positions(start)
         rows = J.reshape(-1, J.shape[2])
         R = np.asarray(np.linalg.qr(rows, mode="r"))

@@ -1,7 +1,7 @@
 """Friction chosen joint by joint, by blocked cross-validation.
 
 Every law is linear at a given shape, and shapes are tried on a grid, so that a candidate is a set of columns and all of
-them run on Gram matrices (`casid.regression.friction.race`).
+them run on Gram matrices (`casid.regression.friction._cross_validation`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from casid.measurement import Dataset
 from casid.regression._compress import compress
 from casid.regression._fit import Fit, wls
 from casid.regression._observation import observation_blocks
-from casid.regression.friction._cross_validation import Candidate, Race
+from casid.regression.friction._cross_validation import Candidate, CandidateFits
 
 Array = NDArray[np.float64]
 
-#: What is tried at every joint unless said otherwise.
+#: Friction laws tried at every joint by default.
 CANDIDATES = (
     "linear",
     "deadband",
@@ -54,7 +54,7 @@ CANDIDATES = (
 )
 #: Most samples that the choice looks at.
 MOST_SAMPLES = 20_000
-#: Factors by which the shapes of the chosen laws are then changed, one race after the other.
+#: Factors by which the shapes of the chosen laws are then changed, one comparison after the other.
 FINER = (1.7, 1.3)
 #: Fits after the choice, with loads from the fit before.
 SETTLING = 2
@@ -63,7 +63,7 @@ LINEAR = friction_model("linear")
 
 @dataclass(frozen=True, eq=False)
 class FrictionChoice:
-    """What was chosen, and from what.
+    """The chosen friction, and the laws it was chosen from.
 
     Attributes
     ----------
@@ -89,8 +89,8 @@ def choose_friction(
 ) -> FrictionChoice:
     """Choose the friction law of each joint by blocked cross-validation.
 
-    The held-out error of each law at its best shape decides. A law with more parameters must earn them: at least 2 % of
-    the mean square, more than a standard error over the folds, and what Schwarz's criterion asks. The load of
+    The held-out error of each law at its best shape decides. A law with more parameters must lower it: at least 2 % of
+    the mean square, more than a standard error over the folds, and the bound of Schwarz's criterion. The load of
     load-dependent laws is the torque of the links as fitted, iterated.
 
     Parameters
@@ -100,7 +100,7 @@ def choose_friction(
     datasets
         Processed recordings.
     candidates
-        Names of laws and of their sums; `FrictionLaw` of your own.
+        Names of laws and of their sums; `FrictionLaw` objects.
 
     Raises
     ------
@@ -116,13 +116,13 @@ def choose_friction(
     thinned = _thinned(recordings)
     regressors = [np.concatenate([block for _, block in observation_blocks(model, data)]) for data in thinned]
 
-    def race(options: Sequence[Sequence[JointFriction]], nominal: Array | None, weights: Array | None) -> Race:
-        return Race(model, thinned, regressors, options, nominal, weights)
+    def fits_of(options: Sequence[Sequence[JointFriction]], nominal: Array | None, weights: Array | None) -> CandidateFits:
+        return CandidateFits(model, thinned, regressors, options, nominal, weights)
 
-    first = race([[JointFriction(LINEAR)]] * model.n, None, None)
+    first = fits_of([[JointFriction(LINEAR)]] * model.n, None, None)
     nominal, weights = _links(model, first.fit([0] * model.n)), first.weights
     options = [_options(laws, speed) for speed in _speeds(thinned)]
-    everything = race(options, nominal, weights)
+    everything = fits_of(options, nominal, weights)
     chosen, table = everything.run()
     joints = tuple(options[k][i] for k, i in enumerate(chosen))
     beta = everything.fit(chosen)
@@ -130,7 +130,7 @@ def choose_friction(
         near = [_near(joint, factor, speed) for joint, speed in zip(joints, _speeds(thinned), strict=True)]
         if all(len(options) == 1 for options in near):
             break
-        finer = race(near, nominal, weights)
+        finer = fits_of(near, nominal, weights)
         chosen, rows = finer.run()
         joints = tuple(near[k][i] for k, i in enumerate(chosen))
         beta = finer.fit(chosen)
@@ -138,7 +138,7 @@ def choose_friction(
     loaded = any(joint.law.loaded for joint in joints)
     for _ in range(SETTLING if loaded else 0):
         nominal = _links(model, beta)
-        beta = race([[joint] for joint in joints], nominal, weights).fit([0] * model.n)
+        beta = fits_of([[joint] for joint in joints], nominal, weights).fit([0] * model.n)
     friction = Friction(joints, tuple(_links(model, beta).tolist()) if loaded else None)
     return FrictionChoice(friction, tuple(table), wls(compress(model.with_friction(friction), recordings)))
 

@@ -1,4 +1,4 @@
-"""Columns of friction laws at the samples of recordings, filtered like the torques."""
+"""Cross-validation of friction laws on Gram matrices of their columns."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ SWEEPS = 2
 
 @dataclass(frozen=True)
 class Candidate:
-    """A law at a joint, tried.
+    """A friction law tried at a joint.
 
     Attributes
     ----------
@@ -163,13 +163,13 @@ class Candidate:
     chosen: bool
 
 
-class Race:
+class CandidateFits:
     """All candidates of all joints as columns, and their Gram matrices fold by fold.
 
     Parameters
     ----------
     model
-        Links and terms without the friction that is raced.
+        Links and terms without the friction that is compared.
     recordings, regressors
         Processed, and the model's base regressor at their samples.
     options
@@ -177,7 +177,7 @@ class Race:
     nominal
         Standard parameters of the links whose torque loads the joints; ``None``: no load.
     weights
-        Of the joints; ``None``: from the fit of everybody's first candidate with equal weights.
+        Of the joints; ``None``: from the fit of the first candidate of each joint with equal weights.
     """
 
     def __init__(
@@ -316,7 +316,7 @@ class Race:
     def _informative(self, k: int, old: int, new: int, trained: Array) -> bool:
         """Whether a law explains more than its further parameters explain by chance (Schwarz's criterion).
 
-        Samples count as many as are independent; on short recordings cross-validation alone is too easily pleased.
+        Samples count as many as are independent; on short recordings cross-validation alone accepts too complex laws.
         """
         laws = [self._options[k][i].law for i in (old, new)]
         further = laws[1].complexity - laws[0].complexity
@@ -343,7 +343,7 @@ class Race:
             lift[:rank] = -solved
             lift[rank:] = np.eye(size + 1)
             tested, fitted = lift.T @ test @ lift, lift.T @ train @ lift
-            inner = w * train[rank:, rank:] - right.T @ solved  # Schur complement, of what all joints say
+            inner = w * train[rank:, rank:] - right.T @ solved  # Schur complement, over the equations of all joints
             for indices, at in self._alike[k]:  # candidates with as many columns at once
                 D = _ridged(inner[at[:, :, None], at[:, None, :]])
                 a = np.linalg.solve(D, inner[at, -1][:, :, None])[:, :, 0]

@@ -1,4 +1,4 @@
-"""Friction of one joint from velocities and torques."""
+"""Friction laws with their shapes fitted: at one joint, or at all joints together with the inertial parameters."""
 
 from __future__ import annotations
 

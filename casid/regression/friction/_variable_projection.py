@@ -91,15 +91,15 @@ def fit_shapes(
     )  # fmt: skip
     if found.status <= 0 or not np.isfinite(found.x).all():
         raise SolveError(
-            f"{what}: no convergence in {found.nfev} evaluations ({found.message}); the data may not tell the shape: "
-            "take a simpler law"
+            f"{what}: no convergence in {found.nfev} evaluations ({found.message}); the data may not determine the shape; "
+            "use a simpler law"
         )
     return reduced.shapes(found.x, int(found.nfev))
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Where some shapes lead: all arrays weighted, joint below joint.
+    """Residual and linear parameters at some shapes: all arrays weighted, joint below joint.
 
     Attributes
     ----------
