@@ -23,7 +23,6 @@ from casid.errors import ProblemError
 from casid.inertia import to_standard
 from casid.retrieval import (
     Coefficients,
-    ComBox,
     Constraint,
     LinkVariables,
     Problem,
@@ -32,6 +31,7 @@ from casid.retrieval import (
     link_variables,
     robot_bounds,
 )
+from casid.retrieval.constraints._bounds import ComBox
 
 #: Radii of link 1, link 2 and the end of its cone, and the cone's length [m].
 R1, R2, R3, CONE = 0.15, 0.08, 0.02, 0.2

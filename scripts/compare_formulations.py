@@ -23,6 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core: small dense systems, 
 
 import casadi as ca
 import numpy as np
+from casid.retrieval.solver._certify import PreparedProblem
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -31,18 +32,12 @@ import casid
 from casid.description import Joint, Link, Robot
 from casid.inertia import from_pseudo_inertia
 from casid.inertia.cones import Full
-from casid.retrieval import (
-    LeastSquares,
-    Problem,
-    SolveOptions,
-    least_squares,
-    link_variables,
-    lower_bound,
-    random_parameters,
-    relative_gap,
-)
-from casid.retrieval.program.nlp import LiftedProgram
-from casid.retrieval.solver.prepared import Prepared
+from casid.retrieval import Problem, SolveOptions, least_squares, link_variables
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._result import relative_gap
+from casid.retrieval.bound._certificate import lower_bound
+from casid.retrieval.program._nlp import LiftedProgram
+from casid.retrieval.program._starts import random_parameters
 
 Array = NDArray[np.float64]
 CERTIFIED = 1e-6
@@ -105,7 +100,7 @@ def lifted(
     two_calls: bool = True,
 ) -> Solve:
     """The library's program, or a variant of it."""
-    prepared = Prepared(problem, nominal, options)
+    prepared = PreparedProblem(problem, nominal, options)
     if program is not None:
         prepared.program = program(
             problem.variables.x,
@@ -135,7 +130,7 @@ def lifted(
 
 def unlifted(problem: Problem, options: SolveOptions, signed: bool) -> Solve:
     """T alone: x is a quadratic function of it, the objective a quartic one."""
-    prepared = Prepared(problem, None, options)
+    prepared = PreparedProblem(problem, None, options)
     cones, linear, nonlinear = prepared.cones, prepared.linear, prepared.nonlinear
     t = ca.SX.sym("t", 10 * len(cones))
     x = ca.vertcat(
@@ -215,7 +210,7 @@ def formulations(problem: Problem, iterations: int) -> dict[str, Callable[[], So
 
 
 def measure(name: str, solve: Solve, problem: Problem, starts: Sequence[Array], optimum: float) -> Row:
-    prepared = Prepared(problem, None, SolveOptions())
+    prepared = PreparedProblem(problem, None, SolveOptions())
     gaps, values, answers = [], [], []
     for x0 in starts:
         answer = solve(x0)
@@ -277,7 +272,7 @@ def regression(links: int, samples: int, seed: int = 0) -> Problem:
 def measure_size(links: int, samples: int) -> SizeRow:
     problem = regression(links, samples)
     began = time.perf_counter()
-    prepared = Prepared(problem, None, SolveOptions())
+    prepared = PreparedProblem(problem, None, SolveOptions())
     built = time.perf_counter()
     solution = prepared.solve(throw=False)
     done = time.perf_counter()

@@ -13,7 +13,8 @@ from casid.cli.shared import ProblemArgument, console, out_file, out_folder, ref
 
 if TYPE_CHECKING:
     from casid.identification import Believable
-    from casid.retrieval import Problem, Solution
+    from casid.retrieval._problem import Problem
+    from casid.retrieval._solution import Solution
 
 MethodOption = Annotated[
     str,
@@ -143,7 +144,7 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
     from casid.errors import CasidError
     from casid.identification import believable
     from casid.inertia.cones import Full
-    from casid.retrieval import indistinguishable
+    from casid.retrieval.insight._intervals import indistinguishable
 
     problem = solution.problem
     given = problem.coefficients

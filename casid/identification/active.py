@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from casid.inertia import link_slice, pseudo_inertia
 from casid.inertia.cones import Full
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import LinearRows
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import LinearRows
 
 Array = NDArray[np.float64]
 

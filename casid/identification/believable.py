@@ -20,9 +20,9 @@ from casid.identification.divergence import DivergenceProgram, MostPlausible
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.inertia import LinkParameters, link_slice
 from casid.inertia.cones import Full
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution
 from casid.retrieval.insight.chi_square import chi_square
-from casid.retrieval.problem import Problem
-from casid.retrieval.solution import Solution
 
 Array = NDArray[np.float64]
 

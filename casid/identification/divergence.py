@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from casid.errors import SolveError
 from casid.identification.ball_program import LOWER, BallOutcome, BallProgram
 from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, link_slice, pseudo_inertia
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import split_rows
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import split_rows
 
 Array = NDArray[np.float64]
 _FROM_PSEUDO_INERTIA = np.linalg.pinv(PSEUDO_INERTIA_MAP)

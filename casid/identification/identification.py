@@ -20,7 +20,7 @@ from casid.inertia import parameter_record
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit
 from casid.regression.friction import Candidate, Friction
-from casid.retrieval import Intervals
+from casid.retrieval.insight._intervals import Intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,19 +28,16 @@ from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.plausible import PlausibleBodies
 from casid.identification.statement import Statement
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
+from casid.measurement.processing import prepare
 from casid.regression import Fit, quadratic
-from casid.retrieval.builders.priors import Prior
-from casid.retrieval.constraints import (
-    ConsistencyKind,
-    sensible_bounds,
-)
-from casid.retrieval.load import ConstraintBuilder
-from casid.retrieval.methods.direct import prepare
-from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import LinearRows
-from casid.retrieval.solution import Solution
-from casid.retrieval.solver.options import SolveOptions
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import LeastSquares, Prior
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import LinearRows
+from casid.retrieval._solution import Solution
+from casid.retrieval.constraints._bounds import sensible_bounds
+from casid.retrieval.constraints._consistency import ConsistencyKind
+from casid.retrieval.solver._build import SolveOptions
 
 Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.errors import DatasetError
+from casid.errors import DatasetError, UnknownNameError
 from casid.inertia.parameters import STANDARD_NAMES, Vector, from_standard, standard_names
 from casid.inertia.pseudo_inertia import pseudo_inertia
 
@@ -100,6 +100,13 @@ class LinkParameters:
         return f"LinkParameters({self.name}: {self.mass:.4g} kg, centre of mass ({c}) mm)"
 
 
+class _Links(dict[str, LinkParameters]):
+    """Links by name; a name that is not there raises `UnknownNameError`."""
+
+    def __missing__(self, name: str) -> LinkParameters:
+        raise UnknownNameError(f"there is no link '{name}'; there are {_summary(tuple(self))}")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Parameters:
     """Named parameters of a robot: ten standard ones a link and, where there are any, those of joint terms.
@@ -176,7 +183,7 @@ class Parameters:
 
     def __getitem__(self, name: str) -> float:
         if name not in self._position:
-            raise KeyError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
+            raise UnknownNameError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
         return float(self.values[self._position[name]])
 
     def __iter__(self) -> Iterator[str]:
@@ -207,9 +214,8 @@ class Parameters:
     @cached_property
     def links(self) -> Mapping[str, LinkParameters]:
         """Each link's values by its name, in the order of the links."""
-        return MappingProxyType(
-            {name: LinkParameters(name, self.standard[link_slice(k)]) for k, name in enumerate(self.link_names)}
-        )
+        own = {name: LinkParameters(name, self.standard[link_slice(k)]) for k, name in enumerate(self.link_names)}
+        return MappingProxyType(_Links(own))
 
     @cached_property
     def terms(self) -> Mapping[str, float]:

@@ -21,11 +21,9 @@ from casid.retrieval import (
     com_in_sphere,
     either,
     equal_links,
-    read_stl,
     symmetric_link,
-    with_cad_prior,
-    without_payload,
 )
+from casid.retrieval.constraints._shapes import read_stl, with_cad_prior, without_payload
 from problems import cookbook
 
 

@@ -14,28 +14,25 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
+from casid.inertia.cones import Free, Semi
 from casid.retrieval import (
     Constraint,
-    Facts,
-    Free,
     InfeasibleError,
-    LeastSquares,
     Problem,
-    ScalarRow,
-    Semi,
-    Setting,
     com_box,
     explain,
     inertia_bounds,
     least_squares,
     link_variables,
     mass_bounds,
-    no_consistency,
     soften,
     solve,
-    spatial_inertia,
     total_mass,
 )
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._region import Facts
+from casid.retrieval.constraints._consistency import no_consistency, spatial_inertia
+from casid.retrieval.constraints._constraint import ScalarRow, Setting
 from casid.testing.synthetic_problems import BODY, arm, nearest
 
 

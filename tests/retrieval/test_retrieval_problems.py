@@ -15,7 +15,6 @@ from casid.inertia import consistency, from_standard, spatial_inertia, to_standa
 from casid.retrieval import (
     Constraint,
     InfeasibleError,
-    LeastSquares,
     Problem,
     base_parameter_error,
     com_box,
@@ -24,16 +23,14 @@ from casid.retrieval import (
     link_variables,
     mass_bounds,
     multistart,
-    no_consistency,
-    pseudo_inertia,
     robot_bounds,
     soften,
     solve,
     total_mass,
 )
-from casid.retrieval import (
-    spatial_inertia as semi,
-)
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval.constraints._consistency import no_consistency, pseudo_inertia
+from casid.retrieval.constraints._consistency import spatial_inertia as semi
 
 
 def arm(n: int = 2, bounded: bool = True) -> Robot:

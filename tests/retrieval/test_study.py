@@ -14,8 +14,9 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import SolveOptions, run_study, start_seeds
-from casid.retrieval.study.file import fingerprint
+from casid.retrieval import SolveOptions, run_study
+from casid.retrieval.study._file import fingerprint
+from casid.retrieval.study._study import start_seeds
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,9 @@ from casid.dynamics import Model
 from casid.identification import Feasibility, RegressionProblem, feasibility_test, feasible_regression, nearest_feasible
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, fit_jointly, ols, wls
-from casid.retrieval import Constraint, LinkVariables, com_box, gyration_bound, mass_bounds, total_mass
-from casid.retrieval.constraints import ConsistencyKind
+from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
+from casid.retrieval.constraints._bounds import gyration_bound
+from casid.retrieval.constraints._consistency import ConsistencyKind
 from casid.testing.peer_clarabel import clarabel_regression
 
 Result = tuple[str, bool]
