@@ -31,7 +31,6 @@ from casid.retrieval import (
     link_variables,
     robot_bounds,
 )
-from casid.retrieval.constraints._bounds import ComBox
 
 #: Radii of link 1, link 2 and the end of its cone, and the cone's length [m].
 R1, R2, R3, CONE = 0.15, 0.08, 0.02, 0.2
@@ -99,7 +98,7 @@ def build(shapes: Literal["exact", "box"] = "exact", margin: float = 1e-6) -> Pr
     robot = load_robot("spatial_2r")
     links = link_variables(robot)
     values, forms = identify(robot)
-    bounds = [c for c in robot_bounds(links) if not isinstance(c, ComBox)]  # the shapes say more
+    bounds = [c for c in robot_bounds(links) if c.quantity != "centre of mass"]  # the shapes say more
     if shapes not in ("exact", "box"):
         raise ProblemError(f"shapes: expected 'exact' or 'box', got '{shapes}'")
     return Problem(

@@ -23,7 +23,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core: small dense systems, 
 
 import casadi as ca
 import numpy as np
-from casid.retrieval.solver._certify import PreparedProblem
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -38,6 +37,7 @@ from casid.retrieval._result import relative_gap
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._nlp import LiftedProgram
 from casid.retrieval.program._starts import random_parameters
+from casid.retrieval.solver._certify import PreparedProblem
 
 Array = NDArray[np.float64]
 CERTIFIED = 1e-6

@@ -146,7 +146,7 @@ def believable(
         How much larger the norm of the residual may be than at the best fit; default 0.5 %.
     tolerance
         In place of ``share``: allowed increase of the objective, e.g. from standard deviations of the coefficients
-        (`casid.retrieval.insight.tolerance.indistinguishable`).
+        (`casid.retrieval.insight._intervals.indistinguishable`).
     near
         Parameters to begin from, shape (N,): the choice of a similar problem, which spares the way from the bodies.
 

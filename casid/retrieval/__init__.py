@@ -1,46 +1,48 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
+# ruff: noqa: I001 - grouped by subject
 
 # A problem: its unknowns and its objective.
-# Solving: one problem, or from many starts.
-from casid.retrieval._conflict import InfeasibleError as InfeasibleError
-from casid.retrieval._load import load_constraints as load_constraints
-from casid.retrieval._load import load_problem as load_problem
-from casid.retrieval._load import problem_names as problem_names
-from casid.retrieval._objectives import Coefficients as Coefficients
-from casid.retrieval._objectives import Prior as Prior
-from casid.retrieval._objectives import base_parameter_error as base_parameter_error
-from casid.retrieval._objectives import least_squares as least_squares
 from casid.retrieval._problem import Problem as Problem
-from casid.retrieval._solution import Solution as Solution
 from casid.retrieval._variables import LinkVariables as LinkVariables
 from casid.retrieval._variables import link_variables as link_variables
+from casid.retrieval._objectives import base_parameter_error as base_parameter_error
+from casid.retrieval._objectives import least_squares as least_squares
+from casid.retrieval._objectives import Coefficients as Coefficients
+from casid.retrieval._objectives import Prior as Prior
+from casid.retrieval._load import load_problem as load_problem
+from casid.retrieval._load import problem_names as problem_names
 
-# Constraints: any expression, bounds on link quantities, shapes that hold a centre of mass, known links.
-from casid.retrieval.constraints._bounds import com_box as com_box
-from casid.retrieval.constraints._bounds import inertia_bounds as inertia_bounds
-from casid.retrieval.constraints._bounds import mass_bounds as mass_bounds
-from casid.retrieval.constraints._bounds import robot_bounds as robot_bounds
-from casid.retrieval.constraints._bounds import sensible_bounds as sensible_bounds
-from casid.retrieval.constraints._bounds import total_mass as total_mass
+# Constraints: any expression, and bounds on quantities of links.
 from casid.retrieval.constraints._constraint import Constraint as Constraint
 from casid.retrieval.constraints._constraint import soften as soften
-from casid.retrieval.constraints._shapes import axisymmetric_link as axisymmetric_link
-from casid.retrieval.constraints._shapes import body_in_ellipsoid as body_in_ellipsoid
-from casid.retrieval.constraints._shapes import com_in_cone as com_in_cone
+from casid.retrieval.constraints._shapes import either as either
+from casid.retrieval.constraints._bounds import total_mass as total_mass
+from casid.retrieval.constraints._bounds import mass_bounds as mass_bounds
+from casid.retrieval.constraints._bounds import com_box as com_box
+from casid.retrieval.constraints._bounds import inertia_bounds as inertia_bounds
+from casid.retrieval.constraints._bounds import robot_bounds as robot_bounds
+from casid.retrieval.constraints._bounds import sensible_bounds as sensible_bounds
+
+# Shapes that hold a link's centre of mass or its body, and known links.
+from casid.retrieval.constraints._shapes import com_in_sphere as com_in_sphere
 from casid.retrieval.constraints._shapes import com_in_cylinder as com_in_cylinder
+from casid.retrieval.constraints._shapes import com_in_cone as com_in_cone
 from casid.retrieval.constraints._shapes import com_in_ellipsoid as com_in_ellipsoid
 from casid.retrieval.constraints._shapes import com_in_hull as com_in_hull
-from casid.retrieval.constraints._shapes import com_in_sphere as com_in_sphere
-from casid.retrieval.constraints._shapes import either as either
-from casid.retrieval.constraints._shapes import equal_links as equal_links
+from casid.retrieval.constraints._shapes import body_in_ellipsoid as body_in_ellipsoid
 from casid.retrieval.constraints._shapes import symmetric_link as symmetric_link
+from casid.retrieval.constraints._shapes import axisymmetric_link as axisymmetric_link
+from casid.retrieval.constraints._shapes import equal_links as equal_links
+
+# Solving: one problem, or from many starts.
+from casid.retrieval.methods._solve import solve as solve
+from casid.retrieval._solution import Solution as Solution
+from casid.retrieval.solver._build import SolveOptions as SolveOptions
+from casid.retrieval.methods._global_search import Global as Global
+from casid.retrieval._conflict import InfeasibleError as InfeasibleError
+from casid.retrieval.study._study import multistart as multistart
+from casid.retrieval.study._study import run_study as run_study
 
 # What a solution implies: active bounds, ranges of the parameters.
 from casid.retrieval.insight._explain import explain as explain
 from casid.retrieval.insight._intervals import parameter_intervals as parameter_intervals
-from casid.retrieval.methods._branches import Branches as Branches
-from casid.retrieval.methods._global_search import Global as Global
-from casid.retrieval.methods._solve import solve as solve
-from casid.retrieval.solver._build import SolveOptions as SolveOptions
-from casid.retrieval.study._study import multistart as multistart
-from casid.retrieval.study._study import run_study as run_study

@@ -1,4 +1,4 @@
-"""Users' Python files: run, and their errors told with file, line and function."""
+"""Users' Python files: problems by name or path, constraints of a regression, and the place of errors in them."""
 
 from __future__ import annotations
 

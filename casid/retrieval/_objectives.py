@@ -1,4 +1,14 @@
-"""What a retrieval minimises: a sum of squares that is linear inside, ``||R x - r||^2 + constant``."""
+"""Objectives: sums of squares ``||R x - r||^2 + constant``, the identified coefficients they come from, and priors.
+
+Distances from prior bodies (CAD, URDF) with pseudo-inertias J0 (Lee, Wensing and Park 2020, Sec. III; Wensing et al.
+2018)::
+
+    euclidean   sum_i ((x_i - x0_i) / s_i)^2            s: the size of the prior body's parameters
+    pullback    tr( J0^-1 (J - J0) J0^-1 (J - J0) )     the affine-invariant metric, pulled back at the prior
+    entropic    2 (tr J0^-1 J - log det J0^-1 J - 4)    log-det Bregman divergence; equal to pullback to second order
+
+The last two do not depend on units or frames. All three vanish at the prior and are convex in the standard parameters.
+"""
 
 from __future__ import annotations
 

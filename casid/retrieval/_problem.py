@@ -84,7 +84,7 @@ class Problem(Displayed):
                 constraints.append(entry)
         if not isinstance(self.objective, LeastSquares):
             raise ProblemError(
-                f"problem '{self.name}': the objective must be a LeastSquares (see casid.retrieval.objectives), got "
+                f"problem '{self.name}': the objective must be a LeastSquares (`least_squares` or `base_parameter_error` make one), got "
                 f"{type(self.objective).__name__}"
             )
         columns = self.objective.matrix.shape[1]

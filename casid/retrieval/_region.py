@@ -1,4 +1,8 @@
-"""What hard constraints say about each link's region: ranges of its mass, centre of mass, inertia and extent."""
+"""Limits of every feasible body: ranges implied by hard constraints, and bounds on tr J(x) and on each parameter.
+
+The certificate multiplies the gradient that its multipliers leave over by the bounds on tr J(x). A link without such
+bounds gets an explicit search region, which the certificate states.
+"""
 
 from __future__ import annotations
 

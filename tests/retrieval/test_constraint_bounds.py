@@ -9,12 +9,12 @@ import pytest
 import casid
 from casid.errors import ProblemError
 from casid.expressions import alternatives, choose, conditions, enclose, smooth
-from casid.retrieval import Branches, Constraint, Global, explain, soften
+from casid.retrieval import Constraint, Global, explain, soften
 from casid.retrieval._combinations import branch_problems, branches_at
 from casid.retrieval._quadrics import find_quadric
 from casid.retrieval._region import com_quotients
 from casid.retrieval.bound._cuts import ComSet, Relaxation, depends_on_com_only
-from casid.retrieval.methods._branches import Smoothed
+from casid.retrieval.methods._branches import Branches, Smoothed
 from casid.retrieval.program._starts import random_parameters
 from problems import cookbook
 from problems.spatial_2r import true_parameters

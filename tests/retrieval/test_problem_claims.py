@@ -46,8 +46,10 @@ def test_a_replaced_expression_is_never_ignored(kind: str) -> None:
         "mass": mass_bounds(link, 0.5, 8.0),
         "inertia": inertia_bounds(link, 0, 1),
     }
-    moved = replace(given[kind], expression=given[kind].expression + 0.2)
-    assert not moved.is_own and given[kind].is_own
+    with pytest.raises(ValueError, match="expression"):  # that of a link quantity follows from the link
+        replace(given[kind], expression=given[kind].expression + 0.2)
+    moved = given[kind].with_expression(given[kind].expression + 0.2)
+    assert type(moved) is Constraint
     hard = [c for name, c in given.items() if name in ("com", "mass") and name != kind]
     problem = Problem("moved", variables, least_squares(variables, np.eye(10), BODY), (*hard, moved))
     values = problem.values(BODY)[moved.label]

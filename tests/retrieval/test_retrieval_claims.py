@@ -13,7 +13,6 @@ from casid.description import Joint, Link, Robot
 from casid.errors import BoundWarning, ProblemError, SolveError
 from casid.inertia import from_standard, pseudo_inertia, to_standard
 from casid.retrieval import (
-    Branches,
     Constraint,
     Global,
     InfeasibleError,
@@ -27,7 +26,7 @@ from casid.retrieval import (
 )
 from casid.retrieval._solution import assess
 from casid.retrieval.constraints._consistency import no_consistency
-from casid.retrieval.methods._branches import Smoothed
+from casid.retrieval.methods._branches import Branches, Smoothed
 from casid.retrieval.methods._global_search import SimulatedAnnealing
 from casid.retrieval.methods._method import Direct
 from casid.retrieval.methods._penalty import Penalty

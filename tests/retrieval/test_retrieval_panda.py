@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-from casid.retrieval.solver._certify import PreparedProblem
 
 import casid
 from casid.inertia import PSEUDO_INERTIA_MAP, from_standard, pseudo_inertia
@@ -14,6 +13,7 @@ from casid.retrieval import Problem, SolveOptions, multistart, solve
 from casid.retrieval._rows import split_rows
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._starts import nominal_parameters
+from casid.retrieval.solver._certify import PreparedProblem
 from casid.retrieval.study._study import Study
 
 #: Certified optimum with J >= 1e-6, found by two solvers of different kind.

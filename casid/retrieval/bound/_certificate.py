@@ -1,12 +1,35 @@
-"""Linear rows that every feasible point obeys, in place of nonlinear ones: for the certificate.
+r"""Rigorous lower bound on a problem's optimum, in plain numpy, independent of the solver.
 
-Each hard row whose side has a quadratic form (`casid.retrieval.quadrics`) is replaced by a cut of it: the tangent of a
-cone or of a concave form, the secant over the box of the centre of mass of a convex one::
+**Theorem.** Let ``F(z) = ||R z - r||^2 + constant + sum_i w_i v_i(z)`` with ``v_i >= 0`` the violations of the soft
+rows, over all z with ``a_j'z`` within ``[lo_j, hi_j]`` (hard rows), ``M_k(z) >= eps_k 1`` (cones) and anything else.
+Take *any* point x and *any* numbers ``u_j, l_j >= 0``, zero where the bound is infinite, with ``u_i + l_i <= w_i`` on
+soft rows, and any ``Z_k >= 0``. Then for every feasible z ::
+
+    F(z) >= f(x) - grad f(x)'x + sum_j (l_j lo_j - u_j hi_j) + sum_k eps_k tr Z_k + sum_k min h_k'z_k
+    with  h = grad f(x) - A'(l - u) - sum_k M_k^*(Z_k),   (M_k^* the adjoint of M_k)
+
+*Proof.* f is convex: ``f(z) >= f(x) + grad f(x)'(z - x)``. Feasibility gives
+``(l - u)'A z >= l'lo - u'hi - sum w_i v_i(z)`` and ``<Z_k, M_k(z)> >= eps_k tr Z_k``. Substitute
+``grad f(x)'z = (l - u)'A z + sum <Z_k, M_k(z)> + h'z``. []
+
+The bound holds for any multipliers; how tight it is depends on them. The multipliers of the cones are not taken from
+the solver: a link's share g of ``grad f - A'(l - u)`` determines its ``Z_k``. The cone gives what ``Z_k`` gains and
+what its negative part costs (`ConsistencyCone.dual_share`); the size of a body is limited by the problem's own bounds
+(`LinkRegion`), or by a stated search region.
+
+**Points that miss a little.** A point that misses row j by ``d_j`` adds ``-sum_j (l_j + u_j) d_j`` to the right-hand
+side; one whose body k misses its margin adds ``h_k'x_k + <Z_k, M_k(x)>`` less what the body was to gain. Where the set
+is thin, multipliers are large and these shares are not small: `lower_bound` subtracts what x itself misses. The bound
+then never exceeds the value of x, and it holds for every point that misses no more than x does.
+
+**Nonlinear rows** enter through linear rows that hold at every feasible z, or not at all; the bound is then that of a
+convex relaxation. A hard row whose side has a quadratic form (`casid.retrieval._quadrics`) is replaced by a cut of it:
+the tangent of a cone or of a concave form, the secant over the box of the centre of mass of a convex one::
 
     2 t l - m t^2 <= l^2/m <= (a + b) l - a b m       (a <= c <= b; tangent at any t; m > 0)
 
 so a bound on ``Ixx = Lxx - (ly^2 + lz^2)/m`` from above relaxes through the secants, one from below through the
-tangents at the present c. The others are left out.
+tangents at the present c.
 """
 
 from __future__ import annotations

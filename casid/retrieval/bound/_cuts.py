@@ -1,11 +1,11 @@
-"""Where a link's centre of mass can be.
+"""Linear rows that every feasible point obeys, made from a problem's nonlinear constraints near any given point.
 
-Outer approximations of any set that a user's constraints describe, and their supporting planes.
-
-The box of the centre of mass is halved again and again; interval arithmetic throws out cells that no point of which
-meets the constraints, if-else branch by branch. What is left covers the set, whatever its shape, so the plane that
-supports the remaining cells in some direction n, ``n'c <= h(n)``, holds at every feasible point; times the mass it is
-linear: ``n'l <= h(n) m``.
+The relaxation of a constraint is that of its quadratic form where it has one (`casid.retrieval._quadrics`; exact for
+second-order cones and concave forms). A constraint on a single centre of mass is relaxed by planes that support the set
+of centres of mass: the box of the centre of mass is halved repeatedly, and interval arithmetic removes the cells in
+which no point meets the constraints, each branch of an if-else for itself. The cells that are left cover the set, of
+any shape, so ``n'c <= h(n)`` with h the support of the cells in the direction n holds at every feasible point; times
+the mass it is linear, ``n'l <= h(n) m``. Other constraints are left out, which only lowers a lower bound.
 """
 
 from __future__ import annotations

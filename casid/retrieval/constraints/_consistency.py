@@ -1,4 +1,4 @@
-"""Which notion of physical consistency a link obeys."""
+"""Physical consistency of a link: its cone and margin."""
 
 from __future__ import annotations
 

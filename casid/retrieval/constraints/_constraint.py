@@ -91,7 +91,7 @@ class Constraint:
         Any CasADi expression of the problem's variables; a matrix is taken entry by entry, by columns. Expressions that
         are linear in the unknowns (mass, first moment, inertia about the origin, pseudo-inertia) keep the problem
         convex and its certificate tight. A bound that jumps (`casadi.if_else`) is allowed: only the branch taken at the
-        present point acts on the solver, so use several starts, or ``method=Branches()``.
+        present point acts on the solver, so use several starts, or ``method="branches"``.
     lower, upper : ndarray
         Infinite where free; given as a number or one an entry.
     weight : float or None

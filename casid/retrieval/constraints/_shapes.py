@@ -1,7 +1,7 @@
-"""Where a link's centre of mass can be: cylinder, truncated cone, sphere, ellipsoid, convex hull of points; either-or.
+"""Constraints of what is known of a link: shapes that hold its centre of mass or its body, symmetry, equality, meshes.
 
-Each builder returns constraints on ``link.com``, with the box around the shape, which says nothing new but scales the
-solver and bounds the certificate's region. All but `either` describe convex sets.
+Each shape of a centre of mass comes with the box around it, which is redundant, but scales the solver and bounds the
+certificate's region. All constraints but `either` describe convex sets.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def com_in_ellipsoid(
 def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
     """Inside the convex hull of points, shape (K, 3), in the link frame [m]; linear in the unknowns: ``n'l <= d m``.
 
-    The vertices of a mesh (`casid.retrieval.builders.mesh.read_stl`) give the convex hull of the link.
+    The vertices of a mesh (`casid.retrieval.constraints._shapes.read_stl`) give the convex hull of the link.
     """
     from scipy.spatial import ConvexHull, QhullError  # imported late: it takes its time
 
@@ -120,7 +120,7 @@ def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
 def either(label: str, *options: Sequence[Constraint]) -> Constraint:
     """At least one of several sets of constraints holds: bolted here, or bolted there.
 
-    Every option is a sequence of hard constraints; ``method=Branches()`` solves one problem an option, so
+    Every option is a sequence of hard constraints; ``method="branches"`` solves one problem an option, so
     that the best one is found and certified. ``max over options of min over rows >= 0`` in CasADi terms.
 
     Raises

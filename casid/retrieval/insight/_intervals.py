@@ -1,4 +1,22 @@
-"""How much worse than the best fit a parameter set may be and still explain the data: the tolerance of `intervals`."""
+r"""Ranges of parameters over all sets that explain the data, and the tolerance that defines these sets.
+
+For a linear quantity c'x (a standard parameter, a mass, the torque at a pose) ::
+
+    minimise c'x   subject to   ||R x - r||^2 + constant <= F = optimum + tolerance,   hard constraints,
+                           J_k(x) >= margin 1
+
+is convex where the constraints are. **Bound.** For any point x and ``nu >= 0``, every feasible z has ::
+
+    c'z >= c'z + nu (q(z) - F) >= nu (q(x) - grad q(x)'x - F) + min (c + nu grad q(x))'z
+
+and the last minimum is bounded by duality as in `casid.retrieval.bound._certificate`, in numpy. Each end of each
+interval comes with a proof that no set beyond it explains the data, and with a set that attains it (up to the gap
+between the two).
+
+A quantity that is linear over a link's mass, as a coordinate of its centre of mass, ``(a'x)/m``, is found by
+Dinkelbach's steps: ``a'x - t m`` is minimised, t is moved to the ratio at the minimum; a bound v on the former gives
+``(a'x)/m >= t + min(0, v) / min m``.
+"""
 
 from __future__ import annotations
 

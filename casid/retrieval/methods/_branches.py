@@ -1,4 +1,4 @@
-"""Every combination of the branches of if-else and of either-or alternatives, one solve each."""
+"""Methods for if-else and either-or: enumeration of the branches, and smoothing with a width that shrinks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proven gap brought down: branches enumerated, then boxes of the centres of mass split."""
+"""Global methods: a proven gap by branching, and simulated annealing for sets with many separate valleys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of everything that solves a problem."""
+"""The contract of every solution method, and the direct method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods by name: for the command line and for files."""
+"""`solve`: one problem, any method, given as such or by name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Each link's cone of physical consistency, in coordinates in which it is a quadratic image of free numbers.
+"""The parts of the lifted program: cones, unknowns, objective, and blocks of rows with their own derivatives.
 
-The factorisations are those of `casid.inertia.cones`, about a nominal body of the link.
+`casid.retrieval.program._nlp` states the program; each function here makes one part of it. A link's cone of physical
+consistency is written in coordinates in which it is a quadratic image of free numbers: the factorisations of
+`casid.inertia.cones` about a nominal body of the link.
 """
 
 from __future__ import annotations

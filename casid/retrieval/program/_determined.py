@@ -1,14 +1,21 @@
-"""A primal-dual point near the optimum of a least-squares problem over physically consistent links, without a solver.
+"""The fast way, where the optimum is a single point: data that determine every parameter of consistent links.
+
+No choice among equal optima is needed then, and so no barrier. A few cheap splitting steps give a primal-dual point
+near the optimum; IPOPT, warm from there, solves the lifted program without bounds on the factors, that is by Newton's
+method on its optimality conditions, in a handful of iterations; the certificate proves the result. Where the way does
+not apply, or its answer is not certified, the general way is taken.
+
+Every coordinate is scaled by the data: link k's pseudo-inertia is ``J = S Jt S' + margin 1`` with ``S = a diag(s, s,
+s, 1)``, the length s and mass a^2 such that second moments and mass count equally in the objective.
 
 Operator splitting (ADMM; Boyd et al. 2011, Sec. 3.1, with over-relaxation) of ``min 1/2 ||A v - b||^2`` subject to
 ``v in K``, where v stacks the links' scaled pseudo-inertias as ``svec`` (orthonormal coordinates of symmetric matrices)
-and K is the product of their cones: a linear system with one inverse, and an eigenvalue decomposition of every 4x4
-matrix::
+and K is the product of their cones, needs a linear system with one inverse, and an eigenvalue decomposition of every
+4x4 matrix::
 
     v <- (A'A + rho 1)^-1 (A'b + rho (z - u)),   z <- P_K(v + u),   u <- u + v - z
 
-Its limit is the optimum, with ``-rho u`` the cones' multipliers. A few dozen of these cheap steps save the Newton
-method that follows most of its expensive ones.
+Its limit is the optimum, with ``-rho u`` the cones' multipliers.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ hard. If the minimum is positive the constraints conflict; the rows with a multi
 the relaxation. With constraints that are not convex this is a local statement: the smallest relaxation of a few starts.
 
 **Proof (Farkas).** With the multipliers at that point, the dual bound of the *zero* function over the feasible points
-(`casid.retrieval.bound.certificate`) is 0 if there is one. Where it is positive, there is none: whatever the
+(`casid.retrieval.bound._certificate`) is 0 if there is one. Where it is positive, there is none: whatever the
 multipliers are, and whatever the nonlinear constraints are, since these enter by relaxations only.
 """
 

@@ -51,7 +51,7 @@ class SolveOptions:
     ipopt : mapping
         Further options of IPOPT for the first call.
     direct : bool
-        Take the fast way (`casid.retrieval.solver.determined`) where the optimum is a single point and no start is
+        Take the fast way (`casid.retrieval.program._determined`) where the optimum is a single point and no start is
         given; of these options it heeds ``certified_gap`` and ``feasibility``.
     """
 

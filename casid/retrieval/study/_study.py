@@ -1,4 +1,4 @@
-"""Starts solved one after another, on several processes, or on a Dask cluster."""
+"""Many random starts of one problem or several: in this process, on several processes, or on a Dask cluster."""
 
 from __future__ import annotations
 
