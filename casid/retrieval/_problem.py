@@ -84,8 +84,8 @@ class Problem(Displayed):
                 constraints.append(entry)
         if not isinstance(self.objective, LeastSquares):
             raise ProblemError(
-                f"problem '{self.name}': the objective must be a LeastSquares (`least_squares` or `base_parameter_error` make one), got "
-                f"{type(self.objective).__name__}"
+                f"problem '{self.name}': the objective must be a LeastSquares, made by least_squares or "
+                f"base_parameter_error, got {type(self.objective).__name__}"
             )
         columns = self.objective.matrix.shape[1]
         if columns != self.variables.size:

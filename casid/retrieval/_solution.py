@@ -20,6 +20,7 @@ from casid.inertia import Parameters
 from casid.retrieval._conflict import Conflict
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult, checked_bound, relative_gap
+from casid.retrieval._variables import UnknownVariableError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,9 +137,12 @@ class Solution(ParameterResult, Displayed):
 
         Raises
         ------
-        UnknownNameError
-            If the problem has no such unknown.
+        UnknownVariableError
+            If the problem has no such unknown; also a `KeyError`.
         """
+        if name not in self:
+            names = self.problem.variables.names
+            raise UnknownVariableError(f"there is no unknown '{name}'; there are {names[0]} ... {names[-1]}")
         return self.parameters[name]
 
     def __contains__(self, name: object) -> bool:

@@ -92,7 +92,7 @@ def test_boxes_admit_what_the_shapes_exclude():
 
 def test_spatial_2r_script(tmp_path):
     run = subprocess.run(
-        [sys.executable, str(SCRIPTS / "spatial_2r.py"), "--out", str(tmp_path)],
+        [sys.executable, str(SCRIPTS / "examples" / "spatial_2r.py"), "--out", str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=120,

@@ -167,7 +167,7 @@ def test_saturating_functions_prove_nothing(shape) -> None:
 def test_a_contradicted_bound_is_given_up() -> None:
     problem = nearest(BODY)
     value = problem.objective(1.1 * BODY)
-    with pytest.warns(BoundWarning, match="given up"):
+    with pytest.warns(BoundWarning, match="discarded"):
         found = assess(problem, 1.1 * BODY, 3 * value)
     assert found.lower_bound == 0.0 and not found.certified and found.gap == pytest.approx(1.0)
     slightly = assess(problem, 1.1 * BODY, value * (1 + 1e-9))
