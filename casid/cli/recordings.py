@@ -64,7 +64,8 @@ def identify(
     from casid.description import write_robot
     from casid.identification import identify as run
     from casid.report import identification_tables, write_identification
-    from casid.retrieval import Prior, load_constraints
+    from casid.retrieval._load import load_constraints
+    from casid.retrieval._objectives import Prior
 
     if not believable:
         refuse(context, ("share",), "does not go with --no-believable")

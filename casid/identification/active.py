@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from casid.inertia import pseudo_inertia
 from casid.inertia._cones import Full
 from casid.inertia._parameter_vector import link_slice
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import LinearRows
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import LinearRows
 
 Array = NDArray[np.float64]
 

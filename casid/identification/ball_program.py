@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from casid.expressions._evaluate import interruptible
 from casid.inertia._parameter_vector import link_slice
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import LinearRows, NonlinearRows
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import LinearRows, NonlinearRows
 
 Array = NDArray[np.float64]
 LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))

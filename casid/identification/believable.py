@@ -21,9 +21,9 @@ from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.inertia import LinkParameters
 from casid.inertia._cones import Full
 from casid.inertia._parameter_vector import link_slice
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution
 from casid.retrieval.insight.chi_square import chi_square
-from casid.retrieval.problem import Problem
-from casid.retrieval.solution import Solution
 
 Array = NDArray[np.float64]
 
@@ -147,7 +147,7 @@ def believable(
         How much larger the norm of the residual may be than at the best fit; default 0.5 %.
     tolerance
         In place of ``share``: allowed increase of the objective, e.g. from standard deviations of the coefficients
-        (`casid.retrieval.insight.tolerance.indistinguishable`).
+        (`casid.retrieval.insight._intervals.indistinguishable`).
     near
         Parameters to begin from, shape (N,): the choice of a similar problem, which spares the way from the bodies.
 

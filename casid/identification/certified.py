@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from casid.errors import ProblemError
 from casid.identification.feasible_fit import FeasibleFit
-from casid.retrieval import Intervals, parameter_intervals
+from casid.retrieval.insight._intervals import Intervals, parameter_intervals
 from casid.retrieval.insight.chi_square import chi_square
 
 

@@ -37,8 +37,8 @@ from casid.identification.ball_program import LOWER, BallOutcome, BallProgram
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import split_rows
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import split_rows
 
 Array = NDArray[np.float64]
 _FROM_PSEUDO_INERTIA = np.linalg.pinv(PSEUDO_INERTIA_MAP)

@@ -13,7 +13,7 @@ from casid.identification.active import ActiveBound
 from casid.identification.believable import Believable
 from casid.inertia import LinkParameters
 from casid.regression import CompressedData, Fit
-from casid.retrieval.solution import Solution
+from casid.retrieval._solution import Solution
 
 Array = NDArray[np.float64]
 

@@ -30,9 +30,9 @@ from casid.regression._fit import irls, ols, unexcited_reasons
 from casid.regression.estimators import Estimator, MaximumLikelihood, MeasurementNoise, Observations
 from casid.regression.friction._cross_validation import Candidate
 from casid.regression.friction._shape_fits import fit_jointly
-from casid.retrieval.builders.priors import Prior
-from casid.retrieval.constraints import ConsistencyKind
-from casid.retrieval.load import ConstraintBuilder
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import Prior
+from casid.retrieval.constraints._consistency import ConsistencyKind
 
 Array = NDArray[np.float64]
 #: Condition number from which a note says that the motion excites poorly.

@@ -33,13 +33,13 @@ from casid.identification.plausible import PlausibleBodies
 from casid.inertia import express_in, from_standard, to_standard
 from casid.measurement import Dataset
 from casid.regression._observation import filtered_blocks, motion
-from casid.retrieval.constraints import gyration_bound, mass_bounds
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution
+from casid.retrieval._variables import link_variables
+from casid.retrieval.constraints._bounds import gyration_bound, mass_bounds
 from casid.retrieval.insight.chi_square import chi_square
-from casid.retrieval.methods.solve import solve
-from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.problem import Problem
-from casid.retrieval.solution import Solution
-from casid.retrieval.variables import link_variables
+from casid.retrieval.methods._solve import solve
 
 Array = NDArray[np.float64]
 

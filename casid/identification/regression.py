@@ -31,18 +31,15 @@ from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.inertia._parameter_vector import standard_size
 from casid.regression import Fit
 from casid.regression._fit import quadratic
-from casid.retrieval.builders.priors import Prior
-from casid.retrieval.constraints import (
-    ConsistencyKind,
-    sensible_bounds,
-)
-from casid.retrieval.load import ConstraintBuilder
-from casid.retrieval.methods.direct import prepare
-from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import LinearRows
-from casid.retrieval.solution import Solution
-from casid.retrieval.solver.options import SolveOptions
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import LeastSquares, Prior
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import LinearRows
+from casid.retrieval._solution import Solution
+from casid.retrieval.constraints._bounds import sensible_bounds
+from casid.retrieval.constraints._consistency import ConsistencyKind
+from casid.retrieval.solver._build import SolveOptions
+from casid.retrieval.solver._certify import PreparedProblem
 
 Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
@@ -164,7 +161,7 @@ class RegressionProblem:
         if self._nominal is None and prior is not None:
             margins = [entry.margin for entry in self._problem.cones]
             self._nominal = self._with_extras(_thickened(prior.parameters, margins))
-        self._prepared = prepare(self._problem, self._nominal, self._options)
+        self._prepared = PreparedProblem(self._problem, self._nominal, self._options)
         self.build_time = perf_counter() - began
 
     def _left_out(self, names: list[str], every: Bounds, used: set[str]) -> tuple[set[str], set[str]]:
@@ -264,7 +261,7 @@ class RegressionProblem:
         value = self._true_objective(x)
         for _ in range(PRIOR_STEPS):
             problem = replace(self._problem, objective=self._objective(x[:count]))
-            found = prepare(problem, self._nominal, self._options).solve(start=x, throw=throw)
+            found = PreparedProblem(problem, self._nominal, self._options).solve(start=x, throw=throw)
             step = 1.0
             while (new := self._true_objective(x + step * (found.x - x))) > value and step > 1e-10:
                 step /= 2.0

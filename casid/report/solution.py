@@ -22,7 +22,8 @@ from casid.report.links_plot import links_figure
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import pictures
-from casid.retrieval import Solution, Study
+from casid.retrieval._solution import Solution
+from casid.retrieval.study._study import Study
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 _COLUMNS = (

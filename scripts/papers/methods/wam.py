@@ -32,7 +32,7 @@ from casid.measurement import Dataset, Processing
 from casid.regression import CompressedData, Fit, compress, wls
 from casid.regression._fit import ols
 from casid.retrieval import LinkVariables, com_box, total_mass
-from casid.retrieval.problem import Constraints
+from casid.retrieval._problem import Constraints
 from casid.simulation import Follow, Plant, SmoothCoulomb, simulate
 from casid.simulation.controllers.model_based import ModelBased
 from casid.simulation.controllers.pd import feedback
