@@ -23,9 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification.active import active_bounds
-from casid.identification.believable import believable, noise_share
 from casid.identification.feasible_fit import FeasibleFit
-from casid.identification.plausible import PlausibleBodies
 from casid.identification.statement import Statement
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
 from casid.regression import Fit, quadratic
@@ -37,6 +35,8 @@ from casid.retrieval.constraints import (
 from casid.retrieval.load import ConstraintBuilder
 from casid.retrieval.methods.direct import prepare
 from casid.retrieval.objectives import LeastSquares
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows
 from casid.retrieval.solution import Solution

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.files import csv_bytes, json_bytes, write_files
-from casid.identification import Believable
 from casid.inertia import STANDARD_NAMES, LinkParameters, Parameters, parameter_csv, parameter_record, tensor_entries
 from casid.report.believable import believable_figures, believable_record
 from casid.report.coefficients import coefficients
@@ -20,6 +19,7 @@ from casid.report.starts_plot import starts_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import pictures
 from casid.retrieval import Solution, Study
+from casid.retrieval.plausible._choice import Believable
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 _COLUMNS = (

@@ -10,21 +10,15 @@ import casid
 from casid.description import LinkBounds
 from casid.dynamics import Model
 from casid.errors import ProblemError
-from casid.identification import (
-    RegressionProblem,
-    believable,
-    determined,
-    identify,
-    noise_share,
-    plausible_bodies,
-)
+from casid.identification import RegressionProblem, determined, identify
 from casid.identification.bounds import default_bounds, largest_mass, term_bounds
-from casid.identification.divergence import DivergenceProgram
-from casid.identification.plausible import skeleton_boxes, trustworthy
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
+from casid.retrieval.plausible._bodies import plausible_bodies, skeleton_boxes, trustworthy
+from casid.retrieval.plausible._choice import believable, noise_share
+from casid.retrieval.plausible._most_plausible import DivergenceProgram
 from casid.testing.synthetic import recording
 from problems.spatial_2r import true_parameters
 

@@ -12,7 +12,7 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
-from casid.identification.online import OnlineLoad
+from casid.identification.loads._online_load import OnlineLoad
 from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.regression import ResidualNoise, compress, friction_dictionary, shrunk, torques, wls

@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, link_slice
+from casid.inertia._divergence import SVEC_WEIGHTS
 from casid.inertia.cones import Full
 from casid.retrieval.bound.certificate import lower_bound
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.cones import Cone
 from casid.retrieval.program.nlp import LiftedProgram, Point
-from casid.retrieval.program.splitting import SVEC_WEIGHTS, from_svec, lower_factors, split
+from casid.retrieval.program.splitting import from_svec, lower_factors, split
 from casid.retrieval.region import LinkRegion
 from casid.retrieval.rows import LinearRows, NonlinearRows
 from casid.retrieval.solution import Solution, Tolerances, assess

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from casid.expressions.interrupts import interruptible
 from casid.inertia import link_slice
+from casid.inertia._divergence import DIAGONAL, log_det_function
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows, NonlinearRows
 
 Array = NDArray[np.float64]
-LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))
-_DIAGONAL = (0, 2, 5, 9)
 _OPTIONS: dict[str, Any] = {
     "print_level": 0, "sb": "yes", "constr_viol_tol": 1e-10, "bound_relax_factor": 0.0, "mumps_permuting_scaling": 0,
     "mumps_scaling": 0, "nlp_scaling_method": "none", "fast_step_computation": "yes",
@@ -123,10 +122,10 @@ class BallProgram:
         size, links, slacks = self._size, len(self._scaled), len(self._soft)
         y, sigma, v, price = ca.MX.sym("y", size), ca.MX.sym("s"), ca.MX.sym("v", slacks), ca.MX.sym("p")
         w, lam_f = ca.vertcat(y, sigma, v), ca.MX.sym("lam_f")
-        block = _block_function()
+        block = log_det_function()
         parts = [block(y[link_slice(k)]) for k in range(links)]
         unit = np.zeros(10)
-        unit[list(_DIAGONAL)] = 1.0
+        unit[list(DIAGONAL)] = 1.0
         shrink = [ca.exp(-sigma) if scaled else ca.MX(1.0) for scaled in self._scaled]
         traces = [ca.dot(ca.DM(unit), y[link_slice(k)]) for k in range(links)]
         t = ca.DM(terms)
@@ -196,7 +195,7 @@ class BallProgram:
 
     def start(self, y: Array) -> Array:
         """W at a point y; the scale suits the traces."""
-        traces = np.array([y[10 * k + np.array(_DIAGONAL)].sum() for k in range(len(self._scaled))])
+        traces = np.array([y[10 * k + np.array(DIAGONAL)].sum() for k in range(len(self._scaled))])
         sigma = float(np.log(max(traces[self._scaled].mean() / 4.0, 1e-9))) if self._scaled.any() else 0.0
         return np.concatenate([y, [sigma], np.zeros(len(self._soft))])
 
@@ -250,18 +249,3 @@ class BallProgram:
             int(stats["iter_count"]),
             str(stats["return_status"]),
         )
-
-
-def _block_function() -> ca.Function:
-    """Of a 4x4 matrix by its lower triangle: log det, its gradient, and the Hessian of -log det; by its pivots."""
-    t = ca.SX.sym("y", 10)
-    a = ca.SX(4, 4)
-    for k, (i, j) in enumerate(LOWER):
-        a[i, j] = a[j, i] = t[k]
-    logarithms = ca.SX(0)
-    for i in range(4):
-        logarithms += ca.log(a[i, i])
-        if i < 3:
-            a[i + 1 :, i + 1 :] = a[i + 1 :, i + 1 :] - a[i + 1 :, i] @ a[i, i + 1 :] / a[i, i]
-    hessian, gradient = ca.hessian(logarithms, t)
-    return ca.Function("block", [t], [logarithms, ca.densify(gradient), ca.densify(-hessian)])

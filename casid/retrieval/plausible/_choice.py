@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.identification.divergence import DivergenceProgram, MostPlausible
-from casid.identification.plausible import PlausibleBodies, plausible_bodies
 from casid.inertia import LinkParameters, link_slice
+from casid.inertia._chi_square import chi_square
 from casid.inertia.cones import Full
-from casid.retrieval.insight.chi_square import chi_square
+from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
+from casid.retrieval.plausible._most_plausible import DivergenceProgram, MostPlausible
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
 

@@ -33,13 +33,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import SolveError
-from casid.identification.ball_program import LOWER, BallOutcome, BallProgram
-from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, link_slice, pseudo_inertia
+from casid.inertia import from_pseudo_inertia, link_slice, pseudo_inertia
+from casid.inertia._divergence import SVEC_WEIGHTS, TRIANGLE_MAP, Divergence, congruence, lower_triangle, symmetric
+from casid.retrieval.plausible._program import BallOutcome, BallProgram
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import split_rows
 
 Array = NDArray[np.float64]
-_FROM_PSEUDO_INERTIA = np.linalg.pinv(PSEUDO_INERTIA_MAP)
+_FROM_ONE = Divergence(np.eye(4))
 #: Gap at which nothing is tried again; ten times it ends the search for other starts.
 ENOUGH = 1e-7
 #: Weight kappa of the joint terms' shares of the torque.
@@ -156,7 +157,7 @@ class DivergenceProgram:
         """A point within the ball, along the path of growing price; None where the path does not get there."""
         y = np.zeros(self.problem.variables.size)
         for k in range(self._links):
-            y[link_slice(k)] = [float(i == j) for i, j in LOWER]
+            y[link_slice(k)] = lower_triangle(np.eye(4))
         w = self._program.start(y)
         for price in PRICES:
             outcome = self._program.priced(w, price)
@@ -182,10 +183,10 @@ class DivergenceProgram:
         """The point with each link's eigenvalues lifted to a share of its largest: away from the boundary."""
         y = y.copy()
         for k in range(self._links):
-            values, vectors = np.linalg.eigh(_matrix(y[link_slice(k)]))
+            values, vectors = np.linalg.eigh(symmetric(y[link_slice(k)]))
             values = np.maximum(values, lift * max(float(values[-1]), 1e-6))
             lifted = vectors @ np.diag(values) @ vectors.T
-            y[link_slice(k)] = [lifted[i, j] for i, j in LOWER]
+            y[link_slice(k)] = lower_triangle(lifted)
         return y
 
     # ------------------------------------------------------------------ in numpy
@@ -198,9 +199,8 @@ class DivergenceProgram:
         y = self._coordinates_of(x)
         total = TERMS * float(np.sum((self._shares * y[10 * self._links :]) ** 2))
         for k, scaled in enumerate(self.scaled):
-            values = np.asarray(np.linalg.eigvalsh(_matrix(y[link_slice(k)])) / (scale if scaled else 1.0))
-            total += float(np.sum(values - np.log(values) - 1.0)) if values[0] > 0 else np.inf
-        return total
+            total += float(_FROM_ONE.value(symmetric(y[link_slice(k)]) / (scale if scaled else 1.0)))
+        return max(total, 0.0)
 
     def lower_bound(self, x: Array, scale: float, price: float, multipliers: Array) -> float:
         """Proven smallest D of any feasible set, see the head of this file; the multipliers are not trusted."""
@@ -214,7 +214,7 @@ class DivergenceProgram:
         gradient = price * self._basis.T @ objective.gradient(x)
         for k, scaled in enumerate(self.scaled):
             s = scale if scaled else 1.0
-            gradient[link_slice(k)] += _entries(np.eye(4) / s - np.linalg.inv(_matrix(y[link_slice(k)])))
+            gradient[link_slice(k)] += _FROM_ONE.gradient(symmetric(y[link_slice(k)]) / s, TRIANGLE_MAP) / s
         gradient[10 * links :] += 2.0 * TERMS * self._shares**2 * y[10 * links :]
         bound = here + price * (objective(x) - self.limit) - float(gradient @ y)
         left = gradient - self._basis.T @ self.linear.matrix.T @ (at_low - at_high)
@@ -223,7 +223,7 @@ class DivergenceProgram:
         bound -= float(at_high @ np.where(np.isfinite(high), high - shift, 0.0))
         largest = 4.0 * _largest(here / 4.0) * np.where(self.scaled, scale, 1.0)  # of tr M in the bodies' coordinates
         for k in range(links):
-            dual = _dual(left[link_slice(k)])
+            dual = symmetric(left[link_slice(k)] / SVEC_WEIGHTS**2)  # <dual, M(y)> = left'y
             bound += min(0.0, float(np.linalg.eigvalsh(dual)[0])) * float(largest[k])
         reach = np.sqrt(here / TERMS) / self._shares
         for rest, most, (name, (lower, upper)) in zip(
@@ -241,16 +241,13 @@ def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array
     """``x = C y + x0``: a link's y is the lower triangle of M in the coordinates in which its plausible body is 1."""
     size, lengths = problem.variables.size, np.linalg.norm(problem.objective.matrix, axis=0)
     basis, origin = np.zeros((size, size)), np.zeros(size)
-    spread = np.zeros((16, 10))
-    for k, (i, j) in enumerate(LOWER):
-        spread[4 * i + j, k] = spread[4 * j + i, k] = 1.0
     for k, margin in enumerate(margins):
         link = link_slice(k)
         body = pseudo_inertia(bodies[link])
         smallest = float(np.linalg.eigvalsh(body)[0])
         beyond = body - margin * np.eye(4) if smallest > 2 * margin else body
         factor = np.linalg.cholesky(beyond)
-        basis[link, link] = _FROM_PSEUDO_INERTIA @ np.kron(factor, factor) @ spread
+        basis[link, link] = congruence(factor)
         origin[link] = from_pseudo_inertia(margin * np.eye(4))
     for k in range(10 * len(margins), size):
         basis[k, k] = 1.0 / lengths[k] if lengths[k] > 0 else 1.0
@@ -258,26 +255,6 @@ def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array
     for k in range(10 * len(margins), size):
         basis[k, k] *= typical or 1.0
     return basis, origin
-
-
-def _matrix(y: Array) -> Array:
-    matrix = np.zeros((4, 4))
-    for value, (i, j) in zip(y, LOWER, strict=True):
-        matrix[i, j] = matrix[j, i] = value
-    return matrix
-
-
-def _entries(gradient: Array) -> Array:
-    """Gradient in the ten entries of the lower triangle from that in the symmetric matrix."""
-    return np.array([gradient[i, j] * (1.0 if i == j else 2.0) for i, j in LOWER])
-
-
-def _dual(share: Array) -> Array:
-    """Symmetric Z with ``<Z, M(y)> = share'y``."""
-    matrix = np.zeros((4, 4))
-    for value, (i, j) in zip(share, LOWER, strict=True):
-        matrix[i, j] = matrix[j, i] = value if i == j else value / 2
-    return matrix
 
 
 def _largest(divergence: float) -> float:
