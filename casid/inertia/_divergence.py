@@ -136,7 +136,7 @@ def inverse_hessian(matrices: Array) -> Array:
 
 
 def _congruent(F: Array, basis: Array) -> Array:
-    """Columns ``vec(F' E_i F)``, shape (..., 16, columns): their Gram matrix is ``tr(E_i S E_j S)`` with ``S = F F'``."""
+    """Columns ``vec(F' E_i F)``, shape (..., 16, columns); their Gram matrix is ``tr(E_i S E_j S)``, ``S = F F'``."""
     directions = basis.T.reshape(-1, 4, 4)
     turned = np.swapaxes(F, -2, -1)[..., None, :, :] @ directions @ F[..., None, :, :]
     return np.swapaxes(turned.reshape(*F.shape[:-2], len(directions), 16), -2, -1)

@@ -5,6 +5,3 @@ from casid.identification.online._estimator import Online as Online
 from casid.identification.online._estimator import OnlineEstimate as OnlineEstimate
 from casid.identification.online._estimator import entropic_fit as entropic_fit
 from casid.identification.online._estimator import plausible_values as plausible_values
-
-# Friction of gears that grows with their torque
-from casid.identification.online.gears import GEAR_FRICTION as GEAR_FRICTION
