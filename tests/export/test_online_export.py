@@ -17,7 +17,8 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.export.online import export_online
 from casid.identification.loads._online_load import OnlineLoad
-from casid.identification.online import GEAR_FRICTION, Online
+from casid.identification.online import Online
+from casid.identification.online.gears import GEAR_FRICTION
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.parameter_files import write_parameters
 from casid.testing.synthetic_online import TERMS, plausible, recorded

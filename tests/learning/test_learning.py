@@ -9,7 +9,7 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError
-from casid.identification.online import GEAR_FRICTION
+from casid.identification.online.gears import GEAR_FRICTION
 from casid.inertia.parametrisations import PARAMETRISATIONS
 from casid.learning import (
     LBFGS,

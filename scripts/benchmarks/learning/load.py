@@ -16,7 +16,7 @@ from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.identification.loads._online_load import OnlineLoad
-from casid.identification.online import GEAR_FRICTION
+from casid.identification.online.gears import GEAR_FRICTION
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.regression import friction_dictionary, shrunk
