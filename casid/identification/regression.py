@@ -235,7 +235,7 @@ class RegressionProblem:
         part = noise_share(samples, self._fit.rank) if share is None else share
         start = None if near is None else near.parameters[self._order][self._kept]
         choice = believable(self._problem, result.solution, bodies, share=part, near=start)
-        return replace(self._fitted(result.solution, choice.parameters), believable=choice)
+        return replace(self._fitted(result.solution, choice.x), believable=choice)
 
     def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
         """The fit of the problem's unknowns: eliminated scalars put back."""

@@ -1,4 +1,4 @@
-r"""The most plausible parameters among those that explain the data: a convex program, and its proof.
+r"""The convex program of the most plausible parameters among those that explain the data, with a proof of optimality.
 
 With the pseudo-inertia of each link beyond the margin, ``M_k = J_k(x) - margin 1``, and that of its plausible body,
 ``M0_k``, the log-det (entropic) divergence (Lee, Wensing and Park 2020, Sec. III) is
@@ -11,8 +11,8 @@ s_k = s for bodies whose masses are known up to a common factor, 1 for the other
     subject to  ||R x - r||^2 + constant + weights' v(x) <= F,  the hard rows, the bounds of the terms.
 
 D is convex in x and grows without bound at the boundary of the cone, so that ``J_k >= margin 1`` needs no constraint.
-The sum is over joint terms, c_j x_j the share of all torque that a term makes: of terms that the motion cannot tell
-from each other the smallest are taken, others do not notice. With the scale s unknown the program is solved for x and s
+The sum is over joint terms, c_j x_j the share of all torque that a term makes: where the motion cannot distinguish
+terms the smallest are chosen, others are unaffected. With the scale s unknown the program is solved for x and s
 at once: ``min_s D`` is the logarithm of a linear function over a concave one, hence quasi-convex, and its stationary
 point the global one.
 
@@ -41,11 +41,11 @@ from casid.retrieval.rows import split_rows
 
 Array = NDArray[np.float64]
 _FROM_ONE = Divergence(np.eye(4))
-#: Gap at which nothing is tried again; ten times it ends the search for other starts.
+#: Gap at which the solve is not repeated; ten times this gap ends the search for other starts.
 ENOUGH = 1e-7
 #: Weight kappa of the joint terms' shares of the torque.
 TERMS = 0.1
-#: Prices of the sum of squares, in units of the ball's radius, on the way from the plausible bodies to the data.
+#: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
 
 
@@ -62,9 +62,9 @@ class MostPlausible:
     divergence, lower_bound : float
         D at the solution, and the proven smallest value of any feasible set (relative to bodies of that scale).
     price : float
-        lambda: how much D would fall for a unit more of the allowed sum of squares.
+        lambda: decrease of D for each unit by which the allowed sum of squares is raised.
     multipliers : ndarray
-        Of the linear rows, > 0 at an upper bound.
+        Multipliers of the linear rows, > 0 at an upper bound.
     iterations : int
     status : str
     """
@@ -93,7 +93,7 @@ class DivergenceProgram:
     bodies
         Standard parameters of the plausible bodies, shape (10 n,).
     scaled
-        Which of them share the unknown scale, shape (n,).
+        Bodies that share the unknown scale, shape (n,).
     limit
         F: largest allowed objective plus penalty.
     """
@@ -117,9 +117,9 @@ class DivergenceProgram:
     def solve(self, start: Array, near: Array | None = None) -> MostPlausible:
         """Solve; the plausible bodies' scale is found along with the parameters.
 
-        First the ball is a price: ``D + lambda q`` is minimised for a growing lambda, from the plausible bodies on,
-        until the data are explained; from there the program itself. A start of its own, x, is tried last; a point
-        ``near`` the answer first.
+        The starts are, in this order: a point ``near`` the solution, if given; the end of the path on which
+        ``D + lambda q`` is minimised for a growing lambda, from the plausible bodies until the data are explained; and
+        the given ``start``.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class DivergenceProgram:
             w = way()
             if w is None:
                 continue
-            for _ in range(2):  # from its own end once more: what it stopped at may not be proven yet
+            for _ in range(2):  # a second solve from the end point: the gap may still be large at the first
                 outcome = self._program.within(w)
                 iterations += outcome.iterations
                 status, w = outcome.status, outcome.w
@@ -154,7 +154,7 @@ class DivergenceProgram:
         return best
 
     def _explained(self) -> Array | None:
-        """A point within the ball, along the path of growing price; None where the path does not get there."""
+        """A point within the ball, along the path of growing price; None where the path does not reach the ball."""
         y = np.zeros(self.problem.variables.size)
         for k in range(self._links):
             y[link_slice(k)] = lower_triangle(np.eye(4))
@@ -169,7 +169,7 @@ class DivergenceProgram:
         return None
 
     def _judged(self, outcome: BallOutcome, iterations: int) -> MostPlausible | None:
-        """The solver's point and multipliers with their proof; None if it does not explain the data."""
+        """The solver's point and multipliers with their proof; None where the point does not explain the data."""
         size = self.problem.variables.size
         point = self._basis @ outcome.w[:size] + self._origin
         scale = float(np.exp(outcome.w[size]))
@@ -203,7 +203,7 @@ class DivergenceProgram:
         return max(total, 0.0)
 
     def lower_bound(self, x: Array, scale: float, price: float, multipliers: Array) -> float:
-        """Proven smallest D of any feasible set, see the head of this file; the multipliers are not trusted."""
+        """Proven smallest D of any feasible set, see the module; valid for any multipliers."""
         objective, links = self.problem.objective, self._links
         here = self.divergence(x, scale)
         weights = price * np.array([np.inf if row.weight is None else row.weight for row in self.linear.rows])

@@ -1,4 +1,4 @@
-"""The program of `casid.identification.divergence` as IPOPT sees it, with all its derivatives.
+"""The nonlinear program of `DivergenceProgram` in IPOPT's form, with exact derivatives.
 
 Unknowns ``w = (y, sigma, v)``: preconditioned parameters, the logarithm of the bodies' scale, violations of soft rows::
 
@@ -33,7 +33,7 @@ _OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class BallOutcome:
-    """What one call of IPOPT left.
+    """Result of one call of IPOPT.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class BallOutcome:
     price : float
         Multiplier of the ball, in units of 1 / objective, >= 0.
     multipliers : ndarray
-        Of the linear rows, > 0 at an upper bound.
+        Multipliers of the linear rows, > 0 at an upper bound.
     iterations : int
     status : str
     """
@@ -54,6 +54,83 @@ class BallOutcome:
     multipliers: Array
     iterations: int
     status: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Ball:
+    """``||matrix y - offset||^2 + weights' v <= 1``."""
+
+    matrix: Array
+    offset: Array
+    weights: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _ScalarRows:
+    """Linear rows ``slope y + shift`` and nonlinear rows of ``x = basis y + origin``, shape (rows,)."""
+
+    symbols: ca.SX
+    nonlinear: NonlinearRows
+    basis: Array
+    origin: Array
+    slope: Array
+    shift: Array
+
+    def at(self, y: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
+        """X, the rows' values and their Jacobian in y."""
+        x = ca.DM(self.basis) @ y + ca.DM(self.origin)
+        A = ca.sparsify(ca.DM(self.slope))
+        values, slopes = A @ y + ca.DM(self.shift), ca.MX(A)
+        if self.nonlinear.size:
+            value = ca.Function("g", [self.symbols], [self.nonlinear.expression])
+            slope = ca.Function("dg", [self.symbols], [ca.jacobian(self.nonlinear.expression, self.symbols)])
+            values, slopes = ca.vertcat(values, value(x)), ca.vertcat(slopes, slope(x) @ ca.DM(self.basis))
+        return x, values, slopes
+
+    def curvature(self, x: ca.MX, multipliers: ca.MX) -> ca.MX:
+        """Hessian in y of the nonlinear rows times multipliers."""
+        lam = ca.SX.sym("lam", self.nonlinear.size)
+        jacobian = ca.jacobian(self.nonlinear.expression, self.symbols)
+        curve = ca.Function("ddg", [self.symbols, lam], [ca.jacobian(jacobian.T @ lam, self.symbols)])
+        B = ca.DM(self.basis)
+        return B.T @ curve(x, multipliers) @ B
+
+
+@dataclass(frozen=True, eq=False)
+class _DivergenceGraph:
+    """The divergence with the joint terms' share, and its derivatives by y and sigma."""
+
+    value: ca.MX
+    by_y: ca.MX
+    by_sigma: ca.MX
+    by_yy: ca.MX
+    by_y_sigma: ca.MX
+    by_sigma_sigma: ca.MX
+
+
+def _divergence(y: ca.MX, sigma: ca.MX, scaled: NDArray[np.bool_], terms: Array) -> _DivergenceGraph:
+    """``sum_k exp(-sigma_k) tr M_k - log det M_k + 4 sigma_k - 4 + sum_j t_j y_j^2``."""
+    links, size = len(scaled), y.shape[0]
+    block = log_det_function()
+    parts = [block(y[link_slice(k)]) for k in range(links)]
+    unit = np.zeros(10)
+    unit[list(DIAGONAL)] = 1.0
+    shrink = [ca.exp(-sigma) if k else ca.MX(1.0) for k in scaled]
+    traces = [ca.dot(ca.DM(unit), y[link_slice(k)]) for k in range(links)]
+    t, free = ca.DM(terms), 4 * float(scaled.sum())
+    value = sum((a * b - p[0] for a, b, p in zip(shrink, traces, parts, strict=True)), ca.MX(0))
+    value += free * sigma - 4 * links + ca.dot(t, y[10 * links :] ** 2)
+    by_y = ca.vertcat(*[a * ca.DM(unit) - p[1] for a, p in zip(shrink, parts, strict=True)], 2 * t * y[10 * links :])
+    mixed = [-a * ca.DM(unit) if k else ca.MX(10, 1) for a, k in zip(shrink, scaled, strict=True)]
+    inner = sum((a * b for a, b, k in zip(shrink, traces, scaled, strict=True) if k), ca.MX(0))
+    return _DivergenceGraph(
+        value,
+        by_y,
+        free - inner,
+        ca.diagcat(*[p[2] for p in parts], ca.diag(2 * t)),
+        ca.vertcat(*mixed, ca.MX(size - 10 * links, 1)),
+        inner,
+    )
 
 
 class BallProgram:
@@ -89,8 +166,11 @@ class BallProgram:
         weights = np.array([row.weight or 0.0 for row in rows])
         self._soft = np.flatnonzero(weights)
         self._room = max(limit - problem.objective.constant, 1e-300)
-        matrix = problem.objective.matrix @ basis / np.sqrt(self._room)
-        offset = (problem.objective.target - problem.objective.matrix @ origin) / np.sqrt(self._room)
+        ball = _Ball(
+            problem.objective.matrix @ basis / np.sqrt(self._room),
+            (problem.objective.target - problem.objective.matrix @ origin) / np.sqrt(self._room),
+            weights[self._soft] / self._room,
+        )
         slope = linear.matrix @ basis
         scales = np.maximum(np.abs(slope).max(axis=1, initial=0.0), 1e-12)
         self._scales = np.concatenate([scales, np.ones(nonlinear.size)])
@@ -99,97 +179,71 @@ class BallProgram:
         second = low[self._soft]
         low[self._soft] = -np.inf
         self._low, self._high = np.concatenate([low, second]), np.concatenate([high, np.full(len(second), np.inf)])
-        shift = linear.matrix @ origin / scales
-        self._nlp = self._functions(
-            problem, nonlinear, basis, origin, matrix, offset, slope / scales[:, None], shift,
-            weights[self._soft] / self._room, terms,
-        )  # fmt: skip
+        scalar = _ScalarRows(
+            problem.variables.x, nonlinear, basis, origin, slope / scales[:, None], linear.matrix @ origin / scales
+        )
+        self._nlp = self._functions(ball, scalar, terms)
         self._priced: ca.Function | None = None
 
-    def _functions(
-        self,
-        problem: Problem,
-        nonlinear: NonlinearRows,
-        basis: Array,
-        origin: Array,
-        matrix: Array,
-        offset: Array,
-        slope: Array,
-        shift: Array,
-        weights: Array,
-        terms: Array,
-    ) -> dict[str, Any]:
-        size, links, slacks = self._size, len(self._scaled), len(self._soft)
-        y, sigma, v, price = ca.MX.sym("y", size), ca.MX.sym("s"), ca.MX.sym("v", slacks), ca.MX.sym("p")
+    def _functions(self, ball: _Ball, scalar: _ScalarRows, terms: Array) -> dict[str, Any]:
+        """The program and the functions of its gradient, Jacobian and Hessian."""
+        y, sigma, price = ca.MX.sym("y", self._size), ca.MX.sym("s"), ca.MX.sym("p")
+        v = ca.MX.sym("v", len(self._soft))
         w, lam_f = ca.vertcat(y, sigma, v), ca.MX.sym("lam_f")
-        block = log_det_function()
-        parts = [block(y[link_slice(k)]) for k in range(links)]
-        unit = np.zeros(10)
-        unit[list(DIAGONAL)] = 1.0
-        shrink = [ca.exp(-sigma) if scaled else ca.MX(1.0) for scaled in self._scaled]
-        traces = [ca.dot(ca.DM(unit), y[link_slice(k)]) for k in range(links)]
-        t = ca.DM(terms)
-        D = sum((a * b - p[0] for a, b, p in zip(shrink, traces, parts, strict=True)), ca.MX(0))
-        D += 4 * float(self._scaled.sum()) * sigma - 4 * links + ca.dot(t, y[10 * links :] ** 2)
-        M, gram = ca.DM(matrix), ca.DM(2.0 * matrix.T @ matrix)
-        residual = M @ y - ca.DM(offset)
-        wv = ca.DM(weights)
-        ball = ca.sumsqr(residual) + ca.dot(wv, v)
-        ball_y = 2 * (M.T @ residual)
-        D_y = ca.vertcat(*[a * ca.DM(unit) - p[1] for a, p in zip(shrink, parts, strict=True)], 2 * t * y[10 * links :])
-        mixed = ca.vertcat(*[
-            -a * ca.DM(unit) if scaled else ca.MX(10, 1) for a, scaled in zip(shrink, self._scaled, strict=True)
-        ], ca.MX(size - 10 * links, 1))  # fmt: skip
-        inner = sum((a * b for a, b, k in zip(shrink, traces, self._scaled, strict=True) if k), ca.MX(0))
-        D_s = 4 * float(self._scaled.sum()) - inner
-        gradient = ca.vertcat(ca.densify(D_y + price * ball_y), D_s, price * wv)
-        # rows
-        symbols = problem.variables.x
-        x = ca.DM(basis) @ y + ca.DM(origin)
-        lam = ca.SX.sym("lam", nonlinear.size)
-        jacobian = ca.jacobian(nonlinear.expression, symbols)
-        value_f = ca.Function("g", [symbols], [nonlinear.expression])
-        slope_f = ca.Function("dg", [symbols], [jacobian])
-        curve_f = ca.Function("ddg", [symbols, lam], [ca.jacobian(jacobian.T @ lam, symbols)])
-        A = ca.sparsify(ca.DM(slope))
-        values, slopes = A @ y + ca.DM(shift), ca.MX(A)
-        if nonlinear.size:
-            values, slopes = ca.vertcat(values, value_f(x)), ca.vertcat(slopes, slope_f(x) @ ca.DM(basis))
-        pick = np.zeros((values.shape[0], slacks))
-        pick[self._soft, np.arange(slacks)] = 1.0 / self._scales[self._soft]
-        pick_dm, soft = ca.sparsify(ca.DM(pick)), self._soft.tolist()
-        again = (values + pick_dm @ v)[soft] if soft else ca.MX(0, 1)
-        g = ca.vertcat(ball, values - pick_dm @ v, again)
-        zero = ca.DM(values.shape[0], 1)
-        rows = [ca.horzcat(ball_y.T, ca.DM(1, 1), wv.T), ca.horzcat(slopes, zero, -pick_dm)]
-        if soft:
-            rows.append(ca.horzcat(slopes[soft, :], ca.DM(len(soft), 1), pick_dm[soft, :]))
+        D = _divergence(y, sigma, self._scaled, terms)
+        M, gram = ca.DM(ball.matrix), ca.DM(2.0 * ball.matrix.T @ ball.matrix)
+        residual = M @ y - ca.DM(ball.offset)
+        wv = ca.DM(ball.weights)
+        inside = ca.sumsqr(residual) + ca.dot(wv, v)
+        inside_y = 2 * (M.T @ residual)
+        gradient = ca.vertcat(ca.densify(D.by_y + price * inside_y), D.by_sigma, price * wv)
+        x, values, slopes = scalar.at(y)
+        g, jacobian = self._constraints(values, slopes, v, (inside, inside_y, wv))
         lam_g = ca.MX.sym("lam_g", g.shape[0])
-        H = lam_f * ca.diagcat(*[p[2] for p in parts], ca.diag(2 * t))
+        H = lam_f * D.by_yy
         H = H + (lam_f * price + lam_g[0]) * gram
-        if nonlinear.size:
-            total = lam_g[1 : 1 + values.shape[0]]
-            if soft:
-                spread = ca.DM(values.shape[0], len(soft))
-                for position, row in enumerate(soft):
-                    spread[row, position] = 1.0
-                total = total + spread @ lam_g[1 + values.shape[0] :]
-            B = ca.DM(basis)
-            H = H + B.T @ curve_f(x, total[self._linear :]) @ B
-        corner = lam_f * mixed
+        if scalar.nonlinear.size:
+            H = H + scalar.curvature(x, self._row_multipliers(lam_g, values.shape[0])[self._linear :])
+        corner = lam_f * D.by_y_sigma
         hessian = ca.diagcat(
-            ca.vertcat(ca.horzcat(H, corner), ca.horzcat(corner.T, lam_f * inner)), ca.DM(slacks, slacks)
+            ca.vertcat(ca.horzcat(H, corner), ca.horzcat(corner.T, lam_f * D.by_sigma_sigma)),
+            ca.DM(len(self._soft), len(self._soft)),
         )
-        names = ["x", "p"]
+        names, f = ["x", "p"], D.value + price * inside
         return {
-            "nlp": {"x": w, "p": price, "f": D + price * ball, "g": g},
-            "grad_f": ca.Function("grad_f", [w, price], [D + price * ball, gradient], names, ["f", "grad_f_x"]),
-            "jac_g": ca.Function("jac_g", [w, price], [g, ca.vertcat(*rows)], names, ["g", "jac_g_x"]),
+            "nlp": {"x": w, "p": price, "f": f, "g": g},
+            "grad_f": ca.Function("grad_f", [w, price], [f, gradient], names, ["f", "grad_f_x"]),
+            "jac_g": ca.Function("jac_g", [w, price], [g, jacobian], names, ["g", "jac_g_x"]),
             "hess_lag": ca.Function(
                 "hess_lag", [w, price, lam_f, lam_g], [ca.triu(hessian)], [*names, "lam_f", "lam_g"],
                 ["triu_hess_gamma_x_x"],
             ),
         }  # fmt: skip
+
+    def _constraints(
+        self, values: ca.MX, slopes: ca.MX, v: ca.MX, ball: tuple[ca.MX, ca.MX, ca.DM]
+    ) -> tuple[ca.MX, ca.MX]:
+        """The ball, the rows less their violations, the lower sides of soft rows; and the Jacobian of all."""
+        inside, inside_y, wv = ball
+        pick = np.zeros((values.shape[0], len(self._soft)))
+        pick[self._soft, np.arange(len(self._soft))] = 1.0 / self._scales[self._soft]
+        pick_dm, soft = ca.sparsify(ca.DM(pick)), self._soft.tolist()
+        again = (values + pick_dm @ v)[soft] if soft else ca.MX(0, 1)
+        zero = ca.DM(values.shape[0], 1)
+        rows = [ca.horzcat(inside_y.T, ca.DM(1, 1), wv.T), ca.horzcat(slopes, zero, -pick_dm)]
+        if soft:
+            rows.append(ca.horzcat(slopes[soft, :], ca.DM(len(soft), 1), pick_dm[soft, :]))
+        return ca.vertcat(inside, values - pick_dm @ v, again), ca.vertcat(*rows)
+
+    def _row_multipliers(self, lam_g: ca.MX, rows: int) -> ca.MX:
+        """Multipliers of the rows: those of both sides of soft rows added."""
+        total = lam_g[1 : 1 + rows]
+        if len(self._soft):
+            spread = ca.DM(rows, len(self._soft))
+            for position, row in enumerate(self._soft.tolist()):
+                spread[row, position] = 1.0
+            total = total + spread @ lam_g[1 + rows :]
+        return total
 
     # ------------------------------------------------------------------ solve
 
