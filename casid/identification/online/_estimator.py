@@ -1,4 +1,4 @@
-"""A robot's parameters while it moves: physically consistent at every instant."""
+"""On-line identification of a robot: physically consistent parameters at every instant."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class OnlineEstimate:
-    """What is known at an instant.
+    """Estimate at an instant.
 
     Attributes
     ----------
     parameters : Parameters
         Physically consistent: links and joint terms.
     beta : ndarray, shape (rank,)
-        Base parameters by least squares, without consistency: what a batch fit of the same samples gives.
+        Base parameters by least squares, without consistency: equal to a batch fit of the same samples.
     sd : ndarray, shape (rank,)
-        Standard deviations of beta, of samples with independent noise; infinite where nothing is known, of beta or of
-        the noise.
+        Standard deviations of beta for samples with independent noise; infinite where there is no information about
+        beta or the noise.
     entropic : Entropic
         Objective, data error, and the proof of optimality.
     count : float
-        Scalar equations behind it, forgotten ones taken off.
+        Number of scalar equations, less the forgotten ones.
     freedom : float
-        Those of them that tell of the noise: degrees of freedom of its variance.
+        Degrees of freedom of the noise's variance.
     """
 
     parameters: Parameters
@@ -85,7 +85,7 @@ class Online:
     plausible
         Bodies and sizes of terms before any data; default: `plausible_values` of the model.
     forgetting
-        Share of what a sample speaks about that is kept when it arrives (1: nothing is forgotten).
+        Factor of the information along a sample's equations when it arrives (1: nothing is forgotten).
     mu
         Weight of the divergence from the plausible bodies, in units of the weighted sum of squares.
     """
@@ -109,7 +109,7 @@ class Online:
 
     @classmethod
     def from_fit(cls, fit: Fit, plausible: Plausible | None = None, forgetting: float = 1.0, mu: float = 1.0) -> Online:
-        """With the weights of a batch fit, and nothing of its data."""
+        """With the weights of a batch fit, without its data."""
         return cls(fit.data.model, fit.weights, plausible, forgetting, mu)
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> None:
@@ -193,7 +193,7 @@ def estimate_of(
     start: Array | None = None,
     iterations: int = 100,
 ) -> OnlineEstimate:
-    """What given information about the base parameters says, with the proof; see `Online`."""
+    """Estimate from given information about the base parameters, with its bound of suboptimality; see `Online`."""
     A = information.R @ model.base.K[:, order]
     found = entropic_estimate(A, information.rho, plausible, mu, start, iterations)
     pi = np.zeros(len(order))
@@ -207,18 +207,18 @@ def estimate_of(
 def entropic_fit(
     fit: Fit, plausible: Plausible | None = None, mu: float = 1.0, iterations: int = 200
 ) -> OnlineEstimate:
-    """What `Online` would say after all samples of a fit at once; the model's terms may remember.
+    """Estimate of `Online` after all samples of a fit; joint terms with memory are allowed.
 
-    Of weights that are one over the deviation of the residual and plausible bodies known beforehand, the physical
-    parameters of largest posterior probability (Lee, Kwon and Park 2018): less is read into noise than by the best
-    fit, the more so the less the data say.
+    With weights of one over the deviation of the residual and plausible bodies known beforehand, these are the physical
+    parameters of largest posterior probability (Lee, Kwon and Park 2018). They follow noise less than the best fit
+    does, the more so the less information the data hold.
 
     Parameters
     ----------
     fit
-        Its data and weights.
+        Fit that provides data and weights.
     plausible, mu
-        As for `Online`.
+        As in `Online`.
     iterations
         Newton steps at most.
     """

@@ -1,4 +1,4 @@
-"""Samples as they arrive: checked before anything changes."""
+"""Checks of samples and options of the on-line estimators, before anything changes, and equations of samples."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from casid.errors import DatasetError
 from casid.files import numeric_array
 
 Array = NDArray[np.float64]
-#: No measurement and no weighted equation holds larger numbers: beyond, sums of squares of squares are not finite.
+#: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60
-#: Up to so many samples, looking for compiled code costs more than it saves.
+#: Number of samples up to which compiled code costs more to find than it saves.
 FEW = 500
-#: Inputs of a regressor, and where samples hold them.
+#: Inputs of a regressor, and the arrays of samples that hold them.
 SIGNALS = {"q": "q", "dq": "dq", "ddq": "ddq", "signal": "tau"}
 
 
@@ -34,7 +34,7 @@ def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
         if value.ndim != 2 or value.shape[1] != n:
             raise DatasetError(f"{name} has shape {plain.shape}; expected ({n},) or (N, {n})")
         if not len(value):
-            raise DatasetError(f"{name} holds no sample")
+            raise DatasetError(f"{name}: expected at least one sample, got none")
         bad = np.argwhere(~np.isfinite(value))
         if len(bad):
             raise DatasetError(
@@ -108,11 +108,11 @@ def weighted(weights: Array, Y: Array, torque: Array) -> tuple[Array, Array]:
 
 
 def check_inputs(function: ca.Function) -> None:
-    """DatasetError where a regressor asks for more than a sample holds."""
+    """Raise `DatasetError` where a regressor has inputs that samples do not hold."""
     unknown = [name for name in function.name_in() if name not in SIGNALS]
     if unknown:
         raise DatasetError(
-            f"the model's regressor has an input '{unknown[0]}', which samples do not hold; make it constant"
+            f"the model's regressor has the input '{unknown[0]}', which samples do not hold; make it constant"
         )
 
 
@@ -138,18 +138,18 @@ def checked_weights(n: int, weights: ArrayLike) -> Array:
 
 
 def checked_forgetting(forgetting: float) -> float:
-    """Share that is kept, in (0, 1]."""
+    """Forgetting factor, in (0, 1]."""
     value = number("forgetting", forgetting)
     if not 0.0 < value <= 1.0:
-        raise DatasetError(f"forgetting must lie in (0, 1], got {value}")
+        raise DatasetError(f"forgetting: expected a number in (0, 1], got {value}")
     return value
 
 
 def checked_mu(mu: float) -> float:
-    """Weight of the divergence: positive."""
+    """Weight of the divergence, positive."""
     value = number("mu", mu)
     if value <= 0.0:
-        raise DatasetError(f"mu must be positive and finite, got {value}")
+        raise DatasetError(f"mu: expected a positive finite number, got {value}")
     return value
 
 
@@ -163,7 +163,7 @@ def checked_shares(name: str, n: int, given: ArrayLike, below: float = np.inf) -
 
 
 def checked_iterations(iterations: int) -> int:
-    """Newton steps at most: a whole number, not negative."""
+    """Largest number of Newton steps: a whole number, not negative."""
     value = number("iterations", iterations)
     if value < 0 or value != int(value):
         raise DatasetError(f"iterations: expected a whole number that is not negative, got {_shown(iterations)}")

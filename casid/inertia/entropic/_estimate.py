@@ -1,4 +1,4 @@
-"""Physically consistent parameters of most plausibility: a few Newton steps, and a proof of how few are left.
+"""Entropic estimate: physically consistent parameters from quadratic information and plausible bodies.
 
 Of given information (``||rho - R B x||^2``, B from all parameters to the filter's) and plausible bodies ``J0_k``,
 
@@ -11,10 +11,10 @@ body. F / mu is self-concordant: with the Newton decrement delta < 1 (Boyd and V
 
     F(x) - min F <= mu (-delta - log(1 - delta)),
 
-a certificate that costs nothing. A start from which a few steps do not come that near (the last estimate, almost
-singular, after the data have changed) is left for the central path: the plausible bodies are the optimum for infinite
-mu, and mu is taken down whenever Newton has come near the optimum of the mu before (ibid., Sec. 11.3), the further the
-fewer steps that took.
+a certificate without extra cost. A start from which a few steps do not come that near (the last estimate, almost
+singular, after the data have changed) is replaced by the central path: the plausible bodies are the optimum for
+infinite mu, and mu is lowered whenever Newton's method has come near the optimum of the previous mu (ibid., Sec. 11.3),
+by a larger factor the fewer steps that took.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEPT = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Plausible:
-    """What links and terms look like before any data.
+    """Plausible values of links and joint terms before any data.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Plausible:
 
 @dataclass(frozen=True, eq=False)
 class Entropic:
-    """An estimate.
+    """Entropic estimate with its bound of suboptimality.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class Entropic:
     data : float
         ``||rho - R B x||^2``.
     suboptimality : float
-        Proven bound of ``F(x) - min F``, up to the rounding of F; infinite if Newton did not come near enough for the
-        proof.
+        Proven bound of ``F(x) - min F``, up to the rounding of F; infinite if Newton's method did not come near enough
+        for the proof.
     iterations : int
     """
 
@@ -153,11 +153,11 @@ def entropic_estimate(
     plausible
         The bodies and terms of the divergence.
     mu
-        Its weight, > 0.
+        Weight of the divergence, > 0.
     start
         A physical x to start from (the last estimate); default: the plausible values.
     iterations
-        At most; each costs one factorisation of a matrix of this size.
+        Largest number of Newton steps; each factorises one matrix of this size.
     """
     barrier, H0 = _Barrier(plausible), 2 * A.T @ A
     x, now = plausible.start if start is None else np.array(start, dtype=float), mu

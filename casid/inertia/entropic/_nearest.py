@@ -59,7 +59,7 @@ def nearest_bodies(A: Array, b: Array, given: Array, references: Array, free: Se
     Returns
     -------
     ndarray, shape (bodies, 10), or None
-        ``None``: no consistent bodies satisfy the equations (as far as Newton's method can tell).
+        ``None``: no consistent bodies satisfy the equations (as far as Newton's method can determine).
     """
     free = list(free)
     maps = [_standard_of(references[k]) for k in free]
