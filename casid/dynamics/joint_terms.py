@@ -20,7 +20,7 @@ import casadi as ca
 
 from casid.dynamics.memory import Memory
 from casid.errors import RobotError
-from casid.files import near
+from casid.files._words import near
 
 Side = Literal["joint", "motor"]
 

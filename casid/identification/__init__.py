@@ -18,7 +18,6 @@ from casid.identification.finding import Finding, Verdict
 from casid.identification.held_out import Errors, HeldOut, held_out
 from casid.identification.identification import Identification
 from casid.identification.identify import identify
-from casid.identification.locked import without_locked
 from casid.identification.prediction import Prediction, predict
 from casid.identification.record import load_model, load_processing, read_record
 from casid.identification.refit import Refitted, refit_friction
@@ -66,5 +65,4 @@ __all__ = [
     "repair",
     "reverse_engineered",
     "without_delay",
-    "without_locked",
 ]

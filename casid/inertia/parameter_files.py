@@ -15,19 +15,10 @@ from typing import Any
 import numpy as np
 
 from casid.errors import DatasetError
-from casid.files import (
-    CsvTable,
-    csv_bytes,
-    csv_table,
-    finite_number,
-    json_bytes,
-    npy_array,
-    numeric_array,
-    parse_json,
-    read_bytes,
-    read_text,
-    write_files,
-)
+from casid.files import read_text, write_files
+from casid.files._arrays import npy_array, numeric_array
+from casid.files._read import read_bytes
+from casid.files._texts import CsvTable, csv_bytes, csv_table, finite_number, json_bytes, parse_json
 from casid.inertia.parameter_vector import HasParameterNames, Parameters
 from casid.inertia.parameters import STANDARD_NAMES, standard_names
 

@@ -9,13 +9,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen._evaluate import Call, compiled_call
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
 from casid.inertia._divergence import divergence_hessian
 from casid.inertia.parametrisations import Parametrisation, non_negative, parametrisation
 from casid.learning.compiled_adam import CompiledAdam
-from casid.simulation.compiled import Call, compiled_call
 
 Array = NDArray[np.float64]
 #: Coordinates of terms start at this size unless said otherwise.

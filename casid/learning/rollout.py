@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen import bound_batch
+from casid.codegen._evaluate import bound_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.learning.loss import Loss, check_terms, check_torques

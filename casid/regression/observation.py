@@ -13,8 +13,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen import evaluate_batch, evaluate_blocks
-from casid.codegen.compiler import find_compiler
+from casid.codegen import evaluate_batch
+from casid.codegen._evaluate import evaluate_blocks
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, FullRate
@@ -23,9 +23,8 @@ Array = NDArray[np.float64]
 
 #: Samples of a block; at least so many times the filter's memory.
 BLOCK, OVERLAPS = 4096, 3
-#: Samples times instructions from which a function is compiled: about 50 ms of CasADi's own evaluation.
-WORTH_COMPILING = 2e7
-#: The same for functions with fitted numbers in them, whose code nobody asks for again: about a second.
+#: Samples times instructions from which a function with fitted numbers in it, whose code is used once, is compiled:
+#: about a second of CasADi's own evaluation.
 WORTH_COMPILING_ONCE = 4e8
 
 #: From the motion (a `Dataset`, or its `FullRate`) and a range of its samples to values, shape (samples, ...).
@@ -89,11 +88,12 @@ def observation_blocks(model: Model, dataset: Dataset) -> Iterator[tuple[int, Ar
         yield from evaluate_blocks(function, *arrays, compiled=_compiled(model, function, len(dataset)))
         return
     places = np.flatnonzero(pattern(function).ravel())  # most entries are zero always: only the others are filtered
-    compiled = _compiled(model, function, len(dataset.full))
+    count = len(dataset.full)
+    compiled = _compiled(model, function, count)
     shape = function.size_out(0)
 
     def evaluate(part: slice) -> Array:
-        values = np.asarray(evaluate_batch(function, *(a[part] for a in arrays), compiled=compiled))
+        values = np.asarray(evaluate_batch(function, *(a[part] for a in arrays), compiled=compiled, samples=count))
         return values.reshape(len(values), -1)[:, places]
 
     for first, packed in filtered_blocks(dataset, evaluate):
@@ -122,8 +122,9 @@ def torques(model: Model, parameters: Array, dataset: Dataset) -> Array:
 
     def evaluate(part: slice) -> Array:
         values = evaluate_batch(
-            function, *(a[part] for a in arrays), parameters, *(a[part] for a in extras), compiled=compiled
-        )
+            function, *(a[part] for a in arrays), parameters, *(a[part] for a in extras), compiled=compiled,
+            samples=len(source),
+        )  # fmt: skip
         return np.asarray(values)[:, :, 0]
 
     for first, block in filtered_blocks(dataset, evaluate):
@@ -172,7 +173,5 @@ def fitted(model: Model) -> bool:
 
 
 def _compiled(model: Model, function: ca.Function, count: int) -> bool | None:
-    work = count * function.n_instructions()
-    if fitted(model):
-        return work >= WORTH_COMPILING_ONCE and find_compiler() is not None
-    return True if work >= WORTH_COMPILING and find_compiler() is not None else None
+    """Compiled where that pays; never for a fitted function that is evaluated too seldom."""
+    return False if fitted(model) and count * function.n_instructions() < WORTH_COMPILING_ONCE else None

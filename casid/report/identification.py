@@ -8,7 +8,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.files import csv_bytes, json_bytes, write_files
+from casid.files import write_files
+from casid.files._texts import csv_bytes, json_bytes
 from casid.identification import FileCheck, Identification, Prediction
 from casid.inertia import parameter_csv
 from casid.report.identification_page import identification_page

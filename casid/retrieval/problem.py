@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from casid.display import Displayed
 from casid.errors import ProblemError
-from casid.expressions import Condition, conditions, has_conditions
-from casid.expressions.evaluate import NumpyFunction
+from casid.expressions import conditions
+from casid.expressions._conditions import Condition, has_conditions
+from casid.expressions._evaluate import NumpyFunction
 from casid.inertia import link_slice
 from casid.inertia.cones import ConsistencyCone
 from casid.retrieval.coefficients import Coefficients

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
-from casid.expressions.evaluate import evaluate
+from casid.expressions._evaluate import evaluate
 from casid.inertia import LinkParameters, link_slice
 from casid.retrieval._result import checked_bound, relative_gap
 from casid.retrieval.conflict import Conflict

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.files import numeric_array
+from casid.files._arrays import numeric_array
 from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
 from casid.inertia._divergence import STANDARD_MAP, Divergence
 from casid.simulation.controllers.controller import gains

@@ -15,7 +15,7 @@ import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.export.online import export_online
+from casid.export._online import export_online
 from casid.identification.loads._online_load import OnlineLoad
 from casid.identification.online import Online
 from casid.identification.online.gears import GEAR_FRICTION

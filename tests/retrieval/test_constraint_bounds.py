@@ -8,7 +8,9 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.expressions import alternatives, choose, conditions, enclose, smooth
+from casid.expressions import conditions, enclose
+from casid.expressions._conditions import alternatives, choose
+from casid.expressions._smoothing import smooth
 from casid.retrieval import (
     Branches,
     Constraint,

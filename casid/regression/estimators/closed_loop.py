@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import accumulate
+from casid.codegen._evaluate import accumulate
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset

@@ -100,7 +100,7 @@ def _chained(loop: ClosedLoop, states: Array, references: Array, beta: Array, ch
     """
     use = loop.slope_functions
     n, (count, size) = loop.model.n, states.shape
-    calls = 4 * loop.substeps * chunks
+    samples = 4 * loop.substeps * chunks * count
     torque, slope, remembered = evaluate_batch(use.control, states, references)
     tau, wide = torque[:, :, 0], size + len(beta)
     h = loop.period / loop.substeps
@@ -112,10 +112,10 @@ def _chained(loop: ClosedLoop, states: Array, references: Array, beta: Array, ch
 
     def stage(q: Array, dq: Array, sq: Array, sdq: Array) -> tuple[Array, Array]:
         """Acceleration and its derivatives."""
-        ddq = np.asarray(evaluate_batch(use.forward, q, dq, tau, beta, calls=calls))[:, :, 0]
-        by_q, by_dq, M = evaluate_batch(use.derivatives, q, dq, ddq, beta, calls=calls)
+        ddq = np.asarray(evaluate_batch(use.forward, q, dq, tau, beta, samples=samples))[:, :, 0]
+        by_q, by_dq, M = evaluate_batch(use.derivatives, q, dq, ddq, beta, samples=samples)
         right = driven - by_q @ sq - by_dq @ sdq
-        right[:, :, size:] -= np.asarray(evaluate_batch(use.regressor, q, dq, ddq, calls=calls))
+        right[:, :, size:] -= np.asarray(evaluate_batch(use.regressor, q, dq, ddq, samples=samples))
         return ddq, np.linalg.solve(M, right)
 
     for _ in range(loop.substeps):

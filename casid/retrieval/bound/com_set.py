@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions.interval_arithmetic import enclose
+from casid.expressions._intervals import enclose
 from casid.inertia import moment_slice
 from casid.retrieval.region import com_quotients
 

@@ -15,7 +15,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions import choose, conditions
+from casid.expressions import conditions
+from casid.expressions._conditions import choose
 from casid.inertia import link_slice, mass_index
 from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
 from casid.retrieval.constraints import Constraint

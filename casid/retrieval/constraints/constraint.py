@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.expressions.affine import affine_rows
-from casid.expressions.alternatives import alternatives
-from casid.expressions.evaluate import evaluate
+from casid.expressions._affine import affine_rows
+from casid.expressions._conditions import alternatives
+from casid.expressions._evaluate import evaluate
 from casid.inertia import mass_index
 from casid.retrieval.constraints.facts import Facts
 from casid.retrieval.quadrics import Quadric, find_quadric

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.expressions.walk import as_function
+from casid.expressions._walk import as_function
 from casid.inertia import link_slice, standard_size
 from casid.retrieval.methods.direct import prepare
 from casid.retrieval.methods.method import Array, Method, Start

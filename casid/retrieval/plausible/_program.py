@@ -18,7 +18,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions.interrupts import interruptible
+from casid.expressions._evaluate import interruptible
 from casid.inertia import link_slice
 from casid.inertia._divergence import DIAGONAL, log_det_function
 from casid.retrieval.problem import Problem

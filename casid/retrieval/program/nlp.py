@@ -26,7 +26,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions.interrupts import interruptible
+from casid.expressions._evaluate import interruptible
 from casid.inertia import link_slice, standard_size
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.program.blocks import (
