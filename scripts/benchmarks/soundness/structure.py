@@ -18,14 +18,14 @@ ROOMS = (
 )  # fmt: skip
 #: Inside retrieval: files and folders, those of one group are equals.
 RETRIEVAL = (
-    ("variables", "objectives", "coefficients", "conflict", "gap", "quadrics", "users_code"),
+    ("_result", "variables", "objectives", "coefficients", "conflict", "gap", "quadrics", "users_code"),
     ("constraints",),
     ("region", "pickling"),
     ("problem",),
     ("load", "solution"),
     ("rows", "branches"),
     ("bound",),
-    ("program",),
+    ("program", "plausible"),
     ("solver",),
     ("methods",),
     ("multistart", "study"),
