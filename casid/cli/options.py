@@ -144,7 +144,7 @@ class Settings:
         model
             For the estimate of a delay.
         """
-        from casid.identification import without_delay
+        from casid.identification.diagnosis._delay import without_delay
         from casid.measurement import prepare
 
         processing, delay = self.processing(default), self.delay()
@@ -195,8 +195,8 @@ class Settings:
             As `robot` made it.
         """
         from casid.description import load_robot
-        from casid.identification import without_locked
         from casid.measurement import check_against, read_dataset
+        from casid.measurement.checks import without_locked
 
         data = read_dataset(path, columns={"tau": self.given["tau"]} if "tau" in self.given else None)
         if "lock" in self.given:

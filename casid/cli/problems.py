@@ -12,7 +12,7 @@ from casid.cli.progress import starts_bar
 from casid.cli.shared import ProblemArgument, console, out_file, out_folder, refuse, say_written
 
 if TYPE_CHECKING:
-    from casid.identification import Believable
+    from casid.identification.believable import Believable
     from casid.retrieval import Problem, Solution
 
 MethodOption = Annotated[
@@ -54,7 +54,7 @@ def solve(
     if not believable:
         refuse(context, ("share",), "does not go with --no-believable")
     if share is not None:
-        from casid.identification import check_share
+        from casid.identification.believable import check_share
 
         check_share(share)
     if sdpa is not None:

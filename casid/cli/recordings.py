@@ -142,8 +142,9 @@ def validate(
     The recording goes through the processing of the identification, unless an option says otherwise.
     """
     from casid.dynamics import Model
-    from casid.identification import load_model, load_processing, predict, read_record
+    from casid.identification import load_model, predict
     from casid.identification import refit_friction as refit
+    from casid.identification._identification import load_processing, read_record
     from casid.report import validation_tables, write_validation
 
     folder = out_folder(out)
@@ -190,7 +191,7 @@ def check(
     The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
     """
     from casid.files import write_files
-    from casid.identification import check_file
+    from casid.identification.repair._check import check_file
     from casid.report import check_table
 
     folder = out_folder(out)

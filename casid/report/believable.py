@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.identification import Believable
+from casid.identification.believable import Believable
 from casid.inertia import Parameters, parameter_record
 from casid.report.links_plot import links_figure
 from casid.report.tables import links_table, summary_table

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.files import csv_bytes, json_bytes, write_files
-from casid.identification import Believable
+from casid.identification.believable import Believable
 from casid.inertia import STANDARD_NAMES, LinkParameters, Parameters, parameter_csv, parameter_record, tensor_entries
 from casid.report.believable import believable_figures, believable_record
 from casid.report.coefficients import coefficients

@@ -20,7 +20,8 @@ from casid.dynamics import Model
 from casid.excitation import CollisionConstraint, Motion, Study
 from casid.export import export_robot
 from casid.export import load as load_export
-from casid.identification import check_file, identify, load_model
+from casid.identification import identify, load_model
+from casid.identification.repair._check import check_file
 from casid.learning import Chart, TorqueLoss
 from casid.regression import choose_friction
 from casid.retrieval import Prior, link_variables

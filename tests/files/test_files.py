@@ -35,7 +35,7 @@ from casid.files import (
     write_directory,
     write_files,
 )
-from casid.identification import check_file
+from casid.identification.repair._check import check_file
 
 MEBIBYTE = 2**20
 

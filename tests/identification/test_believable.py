@@ -10,17 +10,12 @@ import casid
 from casid.description import LinkBounds
 from casid.dynamics import Model
 from casid.errors import ProblemError
-from casid.identification import (
-    RegressionProblem,
-    believable,
-    determined,
-    identify,
-    noise_share,
-    plausible_bodies,
-)
-from casid.identification.bounds import default_bounds, largest_mass, term_bounds
+from casid.identification import RegressionProblem, believable, identify
+from casid.identification._bounds import default_bounds, largest_mass, term_bounds
+from casid.identification._feasible_fit import determined
+from casid.identification.believable import noise_share
 from casid.identification.divergence import DivergenceProgram
-from casid.identification.plausible import skeleton_boxes, trustworthy
+from casid.identification.plausible import plausible_bodies, skeleton_boxes, trustworthy
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls

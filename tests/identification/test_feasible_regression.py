@@ -10,13 +10,8 @@ from casid.cli import app
 from casid.description import Limits
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError
-from casid.identification import (
-    extra_bounds,
-    feasible_regression,
-    identify,
-    load_model,
-    predict,
-)
+from casid.identification import feasible_regression, identify, load_model, predict
+from casid.identification._regression import extra_bounds
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls

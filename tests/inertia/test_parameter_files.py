@@ -13,7 +13,8 @@ import casid
 from casid.cli import app
 from casid.dynamics import terms_of
 from casid.errors import DatasetError, RobotError
-from casid.identification import check_file, load_model
+from casid.identification import load_model
+from casid.identification.repair._check import check_file
 from casid.inertia import STANDARD_NAMES, Parameters, read_parameters, standard_names, write_parameters
 
 

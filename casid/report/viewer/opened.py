@@ -17,7 +17,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
 from casid.excitation import read_trajectory
 from casid.files import read_json, read_text, read_toml, reason
-from casid.identification import check_file
+from casid.identification.repair._check import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset
 from casid.report.viewer.page import html_table, page, plot_box, robot_box

@@ -16,7 +16,8 @@ import casid
 from benchmarks import published, recordings
 from benchmarks.measure import Measure, NotMeasured, data_folder, need
 from casid.dynamics import Model
-from casid.identification import Feasibility, RegressionProblem, feasibility_test, feasible_regression, nearest_feasible
+from casid.identification import RegressionProblem, feasible_regression
+from casid.identification.repair._feasibility import Feasibility, feasibility_test, nearest_feasible
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, fit_jointly, ols, wls
 from casid.retrieval import Constraint, LinkVariables, com_box, gyration_bound, mass_bounds, total_mass

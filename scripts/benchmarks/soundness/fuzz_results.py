@@ -110,7 +110,7 @@ class SolutionJson(Kind):
         return Model(load_robot("spatial_2r"))
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.identification import check_file
+        from casid.identification.repair._check import check_file
         from casid.inertia import read_parameters
 
         return [
@@ -145,7 +145,8 @@ class IdentificationJson(Kind):
         return found
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.identification import check_file, load_model
+        from casid.identification import load_model
+        from casid.identification.repair._check import check_file
 
         model, parameters = load_model(path, self.robot)
         zero = np.zeros(model.n)

@@ -28,7 +28,8 @@ from benchmarks.motion import thesis_cases as thesis
 
 from casid.dynamics import BaseParameters, Model
 from casid.excitation import Fourier, Trajectory
-from casid.identification import Feasibility, FeasibleFit, feasibility_test, feasible_regression
+from casid.identification import FeasibleFit, feasible_regression
+from casid.identification.repair._feasibility import Feasibility, feasibility_test
 from casid.measurement import Dataset, Processing
 from casid.regression import CompressedData, Fit, compress, ols, wls
 from casid.retrieval import LinkVariables, com_box, total_mass

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks import published
 from benchmarks.motion import thesis_cases as thesis
 
-from casid.identification import Feasibility, feasibility_test
+from casid.identification.repair._feasibility import Feasibility, feasibility_test
 from casid.retrieval import LinkVariables, com_box, total_mass
 from casid.retrieval.problem import Constraints
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status

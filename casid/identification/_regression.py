@@ -17,21 +17,23 @@ from dataclasses import replace
 from time import perf_counter
 from types import MappingProxyType
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
-from casid.identification.active import active_bounds
+from casid.identification._feasible_fit import FeasibleFit, active_bounds
 from casid.identification.believable import believable, noise_share
-from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.plausible import PlausibleBodies
-from casid.identification.statement import Statement
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
 from casid.regression import Fit, quadratic
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
     ConsistencyKind,
+    Constraint,
+    PhysicalConsistency,
     sensible_bounds,
 )
 from casid.retrieval.load import ConstraintBuilder
@@ -41,9 +43,46 @@ from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows
 from casid.retrieval.solution import Solution
 from casid.retrieval.solver.options import SolveOptions
+from casid.retrieval.variables import LinkVariables, link_variables
+
+Bounds = Mapping[str, tuple[float, float]]
+Stated = tuple[Constraint | PhysicalConsistency, ...]
+
+
+class Statement:
+    """What a builder says about a robot; asked again for the same unknowns it gives the same symbols and constraints.
+
+    Parameters
+    ----------
+    robot
+    build
+        From the unknowns to constraints; ``None``: none.
+    """
+
+    def __init__(self, robot: Robot, build: ConstraintBuilder | None) -> None:
+        self._robot, self._build = robot, build
+        self._made: dict[tuple[str, ...], tuple[LinkVariables, Stated]] = {}
+
+    def about(self, extras: Bounds) -> tuple[LinkVariables, Stated]:
+        """Unknowns with the joint terms' parameters ``extras`` and their bounds, and the constraints on them."""
+        names = tuple(extras)
+        if names not in self._made:
+            variables = link_variables(self._robot, extras)
+            nothing = LeastSquares(np.zeros((0, variables.size)), np.zeros(0))
+            said = () if self._build is None else self._build(variables)
+            stated = Problem(f"{self._robot.name} identification", variables, nothing, said)
+            self._made[names] = variables, (*stated.constraints, *stated.link_consistency)
+        variables, constraints = self._made[names]
+        return replace(variables, extras=dict(extras)), constraints
+
+    def names_used(self, extras: Bounds) -> set[str]:
+        """Names of those of the extras that appear in a constraint."""
+        expressions = [c.expression for c in self.about(extras)[1] if isinstance(c, Constraint)]
+        symbols = {str(symbol) for symbol in ca.symvar(ca.vertcat(*expressions))} if expressions else set()
+        return symbols & set(extras)
+
 
 Array = NDArray[np.float64]
-Bounds = Mapping[str, tuple[float, float]]
 
 #: Options of IPOPT for well-scaled regressions: no scaling inside MUMPS, and an early hand-over to the polishing call.
 QUICK = MappingProxyType(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
-from casid.identification.finding import Finding
+from casid.identification.diagnosis._findings import Finding
 from casid.measurement import Dataset
 from casid.regression import Fit
 

@@ -11,17 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import JointTerm, Model
 from casid.errors import CasidError, DatasetError
+from casid.identification._bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
+from casid.identification._feasible_fit import FeasibleFit, certified_intervals
+from casid.identification._identification import Identification
+from casid.identification._prediction import HeldOut, held_out
+from casid.identification._regression import Bounds, RegressionProblem, Statement
 from casid.identification.believable import check_share
-from casid.identification.bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
-from casid.identification.certified import certified_intervals
-from casid.identification.delay import without_delay
-from casid.identification.feasible_fit import FeasibleFit
-from casid.identification.held_out import HeldOut, held_out
-from casid.identification.identification import Identification
+from casid.identification.diagnosis._delay import without_delay
+from casid.identification.diagnosis._verdict import judge
 from casid.identification.plausible import PlausibleBodies
-from casid.identification.regression import Bounds, RegressionProblem
-from casid.identification.statement import Statement
-from casid.identification.verdict import judge
 from casid.measurement import Dataset, Processing, check_against, prepare
 from casid.regression import (
     CompressedData,

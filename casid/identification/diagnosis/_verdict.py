@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.identification.alternatives import FEWER, Readings
-from casid.identification.bounds import STANDARD_G, reach
-from casid.identification.delay import filtered, worthwhile
-from casid.identification.feasible_fit import FeasibleFit
-from casid.identification.finding import Finding, Verdict
-from casid.identification.held_out import HeldOut
+from casid.identification._bounds import STANDARD_G, reach
+from casid.identification._feasible_fit import FeasibleFit
+from casid.identification._prediction import HeldOut
+from casid.identification.diagnosis._delay import filtered, worthwhile
+from casid.identification.diagnosis._findings import Finding, Verdict
+from casid.identification.diagnosis._readings import FEWER, Readings
+from casid.identification.diagnosis._signals import signal_findings
 from casid.identification.plausible import nominal_bodies
-from casid.identification.signals import signal_findings
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, estimate_delay, wls
 from casid.regression.observation import torques

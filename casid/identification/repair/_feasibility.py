@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
-from casid.identification.regression import Bounds, _complement, extra_bounds
+from casid.identification._regression import Bounds, _complement, extra_bounds
 from casid.inertia import standard_names
 from casid.retrieval.constraints import ConsistencyKind, consistency_cone
 from casid.retrieval.load import ConstraintBuilder

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.prediction import Prediction, predict
-from casid.identification.refit import refit_friction
+from casid.identification._prediction import Prediction, predict
 from casid.measurement import Dataset, Processing, check_angles, prepare
 from casid.regression import Estimate, reverse_engineer, reverse_engineer_with_torques
-from casid.regression.friction import Friction
+from casid.regression.friction import Friction, JointFriction, fit_friction
+from casid.regression.friction.law import FrictionLaw
+from casid.regression.friction.terms import with_friction
 from casid.retrieval.coefficients import Coefficients
 from casid.retrieval.constraints import sensible_bounds
 from casid.retrieval.load import ConstraintBuilder
@@ -26,6 +27,69 @@ from casid.retrieval.solution import Solution
 from casid.retrieval.variables import link_variables
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Refitted:
+    """Links with fitted friction.
+
+    Attributes
+    ----------
+    model : Model
+        The friction is among its joint terms.
+    parameters : ndarray, shape (N,)
+        Of the model.
+    friction : Friction
+        Law and shape of every joint.
+    """
+
+    model: Model
+    parameters: Array
+    friction: Friction
+
+
+def refit_friction(
+    model: Model, parameters: ArrayLike, dataset: Dataset, friction: str | FrictionLaw = "sigmoid"
+) -> Refitted:
+    """The links of a model with friction fitted to a recording (Gaz et al. 2019, Sec. IV-B).
+
+    The joint terms of the model are left out; the residual torque of each joint, over its velocity, is fitted by the
+    law alone, so that the links stay what they are.
+
+    Parameters
+    ----------
+    model
+        Any joint terms in it are replaced.
+    parameters
+        Of the model, shape (N,).
+    dataset
+        Processed: with velocities and accelerations.
+    friction
+        A law of the velocity alone.
+
+    Raises
+    ------
+    DatasetError
+        If the recording does not fit the model, or a joint does not move.
+    """
+    pi = model.parameters(parameters)
+    gravity = "input" if model.gravity_vector is None else model.gravity_vector
+    links = Model(model.robot, (), gravity, model.velocity_deadband)
+    found = predict(links, pi[np.ravel(model.link_columns)], dataset)
+    if dataset.dq is None:
+        raise DatasetError(f"{dataset.name}: a processed recording is needed to fit friction")
+    joints, values = [], dict(zip(links.parameter_names, pi[np.ravel(model.link_columns)], strict=True))
+    for k in range(model.n):
+        kept = slice(None) if dataset.mask is None else dataset.mask[:, k]
+        fit = fit_friction(dataset.dq[kept, k], found.residual[kept, k], friction)
+        joints.append(JointFriction(fit.model, tuple(fit.shape.tolist())))
+        for amplitude, value in zip(fit.model.amplitudes, fit.amplitudes.tolist(), strict=True):
+            values[f"{amplitude.symbol}{k + 1}"] = value
+    laws = Friction(tuple(joints))
+    made = with_friction(links, laws)
+    return Refitted(made, np.array([values[name] for name in made.parameter_names]), laws)
+
+
 #: Coefficients with a larger standard deviation are left out of the retrieval [%] (Gaz et al. 2019, Sec. VI).
 LARGEST_SD = 30.0
 
