@@ -1,6 +1,7 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
 
 from casid.inertia.cones import ConsistencyCone, Free, Full, Semi
+from casid.retrieval._result import relative_gap
 from casid.retrieval.bound.certificate import Certificate, Search, lower_bound
 from casid.retrieval.branches import Branch, branch_problems, branches_at
 from casid.retrieval.builders.known_links import (
@@ -47,7 +48,6 @@ from casid.retrieval.constraints import (
     total_mass,
     triangle_inequality,
 )
-from casid.retrieval.gap import relative_gap
 from casid.retrieval.insight.explain import Explanation, explain
 from casid.retrieval.insight.intervals import Intervals, ParameterInterval, parameter_intervals
 from casid.retrieval.insight.tolerance import indistinguishable

@@ -17,8 +17,8 @@ from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions.evaluate import evaluate
 from casid.inertia import LinkParameters, link_slice
+from casid.retrieval._result import checked_bound, relative_gap
 from casid.retrieval.conflict import Conflict
-from casid.retrieval.gap import checked_bound, relative_gap
 from casid.retrieval.problem import Problem
 
 if TYPE_CHECKING:

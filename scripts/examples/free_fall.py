@@ -19,7 +19,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.motion import thesis_cases as thesis
+from papers import wam_cases as thesis
 
 from casid.files import prepare_directory, write_files
 from casid.report.simulation_plots import energy_figure

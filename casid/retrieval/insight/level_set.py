@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import mass_index, moment_slice
+from casid.retrieval._result import checked_bound
 from casid.retrieval.bound.certificate import Dual, Search, dual_bound
 from casid.retrieval.bound.relaxation import relaxed_rows
 from casid.retrieval.constraints import Constraint
-from casid.retrieval.gap import checked_bound
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.nlp import LiftedProgram, Point

@@ -11,9 +11,9 @@ from time import perf_counter
 import numpy as np
 
 from casid.inertia import link_slice, mass_index, moment_slice
+from casid.retrieval._result import relative_gap
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.constraints import com_box
-from casid.retrieval.gap import relative_gap
 from casid.retrieval.methods.direct import prepare
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution, reassess

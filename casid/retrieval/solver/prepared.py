@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
 from casid.inertia import link_slice
+from casid.retrieval._result import relative_gap
 from casid.retrieval.bound.certificate import Certificate, Search, lower_bound
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.conflict import Conflict
-from casid.retrieval.gap import relative_gap
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.cones import Cone
 from casid.retrieval.program.nlp import LiftedProgram, Outcome
