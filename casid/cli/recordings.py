@@ -62,6 +62,7 @@ def identify(
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
     from casid.description import write_robot
+    from casid.identification import Checks, Choice, Constraints, ModelOptions
     from casid.identification import identify as run
     from casid.report import identification_tables, write_identification
     from casid.retrieval import Prior, load_constraints
@@ -88,28 +89,25 @@ def identify(
     given = settings.given
     with steps() as progress:
         data = [settings.recording(path, robot, loaded) for path in recording]
-        options: dict[str, Any] = {
-            "consistency": consistency,
-            "believable": believable,
-            "share": share,
-            "folds": folds,
-            "intervals": intervals,
-        }
-        options |= {key: given[key] for key in ("friction", "method") if key in given}
+        described: dict[str, Any] = {key: given[key] for key in ("friction",) if key in given}
         if "terms" in given:
-            options["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
-        if constraints is not None:
-            options["constraints"] = load_constraints(constraints)
+            described["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
         result = run(
             loaded,
             data,
             processing=settings.processing(),
-            velocity_deadband=float(given.get("deadband", 0.0)),
-            bounds=settings.bounds(),
             delay=settings.delay(),
-            prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
+            model=ModelOptions(velocity_deadband=float(given.get("deadband", 0.0)), **described),
+            estimator=given.get("method", "WLS"),
+            constraints=Constraints(
+                "default" if constraints is None else load_constraints(constraints),
+                settings.bounds() or {},
+                consistency,
+                prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
+            ),
+            choice=Choice(believable, share=share),
+            checks=Checks(folds, intervals=intervals),
             progress=progress,
-            **options,
         )
     screen = console()
     for table in identification_tables(result):
@@ -118,7 +116,7 @@ def identify(
         say_written(folder, write_identification(result, folder))
     for path in files:
         if path is not None:
-            say_conversion(write_robot(loaded.with_parameters(result.model.named(result.parameters)), path))
+            say_conversion(write_robot(loaded.with_parameters(result.parameters), path))
 
 
 @o.with_reading
@@ -157,7 +155,7 @@ def validate(
     data = settings.recording(recording, robot, loaded)
     if refit_friction is not None:
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
-        model, parameters = fitted.model, fitted.parameters
+        model, parameters = fitted.model, fitted.values
     prediction = predict(model, parameters, settings.prepared(data, load_processing(record), model))
     joints = [joint.name for joint in loaded.coordinates]
     screen = console()

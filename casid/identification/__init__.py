@@ -1,22 +1,27 @@
 """Physically consistent parameters from recordings: the pipeline, its options and its results."""
 
-# The pipeline, its options, its result
-# Consistent fits
-from casid.identification._bounds import default_bounds as default_bounds
-from casid.identification._feasible_fit import FeasibleFit as FeasibleFit
-from casid.identification._feasible_fit import certified_intervals as certified_intervals
+# The pipeline, its options and its result
+from casid.identification._identify import identify as identify
+from casid.identification._options import Checks as Checks
+from casid.identification._options import Choice as Choice
+from casid.identification._options import Constraints as Constraints
+from casid.identification._options import ModelOptions as ModelOptions
 from casid.identification._identification import Identification as Identification
 from casid.identification._identification import load_model as load_model
-from casid.identification._identify import identify as identify
+
+# Consistent fits
+from casid.identification._regression import feasible_regression as feasible_regression
+from casid.identification._regression import RegressionProblem as RegressionProblem
+from casid.identification._feasible_fit import FeasibleFit as FeasibleFit
+from casid.identification._feasible_fit import certified_intervals as certified_intervals
+from casid.identification._bounds import default_bounds as default_bounds
 
 # Predicted torques and held-out errors
-from casid.identification._prediction import HeldOut as HeldOut
-from casid.identification._prediction import Prediction as Prediction
 from casid.identification._prediction import predict as predict
-from casid.identification._regression import RegressionProblem as RegressionProblem
-from casid.identification._regression import feasible_regression as feasible_regression
+from casid.identification._prediction import Prediction as Prediction
+from casid.identification._prediction import HeldOut as HeldOut
 
 # Links from the model of a controller, friction of known links
+from casid.identification._reverse_engineering import reverse_engineered as reverse_engineered
 from casid.identification._reverse_engineering import ReverseEngineering as ReverseEngineering
 from casid.identification._reverse_engineering import refit_friction as refit_friction
-from casid.identification._reverse_engineering import reverse_engineered as reverse_engineered

@@ -1,9 +1,10 @@
-"""A physically consistent fit: parameters, certificate, errors."""
+"""A physically consistent fit: parameters, certificate, errors, active bounds, and which parameters the data determine."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification.believable import Believable
-from casid.inertia import LinkParameters, link_slice, pseudo_inertia
+from casid.inertia import Parameters, link_slice, pseudo_inertia
 from casid.inertia.cones import Full
 from casid.regression import CompressedData, Fit
 from casid.retrieval import Intervals, parameter_intervals
+from casid.retrieval._result import ParameterResult
 from casid.retrieval.insight.chi_square import chi_square
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows
@@ -24,7 +26,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class FeasibleFit:
+class FeasibleFit(ParameterResult):
     """A physically consistent fit.
 
     Attributes
@@ -34,8 +36,8 @@ class FeasibleFit:
     solution : Solution
         Of the retrieval problem: status, certificate, violations. With an entropic prior it belongs to the last
         second-order model of it.
-    parameters : ndarray
-        All parameters, in the order of ``model.parameter_names``.
+    values : ndarray, shape (N,)
+        All parameters, in the order of ``model.parameter_names``; by name: `parameters`.
     objective : float
         ``sum_j w_j^2 ||tau_j - Y_j pi||^2``, without the prior; after a robust fit with the weights of single samples
         (``fit.objective`` is the same sum, the errors below are of all samples alike).
@@ -44,16 +46,21 @@ class FeasibleFit:
     believable : Believable or None
         The choice among all sets that explain the data as well, if it was made; the parameters are then its own.
     active : tuple of ActiveBound
-        Bounds that hold the parameters where they are.
+        Bounds that the parameters lie on.
     """
 
     fit: Fit
     solution: Solution
-    parameters: Array
+    values: Array
     objective: float
     prior_distance: float = 0.0
     believable: Believable | None = None
     active: tuple[ActiveBound, ...] = ()
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """All parameters by name."""
+        return self.model.named(self.values)
 
     @property
     def model(self) -> Model:
@@ -78,7 +85,7 @@ class FeasibleFit:
     @cached_property
     def beta(self) -> Array:
         """Base parameters of the fit."""
-        return self.data.base.values(self.parameters)
+        return self.data.base.values(self.values)
 
     @property
     def residual_ratio(self) -> float:
@@ -100,23 +107,6 @@ class FeasibleFit:
         """Root mean square error of each joint [N.m]."""
         return self.data.rms(self.beta)
 
-    @property
-    def standard_parameters(self) -> Array:
-        """``Lxx1 ... m<n>``, shape (10 n,)."""
-        return np.asarray(self.parameters[np.ravel(self.model.link_columns)])
-
-    @property
-    def extras(self) -> dict[str, float]:
-        """Values of the joint terms by name, e.g. ``fv1``."""
-        names = self.model.parameter_names
-        return {names[c]: float(self.parameters[c]) for c in sorted(self.model.term_columns)}
-
-    @cached_property
-    def link_parameters(self) -> tuple[LinkParameters, ...]:
-        """Mass, centre of mass and inertia about it of every link."""
-        tens = self.standard_parameters.reshape(-1, 10)
-        return tuple(LinkParameters(link.name, ten) for link, ten in zip(self.model.robot.links, tens, strict=True))
-
 
 #: Share of a bound's size (of the row's largest term) within which it counts as reached.
 REACHED = 1e-5
@@ -128,37 +118,45 @@ class ActiveBound:
 
     Attributes
     ----------
-    constraint : str
-        Label of the constraint, or name of the bounded parameter.
+    kind : {"constraint", "parameter", "consistency"}
+        An entry of a constraint; the bound of a joint term's parameter; physical consistency of a link.
+    quantity : str
+        Label of the constraint, name of the parameter, or label of the link's consistency.
+    value : float
+        Of the bounded quantity in the rows of the solver; of consistency the smallest eigenvalue of the pseudo-inertia.
     text : str
         The bound in words, e.g. ``link2 mass <= 10 kg``.
     """
 
-    constraint: str
+    kind: Literal["constraint", "parameter", "consistency"]
+    quantity: str
+    value: float
     text: str
 
 
 def active_bounds(problem: Problem, linear: LinearRows, x: Array) -> tuple[ActiveBound, ...]:
-    """Linear bounds that x lies on, and links as thin as their margin of consistency allows; zero friction aside.
+    """Linear bounds that x lies on, and links as thin as their margin of consistency allows.
 
-    A joint term that physics keeps from being negative and that the data set to zero is no bound worth a word.
+    A joint term that cannot be negative and that the data set to zero is not listed.
     """
     found = []
     values = linear.matrix @ x
     sizes = np.maximum(np.abs(linear.matrix * x).max(axis=1, initial=0.0), 1e-9)
     away = np.minimum(np.abs(values - linear.lower), np.abs(linear.upper - values))
+    extras = tuple(problem.variables.extras)
     for k in np.flatnonzero(away <= REACHED * sizes):
-        row = linear.rows[k]
-        if row.constraint < 0 and linear.lower[k] == 0.0 and abs(values[k]) <= REACHED:
-            continue
-        name = problem.constraints[row.constraint].label if row.constraint >= 0 else row.text.split(" <= ")[-2]
-        found.append(ActiveBound(name, row.text))
+        row, value = linear.rows[k], float(values[k])
+        if row.constraint >= 0:
+            found.append(ActiveBound("constraint", problem.constraints[row.constraint].label, value, row.text))
+        elif linear.lower[k] != 0.0 or abs(value) > REACHED:
+            found.append(ActiveBound("parameter", extras[row.entry], value, row.text))
     for cone in problem.cones:
         if cone.cone != Full():
             continue
         smallest = float(np.linalg.eigvalsh(pseudo_inertia(x[link_slice(cone.link)]))[0])
         if smallest <= 2.0 * cone.margin:
-            found.append(ActiveBound(cone.label, f"{cone.name} is as thin as physical consistency allows"))
+            text = f"{cone.name} is as thin as physical consistency allows"
+            found.append(ActiveBound("consistency", cone.label, smallest, text))
     return tuple(found)
 
 
@@ -170,7 +168,7 @@ QUANTILE = 1.96
 
 @dataclass(frozen=True)
 class Determined:
-    """One parameter.
+    """One parameter: its chosen value and what the data alone determine of it.
 
     Attributes
     ----------
@@ -178,9 +176,7 @@ class Determined:
     value : float
         As chosen.
     low, high : float
-        95 % interval of what the data alone say, infinite where they say nothing.
-    by_data : bool
-        The data alone say more than its sign: the interval is narrower than the value.
+        95 % interval from the data alone, infinite where they do not determine the parameter.
     """
 
     name: str
@@ -190,11 +186,11 @@ class Determined:
 
     @property
     def by_data(self) -> bool:
-        """Whether the data tell the value to better than itself."""
+        """Whether half the interval is narrower than the value."""
         return bool(np.isfinite(self.high - self.low) and (self.high - self.low) / 2 < max(abs(self.value), 1e-12))
 
 
-def determined(fit: Fit, parameters: Array) -> tuple[Determined, ...]:
+def determined(fit: Fit, values: Array) -> tuple[Determined, ...]:
     """95 % intervals of single parameters from the unconstrained fit, before any constraint or plausibility.
 
     A parameter ``x_j`` is determined where its unit vector is a combination of excited base parameters, ``e_j = K_e'
@@ -203,8 +199,8 @@ def determined(fit: Fit, parameters: Array) -> tuple[Determined, ...]:
     Parameters
     ----------
     fit
-    parameters
-        Chosen values, in the order of the model.
+    values
+        Chosen values, in the order of the model, shape (N,).
     """
     model = fit.data.model
     forms = fit.excited.K @ fit.data.base.K  # excited base parameters in all parameters
@@ -221,7 +217,7 @@ def determined(fit: Fit, parameters: Array) -> tuple[Determined, ...]:
             middle = float(combination @ beta)
             half = QUANTILE * float(np.sqrt(max(combination @ fit.covariance @ combination, 0.0)))
             low, high = middle - half, middle + half
-        entries.append(Determined(name, float(parameters[j]), low, high))
+        entries.append(Determined(name, float(values[j]), low, high))
     return tuple(entries)
 
 
@@ -245,7 +241,10 @@ def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals
     solution, rank = fit.solution, fit.fit.rank
     freedom = float(fit.data.independent_samples.sum()) - rank
     if freedom <= 0:
-        raise ProblemError(f"{freedom + rank:.0f} independent samples do not tell the noise of {rank} base parameters")
+        raise ProblemError(
+            f"{freedom + rank:.0f} independent samples are too few to estimate the noise of {rank} base "
+            "parameters; more than as many are needed"
+        )
     quantities = {f"{view.name} mass": view.mass for view in solution.problem.variables.links}
     tolerance = solution.objective / freedom * chi_square(rank, 1.0 - confidence)
     return parameter_intervals(solution.problem, quantities, tolerance, solution)

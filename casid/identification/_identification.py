@@ -1,42 +1,39 @@
-"""The result of an identification."""
+"""The result of an identification, its record on disk, and the model read back from a record."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.description import Robot
 from casid.display import Displayed
-from casid.dynamics import Model
+from casid.dynamics import JointTerm, Model, terms_of
+from casid.errors import DatasetError, RobotError
+from casid.files import finite_number, read_json
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification.diagnosis._findings import Verdict
-from casid.inertia import parameter_record
+from casid.inertia import Parameters, parameter_record, read_parameters
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit
-from casid.regression.friction import Candidate, Friction
+from casid.regression.friction import Candidate, Friction, friction_terms
 from casid.retrieval import Intervals
+from casid.retrieval._result import ParameterResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from collections.abc import Mapping
-from pathlib import Path
-
-from casid.description import Robot
-from casid.dynamics import JointTerm, terms_of
-from casid.errors import DatasetError, RobotError
-from casid.files import finite_number, read_json
-from casid.inertia import read_parameters
-from casid.regression.friction import friction_terms
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Identification(Displayed):
+class Identification(ParameterResult, Displayed):
     """Result of `identify`.
 
     Attributes
@@ -48,19 +45,19 @@ class Identification(Displayed):
     feasible : FeasibleFit
         Physically consistent: of all sets that explain the data as well as the best, the most plausible.
     notes : tuple of str
-        Everything that deserves a look.
+        What to check: parameters that are not identifiable, bounds that are reached, ...
     processing : Processing, bool or None
-        As `identify` was told.
+        As used, an estimated delay included.
     friction : str
-        As `identify` was told.
+        `ModelOptions.friction`.
     law : Friction or None
         Nonlinear friction, joint by joint.
     candidates : tuple of Candidate
-        What it was chosen from.
+        Friction laws that it was chosen from.
     held_out : HeldOut or None
         Errors on parts of the motion that a fit did not see.
     verdict : Verdict or None
-        Is the model right, and what was found if not.
+        Whether the model is right, and the findings.
     intervals : Intervals or None
         Proven ranges of the links' masses, if asked for.
     """
@@ -79,18 +76,18 @@ class Identification(Displayed):
     intervals: Intervals | None = None
 
     @property
-    def parameters(self) -> Array:
-        """Physically consistent parameters, in the order of ``model.parameter_names``."""
+    def parameters(self) -> Parameters:
+        """Physically consistent parameters by name."""
         return self.feasible.parameters
 
     @property
     def determined(self) -> tuple[Determined, ...]:
-        """For every parameter: is it the data that say so, or the plausible choice (`determined`)?"""
-        return determined(self.unconstrained, self.parameters)
+        """For every parameter its interval from the data alone; without one, its value is the plausible choice."""
+        return determined(self.unconstrained, self.feasible.values)
 
     def predict(self, dataset: Dataset) -> Prediction:
         """Torques of a processed recording by Newton-Euler with the consistent parameters."""
-        return predict(self.model, self.parameters, dataset)
+        return predict(self.model, self.feasible.values, dataset)
 
     def plot_torques(self, recording: int = 0) -> tuple[Axes, ...]:
         """Draw measured and predicted torques of a recording, one picture a joint, the residual beside them."""
@@ -109,23 +106,11 @@ class Identification(Displayed):
         return self._plot("links")
 
     def record(self) -> dict[str, Any]:
-        """What `load_model` needs to predict torques again, and what the fit said; plain numbers and text."""
+        """Plain numbers and text: the result, and what `load_model` needs to predict torques again."""
         fit, feasible = self.unconstrained, self.feasible
         solution = feasible.solution
         return {
-            "robot": self.model.robot.name,
-            "gravity": None if self.model.gravity_vector is None else self.model.gravity_vector.tolist(),
-            "terms": [
-                f"{t.name}@{j}"
-                for t in self.model.terms
-                if t.group != "nonlinear_friction"
-                for j in (t.joints or [joint.name for joint in self.model.robot.coordinates])
-            ],
-            "velocity_deadband": self.model.velocity_deadband,
-            "friction": self.friction,
-            "friction_law": None if self.law is None else self.law.record(),
-            "friction_candidates": [dataclasses.asdict(candidate) for candidate in self.candidates],
-            **parameter_record(self.model.named(feasible.parameters)),
+            **self._model_record(),
             "status": solution.status,
             "certified": solution.certified,
             "gap": solution.gap,
@@ -133,25 +118,8 @@ class Identification(Displayed):
             "rank": fit.rank,
             "condition_number": fit.condition_number,
             "relative_error": {"unconstrained": fit.relative_error, "feasible": feasible.relative_error},
-            "joints": [
-                {
-                    "name": joint.name,
-                    "rms": float(feasible.rms[k]),
-                    "relative_error": float(feasible.relative_errors[k]),
-                    "unconstrained_relative_error": float(fit.relative_errors[k]),
-                }
-                for k, joint in enumerate(self.model.robot.coordinates)
-            ],
-            "base_parameters": [
-                {
-                    "name": name,
-                    "expression": expression,
-                    "unconstrained": float(fit.beta[k]),
-                    "sd": float(fit.sd[k]) if np.isfinite(fit.sd[k]) else None,
-                    "feasible": float(feasible.beta[k]),
-                }
-                for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
-            ],
+            "joints": self._joint_records(),
+            "base_parameters": self._base_records(),
             "verdict": None if self.verdict is None else self.verdict.record(),
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
@@ -163,13 +131,50 @@ class Identification(Displayed):
             if self.intervals is None
             else {e.name: [_finite(e.low), _finite(e.high)] for e in self.intervals.entries},
             "held_out": None if self.held_out is None else self.held_out.record(),
-            "processing": dataclasses.asdict(self.processing)
-            if isinstance(self.processing, Processing)
-            else self.processing,
+            "processing": processing_record(self.processing),
             "recordings": list(fit.data.datasets),
             "steps": list(fit.data.steps),
             "notes": list(self.notes),
         }
+
+    def _model_record(self) -> dict[str, Any]:
+        """The model and its parameters."""
+        joints = [joint.name for joint in self.model.robot.coordinates]
+        linear = [term for term in self.model.terms if term.group != "nonlinear_friction"]
+        return {
+            **model_record(self.model, self.law),
+            "terms": [f"{term.name}@{joint}" for term in linear for joint in (term.joints or joints)],
+            "friction": self.friction,
+            "friction_candidates": [dataclasses.asdict(candidate) for candidate in self.candidates],
+            **parameter_record(self.parameters),
+        }
+
+    def _joint_records(self) -> list[dict[str, Any]]:
+        """Errors of every joint."""
+        fit, feasible = self.unconstrained, self.feasible
+        return [
+            {
+                "name": joint.name,
+                "rms": float(feasible.rms[k]),
+                "relative_error": float(feasible.relative_errors[k]),
+                "unconstrained_relative_error": float(fit.relative_errors[k]),
+            }
+            for k, joint in enumerate(self.model.robot.coordinates)
+        ]
+
+    def _base_records(self) -> list[dict[str, Any]]:
+        """Base parameters of both fits."""
+        fit, feasible = self.unconstrained, self.feasible
+        return [
+            {
+                "name": name,
+                "expression": expression,
+                "unconstrained": float(fit.beta[k]),
+                "sd": _finite(fit.sd[k]),
+                "feasible": float(feasible.beta[k]),
+            }
+            for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
+        ]
 
     def _choice(self) -> dict[str, Any] | None:
         choice = self.feasible.believable
@@ -201,6 +206,22 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+def model_record(model: Model, law: Friction | None) -> dict[str, Any]:
+    """Robot, gravity, dead band and nonlinear friction as `load_model` reads them; terms and parameters apart."""
+    gravity = model.gravity_vector
+    return {
+        "robot": model.robot.name,
+        "gravity": None if gravity is None else gravity.tolist(),
+        "velocity_deadband": model.velocity_deadband,
+        "friction_law": None if law is None else law.record(),
+    }
+
+
+def processing_record(processing: Processing | bool | None) -> dict[str, Any] | bool | None:
+    """A processing as `load_processing` reads it."""
+    return dataclasses.asdict(processing) if isinstance(processing, Processing) else processing
+
+
 def read_record(path: str | Path) -> dict[str, Any]:
     """Record of an identification from its JSON file; empty for another file of parameters.
 
@@ -218,7 +239,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
 
 
 def load_processing(record: Mapping[str, Any]) -> Processing | bool | None:
-    """The processing that the identification was told to use; ``None``, the default, where an old record is silent."""
+    """The processing of the identification; ``None``, the default, where an old record has none."""
     settings = record.get("processing")
     if settings is None or isinstance(settings, bool):
         return settings
@@ -234,8 +255,15 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
     Parameters
     ----------
     record
-        What `Identification.record` gives, the ``identification.json`` with it, or any file of parameters
-        (`casid.inertia.read_parameters`): the names of its terms then tell the joint terms.
+        `Identification.record`, the ``identification.json`` with it, or any file of parameters
+        (`casid.inertia.read_parameters`), whose names determine the joint terms.
+    robot
+
+    Returns
+    -------
+    Model
+    ndarray, shape (N,)
+        In the order of ``model.parameter_names``; ``model.named(...)`` names them.
 
     Raises
     ------

@@ -3,49 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
 from casid.identification._bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._identification import Identification
-from casid.identification._prediction import HeldOut, held_out
-from casid.identification._regression import Bounds, RegressionProblem, Statement
-from casid.identification.believable import check_share
-from casid.identification.diagnosis._delay import without_delay
-from casid.identification.diagnosis._verdict import judge
-from casid.identification.plausible import PlausibleBodies
-from casid.measurement import Dataset, Processing, check_against, prepare
-from casid.regression import (
-    CompressedData,
-    Fit,
-    choose_friction,
-    fit_jointly,
-    irls,
-    ols,
-    unexcited_reasons,
-    wls,
+from casid.identification._options import (
+    ESTIMATORS,
+    LINEAR_FRICTION,
+    Checks,
+    Choice,
+    Constraints,
+    EstimatorName,
+    ModelOptions,
+    with_former,
 )
+from casid.identification._prediction import HeldOut, held_out
+from casid.identification._regression import RegressionProblem, Statement
+from casid.identification.diagnosis._delay import without_delay
+from casid.identification.diagnosis._findings import Verdict
+from casid.identification.diagnosis._verdict import judge
+from casid.measurement import Dataset, Processing, check_against, prepare
+from casid.regression import Fit, choose_friction, fit_jointly, unexcited_reasons
 from casid.regression.estimators import Estimator, MaximumLikelihood, MeasurementNoise, Observations
 from casid.regression.friction import Candidate, Friction
-from casid.retrieval.builders.priors import Prior
-from casid.retrieval.constraints import ConsistencyKind
-from casid.retrieval.load import ConstraintBuilder
+from casid.retrieval import Intervals
 
-Array = NDArray[np.float64]
 #: Condition number from which a note says that the motion excites poorly.
 CONDITION = 1e4
-#: Linear friction of a joint, the default.
-LINEAR_FRICTION = ("viscous", "coulomb", "offset")
-#: Estimators by name.
-METHODS = ("WLS", "OLS", "IRLS", "ML")
 #: Called with a step in words, and how much of it is done: ``(text, done, total)``.
 Progress = Callable[[str, int, int], None]
+
+_MODEL, _CONSTRAINTS, _CHOICE, _CHECKS = ModelOptions(), Constraints(), Choice(), Checks()
 
 
 def identify(
@@ -54,23 +49,13 @@ def identify(
     *,
     processing: Processing | bool | None = None,
     delay: float | Literal["auto"] | None = None,
-    terms: Sequence[str | JointTerm] = LINEAR_FRICTION,
-    friction: str = "linear",
-    velocity_deadband: float = 0.0,
-    gravity: ArrayLike | None = None,
-    method: Literal["WLS", "OLS", "IRLS", "ML"] | Estimator = "WLS",
-    consistency: ConsistencyKind = "full",
-    margin: float | None = None,
-    constraints: ConstraintBuilder | Literal["default"] | None = "default",
-    bounds: Bounds | None = None,
-    prior: Prior | None = None,
-    believable: bool = True,
-    bodies: PlausibleBodies | None = None,
-    share: float | None = None,
-    folds: int = 4,
-    verdict: bool = True,
-    intervals: bool = False,
+    model: ModelOptions = _MODEL,
+    estimator: Estimator | EstimatorName = "WLS",
+    constraints: Constraints = _CONSTRAINTS,
+    choice: Choice = _CHOICE,
+    checks: Checks = _CHECKS,
     progress: Progress = lambda text, done, total: None,
+    **former: Any,
 ) -> Identification:
     """Identify a robot: check, process, compress, fit without and with physical consistency, predict what was held out.
 
@@ -85,166 +70,200 @@ def identify(
     delay
         Time by which the torques lag behind the positions [s], in place of that of ``processing``; ``"auto"``:
         estimated (`casid.regression.estimate_delay`). It is taken out.
-    terms
-        Joint terms. With nonlinear ``friction``, viscous, coulomb and offset are left out of them.
-    friction
-        ``linear``; ``auto``: chosen joint by joint by cross-validation (`casid.regression.choose_friction`); or the
-        name of a law, fitted jointly with the inertial parameters (`fit_jointly`).
-    method
-        Of the unconstrained fit, whose weights, those of single samples (IRLS) included, the feasible one uses. ``ML``:
-        maximum likelihood with the noise that the first recording shows; or any other `Estimator` (instrumental
-        variables, DIDIM, output error), whose own metric the feasible fit then minimises (`quadratic`). What these need
-        beyond the samples cannot be held out in parts: their held-out error is not computed.
-    consistency, margin, prior
-        As in `feasible_regression`.
-    constraints
-        ``"default"``: the bounds of the description, and where it is silent ones that scale with the robot's size and
-        torques (`default_bounds`); a function; ``None``: physical consistency only.
-    bounds
-        Of single parameters, e.g. ``{"fo1": (-1, 1), "m7": (0, 3)}``.
-    believable
-        Of all sets that explain the data as well as the best, take the most plausible (`believable`); not with a prior,
-        nor with less than full consistency.
-    bodies, share
-        Plausible bodies, and how much the residual's norm may grow, see `RegressionProblem.choose`.
-    folds
-        Parts of the motion that are held out in turn, two or more; 0: none.
-    verdict
-        Whether other readings of the recordings are tried (`judge`).
-    intervals
-        Whether proven ranges of the links' masses are computed too (`certified_intervals`).
+    model
+        Joint terms, friction law, dead band, gravity.
+    estimator
+        Of the unconstrained fit, whose weights, those of single samples (IRLS) included, the feasible one uses; by name
+        (``WLS``, ``OLS``, ``IRLS``, ``ML``: maximum likelihood with the noise that the first recording shows) or any
+        `casid.regression.estimators.Estimator`. Of an estimator that does not minimise squared torque errors
+        (instrumental variables, output error) the feasible fit minimises the own metric (`quadratic`).
+    constraints, choice, checks
+        What the consistent fit obeys; which of the sets that explain the data as well is taken; what is computed to
+        judge the result.
     progress
         Called with each step.
+    **former
+        Keyword arguments of version 0.2 (``terms``, ``method``, ``folds``, ...), with a `DeprecationWarning` that names
+        their new place.
 
     Raises
     ------
     DatasetError, ProblemError, SolveError
         What is wrong with the recordings, the options, or the constraints.
     """
-    if not isinstance(method, Estimator) and method not in METHODS:
-        raise DatasetError(f"unknown method '{method}'; known: {', '.join(METHODS)}, or an Estimator")
-    if folds < 0 or folds == 1:
-        raise DatasetError(f"folds: the motion is held out in 2 parts or more, or in 0 for none; got {folds}")
-    if share is not None:
-        check_share(share)
+    options = {"model": model, "estimator": estimator, "constraints": constraints, "choice": choice, "checks": checks}
     raw = (recordings,) if isinstance(recordings, Dataset) else tuple(recordings)
-    if not raw:
-        raise DatasetError("no recording to identify from")
-    progress("processing", 0, 1)
-    checked = tuple(check_against(data, robot) for data in raw)
-    datasets = tuple(prepare(data, processing) for data in checked)
-    mended = ""
-    if delay is not None:
-        plain = Model(robot, terms, gravity, velocity_deadband)
-        lag = None if delay == "auto" else float(delay)
-        datasets, processing, mended = without_delay(plain, checked, datasets, processing, lag)
-    progress("friction", 0, 1)
-    model, law, candidates = _model(robot, datasets, terms, friction, gravity, velocity_deadband)
-    progress("compressing", 0, 1)
-    observations = Observations(model, datasets)
-    data = observations.compressed
-    progress("fitting", 0, 2)
-    if method == "ML":
-        method = MaximumLikelihood(_noise(checked[0], processing))
-    if isinstance(method, Estimator):
-        fit = method.fit(observations)
-    else:
-        fit = _estimate(data, method)
-        if method == "IRLS":
-            fit = irls(datasets, fit)
-    torques, speeds = largest_torques(datasets)
-    on_links, on_terms = split_bounds(bounds or {})
-    build = with_link_bounds(default_bounds(robot, torques) if constraints == "default" else constraints, on_links)
-    statement = Statement(robot, build)
-    choosing = believable and prior is None and consistency == "full"
+    return _Pipeline(robot, raw, processing, delay, progress, **with_former(options, former)).run()
 
-    def consistent(
-        estimate: Fit, told: bool = False, near: FeasibleFit | None = None
-    ) -> tuple[FeasibleFit, str | None]:
-        limits = {**term_bounds(estimate, torques, speeds), **on_terms}
-        problem = RegressionProblem(estimate, consistency, margin, statement, limits, prior)
-        best = problem.solve()
-        if told:
-            progress("choosing believable links", 1, 2)
-        if not choosing:
-            return best, None
-        try:
-            return problem.choose(best, bodies, share, near), None
-        except CasidError as error:
-            return best, f"no more plausible links were found, these are those of the best fit: {error}"
 
-    feasible, complaint = consistent(fit, told=True)
-    kept = None
-    if folds and not isinstance(method, Estimator):
-        kept = _held_out(fit, method, lambda f: consistent(f, near=feasible)[0].beta, folds, progress)
-    ranges, open_question = None, None
-    if intervals:
-        progress("proven intervals", 0, 1)
+@dataclass(frozen=True)
+class _Read:
+    """Recordings as processed, how that was done, and a note about it."""
+
+    datasets: tuple[Dataset, ...]
+    processing: Processing | bool | None
+    note: str
+
+
+@dataclass(frozen=True)
+class _Pipeline:
+    """The steps of `identify` with its arguments."""
+
+    robot: Robot
+    raw: tuple[Dataset, ...]
+    processing: Processing | bool | None
+    delay: float | Literal["auto"] | None
+    progress: Progress
+    model: ModelOptions
+    estimator: Estimator | EstimatorName
+    constraints: Constraints
+    choice: Choice
+    checks: Checks
+
+    def run(self) -> Identification:
+        """All steps."""
+        if isinstance(self.estimator, str) and self.estimator not in ESTIMATORS:
+            raise DatasetError(f"unknown method '{self.estimator}'; known: {', '.join(ESTIMATORS)}, or an Estimator")
+        if not self.raw:
+            raise DatasetError("no recording to identify from")
+        self.progress("processing", 0, 1)
+        read = self._read()
+        self.progress("friction", 0, 1)
+        model, law, candidates = self._model(read.datasets)
+        self.progress("compressing", 0, 1)
+        observations = Observations(model, read.datasets)
+        data = observations.compressed
+        self.progress("fitting", 0, 2)
+        estimator = self._estimator(read.processing)
+        fit = estimator.fit(observations)
+        fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
+        feasible, complaint = fits.fitted(fit, between=lambda: self.progress("choosing believable links", 1, 2))
+        kept = self._held_out(lambda segments: estimator.refit(observations, fit, segments), fits, feasible)
+        ranges, open_question = self._intervals(feasible)
+        verdict = self._verdict(read.datasets, feasible, kept, fits)
+        notes = (*data.notes, *_notes(fit, feasible), *filter(None, (read.note, complaint, open_question)))
+        return Identification(
+            model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, law, candidates, kept,
+            verdict, ranges,
+        )  # fmt: skip
+
+    def _read(self) -> _Read:
+        """The recordings checked against the robot and processed, a delay of the torques taken out."""
+        checked = tuple(check_against(data, self.robot) for data in self.raw)
+        datasets = tuple(prepare(data, self.processing) for data in checked)
+        if self.delay is None:
+            return _Read(datasets, self.processing, "")
+        options = self.model
+        plain = Model(self.robot, options.terms, options.gravity, options.velocity_deadband)
+        lag = None if self.delay == "auto" else float(self.delay)
+        return _Read(*without_delay(plain, checked, datasets, self.processing, lag))
+
+    def _model(self, datasets: tuple[Dataset, ...]) -> tuple[Model, Friction | None, tuple[Candidate, ...]]:
+        """The model to fit, its nonlinear friction, and the candidates that it was chosen from."""
+        options = self.model
+        linear = options.friction == "linear"
+        terms = [t for t in options.terms if linear or t not in LINEAR_FRICTION]
+        model = Model(self.robot, terms, options.gravity, options.velocity_deadband)
+        if linear:
+            return model, None, ()
+        if options.friction == "auto":
+            choice = choose_friction(model, datasets)
+            return choice.model, choice.friction, choice.table
+        together = fit_jointly(model, datasets, options.friction)
+        return together.fit.data.model, together.friction, ()
+
+    def _estimator(self, processing: Processing | bool | None) -> Estimator:
+        """The estimator; maximum likelihood by name with the noise that the first recording shows."""
+        if isinstance(self.estimator, Estimator):
+            return self.estimator
+        kind = ESTIMATORS[self.estimator]
+        if kind is not None:
+            return kind()
+        first = check_against(self.raw[0], self.robot)
+        if processing is False or (processing is None and first.ddq is not None):
+            raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
+        settings = processing if isinstance(processing, Processing) else Processing()
+        return MaximumLikelihood(MeasurementNoise.of(first, settings))
+
+    def _held_out(
+        self, refit: Callable[[Sequence[int]], Fit], fits: _ConsistentFits, feasible: FeasibleFit
+    ) -> HeldOut | None:
+        """Errors on parts of the motion that are left out in turn."""
+        folds = self.checks.folds
+        if not folds:
+            return None
+        self.progress("held-out error", 0, folds)
+        return held_out(
+            feasible.data,
+            refit,
+            lambda estimate: fits.fitted(estimate, feasible)[0].beta,
+            folds,
+            lambda done: self.progress("held-out error", done, folds),
+        )
+
+    def _intervals(self, feasible: FeasibleFit) -> tuple[Intervals | None, str]:
+        """Proven ranges of the links' masses if asked for, and a note where there are none."""
+        if not self.checks.intervals:
+            return None, ""
+        self.progress("proven intervals", 0, 1)
         try:
-            ranges = certified_intervals(feasible)
+            return certified_intervals(feasible), ""
         except CasidError as error:
-            open_question = f"no proven intervals: {error}"
-    said = None
-    if verdict:
-        progress("other readings", 0, 4)
-        said = judge(
-            robot,
-            raw,
+            return None, f"no proven intervals: {error}"
+
+    def _verdict(
+        self, datasets: tuple[Dataset, ...], feasible: FeasibleFit, kept: HeldOut | None, fits: _ConsistentFits
+    ) -> Verdict | None:
+        """The verdict, if asked for."""
+        if not self.checks.verdict:
+            return None
+        self.progress("other readings", 0, 4)
+        return judge(
+            self.robot,
+            self.raw,
             datasets,
             feasible,
             kept,
-            lambda done, total: progress("other readings", done, total),
-            lambda f: consistent(f)[0],
+            lambda done, total: self.progress("other readings", done, total),
+            lambda estimate: fits.fitted(estimate)[0],
         )
-    notes = (*data.notes, *_notes(fit, feasible), *(text for text in (mended, complaint, open_question) if text))
-    return Identification(
-        model, datasets, fit, feasible, notes, processing, friction, law, candidates, kept, said, ranges
-    )
 
 
-def _model(
-    robot: Robot,
-    datasets: tuple[Dataset, ...],
-    terms: Sequence[str | JointTerm],
-    friction: str,
-    gravity: ArrayLike | None,
-    velocity_deadband: float,
-) -> tuple[Model, Friction | None, tuple[Candidate, ...]]:
-    """The model to fit, its nonlinear friction, and what that was chosen from."""
-    if friction == "linear":
-        return Model(robot, terms, gravity, velocity_deadband), None, ()
-    bare = Model(robot, [t for t in terms if t not in LINEAR_FRICTION], gravity, velocity_deadband)
-    if friction == "auto":
-        choice = choose_friction(bare, datasets)
-        return choice.model, choice.friction, choice.table
-    together = fit_jointly(bare, datasets, friction)
-    return together.fit.data.model, together.friction, ()
+class _ConsistentFits:
+    """Consistent fits of one robot with the same constraints and the same choice."""
 
+    def __init__(self, robot: Robot, datasets: Sequence[Dataset], constraints: Constraints, choice: Choice) -> None:
+        self._torques, self._speeds = largest_torques(datasets)
+        on_links, self._on_terms = split_bounds(constraints.bounds or {})
+        build = default_bounds(robot, self._torques) if constraints.build == "default" else constraints.build
+        self._statement = Statement(robot, with_link_bounds(build, on_links))
+        self._constraints, self._choice = constraints, choice
+        self._choosing = choice.believable and constraints.prior is None and constraints.consistency == "full"
 
-def _noise(raw: Dataset, processing: Processing | bool | None) -> MeasurementNoise:
-    """Noise that a recording shows, after the processing; DatasetError where there is none to follow."""
-    if processing is False or (processing is None and raw.ddq is not None):
-        raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
-    return MeasurementNoise.of(raw, processing if isinstance(processing, Processing) else Processing())
+    def fitted(
+        self, estimate: Fit, near: FeasibleFit | None = None, between: Callable[[], None] = lambda: None
+    ) -> tuple[FeasibleFit, str]:
+        """The consistent fit of an unconstrained one, and a note where no plausible links were found.
 
-
-def _estimate(data: CompressedData, method: str) -> Fit:
-    return ols(data) if method == "OLS" else wls(data)
-
-
-def _held_out(
-    fit: Fit, method: str, consistent: Callable[[Fit], Array], folds: int, progress: Progress
-) -> HeldOut | None:
-    """Held-out errors; a robust fit keeps the weights of its samples and joints on the parts it sees."""
-    weights = fit.weights if method == "IRLS" else None
-    progress("held-out error", 0, folds)
-    return held_out(
-        fit.data,
-        lambda part: _estimate(part, method) if weights is None else wls(part, weights),
-        consistent,
-        folds,
-        lambda done: progress("held-out error", done, folds),
-    )
+        Parameters
+        ----------
+        estimate
+        near
+            Fit of similar data, from which the search for plausible links begins.
+        between
+            Called when the best fit is known, before plausible links are searched.
+        """
+        limits = {**term_bounds(estimate, self._torques, self._speeds), **self._on_terms}
+        given = self._constraints
+        problem = RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
+        best = problem.solve()
+        between()
+        if not self._choosing:
+            return best, ""
+        try:
+            return problem.choose(best, self._choice.bodies, self._choice.share, near), ""
+        except CasidError as error:
+            return best, f"no more plausible links were found, these are those of the best fit: {error}"
 
 
 def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:

@@ -1,8 +1,13 @@
-"""Torques of a recording, predicted by Newton-Euler and compared with what was measured."""
+"""Predicted torques and their errors: of a recording by Newton-Euler, and of parts of a motion that a fit did not see.
+
+For the held-out error the motion is cut into stretches whose R factors are kept (`CompressedData.segments`), so that
+leaving some out costs no pass over the samples. Each fold leaves out every so many-th stretch; each stretch is
+predicted once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
+from casid.inertia import Parameters
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
 from casid.regression.observation import torques
@@ -67,15 +73,23 @@ class Prediction:
         return self.dataset.tau if self.dataset.mask is None else np.where(self.dataset.mask, self.dataset.tau, 0.0)
 
 
-def predict(model: Model, parameters: ArrayLike, dataset: Dataset) -> Prediction:
+def predict(model: Model, parameters: Parameters | ArrayLike, dataset: Dataset) -> Prediction:
     """Torques of a processed recording by Newton-Euler, filtered as its torques were.
+
+    Parameters
+    ----------
+    model
+    parameters
+        By name, terms that are left out being zero; or all N in the order of ``model.parameter_names``.
+    dataset
+        With velocities and accelerations.
 
     Raises
     ------
     DatasetError
         If the recording has another number of joints, no velocities or accelerations, or parameters are missing.
     """
-    pi = np.asarray(parameters, dtype=float)
+    pi = parameters.in_order(model) if isinstance(parameters, Parameters) else np.asarray(parameters, dtype=float)
     if pi.shape != (len(model.parameter_names),):
         raise DatasetError(f"expected {len(model.parameter_names)} parameters, got shape {pi.shape}")
     if dataset.n != model.n or dataset.dq is None or dataset.ddq is None:
@@ -144,7 +158,7 @@ class HeldOut:
 
 def held_out(
     data: CompressedData,
-    unconstrained: Callable[[CompressedData], Fit],
+    unconstrained: Callable[[Sequence[int]], Fit],
     consistent: Callable[[Fit], Array],
     folds: int = FOLDS,
     progress: Callable[[int], None] = lambda done: None,
@@ -156,7 +170,8 @@ def held_out(
     data
         With its stretches.
     unconstrained, consistent
-        How to fit: data to base parameters; and those to the consistent base parameters, shape (rank,).
+        How to fit: the stretches with these numbers (`casid.regression.estimators.Estimator.refit`); and such a fit to
+        the consistent base parameters, shape (rank,).
     folds
         Number of parts.
     progress
@@ -179,7 +194,7 @@ def held_out(
         rest = [i for i in range(count) if i % folds != fold]
         try:
             parts = {"training": data.only(rest), "tested": data.only(apart)}
-            fit = unconstrained(parts["training"])
+            fit = unconstrained(rest)
             betas = {"unconstrained": fit.beta, "consistent": consistent(fit)}
         except CasidError:
             return None

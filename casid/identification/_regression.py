@@ -50,7 +50,7 @@ Stated = tuple[Constraint | PhysicalConsistency, ...]
 
 
 class Statement:
-    """What a builder says about a robot; asked again for the same unknowns it gives the same symbols and constraints.
+    """The constraints that a builder makes for a robot: for the same unknowns the same symbols and constraints.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class Statement:
         if names not in self._made:
             variables = link_variables(self._robot, extras)
             nothing = LeastSquares(np.zeros((0, variables.size)), np.zeros(0))
-            said = () if self._build is None else self._build(variables)
-            stated = Problem(f"{self._robot.name} identification", variables, nothing, said)
+            built = () if self._build is None else self._build(variables)
+            stated = Problem(f"{self._robot.name} identification", variables, nothing, built)
             self._made[names] = variables, (*stated.constraints, *stated.link_consistency)
         variables, constraints = self._made[names]
         return replace(variables, extras=dict(extras)), constraints
@@ -154,7 +154,7 @@ def feasible_regression(
     nominal
         Standard parameters of plausible bodies, shape (10 n,): they scale the solver's unknowns.
     throw
-        Raise `SolveError` on failure, else return a fit whose solution says so.
+        Raise `SolveError` on failure; otherwise return a fit whose solution has that status.
 
     Raises
     ------
@@ -193,7 +193,7 @@ class RegressionProblem:
         self._free = np.array([k for k, name in enumerate(names) if name in free], dtype=int)
         self._idle = {k: min(max(0.0, every[name][0]), every[name][1]) for k, name in enumerate(names) if name in idle}
         self._kept = np.array([k for k, name in enumerate(names) if name not in free | idle], dtype=int)
-        self._complement = _complement(self._matrix[:, self._free])
+        self._complement = complement(self._matrix[:, self._free])
         variables, stated = statement.about(self._extras)
         title = f"{model.robot.name} identification"
         self._problem = Problem(title, variables, self._objective(None), stated, consistency, margin)
@@ -205,7 +205,7 @@ class RegressionProblem:
         self.build_time = perf_counter() - began
 
     def _left_out(self, names: list[str], every: Bounds, used: set[str]) -> tuple[set[str], set[str]]:
-        """Joint terms' parameters that are eliminated (no bound, no constraint) and that the data do not feel."""
+        """Joint terms' parameters that are eliminated (no bound, no constraint), and those without effect."""
         lengths = dict(zip(names, np.linalg.norm(self._matrix, axis=0), strict=True))
         least = IDLE * max(lengths.values())
         idle = {name for name in every if lengths[name] <= least and name not in used}
@@ -272,7 +272,7 @@ class RegressionProblem:
         """
         samples = int(self._fit.data.independent_samples.sum())
         part = noise_share(samples, self._fit.rank) if share is None else share
-        start = None if near is None else near.parameters[self._order][self._kept]
+        start = None if near is None else near.values[self._order][self._kept]
         choice = believable(self._problem, result.solution, bodies, share=part, near=start)
         return replace(self._fitted(result.solution, choice.parameters), believable=choice)
 
@@ -285,16 +285,16 @@ class RegressionProblem:
         if len(self._free):
             left = self._target - self._matrix[:, self._kept] @ kept
             x[self._free] = np.linalg.lstsq(self._matrix[:, self._free], left, rcond=1e-10)[0]
-        parameters = np.zeros(len(x))
-        parameters[self._order] = x
-        parameters.setflags(write=False)
+        values = np.zeros(len(x))
+        values[self._order] = x
+        values.setflags(write=False)
         objective = float(np.sum((self._matrix @ x - self._target) ** 2)) + self._rest
         distance = 0.0 if self._prior is None else self._prior.distance(kept[: standard_size(self._fit.data.n)])
         active = active_bounds(self._problem, self.linear, kept)
-        return FeasibleFit(self._fit, solution, parameters, objective, distance, active=active)
+        return FeasibleFit(self._fit, solution, values, objective, distance, active=active)
 
     def _newton(self, solution: Solution, throw: bool) -> Solution:
-        """Entropic prior: minimise its second-order model again and again, with a line search on the true objective."""
+        """Entropic prior: second-order models minimised in turn, with a line search on the true objective."""
         assert self._prior is not None
         count = standard_size(self._fit.data.n)
         x = solution.x
@@ -325,7 +325,7 @@ class RegressionProblem:
 
 
 def _thickened(parameters: Array, margins: list[float]) -> Array:
-    """Bodies that keep ten times the margin: what is too thin gets a little of it in every direction."""
+    """Bodies with ten times the margin: those below it are thickened alike in every direction."""
     tens = np.array(parameters, dtype=float).reshape(-1, 10)
     for ten, margin in zip(tens, margins, strict=True):
         missing = 10.0 * margin - float(np.linalg.eigvalsh(pseudo_inertia(ten))[0])
@@ -334,7 +334,7 @@ def _thickened(parameters: Array, margins: list[float]) -> Array:
     return tens.ravel()
 
 
-def _complement(matrix: Array) -> Array:
+def complement(matrix: Array) -> Array:
     """Orthonormal basis of what the columns of a matrix cannot reach."""
     if not matrix.shape[1]:
         return np.eye(matrix.shape[0])

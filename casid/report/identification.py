@@ -54,11 +54,10 @@ def check_table(what: str, result: FileCheck) -> Table:
 def write_identification(result: Identification, directory: Path) -> list[Path]:
     """Write JSON, CSV files, the pictures and ``report.html``: all of them or none."""
     drawn = _pictures(result)
-    model, feasible = result.model, result.feasible
     base = result.record()["base_parameters"]
     files = {
         "identification.json": json_bytes(result.record()),
-        "parameters.csv": parameter_csv(model.named(feasible.parameters)),
+        "parameters.csv": parameter_csv(result.parameters),
         "base_parameters.csv": csv_bytes(
             ["name", "expression", "unconstrained", "sd", "feasible"],
             [

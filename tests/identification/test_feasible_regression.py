@@ -56,7 +56,7 @@ def test_feasible_fit_is_consistent_certified_and_no_better_than_the_free_one(fi
     assert result.certified and result.gap <= 1e-6
     assert smallest(result.standard_parameters) >= 1e-6 - 1e-12
     names = result.model.parameter_names
-    friction = [result.parameters[k] for k, name in enumerate(names) if name[:2] in ("fv", "fc")]
+    friction = [result.parameters[name] for name in names if name[:2] in ("fv", "fc")]
     assert min(friction) >= -1e-12
     assert result.residual_ratio >= 1.0
     w = fit.weights
@@ -86,7 +86,7 @@ def test_constraints_and_bounds_are_obeyed(fit):
         return (*sensible_bounds(variables), total_mass(variables, 0.0, 15.0), light, level)
 
     result = feasible_regression(fit, constraints=build, bounds={"fv2": (0.9, 1.0)})
-    values = dict(zip(result.model.parameter_names, result.parameters, strict=True))
+    values = result.parameters
     assert result.certified
     assert sum(values[f"m{k}"] for k in range(1, 8)) <= 15.0 + 1e-8
     assert values["m1"] <= values["m2"] + 1e-8
@@ -106,7 +106,7 @@ def test_free_offsets_are_eliminated_exactly(fit):
 def test_friction_of_joints_left_out_is_zero(model, noisy):
     fit = wls(compress(model, noisy.only(range(5))), weights=np.ones(7))
     result = feasible_regression(fit)
-    values = dict(zip(model.parameter_names, result.parameters, strict=True))
+    values = result.parameters.to_dict()
     assert [values[name] for name in ("fv6", "fc6", "fo6", "fv7", "fc7", "fo7")] == [0.0] * 6
     assert result.certified and values["fv1"] > 0.0
     assert max(abs(v) for v in values.values()) < 200.0
@@ -133,7 +133,7 @@ def test_entropic_prior_is_at_its_minimum(fit, robot):
     result = feasible_regression(fit, prior=prior, constraints=None, margin=0.0)
 
     def value(x):
-        pi = np.array(result.parameters)
+        pi = np.array(result.values)
         pi[np.ravel(result.model.link_columns)] = x
         beta = result.data.base.values(pi)
         return float(fit.weights**2 @ result.data.squared_errors(beta)) + prior.weight * prior.distance(x)

@@ -1,6 +1,6 @@
-"""Is the model right? Other readings of the recording are tried, and what its signals tell is looked at.
+"""The verdict on an identification: other readings of the recording, its signals, its friction, its torques' size.
 
-Every finding names its evidence and the option that mends it.
+Every finding has its evidence and the option that corrects it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification._bounds import STANDARD_G, reach
-from casid.identification._feasible_fit import FeasibleFit
+from casid.identification._feasible_fit import REACHED, FeasibleFit
 from casid.identification._prediction import HeldOut
-from casid.identification.diagnosis._delay import filtered, worthwhile
+from casid.identification.diagnosis._delay import delay_finding
 from casid.identification.diagnosis._findings import Finding, Verdict
 from casid.identification.diagnosis._readings import FEWER, Readings
 from casid.identification.diagnosis._signals import signal_findings
 from casid.identification.plausible import nominal_bodies
 from casid.measurement import Dataset
-from casid.regression import Fit, compress, estimate_delay, wls
+from casid.regression import Fit, compress, wls
 from casid.regression.observation import torques
 
 Array = NDArray[np.float64]
@@ -33,13 +33,16 @@ BETTER = {"gravity": 0.9, "sign": 0.85, "joint order": 0.94, "clock": 0.93}
 DOUBT = 0.2
 #: Ratio of the residual norms, consistent over unconstrained, from which bodies contradict the torques.
 CONTRADICTION = 1.5
-#: Power of friction, in standard deviations, from which it drives (or brakes) for sure.
+#: Power of friction, in standard deviations, from which its sign is certain.
 DRIVING = 5.0
-#: Ratio of the residuals, opposite gravity over the one assumed, up to which torques alone do not tell its sign, and
-#: the share of the consistent fit's residual below which the opposite one is the better reading.
-UNTOLD, LIGHTER_FIT = 1.25, 0.99
-#: Torque over nominal torque, and largest torque over g reach^4 [kg/m^3], that real arms have.
+#: Ratio of the residuals, opposite gravity over the one assumed, up to which torques alone do not determine its sign,
+#: and the share of the consistent fit's residual below which the opposite one is the better reading.
+UNDECIDED, LIGHTER_FIT = 1.25, 0.99
+#: Ranges of real arms: torque over nominal torque, and largest torque over g reach^4 [kg/m^3].
 GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
+#: Kinds of findings after which the fit's errors mean nothing.
+MISREAD = ("gravity", "sign", "joint order")
+#: Factors of all velocities that are tried.
 CLOCKS = (0.1, 0.5, 0.7, 1.4, 2.0, 10.0)
 
 
@@ -81,14 +84,14 @@ def judge(
         found += others
         found = found or _friction(feasible, datasets) or _upside_down(readings, datasets, feasible, again)
     found = found or _strength(robot, datasets, feasible)
-    dead = [f for f in signals if f.kind == "channel" and "never changes" in f.text]
-    if any(f.kind in ("gravity", "sign", "joint order") for f in found):
-        signals = [f for f in signals if f.kind != "channel"]  # the fit was of no use
+    dead = [f for f in signals if f.cause == "dead channel"]
+    if any(f.kind in MISREAD for f in found):
+        signals = [f for f in signals if f.kind != "channel"]  # errors of a fit to misread torques
     signals = [f for f in signals if f not in dead]
     found = [*dead, *found, *signals] if any(f.wrong for f in found) else [*dead, *signals, *found]
     progress(4, 4)
-    if not any(f.kind in ("clock", "gravity", "sign", "joint order") for f in found):
-        found += _delay(raw[longest], datasets[longest], feasible)
+    if not any(f.kind in (*MISREAD, "clock") for f in found):
+        found += delay_finding(raw[longest], datasets[longest], feasible.model, feasible.fit.weights)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
     return Verdict(tuple(found), feasible.relative_error, held, tried)
 
@@ -96,10 +99,37 @@ def judge(
 def _readings(
     readings: Readings, dataset: Dataset, feasible: FeasibleFit, progress: Callable[[int, int], None]
 ) -> tuple[list[Finding], int]:
-    """Other directions of gravity, signs, orders and clocks; and how many were tried."""
+    """The best of other directions of gravity, signs, orders and clocks, if one is better; and how many were tried."""
     here = readings.residual(readings.regressor())
-    joints = [joint.name for joint in readings.model.robot.coordinates]
+    fewer = readings.fewer(dataset, FEWER)
+    few = fewer.residual(fewer.regressor())
     candidates: list[tuple[float, Finding]] = []
+    tried = 0
+    kinds = (
+        (1, _gravity, readings, here),
+        (2, _signs, readings, here),
+        (2, _orders, fewer, few),
+        (3, _clocks, fewer, few),
+    )
+    for done, better, samples, residual in kinds:
+        progress(done, 4)
+        found, count = better(samples, residual)
+        candidates += found
+        tried += count
+    return ([min(candidates, key=lambda c: c[0])[1]] if candidates else []), tried
+
+
+#: Better readings of one kind, each with its residual; and how many were tried.
+_Better = tuple[list[tuple[float, Finding]], int]
+
+
+def _compared(reading: float, recorded: float) -> dict[str, float | str]:
+    """Relative residuals of another reading and of the recording as it is, in percent."""
+    return {"reading": 100 * reading, "recorded": 100 * recorded}
+
+
+def _gravity(readings: Readings, here: float) -> _Better:
+    """Gravity along another axis, or in the best direction near it."""
     axes = list(readings.axes())
     name, g, value = min(axes, key=lambda axis: axis[2])
     if here > DOUBT or value < 0.97 * here:
@@ -107,54 +137,46 @@ def _readings(
         if best < 0.93 * value:
             g, value, name = turned, best, ",".join(f"{v:.3g}" for v in turned)
     if value < BETTER["gravity"] * here and float(g @ readings.gravity) < 0.99 * float(g @ g):
-        candidates.append((value, _gravity(name, here, value)))
-    progress(2, 4)
+        found = Finding("gravity direction", values={"direction": name, **_compared(value, here)})
+        return [(value, found)], len(axes)
+    return [], len(axes)
+
+
+def _signs(readings: Readings, here: float) -> _Better:
+    """One torque, or one joint, with the other sign."""
     flips = [(value, k, "torque") for k, value in readings.reversed_torques()]
     flips += [(value, k, "joint") for k, value in readings.reversed_joints()]
     value, k, what = min(flips)
     if value < BETTER["sign"] * here:
-        text = (
-            f"with the {what} of '{joints[k]}' reversed the model leaves {100 * value:.0f} % of the torques "
-            f"unexplained, as recorded {100 * here:.0f} %"
-        )
-        remedy = f"gains with a negative entry for '{joints[k]}' in the recording's TOML"
-        candidates.append((value, Finding("sign", text, remedy)))
-    fewer = readings.fewer(dataset, FEWER)
-    few = fewer.residual(fewer.regressor())
-    pairs = sorted((value, pair) for pair, value in fewer.exchanged())
-    if pairs and pairs[0][0] < BETTER["joint order"] * few:
-        value, (i, j) = pairs[0]
-        text = (
-            f"with '{joints[i]}' and '{joints[j]}' exchanged the model leaves {100 * value:.0f} % of the torques "
-            f"unexplained, as recorded {100 * few:.0f} %"
-        )
-        candidates.append(
-            (value, Finding("joint order", text, "columns in the recording's TOML, in the robot's order"))
-        )
-    progress(3, 4)
-    clocks = sorted((value, factor) for factor, value in fewer.clocks(CLOCKS))
+        joint = readings.model.robot.coordinates[k].name
+        found = Finding("reversed joint", joint=joint, values={"what": what, **_compared(value, here)})
+        return [(value, found)], len(flips)
+    return [], len(flips)
+
+
+def _orders(readings: Readings, here: float) -> _Better:
+    """Two joints exchanged."""
+    pairs = sorted((value, pair) for pair, value in readings.exchanged())
+    if pairs and pairs[0][0] < BETTER["joint order"] * here:
+        value, pair = pairs[0]
+        one, other = (readings.model.robot.coordinates[k].name for k in pair)
+        found = Finding("exchanged joints", joint=one, values={"other": other, **_compared(value, here)})
+        return [(value, found)], len(pairs)
+    return [], len(pairs)
+
+
+def _clocks(readings: Readings, here: float) -> _Better:
+    """All velocities times a factor."""
+    clocks = sorted((value, factor) for factor, value in readings.clocks(CLOCKS))
     value, factor = clocks[0]
-    if value < BETTER["clock"] * few:
-        text = (
-            f"with velocities {factor:g} times as large the model leaves {100 * value:.1f} % of the torques "
-            f"unexplained, as recorded {100 * few:.1f} %: the sampling rate or the time stamps are wrong"
-        )
-        candidates.append((value, Finding("clock", text, f"time_scale = {1 / factor:.3g} in the recording's TOML")))
-    tried = len(axes) + len(flips) + len(pairs) + len(clocks)
-    found = [min(candidates, key=lambda c: c[0])[1]] if candidates else []
-    return found, tried
-
-
-def _gravity(name: str, here: float, value: float) -> Finding:
-    text = (
-        f"with gravity along {name} the model leaves {100 * value:.0f} % of the torques unexplained, with the one "
-        f"assumed {100 * here:.0f} %"
-    )
-    return Finding("gravity", text, f"--gravity={name}")
+    if value < BETTER["clock"] * here:
+        values = {"factor": factor, "scale": 1 / factor, **_compared(value, here)}
+        return [(value, Finding("velocity scale", values=values))], len(clocks)
+    return [], len(clocks)
 
 
 def _friction(feasible: FeasibleFit, datasets: tuple[Dataset, ...]) -> list[Finding]:
-    """Signs that leave the residual alone: friction that drives, told by the power it takes from the motion."""
+    """Reversed signs that do not change the residual: friction that drives, by the power it takes from the motion."""
     fit, model = feasible.fit, feasible.model
     base = [fit.data.base.names[i] for i in fit.excited.independent]
     drains = np.zeros((model.n, len(base)))  # power of friction as a linear form of the excited base parameters
@@ -172,16 +194,15 @@ def _friction(feasible: FeasibleFit, datasets: tuple[Dataset, ...]) -> list[Find
     if not backwards:
         return []
     what = "torques are reversed" if len(backwards) > braking else "its torque is reversed"
-    text = f"friction drives instead of braking at {', '.join(backwards)}: {what}"
-    return [Finding("sign", text, "gains = -1 for these joints in the recording's TOML")]
+    return [Finding("driving friction", joint=", ".join(backwards), values={"what": what})]
 
 
 def _upside_down(
     readings: Readings, datasets: tuple[Dataset, ...], feasible: FeasibleFit, again: Callable[[Fit], FeasibleFit] | None
 ) -> list[Finding]:
-    """Bodies that fall upwards: where torques alone do not tell gravity's sign, real bodies may."""
+    """Gravity the other way, where its sign follows from consistent bodies only, not from the torques alone."""
     here, opposite = (readings.residual(readings.regressor(s * readings.gravity)) for s in (1.0, -1.0))
-    if again is None or opposite > UNTOLD * here or not readings.gravity.any():
+    if again is None or opposite > UNDECIDED * here or not readings.gravity.any():
         return []
     model = feasible.model
     turned = Model(model.robot, model.terms, -readings.gravity, model.velocity_deadband)
@@ -193,67 +214,57 @@ def _upside_down(
     weights = [float(f.standard_parameters[9::10].sum()) for f in (other, feasible)]
     if ratio > LIGHTER_FIT or weights[0] > weights[1]:
         return []
-    axis = int(np.argmax(np.abs(readings.gravity)))
-    name = ("-" if readings.gravity[axis] > 0 else "+") + "xyz"[axis]
-    text = (
-        f"with gravity the other way real bodies of {weights[0]:.3g} kg leave {100 * ratio:.1f} % of the residual that "
-        f"bodies of {weights[1]:.3g} kg leave with the one assumed"
-    )
-    return [Finding("gravity", text, f"--gravity={name}")]
+    values = {
+        "turned_mass": weights[0],
+        "mass": weights[1],
+        "reading": 100 * ratio,
+        "direction": _opposite(readings.gravity),
+    }
+    return [Finding("opposite gravity", values=values)]
+
+
+def _opposite(gravity: Array) -> str:
+    """The axis against gravity, as ``--gravity`` takes it."""
+    axis = int(np.argmax(np.abs(gravity)))
+    return ("-" if gravity[axis] > 0 else "+") + "xyz"[axis]
 
 
 def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit) -> list[Finding]:
     """Torques in another unit: against nominal bodies, against the size of the arm, against a known total mass."""
+    if not np.linalg.norm(robot.gravity) > 0:
+        return _total_mass(robot, feasible)
+    nominal = nominal_bodies(robot)
+    if nominal is not None:
+        return _nominal(robot, nominal, max(datasets, key=len), feasible)
     largest = max(float(np.percentile(np.abs(data.tau), 99.0, axis=0).max()) for data in datasets)
-    revolute = all(joint.type == "revolute" for joint in robot.joints)
-    weighed = nominal_bodies(robot)
-    if weighed is not None and np.linalg.norm(robot.gravity) > 0:
-        model = feasible.model
-        nominal = np.zeros(len(model.parameter_names))
-        nominal[np.ravel(model.link_columns)] = weighed
-        data = max(datasets, key=len)
-        expected, measured = torques(model, nominal, data), data.tau
-        share = float((expected * measured).sum() / max((expected**2).sum(), 1e-300))
-        if share < -GAIN[0]:
-            axis = int(np.argmax(np.abs(robot.gravity)))
-            name = ("-" if robot.gravity[axis] > 0 else "+") + "xyz"[axis]
-            text = f"torques are {share:.2g} times those of the nominal bodies while friction brakes as it should"
-            return [Finding("gravity", text, f"--gravity={name}")]
-        if abs(share) > 0 and not GAIN[0] <= abs(share) <= GAIN[1]:
-            text = f"torques are {share:.2g} times those of the nominal bodies: another unit, or currents without gains"
-            return [Finding("torque scale", text, f"gains = {1 / share:.2g} in the recording's TOML")]
-        return []
-    low, high = robot.total_mass
     strength = largest / (STANDARD_G * reach(robot) ** 4)
-    if revolute and np.linalg.norm(robot.gravity) > 0 and not STRENGTH[0] <= strength <= STRENGTH[1]:
-        text = (
-            f"the largest torques, {largest:.3g} N.m, are {'weak' if strength < STRENGTH[0] else 'strong'} for an arm "
-            f"of {reach(robot):.2g} m: another unit, or currents without gains"
-        )
-        return [Finding("torque scale", text, "gains in the recording's TOML")]
-    if (
-        low > 0
-        and any("total mass" in bound.text for bound in feasible.active)
-        and feasible.residual_ratio > CONTRADICTION
-    ):
-        text = (
-            f"a total mass of {low:g} to {high:g} kg contradicts the torques: another unit, or currents without gains"
-        )
-        return [Finding("torque scale", text, "gains in the recording's TOML, or --total-mass")]
+    if all(joint.type == "revolute" for joint in robot.joints) and not STRENGTH[0] <= strength <= STRENGTH[1]:
+        what = "weak" if strength < STRENGTH[0] else "strong"
+        return [Finding("torques for the size", values={"torque": largest, "what": what, "reach": reach(robot)})]
+    return _total_mass(robot, feasible)
+
+
+def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit) -> list[Finding]:
+    """Torques compared with those of the nominal bodies."""
+    model = feasible.model
+    parameters = np.zeros(len(model.parameter_names))
+    parameters[np.ravel(model.link_columns)] = nominal
+    expected, measured = torques(model, parameters, data), data.tau
+    ratio = float((expected * measured).sum() / max((expected**2).sum(), 1e-300))
+    if ratio < -GAIN[0]:
+        return [Finding("opposite torques", values={"ratio": ratio, "direction": _opposite(robot.gravity)})]
+    if abs(ratio) > 0 and not GAIN[0] <= abs(ratio) <= GAIN[1]:
+        return [Finding("torques of nominal bodies", values={"ratio": ratio, "gain": 1 / ratio})]
     return []
 
 
-def _delay(raw: Dataset, dataset: Dataset, feasible: FeasibleFit) -> list[Finding]:
-    """Lag of the torques behind the positions."""
-    try:
-        lag = estimate_delay(feasible.model, filtered(raw, dataset), feasible.fit.weights)
-    except CasidError:
+def _total_mass(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
+    """A known total mass whose bound is reached although the torques contradict it."""
+    low, high = robot.total_mass
+    if not low > 0 or feasible.residual_ratio <= CONTRADICTION:
         return []
-    if not worthwhile(lag):
+    masses = feasible.standard_parameters[9::10]
+    away = min(abs(float(masses.sum()) - low), abs(float(masses.sum()) - high))
+    if away > REACHED * float(np.abs(masses).max()):
         return []
-    beyond = "at least " if lag.at_limit else ""
-    text = (
-        f"{raw.name}: torques lag {beyond}{1e3 * lag.seconds:.2f} ms ({lag.samples:.1f} samples) behind the positions; "
-        f"taking it out lowers the residual by {100 * lag.gain:.1f} %"
-    )
-    return [Finding("delay", text, f"--delay {lag.seconds:.6f}, or --delay auto", wrong=False)]
+    return [Finding("total mass", values={"low": low, "high": high})]

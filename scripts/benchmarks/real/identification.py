@@ -56,7 +56,7 @@ def kinova() -> Result:
         test = prepare(data[there], None)
         consistent = result.predict(test).relative_error
         free = compress(result.model, test).relative_errors(result.unconstrained.beta)[0]
-        largest = float(np.abs(result.parameters).max() / np.abs(data[here].tau).max())
+        largest = float(np.abs(result.parameters.values).max() / np.abs(data[here].tau).max())
         texts.append(f"feasible {consistent:.1f} %, WLS {free:.1f} %, largest parameter {largest:.2g} x the torque")
         met = met and consistent <= free and largest <= 10.0
     return "; ".join(texts), met
