@@ -27,14 +27,10 @@ class Segment:
         R factor of each joint's rows.
     counts : ndarray of int, shape (n,)
         Samples of each joint.
-    first, end : int
-        Its samples, counted over all recordings.
     """
 
     factors: tuple[Array, ...]
     counts: NDArray[np.int64]
-    first: int
-    end: int
 
 
 def joined(factors: Sequence[Array]) -> Array:
@@ -74,12 +70,10 @@ class SegmentedFactors:
         self._done: list[Segment] = []
         self._edges = np.zeros(1, dtype=int)
         self._current = 0
-        self._before = 0  # samples of the recordings before the present one
 
     def begin(self, samples: int, segments: int) -> None:
         """A recording of so many samples follows, to be cut into so many segments."""
         self._close()
-        self._before += int(self._edges[-1])
         count = max(1, min(segments, samples // 10))
         self._edges = np.linspace(0, samples, count + 1).astype(int)
         self._current = 0
@@ -109,8 +103,7 @@ class SegmentedFactors:
             R = np.zeros((self._columns, self._columns))
             R[: len(place), place] = factor.take()
             full.append(R)
-        first, end = (self._before + int(self._edges[k]) for k in (self._current, self._current + 1))
-        self._done.append(Segment(tuple(full), self._counts, first, end))
+        self._done.append(Segment(tuple(full), self._counts))
         self._counts = np.zeros(len(self._factors), dtype=np.int64)
         if len(self._done) > MOST_SEGMENTS:
             pairs = [self._done[i : i + 2] for i in range(0, len(self._done), 2)]
@@ -118,8 +111,6 @@ class SegmentedFactors:
                 Segment(
                     tuple(joined([s.factors[k] for s in pair]) for k in range(len(self._factors))),
                     counted([s.counts for s in pair], len(self._factors)),
-                    pair[0].first,
-                    pair[-1].end,
                 )
                 for pair in pairs
             ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -51,20 +50,6 @@ class Observations:
         """The R factors, computed once."""
         return compress(self.model, self.datasets)
 
-    def only(self, segments: Sequence[int]) -> Observations:
-        """The same motion with the torques of these segments alone (indices into `CompressedData.segments`)."""
-        kept = np.zeros(sum(len(data) for data in self.datasets), dtype=bool)
-        for k in segments:
-            segment = self.compressed.segments[k]
-            kept[segment.first : segment.end] = True
-        parts = []
-        for data, rows in zip(
-            self.datasets, np.split(kept, np.cumsum([len(d) for d in self.datasets])[:-1]), strict=True
-        ):
-            mask = np.ones(data.q.shape, dtype=bool) if data.mask is None else data.mask
-            parts.append(replace(data, mask=mask & rows[:, None]))
-        return Observations(self.model, parts)
-
     def batches(self, size: int) -> Batches:
         """Empty batches for the scores of so many parameters at all samples."""
         correlation = float(np.max(self.compressed.correlation, initial=1.0))
@@ -105,22 +90,3 @@ class Estimator(ABC):
     @abstractmethod
     def fit(self, data: Observations) -> Fit:
         """Base parameters with their covariance."""
-
-    def refit(self, data: Observations, fit: Fit, segments: Sequence[int]) -> Fit:
-        """The fit to a part of the motion alone, as for the held-out error.
-
-        Parameters
-        ----------
-        data
-            All of the motion.
-        fit
-            Its fit by this estimator.
-        segments
-            Of the motion that are kept, indices into `CompressedData.segments`.
-
-        Raises
-        ------
-        DatasetError, SolveError
-            If the estimator needs the whole motion, or finds no estimate for a part of it.
-        """
-        return self.fit(data.only(segments))

@@ -19,10 +19,6 @@ class OLS(Estimator):
         """Base parameters with their covariance."""
         return ols(data.compressed)
 
-    def refit(self, data: Observations, fit: Fit, segments: Sequence[int]) -> Fit:
-        """The fit to some segments of the motion, from their R factors."""
-        return ols(fit.data.only(segments))
-
 
 @dataclass(frozen=True)
 class WLS(Estimator):
@@ -40,10 +36,6 @@ class WLS(Estimator):
     def fit(self, data: Observations) -> Fit:
         """Base parameters with their covariance."""
         return wls(data.compressed, self.weights)
-
-    def refit(self, data: Observations, fit: Fit, segments: Sequence[int]) -> Fit:
-        """The fit to some segments of the motion, from their R factors; default weights are computed anew."""
-        return wls(fit.data.only(segments), self.weights)
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,3 @@ class IRLS(Estimator):
     def fit(self, data: Observations) -> Fit:
         """Base parameters with their covariance."""
         return irls(data.datasets, wls(data.compressed), self.iterations, self.tuning)
-
-    def refit(self, data: Observations, fit: Fit, segments: Sequence[int]) -> Fit:
-        """The fit to some segments of the motion, with the weights of samples and joints of the whole fit."""
-        return wls(fit.data.only(segments), fit.weights)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,16 +121,6 @@ class OutputError(Estimator):
             array.setflags(write=False)
         condition = float(np.linalg.cond(J / np.linalg.norm(J, axis=0)))
         return Fit(data.compressed, beta, weights, excited, covariance, condition, self.name, True)
-
-    def refit(self, data: Observations, fit: Fit, segments: Sequence[int]) -> Fit:
-        """Not possible: the positions of the whole motion are one simulation.
-
-        Raises
-        ------
-        DatasetError
-            Always.
-        """
-        raise DatasetError("CLOE: the positions of a simulated motion cannot be held out in parts")
 
     def _begin(self, data: Observations) -> tuple[Array, Array]:
         """First base parameters, and the weights of the joints' torques, which only reported errors use."""
