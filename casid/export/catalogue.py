@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from casid.dynamics import Model
-from casid.dynamics.derived import (
+from casid.dynamics._derived import (
     forward_dynamics_derivatives,
     inverse_dynamics_derivatives,
     inverse_mass_matrix,

@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import check_identifier, identifier
 from casid.description import Robot
-from casid.dynamics import JointTerm, Model, reduced
+from casid.dynamics import Model, reduced
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import ExportError
 from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions, check_functions
 from casid.export.directory import ExportedDirectory, export_c
 from casid.export.parameters import (
-    default_frame,
-    locate_frame,
     warn_if_infeasible,
     with_payload,
 )
@@ -113,11 +112,10 @@ def export_robot(
         If a function for simulation is exported with parameters that no real robot can have.
     """
     model = Model(robot, terms, gravity)
-    frame = frame or default_frame(robot)
+    frame = robot.flange.name if frame is None else robot.frame(frame).name
     prefix = identifier(robot.name) if prefix is None else check_identifier(prefix, "prefix")
     check_functions(functions)
     check_target(Path(out), overwrite)
-    locate_frame(robot, frame)
     inside = _LINKS.intersection(functions) if runtime_parameters == "base" else ()
     if inside:
         raise ExportError(

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification.believable import Believable
-from casid.inertia import Parameters, link_slice, pseudo_inertia
-from casid.inertia.cones import Full
+from casid.inertia import Parameters, pseudo_inertia
+from casid.inertia._cones import Full
+from casid.inertia._parameter_vector import link_slice
 from casid.regression import CompressedData, Fit
 from casid.retrieval import Intervals, parameter_intervals
 from casid.retrieval._result import ParameterResult

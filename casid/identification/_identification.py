@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from casid.description import Robot
 from casid.display import Displayed
-from casid.dynamics import JointTerm, Model, terms_of
+from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction, friction_terms
+from casid.dynamics.terms._joint_terms import JointTerm, terms_of
 from casid.errors import DatasetError, RobotError
 from casid.files import finite_number, read_json
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification.diagnosis._findings import Verdict
-from casid.inertia import Parameters, parameter_record, read_parameters
+from casid.inertia import Parameters, read_parameters
+from casid.inertia._parameter_files import parameter_record
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit
-from casid.regression.friction import Candidate, Friction, friction_terms
+from casid.regression.friction._cross_validation import Candidate
 from casid.retrieval import Intervals
 from casid.retrieval._result import ParameterResult
 
@@ -140,7 +143,7 @@ class Identification(ParameterResult, Displayed):
     def _model_record(self) -> dict[str, Any]:
         """The model and its parameters."""
         joints = [joint.name for joint in self.model.robot.coordinates]
-        linear = [term for term in self.model.terms if term.group != "nonlinear_friction"]
+        linear = [term for term in self.model.terms if not term.fitted]
         return {
             **model_record(self.model, self.law),
             "terms": [f"{term.name}@{joint}" for term in linear for joint in (term.joints or joints)],

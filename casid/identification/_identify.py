@@ -10,17 +10,16 @@ import numpy as np
 
 from casid.description import Robot
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction
 from casid.errors import CasidError, DatasetError
 from casid.identification._bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._identification import Identification
 from casid.identification._options import (
-    ESTIMATORS,
     LINEAR_FRICTION,
     Checks,
     Choice,
     Constraints,
-    EstimatorName,
     ModelOptions,
     with_former,
 )
@@ -30,9 +29,12 @@ from casid.identification.diagnosis._delay import without_delay
 from casid.identification.diagnosis._findings import Verdict
 from casid.identification.diagnosis._verdict import judge
 from casid.measurement import Dataset, Processing, check_against, prepare
-from casid.regression import Fit, choose_friction, fit_jointly, unexcited_reasons
-from casid.regression.estimators import Estimator, MaximumLikelihood, MeasurementNoise, Observations
-from casid.regression.friction import Candidate, Friction
+from casid.regression import CompressedData, Fit, choose_friction
+from casid.regression._fit import unexcited_reasons
+from casid.regression.estimators import Estimator, MeasurementNoise, Observations
+from casid.regression.estimators._catalogue import estimator as estimator_of
+from casid.regression.friction._cross_validation import Candidate
+from casid.regression.friction._shape_fits import fit_jointly
 from casid.retrieval import Intervals
 
 #: Condition number from which a note says that the motion excites poorly.
@@ -50,7 +52,7 @@ def identify(
     processing: Processing | bool | None = None,
     delay: float | Literal["auto"] | None = None,
     model: ModelOptions = _MODEL,
-    estimator: Estimator | EstimatorName = "WLS",
+    estimator: Estimator | str = "WLS",
     constraints: Constraints = _CONSTRAINTS,
     choice: Choice = _CHOICE,
     checks: Checks = _CHECKS,
@@ -115,15 +117,14 @@ class _Pipeline:
     delay: float | Literal["auto"] | None
     progress: Progress
     model: ModelOptions
-    estimator: Estimator | EstimatorName
+    estimator: Estimator | str
     constraints: Constraints
     choice: Choice
     checks: Checks
 
     def run(self) -> Identification:
         """All steps."""
-        if isinstance(self.estimator, str) and self.estimator not in ESTIMATORS:
-            raise DatasetError(f"unknown method '{self.estimator}'; known: {', '.join(ESTIMATORS)}, or an Estimator")
+        chosen = estimator_of(self.estimator)
         if not self.raw:
             raise DatasetError("no recording to identify from")
         self.progress("processing", 0, 1)
@@ -131,14 +132,13 @@ class _Pipeline:
         self.progress("friction", 0, 1)
         model, law, candidates = self._model(read.datasets)
         self.progress("compressing", 0, 1)
-        observations = Observations(model, read.datasets)
+        observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
         data = observations.compressed
         self.progress("fitting", 0, 2)
-        estimator = self._estimator(read.processing)
-        fit = estimator.fit(observations)
+        fit = chosen.fit(observations)
         fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
         feasible, complaint = fits.fitted(fit, between=lambda: self.progress("choosing believable links", 1, 2))
-        kept = self._held_out(lambda segments: estimator.refit(observations, fit, segments), fits, feasible)
+        kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible)
         ranges, open_question = self._intervals(feasible)
         verdict = self._verdict(read.datasets, feasible, kept, fits)
         notes = (*data.notes, *_notes(fit, feasible), *filter(None, (read.note, complaint, open_question)))
@@ -172,21 +172,15 @@ class _Pipeline:
         together = fit_jointly(model, datasets, options.friction)
         return together.fit.data.model, together.friction, ()
 
-    def _estimator(self, processing: Processing | bool | None) -> Estimator:
-        """The estimator; maximum likelihood by name with the noise that the first recording shows."""
-        if isinstance(self.estimator, Estimator):
-            return self.estimator
-        kind = ESTIMATORS[self.estimator]
-        if kind is not None:
-            return kind()
+    def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
+        """Noise that the first recording shows, after the processing."""
         first = check_against(self.raw[0], self.robot)
         if processing is False or (processing is None and first.ddq is not None):
             raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
-        settings = processing if isinstance(processing, Processing) else Processing()
-        return MaximumLikelihood(MeasurementNoise.of(first, settings))
+        return MeasurementNoise.of(first, processing if isinstance(processing, Processing) else Processing())
 
     def _held_out(
-        self, refit: Callable[[Sequence[int]], Fit], fits: _ConsistentFits, feasible: FeasibleFit
+        self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, feasible: FeasibleFit
     ) -> HeldOut | None:
         """Errors on parts of the motion that are left out in turn."""
         folds = self.checks.folds

@@ -12,21 +12,17 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from casid.dynamics import JointTerm
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import DatasetError
 from casid.identification._regression import Bounds
 from casid.identification.believable import check_share
 from casid.identification.plausible import PlausibleBodies
-from casid.regression.estimators import IRLS, OLS, WLS, Estimator
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import ConsistencyKind
 from casid.retrieval.load import ConstraintBuilder
 
 #: Linear friction of a joint, the default.
 LINEAR_FRICTION = ("viscous", "coulomb", "offset")
-#: Estimators by name; ``ML``, maximum likelihood, takes its noise from the first recording.
-ESTIMATORS: Mapping[str, type[Estimator] | None] = {"WLS": WLS, "OLS": OLS, "IRLS": IRLS, "ML": None}
-EstimatorName = Literal["WLS", "OLS", "IRLS", "ML"]
 
 
 @dataclass(frozen=True)

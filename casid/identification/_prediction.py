@@ -7,7 +7,7 @@ predicted once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from casid.errors import CasidError, DatasetError
 from casid.inertia import Parameters
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
-from casid.regression.observation import torques
+from casid.regression._observation import torques
 
 Array = NDArray[np.float64]
 
@@ -158,7 +158,7 @@ class HeldOut:
 
 def held_out(
     data: CompressedData,
-    unconstrained: Callable[[Sequence[int]], Fit],
+    unconstrained: Callable[[CompressedData], Fit],
     consistent: Callable[[Fit], Array],
     folds: int = FOLDS,
     progress: Callable[[int], None] = lambda done: None,
@@ -170,8 +170,8 @@ def held_out(
     data
         With its stretches.
     unconstrained, consistent
-        How to fit: the stretches with these numbers (`casid.regression.estimators.Estimator.refit`); and such a fit to
-        the consistent base parameters, shape (rank,).
+        How to fit: a part of the data (`casid.regression.estimators.Estimator.refit`); and such a fit to the consistent
+        base parameters, shape (rank,).
     folds
         Number of parts.
     progress
@@ -194,7 +194,7 @@ def held_out(
         rest = [i for i in range(count) if i % folds != fold]
         try:
             parts = {"training": data.only(rest), "tested": data.only(apart)}
-            fit = unconstrained(rest)
+            fit = unconstrained(parts["training"])
             betas = {"unconstrained": fit.beta, "consistent": consistent(fit)}
         except CasidError:
             return None

@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms._law import FrictionLaw
 from casid.errors import DatasetError
 from casid.identification._identification import model_record, processing_record
 from casid.identification._prediction import Prediction, predict
 from casid.inertia import Parameters
 from casid.measurement import Dataset, Processing, check_angles, prepare
-from casid.regression import Estimate, reverse_engineer, reverse_engineer_with_torques
-from casid.regression.friction import Friction, JointFriction, fit_friction
-from casid.regression.friction.law import FrictionLaw
-from casid.regression.friction.terms import with_friction
+from casid.regression import reverse_engineer, reverse_engineer_with_torques
+from casid.regression._reverse_engineering import Estimate
+from casid.regression.friction._shape_fits import fit_friction
 from casid.retrieval._result import ParameterResult
 from casid.retrieval.coefficients import Coefficients
 from casid.retrieval.constraints import sensible_bounds
@@ -82,8 +83,7 @@ def refit_friction(
         If the recording does not fit the model, or a joint does not move.
     """
     pi = model.parameters(parameters)
-    gravity = "input" if model.gravity_vector is None else model.gravity_vector
-    links = Model(model.robot, (), gravity, model.velocity_deadband)
+    links = model.like(terms=())
     found = predict(links, pi[np.ravel(model.link_columns)], dataset)
     if dataset.dq is None:
         raise DatasetError(f"{dataset.name}: a processed recording is needed to fit friction")
@@ -95,7 +95,7 @@ def refit_friction(
         for amplitude, value in zip(fit.model.amplitudes, fit.amplitudes.tolist(), strict=True):
             values[f"{amplitude.symbol}{k + 1}"] = value
     laws = Friction(tuple(joints))
-    made = with_friction(links, laws)
+    made = links.with_friction(laws)
     return Refitted(made, np.array([values[name] for name in made.parameter_names]), laws)
 
 

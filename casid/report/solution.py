@@ -11,7 +11,9 @@ from rich.table import Table
 
 from casid.files import csv_bytes, json_bytes, write_files
 from casid.identification.believable import Believable
-from casid.inertia import STANDARD_NAMES, LinkParameters, Parameters, parameter_csv, parameter_record, tensor_entries
+from casid.inertia import LinkParameters, Parameters
+from casid.inertia._parameter_files import parameter_csv, parameter_record
+from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
 from casid.report.believable import believable_figures, believable_record
 from casid.report.coefficients import coefficients
 from casid.report.fit_plot import fit_figure

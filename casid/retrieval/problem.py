@@ -15,8 +15,8 @@ from casid.display import Displayed
 from casid.errors import ProblemError
 from casid.expressions import Condition, conditions, has_conditions
 from casid.expressions.evaluate import NumpyFunction
-from casid.inertia import link_slice
-from casid.inertia.cones import ConsistencyCone
+from casid.inertia._cones import ConsistencyCone
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.coefficients import Coefficients
 from casid.retrieval.constraints import (
     ConsistencyKind,

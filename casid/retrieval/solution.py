@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions.evaluate import evaluate
-from casid.inertia import LinkParameters, link_slice
+from casid.inertia import LinkParameters
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._result import checked_bound, relative_gap
 from casid.retrieval.conflict import Conflict
 from casid.retrieval.problem import Problem

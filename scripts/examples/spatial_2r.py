@@ -30,7 +30,8 @@ from papers.two_links import (
 
 import casid
 from casid.files import prepare_directory
-from casid.inertia import from_standard, link_slice
+from casid.inertia import from_standard
+from casid.inertia._parameter_vector import link_slice
 from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 from problems.spatial_2r import true_parameters
 

@@ -21,7 +21,7 @@ from casid.cli import app
 from casid.codegen import find_compiler
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
-from casid.errors import DatasetError, ExportError, InertiaWarning
+from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export import (
     FUNCTIONS,
     all_functions,
@@ -274,7 +274,7 @@ def test_bad_requests(panda: Robot, tmp_path: Path) -> None:
         export_robot(
             casid.load_robot("three_link"), tmp_path / "c", ["operational_space"], runtime_parameters="standard"
         )
-    with pytest.raises(DatasetError, match=r"has no frame 'gripper'; known: .*flange"):
+    with pytest.raises(RobotError, match=r"has no frame 'gripper'; known: .*flange"):
         export_robot(panda, tmp_path / "c", payload=[1, 0, 0, 0], frame="gripper")
     with pytest.raises(DatasetError, match="payload: give mass"):
         export_robot(panda, tmp_path / "c", payload=[1, 0, 0])

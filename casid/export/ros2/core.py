@@ -46,8 +46,8 @@ def core_functions(model: Model, values: Array) -> dict[str, ca.Function]:
             f"robot '{model.robot.name}': friction depends on joint positions, which getFrictionVector(velocities) of "
             "the inverse_dynamics_solver interface does not pass; export without those terms"
         )
-    rotors = tuple(term for term in model.terms if term.group == "rotor")
-    others = Model(model.robot, [term for term in model.terms if term.group != "rotor"])
+    rotors = tuple(term for term in model.terms if term.inertial)
+    others = Model(model.robot, [term for term in model.terms if not term.inertial])
     symbols = others.symbols()
     if ca.depends_on(symbols.term_torque(symbols.ddq), symbols.ddq):
         raise ExportError(

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot, write_robot
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import Model
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export.directory import export_c
-from casid.export.parameters import default_frame, warn_if_infeasible, with_payload
+from casid.export.parameters import warn_if_infeasible, with_payload
 from casid.export.robot import notes_of
 from casid.export.ros2.core import UNITS as CORE_UNITS
 from casid.export.ros2.core import WORDS, core_functions
@@ -127,7 +128,7 @@ def export_ros2(
     values = _values(model, parameters, payload, frame)
     functions = core_functions(model, values)
     warn_if_infeasible(model, values)
-    if not any(term.name in ("viscous", "coulomb") for term in model.terms):
+    if not any(term.dissipative for term in model.terms):
         warnings.warn(
             f"robot '{robot.name}' is exported without friction: getFrictionVector returns "
             f"{'the offsets alone' if model.terms else 'zeros'}; pass parameters with friction, or terms",
@@ -138,7 +139,7 @@ def export_ros2(
     core = core if core[:1].isalpha() else f"robot_{core}"
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        notes = notes_of(model, values, "none", frame or default_frame(robot), payload)
+        notes = notes_of(model, values, "none", frame or robot.flange.name, payload)
         export_c(functions, place / "core", prefix=core, words=WORDS, units=CORE_UNITS, notes=notes)
         write_robot(robot.with_parameters(model.named(values)), place / f"{core}.urdf")
         urdf = read_text(place / f"{core}.urdf", "robot", ExportError)
@@ -175,7 +176,7 @@ def _values(
 ) -> Array:
     given = model.robot.standard_parameters() if parameters is None else parameters
     values = model.parameters(given)
-    return values if payload is None else with_payload(model, values, payload, frame or default_frame(model.robot))
+    return values if payload is None else with_payload(model, values, payload, frame or model.robot.flange.name)
 
 
 def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str]:

@@ -12,7 +12,8 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.diagnosis._findings import Finding
 from casid.measurement import Dataset, Processing, prepare
-from casid.regression import Delay, compress, estimate_delay, wls
+from casid.regression import compress, estimate_delay, wls
+from casid.regression._delay import Delay
 
 #: Least significant delay: in sampling periods, in standard deviations, and the share of the residual it explains.
 SAMPLES, DEVIATIONS, GAIN = 0.5, 3.0, 0.005

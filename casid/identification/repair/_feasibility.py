@@ -17,7 +17,8 @@ from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.identification._regression import Bounds, complement, extra_bounds
-from casid.inertia import Parameters, standard_names
+from casid.inertia import Parameters
+from casid.inertia._parameters import standard_names
 from casid.retrieval._result import ParameterResult
 from casid.retrieval.constraints import ConsistencyKind, consistency_cone
 from casid.retrieval.load import ConstraintBuilder

@@ -20,7 +20,7 @@ from casid.errors import ProblemError
 from casid.expressions.affine import affine_rows
 from casid.expressions.alternatives import alternatives
 from casid.expressions.evaluate import evaluate
-from casid.inertia import mass_index
+from casid.inertia._parameter_vector import mass_index
 from casid.retrieval.constraints.facts import Facts
 from casid.retrieval.quadrics import Quadric, find_quadric
 from casid.retrieval.variables import LinkView

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions.polynomial import polynomials
-from casid.inertia import mass_index
+from casid.inertia._parameter_vector import mass_index
 from casid.retrieval.insight.level_set import LevelSet
 from casid.retrieval.insight.tolerance import indistinguishable
 from casid.retrieval.methods.direct import prepare

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import link_slice
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._result import relative_gap
 from casid.retrieval.bound.certificate import Certificate, Search, lower_bound
 from casid.retrieval.bound.cuts import Relaxation

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from casid.dynamics import dry_friction_places
+from casid.dynamics._derived import dry_friction_places
 from casid.errors import CasidWarning, ProblemError
 from casid.simulation.compiled import compiled_call
 from casid.simulation.integrators.integrator import Advance, Array, Integrator

@@ -30,7 +30,8 @@ from casid.excitation import Fourier, Trajectory
 from casid.identification import FeasibleFit, feasible_regression
 from casid.identification.repair._feasibility import Feasibility, feasibility_test
 from casid.measurement import Dataset, Processing
-from casid.regression import CompressedData, Fit, compress, ols, wls
+from casid.regression import CompressedData, Fit, compress, wls
+from casid.regression._fit import ols
 from casid.retrieval import LinkVariables, com_box, total_mass
 from casid.retrieval.problem import Constraints
 from casid.simulation import Follow, Plant, SmoothCoulomb, simulate
