@@ -25,8 +25,8 @@ def export_estimator(
 
     from casid.export import numbers
     from casid.export.online import export_online
-    from casid.identification.online.load import OnlineLoad
-    from casid.identification.online.online import Online
+    from casid.identification.loads._online_load import OnlineLoad
+    from casid.identification.online._estimator import Online
     from casid.inertia import to_standard
 
     if kind not in ("robot", "load"):

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.errors import ProblemError
-from casid.identification.believable import Believable
 from casid.inertia import Parameters, pseudo_inertia
+from casid.inertia._chi_square import chi_square
 from casid.inertia._cones import Full
 from casid.inertia._parameter_vector import link_slice
 from casid.regression import CompressedData, Fit
 from casid.retrieval import Intervals, parameter_intervals
 from casid.retrieval._result import ParameterResult
-from casid.retrieval.insight.chi_square import chi_square
+from casid.retrieval.plausible._choice import Believable
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows
 from casid.retrieval.solution import Solution

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import DatasetError
 from casid.identification._regression import Bounds
-from casid.identification.believable import check_share
-from casid.identification.plausible import PlausibleBodies
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import ConsistencyKind
 from casid.retrieval.load import ConstraintBuilder
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import check_share
 
 #: Linear friction of a joint, the default.
 LINEAR_FRICTION = ("viscous", "coulomb", "offset")

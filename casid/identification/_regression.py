@@ -25,8 +25,6 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification._feasible_fit import FeasibleFit, active_bounds
-from casid.identification.believable import believable, noise_share
-from casid.identification.plausible import PlausibleBodies
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.inertia._parameter_vector import standard_size
 from casid.regression import Fit
@@ -41,6 +39,8 @@ from casid.retrieval.constraints import (
 from casid.retrieval.load import ConstraintBuilder
 from casid.retrieval.methods.direct import prepare
 from casid.retrieval.objectives import LeastSquares
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows
 from casid.retrieval.solution import Solution
@@ -276,7 +276,7 @@ class RegressionProblem:
         part = noise_share(samples, self._fit.rank) if share is None else share
         start = None if near is None else near.values[self._order][self._kept]
         choice = believable(self._problem, result.solution, bodies, share=part, near=start)
-        return replace(self._fitted(result.solution, choice.parameters), believable=choice)
+        return replace(self._fitted(result.solution, choice.x), believable=choice)
 
     def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
         """The fit of the problem's unknowns: eliminated scalars put back."""

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.files import csv_bytes, json_bytes, write_files
-from casid.identification.believable import Believable
 from casid.inertia import LinkParameters, Parameters
 from casid.inertia._parameter_files import parameter_csv, parameter_record
 from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
@@ -22,6 +21,7 @@ from casid.report.starts_plot import starts_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import pictures
 from casid.retrieval import Solution, Study
+from casid.retrieval.plausible._choice import Believable
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 _COLUMNS = (

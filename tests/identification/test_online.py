@@ -12,18 +12,12 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.online import (
-    ChangeDetector,
-    Information,
-    Online,
-    OnlineLoad,
-    Plausible,
-    entropic_estimate,
-    entropic_fit,
-)
-from casid.identification.online.change import FadingWindow
-from casid.identification.online.recent import RecentSamples, Sample
+from casid.identification.loads._change import ChangeDetector, FadingWindow, RecentSamples, Sample
+from casid.identification.loads._online_load import OnlineLoad
+from casid.identification.online import Online, entropic_fit
+from casid.identification.online._information import Information
 from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia.entropic._estimate import Plausible, entropic_estimate
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.regression._statistics import ResidualNoise

@@ -9,9 +9,12 @@ from scipy.optimize import brentq
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.identification.online import Information, Online, OnlineLoad, Plausible, entropic, entropic_estimate
-from casid.inertia import pseudo_inertia, to_standard
+from casid.identification.loads._online_load import OnlineLoad
+from casid.identification.online import Online
+from casid.identification.online._information import Information
+from casid.inertia import entropic, pseudo_inertia, to_standard
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.inertia.entropic._estimate import Plausible, entropic_estimate
 from casid.testing.synthetic_online import TERMS, plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))

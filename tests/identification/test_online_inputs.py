@@ -12,8 +12,10 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.online import Online, OnlineLoad, Plausible
+from casid.identification.loads._online_load import OnlineLoad
+from casid.identification.online import Online
 from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia.entropic._estimate import Plausible
 from casid.testing.synthetic_online import TERMS, plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))

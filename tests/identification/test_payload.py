@@ -11,7 +11,8 @@ import casid
 from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification import gains, payload
+from casid.identification.loads._gains import gains
+from casid.identification.loads._payload import payload
 from casid.inertia import express_in, to_standard
 from casid.measurement import Dataset
 from casid.testing.synthetic import recording

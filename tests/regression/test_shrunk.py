@@ -13,7 +13,7 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms._dictionary import friction_dictionary
 from casid.errors import DatasetError, RobotError
-from casid.identification.online import OnlineLoad
+from casid.identification.loads._online_load import OnlineLoad
 from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.regression import compress, shrunk, wls

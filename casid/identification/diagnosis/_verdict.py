@@ -20,10 +20,10 @@ from casid.identification.diagnosis._delay import delay_finding
 from casid.identification.diagnosis._findings import Finding, Verdict
 from casid.identification.diagnosis._readings import FEWER, Readings
 from casid.identification.diagnosis._signals import signal_findings
-from casid.identification.plausible import nominal_bodies
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, wls
 from casid.regression._observation import torques
+from casid.retrieval.plausible._bodies import nominal_bodies
 
 Array = NDArray[np.float64]
 

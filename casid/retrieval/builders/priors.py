@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.errors import ProblemError
 from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._divergence import Divergence, divergence_root
 from casid.inertia._parameter_vector import link_slice, standard_size
 
 Array = NDArray[np.float64]
@@ -75,12 +76,8 @@ class Prior:
         if self.metric != "entropic":
             matrix, target = self.rows()
             return float(np.sum((matrix @ x - target) ** 2) / self.weight)
-        total = 0.0
-        for ten, ten0 in zip(x.reshape(-1, 10), self.parameters.reshape(-1, 10), strict=True):
-            ratio = np.linalg.solve(pseudo_inertia(ten0), pseudo_inertia(ten))
-            sign, log_determinant = np.linalg.slogdet(ratio)
-            total += 2.0 * (np.trace(ratio) - log_determinant - 4.0) if sign > 0 else np.inf
-        return float(total)
+        prior = Divergence(pseudo_inertia(self.parameters.reshape(-1, 10)))
+        return 2.0 * float(prior.value(pseudo_inertia(x.reshape(-1, 10))).sum())
 
     def rows(self, around: ArrayLike | None = None) -> tuple[Array, Array]:
         """``(A, b)`` with ``weight distance(x) = ||A x - b||^2``; entropic: the second-order model, up to a constant.
@@ -120,7 +117,5 @@ def _sizes(ten: Array) -> Array:
 
 
 def _metric_root(ten: Array) -> Array:
-    """Matrix (10, 10) with ``||root dx||^2 = tr(J^-1 dJ J^-1 dJ)``."""
-    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(ten)))
-    columns = [(inverse @ pseudo_inertia(unit) @ inverse.T).ravel() for unit in np.eye(10)]
-    return np.asarray(np.linalg.qr(np.stack(columns, axis=1), mode="r"))
+    """Triangular matrix (10, 10) with ``||root dx||^2 = tr(J^-1 dJ J^-1 dJ)``: of the divergence's Hessian."""
+    return np.asarray(np.linalg.qr(divergence_root(pseudo_inertia(ten)), mode="r"))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.retrieval.insight.chi_square import chi_square
+from casid.inertia._chi_square import chi_square
 from casid.retrieval.problem import Problem
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from casid.inertia import from_pseudo_inertia
 from casid.inertia._cones import Full
+from casid.inertia._divergence import SVEC_WEIGHTS
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.retrieval.bound.certificate import lower_bound
@@ -26,7 +27,7 @@ from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem
 from casid.retrieval.program.cones import Cone
 from casid.retrieval.program.nlp import LiftedProgram, Point
-from casid.retrieval.program.splitting import SVEC_WEIGHTS, from_svec, lower_factors, split
+from casid.retrieval.program.splitting import from_svec, lower_factors, split
 from casid.retrieval.region import LinkRegion
 from casid.retrieval.rows import LinearRows, NonlinearRows
 from casid.retrieval.solution import Solution, Tolerances, assess

@@ -16,7 +16,8 @@ from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms._dictionary import friction_dictionary
-from casid.identification.online import GEAR_FRICTION, OnlineLoad
+from casid.dynamics.terms._joint_terms import GEAR_FRICTION
+from casid.identification.loads._online_load import OnlineLoad
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.regression import shrunk

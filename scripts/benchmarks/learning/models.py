@@ -32,7 +32,7 @@ from benchmarks.real.regression import ur10e_recording
 from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e
 from casid.dynamics import Model
 from casid.identification import feasible_regression
-from casid.identification.online import Plausible, entropic_fit
+from casid.identification.online import entropic_fit, plausible_values
 from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.measurement import Dataset
@@ -124,7 +124,7 @@ def _casid(model: Model, data: Dataset, friction: bool) -> tuple[Model, np.ndarr
         if fit.objective <= EXACT**2 * fit.data.counts.sum():
             return model, feasible_regression(fit, constraints=None).values
         fit = wls(fit.data)
-    return model, entropic_fit(fit, Plausible.of(model, nominal=False, term=TERM)).parameters.values
+    return model, entropic_fit(fit, plausible_values(model, nominal=False, term=TERM)).parameters.values
 
 
 def _rungs(split: Split, model: Model, words: str = "") -> dict[str, float]:

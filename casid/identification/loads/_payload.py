@@ -27,16 +27,16 @@ from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
-from casid.identification.believable import believable
-from casid.identification.load_intervals import DETERMINED, load_intervals
-from casid.identification.plausible import PlausibleBodies
+from casid.identification.loads._intervals import DETERMINED, load_intervals
 from casid.inertia import express_in, from_standard, to_standard
+from casid.inertia._chi_square import chi_square
 from casid.measurement import Dataset
 from casid.regression._observation import filtered_blocks, motion
 from casid.retrieval.constraints import gyration_bound, mass_bounds
-from casid.retrieval.insight.chi_square import chi_square
 from casid.retrieval.methods.solve import solve
 from casid.retrieval.objectives import LeastSquares
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import believable
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution
 from casid.retrieval.variables import link_variables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,25 +11,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.load_intervals import load_intervals
-from casid.identification.online.change import ChangeDetector
-from casid.identification.online.entropic import Entropic, entropic_estimate
-from casid.identification.online.information import Information
-from casid.identification.online.plausible import Plausible
-from casid.identification.online.recent import RecentSamples, Sample
-from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
-from casid.identification.online.settings import (
+from casid.identification.loads._change import ChangeDetector, RecentSamples, Sample
+from casid.identification.loads._intervals import load_intervals
+from casid.identification.online._information import Information
+from casid.identification.online._samples import (
+    check_inputs,
     checked_forgetting,
     checked_iterations,
     checked_mu,
+    checked_samples,
     checked_shares,
+    checked_times,
     checked_weights,
     numbers,
+    regressor_rows,
+    weighted,
 )
-from casid.identification.online.whitening import Whitening
 from casid.inertia import from_standard
+from casid.inertia._chi_square import chi_square
+from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
 from casid.regression._statistics import ResidualNoise
-from casid.retrieval.insight.chi_square import chi_square
 
 Array = NDArray[np.float64]
 #: The load that residuals are taken from is estimated anew when the information has grown by this share.
@@ -252,3 +253,59 @@ class OnlineLoad:
         return entropic_estimate(
             self.information.R, self.information.rho, self.plausible, self.mu, self._last, iterations
         )
+
+
+#: A pause of so many usual steps: residuals before it say nothing of those after it.
+PAUSE = 5.0
+#: Steps over which the usual one is averaged.
+STEPS = 100
+
+
+@dataclass
+class Whitening:
+    """Equations ``(y_k - a y_k-1) / sqrt(1 - a^2)`` of a residual that is an autoregression of first order.
+
+    Prais and Winsten (1954). The first equation of all, and the first one after a pause, are as they are.
+
+    Attributes
+    ----------
+    correlation : ndarray, shape (n,)
+        a of each joint, in [0, 1).
+    """
+
+    correlation: Array
+    _before: tuple[Array, Array] | None = field(default=None, init=False, repr=False)
+    _time: float = field(default=-np.inf, init=False, repr=False)
+    _step: float = field(default=0.0, init=False, repr=False)
+    _steps: int = field(default=0, init=False, repr=False)
+
+    def __call__(self, rows: Array, residual: Array, times: Array | None) -> tuple[Array, Array]:
+        """Rows (N, n, size) and residuals (N, n) at these times, if they are known."""
+        if not self.correlation.any():
+            return rows, residual
+        known = self._before is not None
+        first = (rows[0], residual[0]) if self._before is None else self._before
+        a, b = (np.concatenate([x[None], y[:-1]]) for x, y in zip(first, (rows, residual), strict=True))
+        self._before = rows[-1], residual[-1]
+        share, size = self.correlation, np.sqrt(1.0 - self.correlation**2)
+        white = (rows - share[:, None] * a) / size[:, None], (residual - share * b) / size
+        alone = self._pauses(times, len(rows))
+        alone[0] |= not known
+        for own, plain in zip(white, (rows, residual), strict=True):
+            own[alone] = plain[alone]
+        return white
+
+    def _pauses(self, times: Array | None, count: int) -> NDArray[np.bool_]:
+        """Samples before which there was a pause."""
+        found = np.zeros(count, dtype=bool)
+        if times is None:
+            return found
+        for k, time in enumerate(times):
+            step, self._time = float(time) - self._time, float(time)
+            if not 0.0 < step < np.inf:
+                continue
+            found[k] = self._steps > 0 and step > PAUSE * self._step
+            if not found[k]:
+                self._steps += 1
+                self._step += (step - self._step) / min(self._steps, STEPS)
+        return found

@@ -11,14 +11,23 @@ from scipy.special import stdtrit
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.online.entropic import Entropic, entropic_estimate
-from casid.identification.online.information import Information
-from casid.identification.online.plausible import Plausible
-from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
-from casid.identification.online.settings import checked_forgetting, checked_iterations, checked_mu, checked_weights
+from casid.identification.online._information import Information
+from casid.identification.online._samples import (
+    check_inputs,
+    checked_forgetting,
+    checked_iterations,
+    checked_mu,
+    checked_samples,
+    checked_times,
+    checked_weights,
+    regressor_rows,
+    weighted,
+)
 from casid.inertia import Parameters
+from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
 from casid.regression import Fit
 from casid.regression._fit import quadratic
+from casid.retrieval.plausible import plausible_bodies
 
 Array = NDArray[np.float64]
 
@@ -74,7 +83,7 @@ class Online:
         Weight of each joint's equations [1/N.m], shape (n,): one over the residual's standard deviation, as
         `casid.regression.joint_weights` gives; `from_fit` takes those of a batch fit.
     plausible
-        Bodies and sizes of terms before any data; default: `Plausible.of` the model.
+        Bodies and sizes of terms before any data; default: `plausible_values` of the model.
     forgetting
         Share of what a sample speaks about that is kept when it arrives (1: nothing is forgotten).
     mu
@@ -89,7 +98,7 @@ class Online:
         forgetting: float = 1.0,
         mu: float = 1.0,
     ) -> None:
-        plausible = Plausible.of(model) if plausible is None else plausible
+        plausible = plausible_values(model) if plausible is None else plausible
         check_inputs(model.base_regressor)
         self.model, self.weights, self.plausible = model, checked_weights(model.n, weights), plausible
         self.forgetting, self.mu = checked_forgetting(forgetting), checked_mu(mu)
@@ -137,6 +146,23 @@ class Online:
         estimate = estimate_of(self.model, self.information, self.plausible, self.order, self.mu, self._last, steps)
         self._last = estimate.entropic.x
         return estimate
+
+
+def plausible_values(model: Model, nominal: bool = True, term: float = 1.0) -> Plausible:
+    """Bodies of the description, or boxes around the skeleton where it has none (`plausible_bodies`), and terms.
+
+    Parameters
+    ----------
+    model
+        Links and joint terms.
+    nominal
+        Whether inertial values of the description may be used.
+    term
+        Size of the joint terms [their units].
+    """
+    bodies = plausible_bodies(model.robot, nominal).parameters.reshape(-1, 10)
+    positive = sum(kind.nonnegative for kind, _ in model.term_columns.values())
+    return Plausible(bodies, np.full(positive, term), np.full(len(model.term_columns) - positive, term))
 
 
 def parameter_order(model: Model, plausible: Plausible) -> NDArray[np.int64]:
@@ -197,7 +223,7 @@ def entropic_fit(
         Newton steps at most.
     """
     model = fit.data.model
-    plausible = Plausible.of(model) if plausible is None else plausible
+    plausible = plausible_values(model) if plausible is None else plausible
     R, rho, rest = quadratic(fit)
     samples, counted = fit.data.independent_samples, np.asarray(fit.weights) > 0
     freedom = float(samples[counted].sum()) - fit.rank

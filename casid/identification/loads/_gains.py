@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.payload import Payload, combined, load_stack, payload
+from casid.identification.loads._payload import Payload, combined, load_stack, payload
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
