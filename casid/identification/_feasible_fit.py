@@ -1,4 +1,4 @@
-"""A physically consistent fit: parameters, certificate, errors, active bounds, and which parameters the data determine."""
+"""A physically consistent fit: parameters, certificate, errors, active bounds, what the data alone determine."""
 
 from __future__ import annotations
 

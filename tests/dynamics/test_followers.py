@@ -20,7 +20,7 @@ from casid.dynamics import Model
 from casid.excitation import CollisionConstraint, Motion, Study
 from casid.export import export_robot
 from casid.export import load as load_export
-from casid.identification import identify, load_model
+from casid.identification import Checks, ModelOptions, identify, load_model
 from casid.identification.repair._check import check_file
 from casid.learning import Chart, TorqueLoss
 from casid.regression import choose_friction
@@ -114,7 +114,7 @@ def test_friction_of_a_follower_acts_on_the_joint_that_it_follows(arm: Path) -> 
 def test_identification_recovers_dynamics_and_friction(recorded, tmp_path: Path) -> None:
     plant, data = recorded
     robot = plant.model.robot
-    result = identify(robot, data, terms=["viscous", "coulomb"], folds=0)
+    result = identify(robot, data, model=ModelOptions(terms=["viscous", "coulomb"]), checks=Checks(folds=0))
     error = result.model.base.K @ (result.parameters.values - plant.parameters)
     assert np.abs(error).max() < 0.02 * np.abs(result.model.base.K @ plant.parameters).max()
     record_ = json.loads(json.dumps(result.record(), default=lambda value: np.asarray(value).tolist()))

@@ -10,7 +10,7 @@ from casid.cli import app
 from casid.description import Limits
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError
-from casid.identification import feasible_regression, identify, load_model, predict
+from casid.identification import ModelOptions, feasible_regression, identify, load_model, predict
 from casid.identification._regression import extra_bounds
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
@@ -178,7 +178,7 @@ def test_priors_must_be_bodies(robot):
 
 
 def test_identify_predict_and_reload(robot, model, noisy, tmp_path):
-    result = identify(robot, noisy, processing=AS_IT_IS, terms=FRICTION)
+    result = identify(robot, noisy, processing=AS_IT_IS, model=ModelOptions(terms=FRICTION))
     assert result.feasible.certified and result.notes == ()
     prediction = result.predict(recording(model, model.parameters(result.feasible.standard_parameters), seed=3))
     np.testing.assert_allclose(prediction.rms[0], np.abs(prediction.residual[:, 0]).mean(), rtol=0.2)
@@ -197,7 +197,7 @@ def test_identify_with_nonlinear_friction_round_trips(tmp_path):
     plain = Model(robot)
     data = recording(plain, robot.standard_parameters(), samples=400, noise=1e-6)
     tau = data.tau + 0.8 * np.tanh(data.dq / 0.1)
-    result = identify(robot, replace(data, tau=tau), processing=AS_IT_IS, friction="smooth")
+    result = identify(robot, replace(data, tau=tau), processing=AS_IT_IS, model=ModelOptions(friction="smooth"))
     assert result.unconstrained.relative_error < 1e-3
     model, parameters = load_model(json.loads(json.dumps(result.record())), robot)
     np.testing.assert_allclose(predict(model, parameters, data).predicted, result.predict(data).predicted, atol=1e-9)

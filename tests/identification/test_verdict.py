@@ -7,7 +7,7 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.identification import identify
+from casid.identification import Checks, identify
 from casid.report import html_report
 from casid.testing.synthetic import recording
 
@@ -28,7 +28,7 @@ def data(robot):
 
 
 def verdict(robot, data):
-    return identify(robot, data, processing=False, folds=0).verdict
+    return identify(robot, data, processing=False, checks=Checks(folds=0)).verdict
 
 
 def kinds(robot, data):
@@ -100,7 +100,7 @@ def test_one_way_motion_is_said_but_not_wrong(robot, data):
 
 @pytest.mark.claim("the report says which numbers the data determine and which are the plausible choice")
 def test_proven_ranges_hold_the_truth_and_the_choice(robot, data):
-    result = identify(robot, data, processing=False, folds=0, verdict=False, intervals=True)
+    result = identify(robot, data, processing=False, checks=Checks(folds=0, verdict=False, intervals=True))
     assert result.intervals is not None and len(result.intervals.entries) == robot.n
     true = robot.standard_parameters().reshape(-1, 10)
     for k, (link, chosen) in enumerate(zip(robot.links, result.feasible.link_parameters, strict=True)):

@@ -138,7 +138,9 @@ class IdentificationJson(Kind):
         found = []
         for friction in ("linear", "stribeck"):
             try:
-                record = identify(self.robot, data, terms=["viscous", "coulomb"], friction=friction).record()
+                record = identify(
+                    self.robot, data, model=ModelOptions(terms=["viscous", "coulomb"], friction=friction)
+                ).record()
             except TypeError:  # models of friction differ between versions; the linear one is enough
                 continue
             found.append(json_bytes(record))
