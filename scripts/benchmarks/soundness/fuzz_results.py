@@ -131,7 +131,7 @@ class IdentificationJson(Kind):
     @cached_property
     def seeds(self) -> Sequence[bytes]:
         from casid.files import json_bytes
-        from casid.identification import identify
+        from casid.identification import ModelOptions, identify
 
         arrays = recording(600)
         data = Dataset(arrays["t"], arrays["q"], arrays["tau"])
