@@ -58,7 +58,7 @@ def identification_page(result: Identification, drawn: dict[str, bytes]) -> str:
         for p in feasible.link_parameters
     ]
     terms = [
-        [result.model.parameter_names[c], term.doc, f"{feasible.parameters[c]:.5g}", term.unit]
+        [result.model.parameter_names[c], term.doc, f"{feasible.values[c]:.5g}", term.unit]
         for c, (term, _) in sorted(result.model.term_columns.items())
     ]
     body = [

@@ -46,7 +46,7 @@ def friction_figure(identification: Identification) -> Figure:
     rows = -(-n // columns)
     figure = new_figure(3.1 * columns, 2.6 * rows + 0.6)
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
-    rigid = identification.parameters.copy()
+    rigid = identification.feasible.values.copy()
     friction = np.zeros_like(rigid)
     for column, (term, _) in model.term_columns.items():
         if not term.inertial:

@@ -164,8 +164,7 @@ def _torques(result: Identification, recording: int = 0) -> Figure:
 
 
 def _identified_links(result: Identification) -> Figure:
-    links = len(result.model.robot.links)
-    return links_figure(result.model.robot, result.parameters[: 10 * links], title="The identified links")
+    return links_figure(result.model.robot, result.standard_parameters, title="The identified links")
 
 
 def _motion(design: Design, limits: MotionLimits | None = None) -> Figure:

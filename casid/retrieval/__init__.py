@@ -1,5 +1,5 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
-# ruff: noqa: I001 - grouped by subject
+
 
 # A problem: its unknowns and its objective.
 from casid.retrieval._problem import Problem as Problem

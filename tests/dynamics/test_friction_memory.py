@@ -19,7 +19,7 @@ from casid.dynamics.terms._dynamic_laws import DISTANCES
 from casid.dynamics.terms._friction import Friction, JointFriction, sensitive_states
 from casid.errors import RobotError
 from casid.export import load
-from casid.identification import identify, load_model, predict
+from casid.identification import ModelOptions, identify, load_model, predict
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, wls
 from casid.regression.friction._shape_fits import fit_jointly
@@ -149,7 +149,7 @@ def test_models_that_remember_predict_and_are_read_again(arm, chosen):
 @pytest.mark.slow
 def test_an_identification_with_memory_is_written_and_judged(arm, tmp_path):
     robot, raw = arm
-    result = identify(robot, raw, processing=Processing(cutoff=8.0), terms=(), friction="auto")
+    result = identify(robot, raw, processing=Processing(cutoff=8.0), model=ModelOptions(terms=(), friction="auto"))
     assert result.law.joints[1].law.name in ("dahl", "lugre", "maxwell", "loadeddahl", "loadedlugre")
     assert result.verdict.tried > 0  # other readings of the recording, what is remembered settled
     model, values = load_model(result.record(), robot)

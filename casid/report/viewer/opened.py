@@ -19,7 +19,7 @@ from casid.excitation import read_trajectory
 from casid.files import read_text
 from casid.files._texts import read_json, read_toml
 from casid.files._words import reason
-from casid.identification import check_file
+from casid.identification.repair._check import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset
 from casid.report.viewer.page import html_table, page, plot_box, robot_box

@@ -34,7 +34,14 @@ from numpy.typing import NDArray
 
 from casid.errors import SolveError
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.inertia._divergence import SVEC_WEIGHTS, TRIANGLE_MAP, Divergence, congruence, lower_triangle, symmetric
+from casid.inertia._divergence import (
+    SVEC_WEIGHTS,
+    TRIANGLE_MAP,
+    Divergence,
+    congruence,
+    lower_triangle,
+    symmetric,
+)
 from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows

@@ -122,7 +122,7 @@ def _casid(model: Model, data: Dataset, friction: bool) -> tuple[Model, np.ndarr
         scale = data.tau.std(axis=0)
         fit = wls(compress(model, data), weights=1 / scale)
         if fit.objective <= EXACT**2 * fit.data.counts.sum():
-            return model, feasible_regression(fit, constraints=None).parameters
+            return model, feasible_regression(fit, constraints=None).values
         fit = wls(fit.data)
     return model, entropic_fit(fit, plausible_values(model, nominal=False, term=TERM)).parameters.values
 
@@ -139,7 +139,7 @@ def _rungs(split: Split, model: Model, words: str = "") -> dict[str, float]:
         pi[columns] = run.parameters
         scores[f"{name}{words}"] = split.score(torques(model, pi, split.test))
     certified = feasible_regression(wls(compress(model, split.train), weights=1 / split.train.tau.std(axis=0)))
-    scores[f"limit of the ladder{words}"] = split.score(torques(model, certified.parameters, split.test))
+    scores[f"limit of the ladder{words}"] = split.score(torques(model, certified.values, split.test))
     return scores
 
 

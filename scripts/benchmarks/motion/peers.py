@@ -50,7 +50,7 @@ class Engine(ABC):
     def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
         """Accelerations (n) under torques."""
 
-    def close(self) -> None:  # noqa: B027  most have nothing to end
+    def close(self) -> None:
         """End the engine."""
 
 

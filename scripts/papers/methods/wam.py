@@ -27,7 +27,8 @@ from benchmarks import published
 
 from casid.dynamics import BaseParameters, Model
 from casid.excitation import Fourier, Trajectory
-from casid.identification import Feasibility, FeasibleFit, feasibility_test, feasible_regression
+from casid.identification import FeasibleFit, feasible_regression
+from casid.identification.repair._feasibility import Feasibility, feasibility_test
 from casid.measurement import Dataset, Processing
 from casid.regression import CompressedData, Fit, compress, wls
 from casid.regression._fit import ols

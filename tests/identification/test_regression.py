@@ -1,22 +1,11 @@
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
-from casid.description import Limits
 from casid.dynamics import Model
-from casid.errors import DatasetError, ProblemError
-from casid.identification import (
-    extra_bounds,
-    feasible_regression,
-    identify,
-    load_model,
-    predict,
-)
+from casid.errors import ProblemError
+from casid.identification import feasible_regression
+from casid.identification._regression import extra_bounds
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
@@ -28,31 +17,6 @@ FRICTION = ("viscous", "coulomb", "offset")
 AS_IT_IS = Processing(rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1)
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return casid.load_robot("kuka_iiwa")
-
-
-@pytest.fixture(scope="module")
-def model(robot):
-    return Model(robot, FRICTION)
-
-
-@pytest.fixture(scope="module")
-def truth(model):
-    return model.parameters(model.robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
-
-
-@pytest.fixture(scope="module")
-def noisy(model, truth):
-    return recording(model, truth, samples=800, noise=2.0)
-
-
-@pytest.fixture(scope="module")
-def fit(model, noisy):
-    return wls(compress(model, noisy))
-
-
 def smallest(parameters):
     return min(np.linalg.eigvalsh(pseudo_inertia(ten))[0] for ten in parameters.reshape(-1, 10))
 
@@ -62,7 +26,7 @@ def test_feasible_fit_is_consistent_certified_and_no_better_than_the_free_one(fi
     assert result.certified and result.gap <= 1e-6
     assert smallest(result.standard_parameters) >= 1e-6 - 1e-12
     names = result.model.parameter_names
-    friction = [result.parameters[k] for k, name in enumerate(names) if name[:2] in ("fv", "fc")]
+    friction = [result.parameters[name] for name in names if name[:2] in ("fv", "fc")]
     assert min(friction) >= -1e-12
     assert result.residual_ratio >= 1.0
     w = fit.weights
@@ -92,7 +56,7 @@ def test_constraints_and_bounds_are_obeyed(fit):
         return (*sensible_bounds(variables), total_mass(variables, 0.0, 15.0), light, level)
 
     result = feasible_regression(fit, constraints=build, bounds={"fv2": (0.9, 1.0)})
-    values = dict(zip(result.model.parameter_names, result.parameters, strict=True))
+    values = result.parameters
     assert result.certified
     assert sum(values[f"m{k}"] for k in range(1, 8)) <= 15.0 + 1e-8
     assert values["m1"] <= values["m2"] + 1e-8
@@ -112,7 +76,7 @@ def test_free_offsets_are_eliminated_exactly(fit):
 def test_friction_of_joints_left_out_is_zero(model, noisy):
     fit = wls(compress(model, noisy.only(range(5))), weights=np.ones(7))
     result = feasible_regression(fit)
-    values = dict(zip(model.parameter_names, result.parameters, strict=True))
+    values = result.parameters.to_dict()
     assert [values[name] for name in ("fv6", "fc6", "fo6", "fv7", "fc7", "fo7")] == [0.0] * 6
     assert result.certified and values["fv1"] > 0.0
     assert max(abs(v) for v in values.values()) < 200.0
@@ -139,7 +103,7 @@ def test_entropic_prior_is_at_its_minimum(fit, robot):
     result = feasible_regression(fit, prior=prior, constraints=None, margin=0.0)
 
     def value(x):
-        pi = np.array(result.parameters)
+        pi = np.array(result.values)
         pi[np.ravel(result.model.link_columns)] = x
         beta = result.data.base.values(pi)
         return float(fit.weights**2 @ result.data.squared_errors(beta)) + prior.weight * prior.distance(x)
@@ -178,85 +142,6 @@ def test_priors_must_be_bodies(robot):
         Prior(robot, bad, 1.0)
     with pytest.raises(ProblemError, match="metric 'log'"):
         Prior(robot, robot.standard_parameters(), 1.0, "log")
-
-
-# ---------------------------------------------------------------------- all of it
-
-
-def test_identify_predict_and_reload(robot, model, noisy, tmp_path):
-    result = identify(robot, noisy, processing=AS_IT_IS, terms=FRICTION)
-    assert result.feasible.certified and result.notes == ()
-    prediction = result.predict(recording(model, model.parameters(result.feasible.standard_parameters), seed=3))
-    np.testing.assert_allclose(prediction.rms[0], np.abs(prediction.residual[:, 0]).mean(), rtol=0.2)
-    path = tmp_path / "identification.json"
-    path.write_text(json.dumps(result.record()))
-    again, parameters = load_model(path, robot)
-    np.testing.assert_allclose(predict(again, parameters, noisy).predicted, result.predict(noisy).predicted, atol=1e-9)
-    np.testing.assert_allclose(result.predict(noisy).relative_error, result.feasible.relative_error, rtol=1e-9)
-    with pytest.raises(DatasetError, match="is of robot 'kuka_iiwa'"):
-        load_model(path, casid.load_robot("ur10e"))
-
-
-def test_identify_with_nonlinear_friction_round_trips(tmp_path):
-    robot = casid.load_robot("wam7")
-    robot = replace(robot, joints=robot.joints[:2], limits=Limits.unlimited(2), transmission=None, frames=())
-    plain = Model(robot)
-    data = recording(plain, robot.standard_parameters(), samples=400, noise=1e-6)
-    tau = data.tau + 0.8 * np.tanh(data.dq / 0.1)
-    result = identify(robot, replace(data, tau=tau), processing=AS_IT_IS, friction="smooth")
-    assert result.unconstrained.relative_error < 1e-3
-    model, parameters = load_model(json.loads(json.dumps(result.record())), robot)
-    np.testing.assert_allclose(predict(model, parameters, data).predicted, result.predict(data).predicted, atol=1e-9)
-
-
-@pytest.mark.slow
-def test_command_line_identify_and_validate(robot, noisy, tmp_path):
-    np.savez(tmp_path / "run.npz", t=noisy.t, q=noisy.q, torque=noisy.tau)
-    (tmp_path / "light.py").write_text(
-        "from casid.retrieval import sensible_bounds, total_mass\n"
-        "def constraints(variables):\n    return (*sensible_bounds(variables), total_mass(variables, 0, 20))\n"
-    )
-    options = ["--rate", "80", "--cutoff", "20", "--every", "1", "--trim", "0.3"]
-    out = tmp_path / "out"
-    arguments = [
-        "identify",
-        "kuka_iiwa",
-        str(tmp_path / "run.npz"),
-        *options,
-        "--constraints",
-        str(tmp_path / "light.py"),
-    ]
-    run = CliRunner().invoke(app, [*arguments, "--out", str(out)])
-    assert run.exit_code == 0, run.output
-    assert {p.name for p in out.iterdir()} == {
-        "identification.json",
-        "parameters.csv",
-        "base_parameters.csv",
-        "torques.png",
-        "friction.png",
-        "links.png",
-        "base_parameters.png",
-        "report.html",
-    }
-    record = json.loads((out / "identification.json").read_text())
-    assert record["certified"] and sum(record["parameters"][f"m{k}"] for k in range(1, 8)) <= 20.0 + 1e-6
-    page = (out / "report.html").read_text()
-    assert "error RMS [N·m]" in page and "data:image/png;base64" in page and "http://" not in page
-    run = CliRunner().invoke(
-        app,
-        [
-            "validate",
-            "kuka_iiwa",
-            str(out / "identification.json"),
-            str(tmp_path / "run.npz"),
-            *options,
-            "--out",
-            str(tmp_path / "v"),
-        ],
-    )
-    assert run.exit_code == 0, run.output
-    validation = json.loads((tmp_path / "v" / "validation.json").read_text())
-    assert validation["relative_error"] == pytest.approx(record["relative_error"]["feasible"], rel=1e-6)
 
 
 def test_constraint_files_fail_with_their_own_traceback(tmp_path, robot, fit):

@@ -15,8 +15,8 @@ from casid.description.placement import ANGLE_TOLERANCE
 from casid.description.raw import Lock
 from casid.description.write import description_of
 from casid.errors import DatasetError, RobotError
-from casid.identification.feasibility import nearest_consistent
-from casid.identification.repair import Repair, repair
+from casid.identification.repair._feasibility import nearest_consistent
+from casid.identification.repair._repair import Repair, repair
 from casid.inertia import Consistency, consistency, from_standard, read_parameters
 from casid.inertia._parameter_files import parameter_csv
 from casid.inertia._parameters import standard_names

@@ -1,4 +1,4 @@
-"""What the signals of a recording alone tell: clocks, dead channels, rest, one-way motion, outliers."""
+"""Findings from the signals of a recording alone: clocks, dead channels, rest, one-way motion, outliers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
-from casid.identification.finding import Finding
+from casid.identification.diagnosis._findings import Finding
 from casid.measurement import Dataset
 from casid.regression import Fit
 
@@ -47,34 +47,20 @@ def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) ->
 
 
 def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
-    """Speeds that no robot has, and measured velocities that do not fit the positions."""
+    """Speeds beyond the joint limits, and measured velocities that differ from the differences of positions."""
     assert processed.dq is not None
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     fastest = np.abs(processed.dq).max(axis=0)
-    found = []
+    found: list[Finding] = []
     if raw.dq is not None and len(raw) > 20:
         steps = np.diff(raw.t)[:, None]
         middle = (raw.dq[1:] + raw.dq[:-1]) / 2 * steps
         ratio = float((middle * np.diff(raw.q, axis=0)).sum() / max((middle**2).sum(), 1e-300))
         if not 0.8 < ratio < 1.25:
-            found.append(
-                Finding(
-                    "clock",
-                    f"{raw.name}: positions change {ratio:.3g} times as fast as the measured velocities say: the time "
-                    "stamps or the sampling rate are wrong by that factor, or the velocities' unit",
-                    f"time_scale = {ratio:.3g} in the recording's TOML",
-                )
-            )
-            return found
+            return [Finding("measured velocities", raw.name, values={"factor": ratio})]
     if revolute.any() and float(fastest[revolute].max()) < SLOWEST:
-        found.append(
-            Finding(
-                "clock",
-                f"{raw.name}: no joint is faster than {fastest.max():.2g} rad/s and samples are {raw.period:.3g} s "
-                "apart: time stamps in milliseconds?",
-                "time_scale = 0.001 in the recording's TOML",
-            )
-        )
+        values = {"speed": float(fastest.max()), "period": float(raw.period)}
+        found.append(Finding("slow motion", raw.name, values=values))
     limits = robot.limits.velocity
     beyond = np.isfinite(limits) & (limits > 0) & (fastest > 2.0 * limits)
     if beyond.any():
@@ -84,17 +70,10 @@ def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
             order = np.arange(robot.n)
             order[[i, k]] = order[[k, i]]
             if i != k and (fastest[order] <= SLIGHTLY * limits).all():
-                other = robot.coordinates[i].name
-                text = f"{raw.name}: '{name}' is faster than it can be, '{other}' could be: exchanged?"
-                return [Finding("joint order", text, "columns in the recording's TOML, in the robot's order")]
-        found.append(
-            Finding(
-                "clock",
-                f"{raw.name}: joint '{name}' reaches {fastest[k]:.3g} rad/s, its limit is {limits[k]:.3g}: "
-                "wrong sampling rate, time stamps or unit of position",
-                "rate or time_scale in the recording's TOML",
-            )
-        )
+                exchanged = {"other": robot.coordinates[i].name}
+                return [Finding("faster than its limit, another joint is not", raw.name, name, exchanged)]
+        speeds = {"speed": float(fastest[k]), "limit": float(limits[k])}
+        found.append(Finding("faster than its limit", raw.name, name, speeds))
     return found
 
 
@@ -104,14 +83,7 @@ def _rest(data: Dataset) -> list[Finding]:
     share = float((np.abs(data.dq) <= REST * np.maximum(largest, 1e-12)).all(axis=1).mean())
     if share <= MOST_REST:
         return []
-    return [
-        Finding(
-            "standstill",
-            f"{data.name}: the robot stands still for {100 * share:.0f} % of the time: friction at rest is not what "
-            "the velocity says",
-            "rows or between in the recording's TOML, or Processing(slowest=...)",
-        )
-    ]
+    return [Finding("standstill", data.name, values={"share": 100 * share})]
 
 
 def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
@@ -120,17 +92,12 @@ def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
     for k, joint in enumerate(robot.coordinates):
         if not counted[k]:
             continue
-        if np.ptp(data.tau[:, k]) <= 1e-9 * max(float(np.abs(data.tau).max()), 1e-300):
-            text = f"{data.name}: the torque of joint '{joint.name}' never changes: a dead channel"
-        elif fit.relative_errors[k] > NOISE:
-            text = (
-                f"{data.name}: the torque of joint '{joint.name}' does not follow the motion (error "
-                f"{fit.relative_errors[k]:.0f} % of it): noise, or the torque of another joint"
-            )
-        else:
-            continue
         others = ",".join(j.name for i, j in enumerate(robot.coordinates) if i != k)
-        found.append(Finding("channel", text, f"--only {others}"))
+        if np.ptp(data.tau[:, k]) <= 1e-9 * max(float(np.abs(data.tau).max()), 1e-300):
+            found.append(Finding("dead channel", data.name, joint.name, {"others": others}))
+        elif fit.relative_errors[k] > NOISE:
+            values: dict[str, float | str] = {"others": others, "error": float(fit.relative_errors[k])}
+            found.append(Finding("noisy channel", data.name, joint.name, values))
     return found
 
 
@@ -144,15 +111,7 @@ def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
             continue
         ahead = float((speed[moving] > 0).mean())
         if max(ahead, 1 - ahead) >= ONE_WAY:
-            found.append(
-                Finding(
-                    "one way",
-                    f"{data.name}: joint '{joint.name}' moves one way only: its Coulomb friction cannot be told from "
-                    "an offset; the smaller sizes were chosen",
-                    "record it moving both ways",
-                    wrong=False,
-                )
-            )
+            found.append(Finding("one way", data.name, joint.name))
     return found
 
 
@@ -165,12 +124,5 @@ def _spikes(raw: Dataset, robot: Robot) -> list[Finding]:
         size = 1.4826 * float(np.median(np.abs(np.diff(column)))) + 1e-3 * float(np.std(column))
         share = float((np.abs(middle) > SPIKE * max(size, 1e-12)).mean())
         if share > MOST_SPIKES:
-            found.append(
-                Finding(
-                    "outliers",
-                    f"{raw.name}: {100 * share:.2g} % of the torques of joint '{joint.name}' are single spikes",
-                    "--method IRLS",
-                    wrong=False,
-                )
-            )
+            found.append(Finding("spikes", raw.name, joint.name, {"share": 100 * share}))
     return found

@@ -64,8 +64,8 @@ def run(folder: Path, *options: str, file: str = "run.npz") -> dict:
     arguments = ["identify", "three_link", str(folder / file), "--folds", "0", *options, "--out", str(out)]
     result = CliRunner().invoke(app, arguments)
     if result.exit_code:
-        return {"code": result.exit_code, "said": " ".join(result.output.split())}
-    return json.loads((out / "identification.json").read_text(encoding="utf-8")) | {"said": result.output}
+        return {"code": result.exit_code, "output": " ".join(result.output.split())}
+    return json.loads((out / "identification.json").read_text(encoding="utf-8")) | {"output": result.output}
 
 
 @pytest.mark.claim("every option does on the command line what it does in the recording's TOML")
@@ -96,7 +96,7 @@ def test_options_on_the_command_line_and_in_the_file(folder: Path, options: list
 def test_what_options_do(folder: Path) -> None:
     bounded = run(folder, "--bounds", "m3=0:1.2", "--total-mass", "8:9")["parameters"]
     assert 0 < bounded["m3"] <= 1.2 + 1e-6 and 8 - 1e-6 <= sum(bounded[f"m{k}"] for k in (1, 2, 3)) <= 9 + 1e-6
-    assert "--gravity=-z" in run(folder, "--gravity", "+z")["said"]
+    assert "--gravity=-z" in run(folder, "--gravity", "+z")["output"]
     by_name = run(folder, "--only", "joint1,joint2", file="run.csv")
     by_number = run(folder, "--only", "joint1,joint2")
     assert by_name["parameters"] == pytest.approx(by_number["parameters"], rel=1e-5, abs=1e-7)
@@ -108,8 +108,8 @@ def test_locked_joints_are_left_out_of_the_recording(folder: Path, file: str) ->
     found = run(folder, "--lock", "joint3=0.5", file=file)
     assert "fv2" in found["parameters"] and "fv3" not in found["parameters"]
     assert found["relative_error"]["feasible"] < 1.0
-    assert "use --lock joint3=0.5" in run(folder, "--lock", "joint3", file=file)["said"]
-    assert "joint 'joint3' is to be locked, but moves by" in run(folder, "--lock", "joint3", file="run.npz")["said"]
+    assert "use --lock joint3=0.5" in run(folder, "--lock", "joint3", file=file)["output"]
+    assert "joint 'joint3' is to be locked, but moves by" in run(folder, "--lock", "joint3", file="run.npz")["output"]
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_locked_joints_are_left_out_of_the_recording(folder: Path, file: str) ->
 )
 def test_wrong_options_are_one_line(folder: Path, options: list[str], message: str) -> None:
     found = run(folder, *options)
-    assert found["code"] == 1 and message in found["said"] and found["said"].startswith("error: ")
-    assert len(found["said"]) < 700
+    assert found["code"] == 1 and message in found["output"] and found["output"].startswith("error: ")
+    assert len(found["output"]) < 700
 
 
 def test_unknown_options_in_the_file_are_named(folder: Path) -> None:
     (folder / "odd.toml").write_text('file = "run.npz"\n[options]\ncutof = 3\n', encoding="utf-8")
-    assert "unknown option 'cutof'" in run(folder, file="odd.toml")["said"]
+    assert "unknown option 'cutof'" in run(folder, file="odd.toml")["output"]

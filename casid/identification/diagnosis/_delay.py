@@ -1,4 +1,4 @@
-"""The delay between positions and torques: found on recordings as they come, and taken out of them."""
+"""The delay between positions and torques: as a finding, and its removal from recordings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.dynamics import Model
+from casid.errors import CasidError
+from casid.identification.diagnosis._findings import Finding
 from casid.measurement import Dataset, Processing, prepare
 from casid.regression import compress, estimate_delay, wls
 from casid.regression._delay import Delay
 
-#: Delays worth a word: in sampling periods, in standard deviations, and the share of the residual that they explain.
+#: Least significant delay: in sampling periods, in standard deviations, and the share of the residual it explains.
 SAMPLES, DEVIATIONS, GAIN = 0.5, 3.0, 0.005
 
 
@@ -22,8 +24,8 @@ def filtered(raw: Dataset, dataset: Dataset) -> Dataset:
     return dataset if dataset.full is not None else Processing().apply(raw)
 
 
-def worthwhile(lag: Delay) -> bool:
-    """Whether a delay is large enough, sure enough, and explains enough to be worth a word."""
+def significant(lag: Delay) -> bool:
+    """Whether a delay is above all three thresholds: size, certainty, share of the residual."""
     return (
         abs(lag.samples) >= SAMPLES
         and abs(lag.seconds) >= DEVIATIONS * lag.sd
@@ -39,7 +41,7 @@ def without_delay(
     processing: Processing | bool | None,
     delay: float | None,
 ) -> tuple[tuple[Dataset, ...], Processing, str]:
-    """Recordings with the torques moved to where the positions are, how that was done, and a sentence about it.
+    """Recordings with the torques moved by their delay, the processing that does so, and a note about it.
 
     Parameters
     ----------
@@ -50,7 +52,8 @@ def without_delay(
     processing
         As given to `casid.measurement.prepare`.
     delay
-        [s]; ``None``: estimated (`casid.regression.estimate_delay`), and taken out if it is sure enough.
+        [s]; ``None``: estimated (`casid.regression.estimate_delay`), and taken out unless it lies at the end of the
+        range that is searched.
 
     Raises
     ------
@@ -73,3 +76,29 @@ def without_delay(
         )
     made = replace(settings, delay=settings.delay + lag.seconds)
     return tuple(prepare(data, made) for data in raw), made, f"torques lag {words} behind the positions: taken out"
+
+
+def delay_finding(raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLike) -> list[Finding]:
+    """A significant lag of a recording's torques behind its positions.
+
+    Parameters
+    ----------
+    raw, dataset
+        As read, and as processed.
+    model, weights
+        For the estimate.
+    """
+    try:
+        lag = estimate_delay(model, filtered(raw, dataset), weights)
+    except CasidError:
+        return []
+    if not significant(lag):
+        return []
+    values: dict[str, float | str] = {
+        "what": "at least " if lag.at_limit else "",
+        "lag": 1e3 * lag.seconds,
+        "samples": lag.samples,
+        "gain": 100 * lag.gain,
+        "seconds": lag.seconds,
+    }
+    return [Finding("late torques", raw.name, values=values)]

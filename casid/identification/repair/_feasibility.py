@@ -1,6 +1,6 @@
-"""Are given base parameters those of a real robot, and which are the nearest that are (Sousa 2014, Sec. 3.3 and 3.4)?
+"""Feasibility of given base parameters, and the nearest feasible ones (Sousa 2014, Sec. 3.3 and 3.4).
 
-Both questions are one convex problem, ``minimise ||K pi - beta||^2`` over consistent pi. Its certified lower bound
+Both are one convex problem, ``minimise ||K pi - beta||^2`` over consistent pi. Its certified lower bound
 decides: a positive one proves infeasibility, a consistent pi at distance zero proves feasibility.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,11 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
-from casid.identification.regression import Bounds, _complement, extra_bounds
+from casid.identification._regression import Bounds, complement, extra_bounds
+from casid.inertia import Parameters
 from casid.inertia._parameters import standard_names
 from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
+from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
 from casid.retrieval._variables import link_variables
 from casid.retrieval.constraints._consistency import ConsistencyKind, consistency_cone
@@ -33,25 +36,31 @@ REACHED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Feasibility:
+class Feasibility(ParameterResult):
     """Given base parameters, and their nearest feasible correction.
 
     Attributes
     ----------
     given, corrected : ndarray, shape (rank,)
         Base parameters as given, and the nearest feasible ones.
-    parameters : ndarray
-        Consistent parameters of the corrected ones, in the order of ``names``.
-    names : tuple of str
+    names, values : tuple of str, ndarray
+        All inertial parameters and extras that were asked for, consistent, with the corrected base parameters; by
+        name: `parameters`.
     solution : Solution
         Of the problem ``min ||K pi - beta||^2``.
     """
 
     given: Array
     corrected: Array
-    parameters: Array
     names: tuple[str, ...]
+    values: Array
     solution: Solution
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """Consistent parameters with the corrected base parameters."""
+        links = tuple(link.name for link in self.solution.problem.variables)
+        return Parameters(self.names, self.values, links)
 
     @property
     def distance(self) -> float:
@@ -65,7 +74,7 @@ class Feasibility:
 
     @property
     def verdict(self) -> str:
-        """Whether the given base parameters are a real robot's.
+        """Whether the given base parameters are those of a consistent set.
 
         ``feasible``: consistent parameters with these base parameters were found; ``infeasible``: proven that there are
         none; ``undecided``: within numerical tolerance of the boundary.
@@ -124,7 +133,7 @@ class _LinearForms:
 
     def objective(self) -> LeastSquares:
         """``min_y ||matrix x + freedom y - values||^2``, a function of x alone."""
-        Q = _complement(self.freedom)
+        Q = complement(self.freedom)
         return LeastSquares.compressed(Q.T @ self.matrix, Q.T @ self.values)
 
     def best_free(self, x: Array) -> Array:
@@ -176,9 +185,8 @@ def nearest_feasible(
     problem = Problem(f"{robot.name} feasibility", variables, given.objective(), rows, consistency, margin)
     solution = solve(problem, options=options or SolveOptions(initial_gradient=1e3))
     x, y = solution.x, given.best_free(solution.x)
-    found = {**dict(zip(given.kept, x, strict=True)), **dict(zip(given.free, y, strict=True))}
     corrected = given.matrix @ x + given.freedom @ y
-    return Feasibility(given.values, corrected, np.array([found[name] for name in names]), names, solution)
+    return Feasibility(given.values, corrected, (*given.kept, *given.free), np.concatenate([x, y]), solution)
 
 
 def feasibility_test(
@@ -192,7 +200,9 @@ def feasibility_test(
     constraints: ConstraintBuilder | None = None,
     options: SolveOptions | None = None,
 ) -> Feasibility:
-    """Verdict on the base parameters of a model, its friction and rotors included (Sousa 2014, Sec. 3.3).
+    """Verdict on the base parameters of a model, and their nearest correction (Sousa 2014, Sec. 3.3 and 3.4).
+
+    Friction and rotors are included.
 
     Parameters
     ----------
@@ -214,10 +224,6 @@ def feasibility_test(
         constraints=constraints,
         options=options,
     )
-
-
-#: The nearest correction is the test's second half.
-nearest_correction = feasibility_test
 
 
 def nearest_consistent(parameters: ArrayLike, consistency: ConsistencyKind = "full", margin: float = 1e-9) -> Array:

@@ -8,7 +8,7 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification import feasible_regression, identify
+from casid.identification import Checks, Choice, ModelOptions, feasible_regression, identify
 from casid.regression import compress, wls
 from casid.regression._fit import irls, residual_torques
 from casid.testing.synthetic import recording
@@ -105,8 +105,12 @@ def test_weights_that_do_not_fit_are_refused(case):
 @pytest.mark.claim("IRLS has held-out errors, and they are of the torques as measured")
 def test_identify_keeps_the_weights_to_the_end():
     model, truth, data = disturbed((*FRICTION, "load_friction"))
-    options = {"terms": [term.name for term in model.terms], "believable": False, "folds": 2, "verdict": False}
-    robust = identify(model.robot, data, method="IRLS", **options)
+    options = {
+        "model": ModelOptions(terms=[term.name for term in model.terms]),
+        "choice": Choice(believable=False),
+        "checks": Checks(folds=2, verdict=False),
+    }
+    robust = identify(model.robot, data, estimator="IRLS", **options)
     assert robust.feasible.residual_ratio >= 1.0 - 1e-9
     assert robust.feasible.objective >= robust.unconstrained.objective * (1.0 - 1e-9)
     residual = residual_torques(robust.unconstrained, robust.datasets[0])

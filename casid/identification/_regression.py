@@ -17,14 +17,14 @@ from dataclasses import replace
 from time import perf_counter
 from types import MappingProxyType
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
-from casid.identification.active import active_bounds
-from casid.identification.feasible_fit import FeasibleFit
-from casid.identification.statement import Statement
+from casid.identification._feasible_fit import FeasibleFit, active_bounds
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.inertia._parameter_vector import standard_size
 from casid.regression import Fit
@@ -34,15 +34,53 @@ from casid.retrieval._objectives import LeastSquares, Prior
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import LinearRows
 from casid.retrieval._solution import Solution
+from casid.retrieval._variables import LinkVariables, link_variables
 from casid.retrieval.constraints._bounds import sensible_bounds
-from casid.retrieval.constraints._consistency import ConsistencyKind
+from casid.retrieval.constraints._consistency import ConsistencyKind, PhysicalConsistency
+from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
 
-Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
+Stated = tuple[Constraint | PhysicalConsistency, ...]
+
+
+class Statement:
+    """The constraints that a builder makes for a robot: for the same unknowns the same symbols and constraints.
+
+    Parameters
+    ----------
+    robot
+    build
+        From the unknowns to constraints; ``None``: none.
+    """
+
+    def __init__(self, robot: Robot, build: ConstraintBuilder | None) -> None:
+        self._robot, self._build = robot, build
+        self._made: dict[tuple[str, ...], tuple[LinkVariables, Stated]] = {}
+
+    def about(self, extras: Bounds) -> tuple[LinkVariables, Stated]:
+        """Unknowns with the joint terms' parameters ``extras`` and their bounds, and the constraints on them."""
+        names = tuple(extras)
+        if names not in self._made:
+            variables = link_variables(self._robot, extras)
+            nothing = LeastSquares(np.zeros((0, variables.size)), np.zeros(0))
+            built = () if self._build is None else self._build(variables)
+            stated = Problem(f"{self._robot.name} identification", variables, nothing, built)
+            self._made[names] = variables, (*stated.constraints, *stated.link_consistency)
+        variables, constraints = self._made[names]
+        return replace(variables, extras=dict(extras)), constraints
+
+    def names_used(self, extras: Bounds) -> set[str]:
+        """Names of those of the extras that appear in a constraint."""
+        expressions = [c.expression for c in self.about(extras)[1] if isinstance(c, Constraint)]
+        symbols = {str(symbol) for symbol in ca.symvar(ca.vertcat(*expressions))} if expressions else set()
+        return symbols & set(extras)
+
+
+Array = NDArray[np.float64]
 
 #: Options of IPOPT for well-scaled regressions: no scaling inside MUMPS, and an early hand-over to the polishing call.
 QUICK = MappingProxyType(
@@ -114,7 +152,7 @@ def feasible_regression(
     nominal
         Standard parameters of plausible bodies, shape (10 n,): they scale the solver's unknowns.
     throw
-        Raise `SolveError` on failure, else return a fit whose solution says so.
+        Raise `SolveError` on failure; otherwise return a fit whose solution has that status.
 
     Raises
     ------
@@ -153,7 +191,7 @@ class RegressionProblem:
         self._free = np.array([k for k, name in enumerate(names) if name in free], dtype=int)
         self._idle = {k: min(max(0.0, every[name][0]), every[name][1]) for k, name in enumerate(names) if name in idle}
         self._kept = np.array([k for k, name in enumerate(names) if name not in free | idle], dtype=int)
-        self._complement = _complement(self._matrix[:, self._free])
+        self._complement = complement(self._matrix[:, self._free])
         variables, stated = statement.about(self._extras)
         title = f"{model.robot.name} identification"
         self._problem = Problem(title, variables, self._objective(None), stated, consistency, margin)
@@ -165,7 +203,7 @@ class RegressionProblem:
         self.build_time = perf_counter() - began
 
     def _left_out(self, names: list[str], every: Bounds, used: set[str]) -> tuple[set[str], set[str]]:
-        """Joint terms' parameters that are eliminated (no bound, no constraint) and that the data do not feel."""
+        """Joint terms' parameters that are eliminated (no bound, no constraint), and those without effect."""
         lengths = dict(zip(names, np.linalg.norm(self._matrix, axis=0), strict=True))
         least = IDLE * max(lengths.values())
         idle = {name for name in every if lengths[name] <= least and name not in used}
@@ -232,7 +270,7 @@ class RegressionProblem:
         """
         samples = int(self._fit.data.independent_samples.sum())
         part = noise_share(samples, self._fit.rank) if share is None else share
-        start = None if near is None else near.parameters[self._order][self._kept]
+        start = None if near is None else near.values[self._order][self._kept]
         choice = believable(self._problem, result.solution, bodies, share=part, near=start)
         return replace(self._fitted(result.solution, choice.x), believable=choice)
 
@@ -245,16 +283,16 @@ class RegressionProblem:
         if len(self._free):
             left = self._target - self._matrix[:, self._kept] @ kept
             x[self._free] = np.linalg.lstsq(self._matrix[:, self._free], left, rcond=1e-10)[0]
-        parameters = np.zeros(len(x))
-        parameters[self._order] = x
-        parameters.setflags(write=False)
+        values = np.zeros(len(x))
+        values[self._order] = x
+        values.setflags(write=False)
         objective = float(np.sum((self._matrix @ x - self._target) ** 2)) + self._rest
         distance = 0.0 if self._prior is None else self._prior.distance(kept[: standard_size(self._fit.data.n)])
         active = active_bounds(self._problem, self.linear, kept)
-        return FeasibleFit(self._fit, solution, parameters, objective, distance, active=active)
+        return FeasibleFit(self._fit, solution, values, objective, distance, active=active)
 
     def _newton(self, solution: Solution, throw: bool) -> Solution:
-        """Entropic prior: minimise its second-order model again and again, with a line search on the true objective."""
+        """Entropic prior: second-order models minimised in turn, with a line search on the true objective."""
         assert self._prior is not None
         count = standard_size(self._fit.data.n)
         x = solution.x
@@ -285,7 +323,7 @@ class RegressionProblem:
 
 
 def _thickened(parameters: Array, margins: list[float]) -> Array:
-    """Bodies that keep ten times the margin: what is too thin gets a little of it in every direction."""
+    """Bodies with ten times the margin: those below it are thickened alike in every direction."""
     tens = np.array(parameters, dtype=float).reshape(-1, 10)
     for ten, margin in zip(tens, margins, strict=True):
         missing = 10.0 * margin - float(np.linalg.eigvalsh(pseudo_inertia(ten))[0])
@@ -294,7 +332,7 @@ def _thickened(parameters: Array, margins: list[float]) -> Array:
     return tens.ravel()
 
 
-def _complement(matrix: Array) -> Array:
+def complement(matrix: Array) -> Array:
     """Orthonormal basis of what the columns of a matrix cannot reach."""
     if not matrix.shape[1]:
         return np.eye(matrix.shape[0])

@@ -1,8 +1,8 @@
-"""Other readings of the same recording, tried on a few hundred samples of it: does one explain the torques better?
+"""Other readings of a recording, tried on a few hundred of its samples, and how well each explains the torques.
 
 Each reading is a linear least squares problem in all parameters: another direction of gravity, reversed or exchanged
-joints, another clock. What counts is the relative residual ``||w (tau - Y x)|| / ||w tau||``, every joint weighted by
-the size of its torque.
+joints, another clock. They are compared by the relative residual ``||w (tau - Y x)|| / ||w tau||``, every joint
+weighted by the size of its torque.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.dynamics.terms._joint_terms import JointTerm
+from casid.identification._bounds import STANDARD_G
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
 
-#: Samples of which readings are judged, and fewer for those that are many.
+#: Samples that readings are compared on, and fewer for the kinds with many readings.
 SAMPLES, FEWER = 240, 120
 #: Singular values below this share count as zero.
 RANK = 1e-9
@@ -34,7 +35,7 @@ class Readings:
     Parameters
     ----------
     model
-        Its terms must not ask for more inputs than the motion. Friction is taken as linear, without a dead band: shapes
+        Its terms must not need more inputs than the motion. Friction is taken as linear, without a dead band: shapes
         over the velocity would favour other clocks.
     dataset
         Processed.
@@ -44,8 +45,8 @@ class Readings:
 
     def __init__(self, model: Model, dataset: Dataset, samples: int = SAMPLES) -> None:
         assert dataset.dq is not None and dataset.ddq is not None
-        asks = model.gravity_vector is None and not model.memories  # as the model of readings does
-        self.model = model if asks else Model(model.robot, _plain(model), "input")
+        alone = model.gravity_vector is None and not model.memories  # as the model of readings does
+        self.model = model if alone else Model(model.robot, _plain(model), "input")
         self.gravity = np.asarray(model.robot.gravity if model.gravity_vector is None else model.gravity_vector)
         moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
         pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
@@ -114,7 +115,7 @@ class Readings:
 
     def axes(self) -> Iterator[tuple[str, Array, float]]:
         """Gravity along each axis of the base frame: name, vector and residual."""
-        size = float(np.linalg.norm(self.gravity)) or 9.80665
+        size = float(np.linalg.norm(self.gravity)) or STANDARD_G
         for k, letter in enumerate("xyz"):
             for sign, mark in ((1.0, "+"), (-1.0, "-")):
                 g = np.zeros(3)
@@ -123,7 +124,7 @@ class Readings:
 
     def direction(self, start: Array, rounds: int = 4) -> tuple[Array, float]:
         """Direction of gravity that fits best near a start, by Gauss-Newton steps on its sphere."""
-        size = float(np.linalg.norm(start)) or 9.80665
+        size = float(np.linalg.norm(start)) or STANDARD_G
         g, best = start / np.linalg.norm(start), self.residual(self.regressor(start))
         step = STEP
         for _ in range(rounds):
