@@ -54,7 +54,9 @@ def excite(
     out: Annotated[Path | None, typer.Option(help="Folder for the trajectory, pictures and an animation.")] = None,
 ) -> None:
     """Design a motion (or static poses) that makes identification good. Ctrl-C keeps the best so far."""
-    from casid.excitation import Study, evaluate_trajectory, read_trajectory
+    from casid.excitation import DesignSettings
+    from casid.excitation._settings import evaluate_trajectory
+    from casid.motion import read_trajectory
     from casid.report import excitation_tables, write_excitation
 
     _refuse_unused(context, basis, payload, rest)
@@ -63,7 +65,7 @@ def excite(
     folder = out_folder(out)
     machine = o.robot_of(robot, lock, gravity, angle_tolerance)
     machine = _with_capsules(machine, robot) if collision else machine
-    study = Study(
+    study = DesignSettings(
         criterion=criterion, parameters=tuple(parameter or ()), harmonics=harmonics, duration=duration, basis=basis,
         ramp=ramp, rest=rest, poses=poses, terms=tuple(names(terms)),
         payload=payload, samples=samples, share=share, collision=collision, torque=torque, floor=floor,

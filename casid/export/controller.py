@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from casid.codegen import check_identifier
+from casid.control import Controller
 from casid.export.directory import ExportedDirectory, export_c
-from casid.simulation import Controller
 
 _UNITS = {
     "t": "time since the control began [s]",

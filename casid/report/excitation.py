@@ -9,19 +9,10 @@ import numpy as np
 from rich.table import Table
 
 from casid.description import Robot
-from casid.excitation import (
-    CollisionConstraint,
-    Design,
-    Designer,
-    LimitCheck,
-    certify_clearance,
-    certify_limits,
-    trajectory_csv,
-    trajectory_ros2,
-    trajectory_toml,
-    weak_parameters,
-)
+from casid.excitation import CollisionConstraint, Design, Designer, certify_clearance, certify_limits, weak_parameters
+from casid.excitation.limits._motion_limits import LimitCheck
 from casid.files import json_bytes, prepare_directory, write_files
+from casid.motion._files import trajectory_csv, trajectory_ros2, trajectory_toml
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
 from casid.report.plain_table import PlainTable
 from casid.report.tables import summary_table

@@ -14,7 +14,8 @@ from PIL import Image
 
 from casid.description import Robot
 from casid.dynamics.kinematics import Kinematics
-from casid.excitation import MotionLimits, Observation, Trajectory
+from casid.excitation import MotionLimits, Observation
+from casid.motion import Trajectory
 from casid.report.style import (
     BLUE,
     FAINT,

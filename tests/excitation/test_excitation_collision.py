@@ -11,18 +11,10 @@ import pytest
 import casid
 from casid.description import Capsule, Robot, parse_toml, read_toml
 from casid.errors import ProblemError, RobotError
-from casid.excitation import (
-    CollisionConstraint,
-    Fourier,
-    Motion,
-    Trajectory,
-    certify_clearance,
-    fit_capsule,
-    fit_capsules,
-    segment_distance,
-    torque_limits,
-    workspace_box,
-)
+from casid.excitation import CollisionConstraint, certify_clearance, fit_capsules, torque_limits, workspace_box
+from casid.excitation.limits._capsule_fit import fit_capsule
+from casid.excitation.limits._collision import segment_distance
+from casid.motion import Fourier, Motion, Trajectory
 
 
 def brute_force(p0: np.ndarray, p1: np.ndarray, q0: np.ndarray, q1: np.ndarray) -> float:

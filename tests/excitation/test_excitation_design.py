@@ -12,34 +12,28 @@ import casid
 from casid.description import Capsule, Limits, Robot
 from casid.errors import DatasetError, ProblemError
 from casid.excitation import (
-    CRITERIA,
     CollisionConstraint,
     ConditionNumber,
     Criterion,
     Designer,
-    Fourier,
+    DesignSettings,
     FunctionConstraint,
     LargestDeviation,
-    Motion,
     MotionLimits,
-    Objective,
     Observation,
     Poses,
-    Progress,
-    QuinticSpline,
-    Ramped,
-    Stage,
-    Study,
-    Trajectory,
     certify_limits,
-    criterion,
-    evaluate_trajectory,
-    recorded_information,
     torque_limits,
     weak_parameters,
     workspace_box,
 )
-from casid.excitation.information.smoothing import smooth_signs
+from casid.excitation._settings import evaluate_trajectory
+from casid.excitation.information._criteria import CRITERIA, criterion
+from casid.excitation.information._observation import smooth_signs
+from casid.excitation.information._weak import recorded_information
+from casid.excitation.optimisation._result import Progress
+from casid.excitation.optimisation._starts import Objective, Stage
+from casid.motion import Fourier, Motion, QuinticSpline, Ramped, Trajectory
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
 
@@ -341,19 +335,19 @@ def test_payload_has_the_ten_parameters_of_a_load(panda: Robot) -> None:
 
 
 def test_study_builds_what_it_says(panda: Robot) -> None:
-    designer = Study(duration=10.0, ramp=0.5, floor=0.1).designer(panda)
+    designer = DesignSettings(duration=10.0, ramp=0.5, floor=0.1).designer(panda)
     assert isinstance(designer.basis, Ramped)
     assert [constraint.name for constraint in designer.constraints] == ["collision", "torque limits", "floor"]
     assert len(designer.observation.names) == 64
-    assert len(Study(payload=True).designer(panda).observation.names) == 10
+    assert len(DesignSettings(payload=True).designer(panda).observation.names) == 10
     basis = Fourier(0.6, 5)
-    _, judged = evaluate_trajectory(Study(collision=False), panda, Trajectory(basis, np.ones((7, 11))))
+    _, judged = evaluate_trajectory(DesignSettings(collision=False), panda, Trajectory(basis, np.ones((7, 11))))
     assert judged.trajectory.basis == basis
     assert judged.violations.keys() == {"torque limits"}
     with pytest.raises(ProblemError, match="3 joints"):
-        evaluate_trajectory(Study(), panda, Trajectory(basis, np.ones((3, 11))))
+        evaluate_trajectory(DesignSettings(), panda, Trajectory(basis, np.ones((3, 11))))
     with pytest.raises(ProblemError, match="unknown basis"):
-        Study(basis="wavelet").motion_basis()
+        DesignSettings(basis="wavelet").motion_basis()
 
 
 # ---------------------------------------------------------------------- published trajectories

@@ -11,20 +11,9 @@ import pytest
 
 import casid
 from casid.errors import DatasetError, ProblemError
-from casid.excitation import (
-    Basis,
-    Fourier,
-    MotionLimits,
-    Poses,
-    QuinticSpline,
-    Ramped,
-    Trajectory,
-    certify_limits,
-    read_trajectory,
-    trajectory_csv,
-    trajectory_ros2,
-    trajectory_toml,
-)
+from casid.excitation import MotionLimits, Poses, certify_limits
+from casid.motion import Basis, Fourier, QuinticSpline, Ramped, Trajectory, read_trajectory
+from casid.motion._files import trajectory_csv, trajectory_ros2, trajectory_toml
 
 BASES: list[Basis] = [
     Fourier(0.5, 5),

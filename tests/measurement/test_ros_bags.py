@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.excitation import Fourier, Trajectory, trajectory_ros2
+from casid.control import ComputedTorque, nominal
 from casid.measurement import read_dataset
-from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+from casid.motion import Fourier, Sine, Trajectory
+from casid.motion._files import trajectory_ros2
+from casid.simulation import Plant, Sensor, simulate
 
 rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
 STORAGES = ["SQLITE3", "MCAP"]

@@ -13,45 +13,38 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.codegen import find_compiler
-from casid.dynamics import Model
-from casid.errors import DatasetError, ProblemError, RobotError
-from casid.excitation import Fourier, Trajectory, trajectory_toml
-from casid.export import export_controller, load
-from casid.simulation import (
-    CONTROLLERS,
-    INTEGRATORS,
+from casid.control import (
     PD,
     ComputedTorque,
     Controller,
-    DormandPrince,
+    ControllerSettings,
     FeedForward,
-    Follow,
-    Hold,
     OperationalSpace,
     PDGravity,
-    Plant,
-    Positions,
     Saturated,
-    Settings,
-    Simulation,
-    Sine,
-    SmoothCoulomb,
     Switched,
     VelocityOperationalSpace,
     controller_of,
-    integrator_of,
     nominal,
-    simulate,
-    with_terms,
 )
+from casid.control._catalogue import CONTROLLERS
+from casid.dynamics import Model
+from casid.errors import DatasetError, ProblemError, RobotError
+from casid.export import export_controller, load
+from casid.motion import Follow, Fourier, Hold, Positions, Sine, Trajectory
+from casid.motion._files import trajectory_toml
+from casid.simulation import Plant, Simulation, SmoothCoulomb, simulate
+from casid.simulation._plant import with_terms
+from casid.simulation.integrators import DormandPrince
+from casid.simulation.integrators._catalogue import INTEGRATORS, integrator_of
 from problems.spatial_2r import true_parameters
 
 PANDA = casid.load_robot("panda")
 POSTURE = np.array([0.0, -0.4, 0.1, -2.0, 0.1, 1.7, 0.6])
 
 
-def settings(**changes: object) -> Settings:
-    return replace(Settings(*nominal(PANDA), POSTURE, 10.0, "flange"), **changes)  # type: ignore[arg-type]
+def settings(**changes: object) -> ControllerSettings:
+    return replace(ControllerSettings(*nominal(PANDA), POSTURE, 10.0, "flange"), **changes)  # type: ignore[arg-type]
 
 
 def flange(q: np.ndarray) -> np.ndarray:

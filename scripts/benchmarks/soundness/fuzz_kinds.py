@@ -213,7 +213,7 @@ class Trajectory(Kind):
         ]
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.excitation import read_trajectory
+        from casid.motion import read_trajectory
 
         trajectory = read_trajectory(path)
         return [trajectory.coefficients, *trajectory.motion(trajectory.basis.samples(20))]

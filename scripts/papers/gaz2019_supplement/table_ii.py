@@ -7,8 +7,8 @@ from benchmarks import published, recordings
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from casid.excitation import Fourier, Trajectory
 from casid.measurement import Dataset
+from casid.motion import Fourier, Trajectory
 from papers import panda
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.pictures import joints_figure

@@ -1,0 +1,319 @@
+"""The closed loop sample by sample, for any integrator; and its compiled form for fixed steps."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.codegen import CFunction, batch_source, scalar_source
+from casid.codegen.source import WIDTH
+from casid.control import Controller
+from casid.errors import ProblemError
+from casid.simulation._plant import Plant
+from casid.simulation._sampling import Sampling
+from casid.simulation._stops import End, Reason, Stopped, Stops
+from casid.simulation.compiled import PREFIX, compiled_call, compiled_program
+from casid.simulation.integrators._fixed_step import FixedStep, check_smooth
+from casid.simulation.integrators._integrator import Integrator
+
+#: Codes of why a rollout ended.
+ENDED_IN_TIME, INDEFINITE, NOT_FINITE, DIVERGED = 0, 1, 2, 3
+
+#: The loop, with what depends on plant, controller and integrator left open.
+TEMPLATE = """
+#define W {width}
+#define SIZE {size}
+#define JOINTS {joints}
+#define SIGNALS {signals}
+#ifndef ALIGNED
+#define ALIGNED
+#endif
+
+/* counts: ticks, steps a tick, steps of delay, ticks a record, lanes of the reference (1: shared), check of pivots.
+   settings: step, period, largest speed. Arrays: entry after entry, lanes side by side. */
+int casid_rollout(const long *counts, const double *settings, const double *start, const double *reference,
+                  const double *noise, const double *pi, double *commands, double *states, double *applied, long *ends)
+{{
+    const long ticks = counts[0], per = counts[1], delay = counts[2], every = counts[3], own = counts[4];
+    const double limit = settings[2];
+    /* Functions of several lanes leave alone what is always zero: their results begin as zeros. */
+    ALIGNED double x[SIZE * W], next[SIZE * W] = {{0}}, u[JOINTS * W], pivots[JOINTS * W] = {{0}}, unused[JOINTS * W];
+    ALIGNED double {rates}, point[SIZE * W] = {{0}};
+    ALIGNED double h[W], t[W], r[SIGNALS * W], q[JOINTS * W], dq[JOINTS * W], tau[JOINTS * W] = {{0}};
+    long tick, step, i;
+    int lane, left = W, alive[W];
+    (void)unused; (void)point; (void)pi;
+    memcpy(x, start, sizeof x);
+    for (lane = 0; lane < W; ++lane) {{
+        h[lane] = settings[0];
+        alive[lane] = 1;
+        ends[2 * lane] = ticks * per;
+        ends[2 * lane + 1] = {finished};
+    }}
+    for (tick = 0; tick <= ticks; ++tick) {{
+        for (lane = 0; lane < W; ++lane)
+            t[lane] = (double)tick * settings[1];
+        for (i = 0; i < SIGNALS; ++i)
+            for (lane = 0; lane < W; ++lane)
+                r[i * W + lane] = reference[(tick * SIGNALS + i) * own + lane % own];
+        memcpy(q, x, sizeof q);
+        memcpy(dq, x + JOINTS * W, sizeof dq);
+        if (noise)
+            for (i = 0; i < JOINTS * W; ++i) {{
+                q[i] += noise[tick * 2 * JOINTS * W + i];
+                dq[i] += noise[(tick * 2 * JOINTS + JOINTS) * W + i];
+            }}
+        {prefix}control{suffix}(t, r, q, dq, tau);
+        memcpy(commands + tick * JOINTS * W, tau, sizeof tau);
+        for (step = 0; step < per; ++step) {{
+            const long source = tick * per + step - delay;
+            if (source < 0)
+                memset(u, 0, sizeof u);
+            else
+                memcpy(u, commands + source / per * JOINTS * W, sizeof u);
+            if (step == 0 && tick % every == 0) {{
+                memcpy(states + tick / every * SIZE * W, x, sizeof x);
+                memcpy(applied + tick / every * JOINTS * W, u, sizeof u);
+            }}
+            if (tick == ticks)
+                break;
+{stages}
+            for (lane = 0; lane < W; ++lane) {{
+                long code = {finished};
+                if (!alive[lane])
+                    continue;
+                for (i = 0; i < SIZE; ++i)
+                    if (!(fabs(next[i * W + lane]) <= 1.7976931348623157e308))
+                        code = {not_finite};
+                if (code == {finished})
+                    for (i = JOINTS; i < 2 * JOINTS; ++i)
+                        if (fabs(next[i * W + lane]) > limit)
+                            code = {diverged};
+                if (counts[5])
+                    for (i = 0; i < JOINTS; ++i)
+                        if (!(pivots[i * W + lane] > 0.0))
+                            code = {indefinite};
+                if (code != {finished}) {{
+                    alive[lane] = 0;
+                    ends[2 * lane] = tick * per + step;
+                    ends[2 * lane + 1] = code;
+                    --left;
+                    continue;
+                }}
+                for (i = 0; i < SIZE; ++i)
+                    x[i * W + lane] = next[i * W + lane];
+            }}
+            if (left == 0)
+                return 0;
+        }}
+    }}
+    return 0;
+}}
+"""
+
+
+def loop_source(functions: Sequence[CFunction], stages: int, parametric: bool, lanes: int) -> str:
+    """C source of the closed loop.
+
+    Parameters
+    ----------
+    functions
+        ``rate``, ``control``, ``point2 ...`` and ``advance``.
+    stages
+        Rates a step.
+    parametric
+        Whether the plant's parameters are an argument.
+    lanes
+        Rollouts side by side: 1, or the width of batched code.
+    """
+    rate = next(f for f in functions if f.name == f"{PREFIX}rate")
+    control = next(f for f in functions if f.name == f"{PREFIX}control")
+    suffix = "" if lanes == 1 else "_block"
+    names = [f"k{i + 1}" for i in range(stages)]
+    extra = ", pi" if parametric else ""
+    lines = [f"{PREFIX}rate{suffix}(x, u{extra}, k1, pivots);"]
+    for i in range(1, stages):
+        lines.append(f"{PREFIX}point{i + 1}{suffix}(x, {', '.join(names[:i])}, h, point);")
+        lines.append(f"{PREFIX}rate{suffix}(point, u{extra}, {names[i]}, unused);")
+    lines.append(f"{PREFIX}advance{suffix}(x, {', '.join(names)}, h, next);")
+    text = TEMPLATE.format(
+        width=lanes,
+        size=rate.inputs[0].size,
+        joints=rate.inputs[1].size,
+        signals=control.inputs[1].size,
+        rates=", ".join(f"{name}[SIZE * W] = {{0}}" for name in names),
+        prefix=PREFIX,
+        suffix=suffix,
+        stages="\n".join(" " * 12 + line for line in lines),
+        finished=ENDED_IN_TIME,
+        indefinite=INDEFINITE,
+        not_finite=NOT_FINITE,
+        diverged=DIVERGED,
+    )
+    source = scalar_source if lanes == 1 else batch_source
+    return source(list(functions), "casid") + text
+
+
+#: Rollouts that compiled code computes side by side.
+LANES = WIDTH
+
+
+Array = NDArray[np.float64]
+_REASONS = {INDEFINITE: Reason.INDEFINITE, NOT_FINITE: Reason.NOT_FINITE, DIVERGED: Reason.DIVERGED}
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Samples of a closed loop: states, applied torques and commands at each tick up to the end."""
+
+    states: Array
+    applied: Array
+    commands: Array
+    end: End
+
+
+def sampled_loop(
+    plant: Plant, controller: Controller, integrator: Integrator, sampling: Sampling, stops: Stops, start: Array,
+    signals: Array, noise: Array,
+) -> Trace:  # fmt: skip
+    """The loop in Python, an interval of held torque at a time."""
+    n, times = plant.n, sampling.times
+    advance, control = integrator.prepare(plant, stops), compiled_call(controller.stacked)
+    whole, rest = sampling.offset
+    x = start
+    states, applied, commands = [], [], []
+    end = End(float(times[-1]))
+    for tick, t in enumerate(times.tolist()):
+        measured = x[: 2 * n] + noise[tick]
+        command = control(np.array([t]), signals[tick], measured[:n], measured[n:])[0].copy()
+        commands.append(command)
+        acting = [commands[tick - whole - late] if tick - whole - late >= 0 else np.zeros(n) for late in (1, 0)]
+        states.append(x)
+        applied.append(acting[0] if rest else acting[1])
+        if tick == sampling.ticks:
+            break
+        try:
+            if rest:
+                x = advance(t, t + rest, x, acting[0])
+            x = advance(t + rest, float(times[tick + 1]), x, acting[1])
+        except Stopped as stopped:
+            end = stopped.end
+            break
+    return Trace(np.array(states), np.array(applied), np.array(commands), end)
+
+
+class CompiledLoop:
+    """The loop of a fixed-step integrator in C.
+
+    Parameters
+    ----------
+    plant, controller, integrator, sampling, stops
+        As for `simulate`.
+    lanes
+        Rollouts side by side: 1 or `LANES`.
+    parametric
+        Whether every rollout has parameters of its own.
+    """
+
+    def __init__(
+        self, plant: Plant, controller: Controller, integrator: FixedStep, sampling: Sampling, stops: Stops,
+        lanes: int = 1, parametric: bool = False,
+    ) -> None:  # fmt: skip
+        check_smooth(plant, integrator)
+        self.plant, self.sampling, self.integrator, self.lanes = plant, sampling, integrator, lanes
+        self.size, self.n = plant.size, plant.n
+        rate = plant.parametric_rate if parametric else plant.rate
+        functions = [rate, controller.stacked, *integrator.points(plant.size, plant.n)]
+        stages = integrator.stages
+        content = f"{type(integrator).__name__} {stages} {parametric} {lanes}"
+        library = compiled_program(
+            functions, lambda built: loop_source(built, stages, parametric, lanes), "rollout", content, TEMPLATE
+        )
+        self._call = library.casid_rollout
+        self.per = integrator.steps(sampling.period)
+        delay = sampling.delay / integrator.step
+        if abs(delay - round(delay)) > 1e-6:
+            raise ProblemError(
+                f"{type(integrator).__name__}: the delay, {sampling.delay:g} s, is not a whole multiple of the step, "
+                f"{integrator.step:g} s"
+            )
+        self.delay = round(delay)
+        self.settings = np.array([sampling.period / self.per, sampling.period, stops.speed])
+        self.definite = int(stops.definite)
+
+    def __call__(
+        self, start: Array, signals: Array, noise: Array | None, parameters: Array | None = None, every: int = 1
+    ) -> tuple[Array, Array, Array, list[End]]:
+        """Run the rollouts side by side.
+
+        Parameters
+        ----------
+        start
+            States, shape (lanes, size).
+        signals
+            Shape (ticks + 1, R), or (ticks + 1, R, lanes).
+        noise
+            Shape (ticks + 1, 2 n, lanes), or None.
+        parameters
+            Shape (lanes, N), if each has its own.
+        every
+            Ticks a record.
+
+        Returns
+        -------
+        states, applied, commands : ndarray
+            Shapes (records, size, lanes), (records, n, lanes), (ticks + 1, n, lanes).
+        ends : list of End
+        """
+        W, ticks = self.lanes, self.sampling.ticks
+        records = ticks // every + 1
+        states, applied = np.zeros((records, self.size, W)), np.zeros((records, self.n, W))
+        commands = np.zeros((ticks + 1, self.n, W))
+        ends = np.zeros((W, 2), dtype=ctypes.c_long)
+        own = 1 if signals.ndim == 2 else W
+        counts = np.array([ticks, self.per, self.delay, every, own, self.definite], dtype=ctypes.c_long)
+        arrays = [
+            counts, self.settings, np.ascontiguousarray(start.T), np.ascontiguousarray(signals),
+            None if noise is None else np.ascontiguousarray(noise),
+            None if parameters is None else np.ascontiguousarray(parameters.T), commands, states, applied, ends,
+        ]  # fmt: skip
+        self._call(*(ctypes.c_void_p(None if array is None else array.ctypes.data) for array in arrays))
+        step = float(self.settings[0])
+        found = [End(float(last * step), _REASONS.get(int(code), Reason.FINISHED)) for last, code in ends]
+        return states, applied, commands, found
+
+
+def compiled_loop(
+    plant: Plant, controller: Controller, integrator: FixedStep, sampling: Sampling, stops: Stops, start: Array,
+    signals: Array, noise: Array,
+) -> Trace:  # fmt: skip
+    """`sampled_loop` of a fixed-step integrator in C."""
+    loop = CompiledLoop(plant, controller, integrator, sampling, stops)
+    states, applied, commands, (end,) = loop(start[None], signals, noise[:, :, None] if noise.any() else None)
+    count = recorded(end, sampling)
+    trace = Trace(states[:count, :, 0], applied[:count, :, 0], commands[:count, :, 0], end)
+    return trace if end.finished else replace(trace, end=_told(plant, integrator, sampling, stops, trace))
+
+
+def _told(plant: Plant, integrator: FixedStep, sampling: Sampling, stops: Stops, trace: Trace) -> End:
+    """The end with what was seen there: the last interval once more, a step at a time."""
+    begin = (len(trace.states) - 1) * sampling.period
+    if sampling.delay and trace.end.time > begin:  # the torque may have changed within the interval
+        return trace.end
+    try:
+        integrator.prepare(plant, stops)(begin, begin + sampling.period, trace.states[-1], trace.applied[-1])
+    except Stopped as stopped:
+        return replace(trace.end, detail=stopped.end.detail) if stopped.end.reason is trace.end.reason else trace.end
+    return trace.end
+
+
+def recorded(end: End, sampling: Sampling, every: int = 1) -> int:
+    """Number of samples up to an end."""
+    return int(np.floor(end.time / (sampling.period * every) + 1e-9)) + 1
+
+
+__all__ = ["LANES", "CompiledLoop", "Trace", "compiled_loop", "recorded", "sampled_loop"]

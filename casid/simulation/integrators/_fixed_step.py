@@ -1,0 +1,150 @@
+"""Integrators with a fixed step: explicit formulas, compiled into C together with plant and controller."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from casid.dynamics import dry_friction_places
+from casid.errors import CasidWarning, ProblemError
+from casid.simulation._plant import Plant
+from casid.simulation._stops import Stops
+from casid.simulation.compiled import compiled_call
+from casid.simulation.integrators._integrator import Advance, Array, Integrator
+
+
+@dataclass(frozen=True)
+class FixedStep(Integrator):
+    """An explicit formula of ``stages`` rates ``k_1 = rate(x), k_2 = rate(point_2), ...``.
+
+    Attributes
+    ----------
+    step : float
+        h [s]; intervals in which the torque is held are whole multiples of it.
+    """
+
+    step: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.step < float("inf"):
+            raise ProblemError(f"{type(self).__name__}: the step must be positive, got {self.step} s")
+
+    @property
+    @abstractmethod
+    def stages(self) -> int:
+        """Number of rates of one step."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> float:
+        """Largest ``h r`` at which a decay of rate r stays stable."""
+
+    @abstractmethod
+    def point(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
+        """Where the next rate is taken, from the state x and the rates so far (at least one)."""
+
+    @abstractmethod
+    def advance(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
+        """State after the step, from all rates; the first n entries are positions, the next n velocities."""
+
+    def points(self, size: int, n: int) -> list[ca.Function]:
+        """``point2 ... point<stages>`` and ``advance`` as functions ``(x, k1, ..., h) -> next``."""
+        x, h = ca.SX.sym("x", size), ca.SX.sym("h")
+        k = [ca.SX.sym(f"k{i + 1}", size) for i in range(self.stages)]
+        functions = []
+        for number in range(1, self.stages + 1):
+            name = "advance" if number == self.stages else f"point{number + 1}"
+            formula = self.advance if number == self.stages else self.point
+            inputs = [x, *k[:number], h]
+            labels = ["x", *(f"k{i + 1}" for i in range(number)), "h"]
+            functions.append(ca.Function(name, inputs, [ca.densify(formula(x, k[:number], h, n))], labels, ["next"]))
+        return functions
+
+    def check_friction(self, plant: Plant, q: Array) -> None:
+        """Warn where steps are too long for the plant's smooth friction."""
+        rate, number = plant.friction_rate(q)
+        if rate * self.step > self.reach:
+            side, k = dry_friction_places(plant.given)[number]
+            warnings.warn(
+                f"friction of {side} {k + 1} is too steep for steps of {self.step:g} s: velocities near 0 chatter; "
+                f"take steps below {self.reach / rate:.1e} s, smoother friction, or an adaptive integrator",
+                CasidWarning,
+                stacklevel=2,
+            )
+
+    def steps(self, duration: float) -> int:
+        """Number of steps in an interval; ProblemError if it is no whole multiple of the step."""
+        count = round(duration / self.step)
+        if count < 1 or abs(count * self.step - duration) > 1e-6 * self.step:
+            raise ProblemError(
+                f"{type(self).__name__}: {duration:g} s are not a whole multiple of the step, {self.step:g} s"
+            )
+        return count
+
+    def prepare(self, plant: Plant, stops: Stops) -> Advance:
+        """Step by step, checked at every step."""
+        check_smooth(plant, self)
+        rate = compiled_call(plant.rate)
+        formulas = [compiled_call(f) for f in self.points(plant.size, plant.n)]
+
+        def advance(t0: float, t1: float, x: Array, u: Array) -> Array:
+            count = self.steps(t1 - t0)
+            h = np.array([(t1 - t0) / count])
+            for step in range(count):
+                k = []
+                at = x
+                for number, formula in enumerate(formulas):
+                    dx, values = rate(at, u)
+                    k.append(dx.copy())
+                    if number == 0:
+                        pivots = values.copy()
+                    (at,) = formula(x, *k, h)
+                stops.check(t0 + step * float(h[0]), x, at, pivots, plant.joints)
+                x = at.copy()
+            return x
+
+        return advance
+
+
+def check_smooth(plant: Plant, integrator: Integrator) -> None:
+    """ProblemError if the plant's friction switches, which needs an integrator that locates events."""
+    if plant.friction.signs(ca.SX.sym("v")) is None:
+        raise ProblemError(
+            f"{type(integrator).__name__} cannot locate the events of exact friction: take DormandPrince, or smooth "
+            "friction"
+        )
+
+
+class RungeKutta4(FixedStep):
+    """The classical method of order 4: ``x + h (k1 + 2 k2 + 2 k3 + k4) / 6`` (Hairer et al. 1993, Table II.1.2)."""
+
+    stages = 4
+    reach = 2.785
+
+    def point(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
+        """``x + h k / 2`` twice, then ``x + h k``."""
+        return x + (h if len(k) == 3 else h / 2) * k[-1]
+
+    def advance(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
+        """``x + h (k1 + 2 k2 + 2 k3 + k4) / 6``."""
+        return x + h / 6 * (k[0] + 2 * (k[1] + k[2]) + k[3])
+
+
+class SemiImplicitEuler(FixedStep):
+    """``dq' = dq + h ddq``, then ``q' = q + h dq'``: order 1, one rate a step (Hairer et al. 2006, Sec. I.1.2)."""
+
+    stages = 1
+    reach = 2.0
+
+    def point(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
+        """There is no second stage."""
+        raise NotImplementedError
+
+    def advance(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
+        """The step."""
+        velocity = x[n : 2 * n] + h * k[0][n : 2 * n]
+        return ca.vertcat(x[:n] + h * velocity, velocity, x[2 * n :] + h * k[0][2 * n :])
