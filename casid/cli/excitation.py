@@ -55,7 +55,6 @@ def excite(
 ) -> None:
     """Design a motion (or static poses) that makes identification good. Ctrl-C keeps the best so far."""
     from casid.excitation import DesignSettings
-    from casid.excitation._settings import evaluate_trajectory
     from casid.motion import read_trajectory
     from casid.report import excitation_tables, write_excitation
 
@@ -77,7 +76,7 @@ def excite(
         with _design_progress(machine.name) as show:
             design = designer.run(starts, seed, progress=show, max_seconds=seconds, robot=machine.name)
     else:
-        designer, design = evaluate_trajectory(study, machine, read_trajectory(evaluate))
+        designer, design = study.judge(machine, read_trajectory(evaluate))
     screen = console()
     if not (collision and machine.capsules):
         typer.echo("note: no collision check: " + ("switched off" if not collision else "no capsules known"), err=True)

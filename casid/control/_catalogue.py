@@ -23,7 +23,7 @@ class ControllerSettings:
     Attributes
     ----------
     model, parameters
-        What the controller believes.
+        The controller's model of the robot.
     q : ndarray, shape (n,)
         Posture at which gains are chosen.
     bandwidth : float

@@ -1,4 +1,4 @@
-"""What controllers with a model share."""
+"""Controllers of joint motions: proportional-derivative control, with and without a model, and a drive with memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from casid.dynamics import Model
 
 @dataclass(frozen=True, eq=False)
 class ModelBased(Controller):
-    """A controller that knows the robot's dynamics, exactly or not.
+    """A controller with a model of the robot's dynamics, exact or not.
 
     Attributes
     ----------
     model : Model
-        What the controller believes; joint terms (friction) in it are compensated by the controllers that say so.
+        Joint terms (friction) in it are compensated by `FeedForward` and `ComputedTorque`.
     parameters : ndarray, shape (N,)
         Its parameters ``pi``; any standard parameters with the right base parameters.
     kp, kd : ndarray, shape (n,)
@@ -141,3 +141,51 @@ class Passive(Controller):
     def law(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX) -> ca.SX:
         """Zero."""
         return ca.SX.zeros(self.n)
+
+
+@dataclass(frozen=True)
+class CascadedDrive(Controller):
+    """A drive with memory: a position loop around a velocity loop on differences of averaged positions.
+
+    ``u = kp kv (q_ref - q) - kv (f_k - f_{k-1}) / period``, ``f_k = (q_k + q_{k-1}) / 2``, ``|u| <= limit``,
+    ``tau = gain u`` (Janot et al. 2019, EMPS).
+
+    Attributes
+    ----------
+    kp, kv : float
+        [1/s], [V.s/m].
+    period : float
+        [s]
+    limit : float
+        Saturation of u [V].
+    gain : float
+        [N/V]
+    joints : int
+        Number of joints n; every joint has the same gains.
+    """
+
+    kp: float
+    kv: float
+    period: float
+    limit: float
+    gain: float
+    joints: int = 1
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.joints
+
+    @property
+    def states(self) -> int:
+        """The last position and its average."""
+        return 2
+
+    def step(
+        self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX
+    ) -> tuple[ca.SX, ca.SX]:
+        """Torques, and the position and its average."""
+        average = (q + memory[:, 0]) / 2
+        velocity = (average - memory[:, 1]) / self.period
+        u = self.kp * self.kv * (signals[0] - q) - self.kv * velocity
+        return self.gain * ca.fmin(ca.fmax(u, -self.limit), self.limit), ca.horzcat(q, average)

@@ -1,4 +1,4 @@
-"""What controllers of a frame's motion share: signals, errors, the weighted inverse of the Jacobian."""
+"""Controllers of the motion of a frame, in operational space."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class TaskSpace(ModelBased):
         )
 
     def rows(self, motion: Motion) -> Array:
-        """The frame's motion at a joint motion."""
+        """The frame's motion at a joint motion; DatasetError unless it has shape (N, n)."""
+        motion.expect_joints(self.n, type(self).__name__)
         q, dq, ddq = (ca.SX.sym(name, self.n) for name in ("q", "dq", "ddq"))
         T = self.model.frame_placement(self.frame)(q)
         J = self.model.frame_jacobian(self.frame)(q)

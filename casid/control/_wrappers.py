@@ -1,4 +1,4 @@
-"""Torque limits."""
+"""Controllers around other controllers: torque limits, and a change of controller at an instant."""
 
 from __future__ import annotations
 
@@ -48,16 +48,28 @@ class Saturated(Controller):
         return self.controller.rows(motion)
 
     @property
+    def states(self) -> int:
+        """Those of the controller."""
+        return self.controller.states
+
+    def initial(self, q: ca.SX) -> ca.SX:
+        """That of the controller."""
+        return self.controller.initial(q)
+
+    @property
     def words(self) -> str:
-        """What the controller says, and the limits."""
+        """The controller's sentence, and the limits."""
         return f"{self.controller.words} Torques are cut off at the limits."
 
-    def law(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX) -> ca.SX:
-        """The controller's torque within the limits."""
-        tau = ca.SX(self.controller.law(t, signals, q, dq))
+    def step(
+        self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX
+    ) -> tuple[ca.SX, ca.SX]:
+        """The controller's torque within the limits, and its memory."""
+        given, kept = self.controller.step(t, signals, q, dq, memory)
+        tau = ca.SX(given)
         for k in np.flatnonzero(np.isfinite(self.limit)).tolist():
             tau[k] = ca.fmin(ca.fmax(tau[k], -self.limit[k]), self.limit[k])
-        return tau
+        return tau, kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +106,20 @@ class Switched(Controller):
         """Those of both."""
         return self.after.rows(motion)
 
-    def law(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX) -> ca.SX:
-        """The law of the time."""
-        late = t >= self.time
-        first, second = self.before.law(t, signals, q, dq), self.after.law(t, signals, q, dq)
-        return ca.if_else(late, 0, first) + ca.if_else(late, second, 0)
+    @property
+    def states(self) -> int:
+        """Those of both, side by side."""
+        return self.before.states + self.after.states
+
+    def initial(self, q: ca.SX) -> ca.SX:
+        """Those of both."""
+        return ca.horzcat(self.before.initial(q), self.after.initial(q))
+
+    def step(
+        self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX
+    ) -> tuple[ca.SX, ca.SX]:
+        """The torques of the time; both memories run on."""
+        late, own = t >= self.time, self.before.states
+        first, kept = self.before.step(t, signals, q, dq, memory[:, :own])
+        second, later = self.after.step(t, signals, q, dq, memory[:, own:])
+        return ca.if_else(late, 0, first) + ca.if_else(late, second, 0), ca.horzcat(kept, later)

@@ -146,6 +146,21 @@ class DesignSettings:
             rest=self.rest,
         )
 
+    def judge(self, robot: Robot, trajectory: Trajectory) -> tuple[Designer, Design]:
+        """A given trajectory, e.g. a published one, by the measure of these settings: nothing is optimised.
+
+        The basis of the settings is replaced by the trajectory's.
+
+        Raises
+        ------
+        ProblemError
+            If the trajectory has another number of joints than the robot.
+        """
+        if trajectory.n != robot.n:
+            raise ProblemError(f"trajectory of {trajectory.n} joints for robot '{robot.name}' of {robot.n}")
+        designer = self.designer(robot, basis=trajectory.basis)
+        return designer, designer.judge(trajectory)
+
 
 def _above(robot: Robot, height: float) -> FunctionConstraint:
     """Keep the origins of the links' and their named frames' above a floor, where they can move up and down at all."""
@@ -158,19 +173,3 @@ def _above(robot: Robot, height: float) -> FunctionConstraint:
         raise ProblemError(f"floor: no link frame of robot '{robot.name}' changes its height")
     z = ca.Function("height", [q], [ca.vertcat(*moving.values())], ["q"], ["z"], {"cse": True})
     return FunctionConstraint("floor", z, height, np.inf, [f"height of {name}" for name in moving], unit=1.0)
-
-
-def evaluate_trajectory(study: DesignSettings, robot: Robot, trajectory: Trajectory) -> tuple[Designer, Design]:
-    """Judge a given trajectory, e.g. a published one, by the measure of a study: nothing is optimised.
-
-    The basis of the study is replaced by the trajectory's.
-
-    Raises
-    ------
-    ProblemError
-        If the trajectory has another number of joints than the robot.
-    """
-    if trajectory.n != robot.n:
-        raise ProblemError(f"trajectory of {trajectory.n} joints for robot '{robot.name}' of {robot.n}")
-    designer = study.designer(robot, basis=trajectory.basis)
-    return designer, designer.judge(trajectory)

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from casid.codegen import bound_batch
 from casid.dynamics import Model
+from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import DatasetError
 from casid.learning._loss import Loss, check_terms, check_torques
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
-#: The classical formula of Runge and Kutta: shares of the step at which rates are taken, and their weights.
-_NODES, _WEIGHTS = (0.5, 0.5, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
 
 class RolloutLoss(Loss):
@@ -73,14 +72,15 @@ class RolloutLoss(Loss):
     def _roll(self, pi: Array, rows: NDArray[np.intp], sensitive: bool = True) -> tuple[Array, Array]:
         """Scaled errors (B, W, 2 n) and their Jacobian (B, W, 2 n, columns)."""
         first, n = self._first[rows], self.model.n
-        x, S = self._states[first], np.zeros((len(first), 2 * n, self._count))
+        width = self._count if sensitive else 0
+        y = np.concatenate([self._states[first][..., None], np.zeros((len(first), 2 * n, width))], axis=2)
         errors = np.empty((len(first), self.window, 2 * n))
-        slopes = np.empty((len(first), self.window, 2 * n, self._count if sensitive else 0))
+        slopes = np.empty((len(first), self.window, 2 * n, width))
         with np.errstate(all="ignore"):
             for k in range(self.window):
-                x, S = self._step(x, S, self.data.tau[first + k], pi, sensitive)
-                errors[:, k] = (x - self._states[first + k + 1]) / self.scale
-                slopes[:, k] = (S if sensitive else S[..., :0]) / self.scale[:, None]
+                y = self._step(y, self.data.tau[first + k], pi)
+                errors[:, k] = (y[..., 0] - self._states[first + k + 1]) / self.scale
+                slopes[:, k] = y[..., 1:] / self.scale[:, None]
         if sensitive and not (np.isfinite(errors).all() and np.isfinite(slopes).all()):
             raise DatasetError(
                 "rollouts are not finite any more: the mass matrix is not that of bodies, or the window is too long; "
@@ -88,16 +88,15 @@ class RolloutLoss(Loss):
             )
         return errors, slopes
 
-    def _step(self, x: Array, S: Array, tau: Array, pi: Array, sensitive: bool) -> tuple[Array, Array]:
-        rates, sums = [], [np.zeros_like(x), np.zeros_like(S)]
-        here, there, h = x, S, self.step
-        for i, weight in enumerate(_WEIGHTS):
-            f, fx, fpi = self._rate(here[:, : self.model.n], here[:, self.model.n :], tau, pi)
-            rates = [f[..., 0], fx @ there + fpi if sensitive else S]
-            sums = [total + weight * rate for total, rate in zip(sums, rates, strict=True)]
-            if i < 3:
-                here, there = x + _NODES[i] * h * rates[0], S + _NODES[i] * h * rates[1] if sensitive else S
-        return x + h * sums[0], S + h * sums[1] if sensitive else S
+    def _step(self, y: Array, tau: Array, pi: Array) -> Array:
+        """One step of ``y = [x, S]``, shape (B, 2 n, 1 + columns); without the sensitivities S, (B, 2 n, 1)."""
+        n = self.model.n
+
+        def rate(y: Array, tau: Array) -> Array:
+            f, fx, fpi = self._rate(y[:, :n, 0], y[:, n:, 0], tau, pi)
+            return np.concatenate([f, fx @ y[..., 1:] + fpi], axis=2) if y.shape[2] > 1 else f
+
+        return rk4_step(rate, y, tau, self.step)
 
     def value(self, pi: Array) -> float:
         """Mean over all windows, instants and states; infinite where a rollout is not finite."""

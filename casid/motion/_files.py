@@ -20,8 +20,35 @@ from casid.motion._trajectory import Trajectory
 KINDS: dict[str, type[Basis]] = {basis.kind: basis for basis in (Fourier, QuinticSpline, Poses)}
 
 
-def trajectory_toml(trajectory: Trajectory) -> str:
-    """Return the coefficients as TOML; `read_trajectory` gives back the same trajectory, to the last bit."""
+def trajectory_text(trajectory: Trajectory, form: str = "toml", rate: float = 100.0) -> str:
+    """Text of a trajectory file.
+
+    Parameters
+    ----------
+    form
+        ``toml``: coefficients; `read_trajectory` gives back the same trajectory, to the last bit. ``csv``: samples
+        ``t, q_<joint> ..., dq_<joint> ..., ddq_<joint> ...`` in SI units, from time 0; one row a pose for a sequence
+        of poses. ``ros2``: ``trajectory_msgs/msg/JointTrajectory`` as YAML, for ``ros2 topic pub`` or a
+        FollowJointTrajectory goal.
+    rate
+        Samples a second of ``csv`` and ``ros2`` [Hz].
+
+    Raises
+    ------
+    DatasetError
+        For an unknown form, a rate that is not positive, or static poses as ``ros2``.
+    """
+    forms = {
+        "toml": lambda: _toml(trajectory),
+        "csv": lambda: _csv(trajectory, rate),
+        "ros2": lambda: _ros2(trajectory, rate),
+    }
+    if form not in forms:
+        raise DatasetError(f"unknown form '{form}' of a trajectory file; known: {', '.join(forms)}")
+    return forms[form]()
+
+
+def _toml(trajectory: Trajectory) -> str:
     lines = ["# Excitation trajectory: coefficients, SI units (rad or m, s).", "schema = 1"]
     if trajectory.robot:
         lines.append(f"robot = {_quoted(trajectory.robot)}")
@@ -35,14 +62,7 @@ def trajectory_toml(trajectory: Trajectory) -> str:
     return "\n".join(lines) + "\n"
 
 
-def trajectory_csv(trajectory: Trajectory, rate: float) -> str:
-    """Samples as CSV: ``t, q_<joint> ..., dq_<joint> ..., ddq_<joint> ...`` in SI units, from time 0.
-
-    Parameters
-    ----------
-    rate
-        Samples a second [Hz]; a sequence of poses has one row a pose instead.
-    """
+def _csv(trajectory: Trajectory, rate: float) -> str:
     joints = trajectory.joints
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -54,19 +74,12 @@ def trajectory_csv(trajectory: Trajectory, rate: float) -> str:
     t = trajectory.times(rate)
     motion = trajectory.motion(t)
     writer.writerow(["t", *(f"{symbol}_{name}" for symbol in ("q", "dq", "ddq") for name in joints)])
-    for instant, states in zip(t - t[0], np.vstack(motion).T, strict=True):
+    for instant, states in zip(t - t[0], np.hstack(tuple(motion)), strict=True):
         writer.writerow([f"{instant:.9g}", *(f"{x:.12g}" for x in states)])
     return buffer.getvalue()
 
 
-def trajectory_ros2(trajectory: Trajectory, rate: float) -> str:
-    """``trajectory_msgs/msg/JointTrajectory`` as YAML, for ``ros2 topic pub`` or a FollowJointTrajectory goal.
-
-    Parameters
-    ----------
-    rate
-        Points a second [Hz].
-    """
+def _ros2(trajectory: Trajectory, rate: float) -> str:
     if trajectory.basis.static:
         raise DatasetError("a sequence of static poses has no times: write it as CSV or TOML")
     t = trajectory.times(rate)
@@ -77,13 +90,13 @@ def trajectory_ros2(trajectory: Trajectory, rate: float) -> str:
     for k, instant in enumerate(t - t[0]):
         nanoseconds = round(float(instant) * 1e9)
         for key, values in zip(("- positions", "  velocities", "  accelerations"), motion, strict=True):
-            lines.append(f"{key}: [{', '.join(f'{x:.10g}' for x in values[:, k])}]")
+            lines.append(f"{key}: [{', '.join(f'{x:.10g}' for x in values[k])}]")
         lines.append(f"  time_from_start: {{sec: {nanoseconds // 10**9}, nanosec: {nanoseconds % 10**9}}}")
     return "\n".join(lines) + "\n"
 
 
 def read_trajectory(path: str | Path) -> Trajectory:
-    """Read a trajectory from TOML as `trajectory_toml` writes it.
+    """Read a trajectory from TOML as `trajectory_text` writes it.
 
     Raises
     ------

@@ -69,8 +69,7 @@ class Hold(Reference):
 
     def moving(self, t: Array) -> Motion:
         """The position, at rest."""
-        q = np.tile(self.position, (len(t), 1))
-        return Motion(q, np.zeros_like(q), np.zeros_like(q))
+        return Motion.at_rest(np.tile(self.position, (len(t), 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +98,7 @@ class Follow(Reference):
 
     def moving(self, t: Array) -> Motion:
         """The trajectory."""
-        q, dq, ddq = self.trajectory.motion(t - self.start + self.trajectory.basis.span[0])
-        return Motion(q.T, dq.T, ddq.T)
+        return self.trajectory.motion(t - self.start + self.trajectory.basis.span[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +122,7 @@ class Positions(Reference):
 
     def moving(self, t: Array) -> Motion:
         """Its positions; zeros."""
-        q = self.reference.moving(t).q
-        return Motion(q, np.zeros_like(q), np.zeros_like(q))
+        return Motion.at_rest(self.reference.moving(t).q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +242,8 @@ class Samples(Reference):
         """Interpolated."""
         right = np.clip(np.searchsorted(self.t, t), 1, len(self.t) - 1)
         share = ((t - self.t[right - 1]) / (self.t[right] - self.t[right - 1]))[:, None]
-        return Motion(*(part[right - 1] * (1 - share) + part[right] * share for part in (self.q, self.dq, self.ddq)))
+        q, dq, ddq = (part[right - 1] * (1 - share) + part[right] * share for part in (self.q, self.dq, self.ddq))
+        return Motion(q, dq, ddq)
 
 
 def _finite(value: ArrayLike, dimensions: int, what: str) -> Array:

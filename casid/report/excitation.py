@@ -12,7 +12,7 @@ from casid.description import Robot
 from casid.excitation import CollisionConstraint, Design, Designer, certify_clearance, certify_limits, weak_parameters
 from casid.excitation.limits._motion_limits import LimitCheck
 from casid.files import json_bytes, prepare_directory, write_files
-from casid.motion._files import trajectory_csv, trajectory_ros2, trajectory_toml
+from casid.motion._files import trajectory_text, trajectory_text, trajectory_text
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
 from casid.report.plain_table import PlainTable
 from casid.report.tables import summary_table
@@ -124,8 +124,8 @@ def write_excitation(
     samples = len(designer.objective.matrices[0])
     alone = 1.0 / np.sqrt(np.diagonal(design.information))
     files = {
-        "trajectory.toml": trajectory_toml(trajectory).encode(),
-        "trajectory.csv": trajectory_csv(trajectory, rate).encode(),
+        "trajectory.toml": trajectory_text(trajectory).encode(),
+        "trajectory.csv": trajectory_text(trajectory, "csv", rate).encode(),
         "excitation.json": json_bytes(excitation_record(designer, design)),
     }
     files |= pictures(
@@ -137,5 +137,5 @@ def write_excitation(
     )
     files["animation.gif"] = animation_gif(robot, trajectory)
     if not trajectory.basis.static:
-        files["joint_trajectory.yaml"] = trajectory_ros2(trajectory, rate).encode()
+        files["joint_trajectory.yaml"] = trajectory_text(trajectory, "ros2", rate).encode()
     return write_files(directory, files)

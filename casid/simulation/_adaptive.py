@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.control._controller import gains
 from casid.dynamics import Model
+from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import DatasetError
 from casid.files import numeric_array
 from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
@@ -196,11 +197,9 @@ def simulate_adaptive(
     x0 = np.concatenate([begin, motion.dq[0], first, [0.0]])
     x = ca.SX.sym("x", len(x0))
     r = ca.SX.sym("r", 3 * n, 3)
-    k1 = rate(x, r[:, 0])
-    k2 = rate(x + step / 2 * k1, r[:, 1])
-    k3 = rate(x + step / 2 * k2, r[:, 1])
-    k4 = rate(x + step * k3, r[:, 2])
-    advance = ca.Function("advance", [x, r], [x + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)])
+    columns = iter((0, 1, 1, 2))  # of the reference, in the order in which the four rates are taken
+    after = rk4_step(lambda here, given: rate(here, given[:, next(columns)]), x, r, step)
+    advance = ca.Function("advance", [x, r], [after])
     held = np.stack([rows[:, 0:-1:2], rows[:, 1::2], rows[:, 2::2]], axis=2)  # begin, middle, end of each step
     path = advance.mapaccum(count)(x0, held.reshape(3 * n, -1)).full().T
     states = np.vstack([x0, path])

@@ -17,7 +17,7 @@ from casid.simulation._plant import Plant
 from casid.simulation._sampling import Sampling
 from casid.simulation._stops import End, Reason, Stopped, Stops
 from casid.simulation.compiled import PREFIX, compiled_call, compiled_program
-from casid.simulation.integrators._fixed_step import FixedStep, check_smooth
+from casid.simulation.integrators._fixed_step import FixedStep
 from casid.simulation.integrators._integrator import Integrator
 
 #: Codes of why a rollout ended.
@@ -29,14 +29,16 @@ TEMPLATE = """
 #define SIZE {size}
 #define JOINTS {joints}
 #define SIGNALS {signals}
+#define MEMORY {memory}
 #ifndef ALIGNED
 #define ALIGNED
 #endif
 
 /* counts: ticks, steps a tick, steps of delay, ticks a record, lanes of the reference (1: shared), check of pivots.
    settings: step, period, largest speed. Arrays: entry after entry, lanes side by side. */
-int casid_rollout(const long *counts, const double *settings, const double *start, const double *reference,
-                  const double *noise, const double *pi, double *commands, double *states, double *applied, long *ends)
+int casid_rollout(const long *counts, const double *settings, const double *start, const double *remembered,
+                  const double *reference, const double *noise, const double *pi, double *commands, double *states,
+                  double *applied, long *ends)
 {{
     const long ticks = counts[0], per = counts[1], delay = counts[2], every = counts[3], own = counts[4];
     const double limit = settings[2];
@@ -44,10 +46,12 @@ int casid_rollout(const long *counts, const double *settings, const double *star
     ALIGNED double x[SIZE * W], next[SIZE * W] = {{0}}, u[JOINTS * W], pivots[JOINTS * W] = {{0}}, unused[JOINTS * W];
     ALIGNED double {rates}, point[SIZE * W] = {{0}};
     ALIGNED double h[W], t[W], r[SIGNALS * W], q[JOINTS * W], dq[JOINTS * W], tau[JOINTS * W] = {{0}};
+    ALIGNED double memory[(MEMORY + 1) * W], kept[(MEMORY + 1) * W] = {{0}};
     long tick, step, i;
     int lane, left = W, alive[W];
     (void)unused; (void)point; (void)pi;
     memcpy(x, start, sizeof x);
+    memcpy(memory, remembered, MEMORY * W * sizeof(double));
     for (lane = 0; lane < W; ++lane) {{
         h[lane] = settings[0];
         alive[lane] = 1;
@@ -67,7 +71,8 @@ int casid_rollout(const long *counts, const double *settings, const double *star
                 q[i] += noise[tick * 2 * JOINTS * W + i];
                 dq[i] += noise[(tick * 2 * JOINTS + JOINTS) * W + i];
             }}
-        {prefix}control{suffix}(t, r, q, dq, tau);
+        {prefix}control{suffix}(t, r, q, dq, {arguments});
+        memcpy(memory, kept, MEMORY * W * sizeof(double));
         memcpy(commands + tick * JOINTS * W, tau, sizeof tau);
         for (step = 0; step < per; ++step) {{
             const long source = tick * per + step - delay;
@@ -132,6 +137,7 @@ def loop_source(functions: Sequence[CFunction], stages: int, parametric: bool, l
     """
     rate = next(f for f in functions if f.name == f"{PREFIX}rate")
     control = next(f for f in functions if f.name == f"{PREFIX}control")
+    memory = control.inputs[4].size if len(control.inputs) > 4 else 0
     suffix = "" if lanes == 1 else "_block"
     names = [f"k{i + 1}" for i in range(stages)]
     extra = ", pi" if parametric else ""
@@ -145,6 +151,8 @@ def loop_source(functions: Sequence[CFunction], stages: int, parametric: bool, l
         size=rate.inputs[0].size,
         joints=rate.inputs[1].size,
         signals=control.inputs[1].size,
+        memory=memory,
+        arguments="memory, tau, kept" if memory else "tau",
         rates=", ".join(f"{name}[SIZE * W] = {{0}}" for name in names),
         prefix=PREFIX,
         suffix=suffix,
@@ -167,6 +175,23 @@ _REASONS = {INDEFINITE: Reason.INDEFINITE, NOT_FINITE: Reason.NOT_FINITE, DIVERG
 
 
 @dataclass(frozen=True, eq=False)
+class Loop:
+    """A closed loop: plant, controller, integrator, clock, and conditions that end it early."""
+
+    plant: Plant
+    controller: Controller
+    integrator: Integrator
+    sampling: Sampling
+    stops: Stops
+
+    def memory(self, start: Array) -> Array:
+        """The controller's memory at rest at states (lanes, size), shape (lanes, n states)."""
+        if not self.controller.states:
+            return np.zeros((len(start), 0))
+        return np.asarray(self.controller.start(start[:, : self.plant.n].T).full()).T
+
+
+@dataclass(frozen=True, eq=False)
 class Trace:
     """Samples of a closed loop: states, applied torques and commands at each tick up to the end."""
 
@@ -176,20 +201,21 @@ class Trace:
     end: End
 
 
-def sampled_loop(
-    plant: Plant, controller: Controller, integrator: Integrator, sampling: Sampling, stops: Stops, start: Array,
-    signals: Array, noise: Array,
-) -> Trace:  # fmt: skip
+def sampled_loop(loop: Loop, start: Array, signals: Array, noise: Array) -> Trace:
     """The loop in Python, an interval of held torque at a time."""
+    plant, sampling = loop.plant, loop.sampling
     n, times = plant.n, sampling.times
-    advance, control = integrator.prepare(plant, stops), compiled_call(controller.stacked)
+    advance, control = loop.integrator.stepper(plant, loop.stops), compiled_call(loop.controller.stacked)
+    memory = [loop.memory(start[None])[0]] if loop.controller.states else []
     whole, rest = sampling.offset
     x = start
     states, applied, commands = [], [], []
     end = End(float(times[-1]))
     for tick, t in enumerate(times.tolist()):
         measured = x[: 2 * n] + noise[tick]
-        command = control(np.array([t]), signals[tick], measured[:n], measured[n:])[0].copy()
+        command, *memory = (
+            part.copy() for part in control(np.array([t]), signals[tick], measured[:n], measured[n:], *memory)
+        )
         commands.append(command)
         acting = [commands[tick - whole - late] if tick - whole - late >= 0 else np.zeros(n) for late in (1, 0)]
         states.append(x)
@@ -207,27 +233,25 @@ def sampled_loop(
 
 
 class CompiledLoop:
-    """The loop of a fixed-step integrator in C.
+    """A loop with a fixed-step integrator, in C.
 
     Parameters
     ----------
-    plant, controller, integrator, sampling, stops
-        As for `simulate`.
+    loop
+    integrator
+        That of the loop.
     lanes
         Rollouts side by side: 1 or `LANES`.
     parametric
         Whether every rollout has parameters of its own.
     """
 
-    def __init__(
-        self, plant: Plant, controller: Controller, integrator: FixedStep, sampling: Sampling, stops: Stops,
-        lanes: int = 1, parametric: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, loop: Loop, integrator: FixedStep, lanes: int = 1, parametric: bool = False) -> None:
+        plant, sampling = loop.plant, loop.sampling
         check_smooth(plant, integrator)
-        self.plant, self.sampling, self.integrator, self.lanes = plant, sampling, integrator, lanes
-        self.size, self.n = plant.size, plant.n
+        self.loop, self.lanes = loop, lanes
         rate = plant.parametric_rate if parametric else plant.rate
-        functions = [rate, controller.stacked, *integrator.points(plant.size, plant.n)]
+        functions = [rate, loop.controller.stacked, *integrator.points(plant.size, plant.n)]
         stages = integrator.stages
         content = f"{type(integrator).__name__} {stages} {parametric} {lanes}"
         library = compiled_program(
@@ -242,8 +266,7 @@ class CompiledLoop:
                 f"{integrator.step:g} s"
             )
         self.delay = round(delay)
-        self.settings = np.array([sampling.period / self.per, sampling.period, stops.speed])
-        self.definite = int(stops.definite)
+        self.settings = np.array([sampling.period / self.per, sampling.period, loop.stops.speed])
 
     def __call__(
         self, start: Array, signals: Array, noise: Array | None, parameters: Array | None = None, every: int = 1
@@ -269,15 +292,16 @@ class CompiledLoop:
             Shapes (records, size, lanes), (records, n, lanes), (ticks + 1, n, lanes).
         ends : list of End
         """
-        W, ticks = self.lanes, self.sampling.ticks
+        W, ticks, plant = self.lanes, self.loop.sampling.ticks, self.loop.plant
         records = ticks // every + 1
-        states, applied = np.zeros((records, self.size, W)), np.zeros((records, self.n, W))
-        commands = np.zeros((ticks + 1, self.n, W))
+        states, applied = np.zeros((records, plant.size, W)), np.zeros((records, plant.n, W))
+        commands = np.zeros((ticks + 1, plant.n, W))
         ends = np.zeros((W, 2), dtype=ctypes.c_long)
         own = 1 if signals.ndim == 2 else W
-        counts = np.array([ticks, self.per, self.delay, every, own, self.definite], dtype=ctypes.c_long)
+        counts = np.array([ticks, self.per, self.delay, every, own, int(self.loop.stops.definite)], dtype=ctypes.c_long)
         arrays = [
-            counts, self.settings, np.ascontiguousarray(start.T), np.ascontiguousarray(signals),
+            counts, self.settings, np.ascontiguousarray(start.T),
+            np.ascontiguousarray(self.loop.memory(start).T), np.ascontiguousarray(signals),
             None if noise is None else np.ascontiguousarray(noise),
             None if parameters is None else np.ascontiguousarray(parameters.T), commands, states, applied, ends,
         ]  # fmt: skip
@@ -287,25 +311,23 @@ class CompiledLoop:
         return states, applied, commands, found
 
 
-def compiled_loop(
-    plant: Plant, controller: Controller, integrator: FixedStep, sampling: Sampling, stops: Stops, start: Array,
-    signals: Array, noise: Array,
-) -> Trace:  # fmt: skip
+def compiled_loop(loop: Loop, integrator: FixedStep, start: Array, signals: Array, noise: Array) -> Trace:
     """`sampled_loop` of a fixed-step integrator in C."""
-    loop = CompiledLoop(plant, controller, integrator, sampling, stops)
-    states, applied, commands, (end,) = loop(start[None], signals, noise[:, :, None] if noise.any() else None)
-    count = recorded(end, sampling)
+    compiled = CompiledLoop(loop, integrator)
+    states, applied, commands, (end,) = compiled(start[None], signals, noise[:, :, None] if noise.any() else None)
+    count = recorded(end, loop.sampling)
     trace = Trace(states[:count, :, 0], applied[:count, :, 0], commands[:count, :, 0], end)
-    return trace if end.finished else replace(trace, end=_told(plant, integrator, sampling, stops, trace))
+    return trace if end.finished else replace(trace, end=_detailed_end(loop, trace))
 
 
-def _told(plant: Plant, integrator: FixedStep, sampling: Sampling, stops: Stops, trace: Trace) -> End:
-    """The end with what was seen there: the last interval once more, a step at a time."""
-    begin = (len(trace.states) - 1) * sampling.period
-    if sampling.delay and trace.end.time > begin:  # the torque may have changed within the interval
+def _detailed_end(loop: Loop, trace: Trace) -> End:
+    """The end with its detail: the last interval once more, a step at a time."""
+    period = loop.sampling.period
+    begin = (len(trace.states) - 1) * period
+    if loop.sampling.delay and trace.end.time > begin:  # the torque may have changed within the interval
         return trace.end
     try:
-        integrator.prepare(plant, stops)(begin, begin + sampling.period, trace.states[-1], trace.applied[-1])
+        loop.integrator.stepper(loop.plant, loop.stops)(begin, begin + period, trace.states[-1], trace.applied[-1])
     except Stopped as stopped:
         return replace(trace.end, detail=stopped.end.detail) if stopped.end.reason is trace.end.reason else trace.end
     return trace.end
@@ -315,5 +337,3 @@ def recorded(end: End, sampling: Sampling, every: int = 1) -> int:
     """Number of samples up to an end."""
     return int(np.floor(end.time / (sampling.period * every) + 1e-9)) + 1
 
-
-__all__ = ["LANES", "CompiledLoop", "Trace", "compiled_loop", "recorded", "sampled_loop"]

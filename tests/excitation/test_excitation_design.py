@@ -27,10 +27,8 @@ from casid.excitation import (
     weak_parameters,
     workspace_box,
 )
-from casid.excitation._settings import evaluate_trajectory
 from casid.excitation.information._criteria import CRITERIA, criterion
 from casid.excitation.information._observation import smooth_signs
-from casid.excitation.information._weak import recorded_information
 from casid.excitation.optimisation._result import Progress
 from casid.excitation.optimisation._starts import Objective, Stage
 from casid.motion import Fourier, Motion, QuinticSpline, Ramped, Trajectory
@@ -290,15 +288,15 @@ def test_prior_information_steers_the_next_motion(arm: Robot, observed: Observat
     limits, basis = MotionLimits.of_robot(arm), Fourier(0.6, 3)
     first = Designer(observed, basis, limits, samples=60).run(stages=QUICK, seed=1).trajectory
     motion = first.sample(60)
-    prior = recorded_information(observed, *(x.T for x in motion))
+    prior = observed.information(motion)
     assert prior == pytest.approx(observed.information(motion))
     rule = criterion("a-optimal", observed)
     second = Designer(observed, basis, limits, rule, prior=prior, samples=60).run(stages=QUICK, seed=2)
     assert second.value < rule.value(2 * prior)  # better than playing the first one again
     with pytest.raises(DatasetError, match="dq of joint 2, sample 3"):
-        bad = motion.dq.T.copy()
+        bad = motion.dq.copy()
         bad[3, 1] = np.nan
-        recorded_information(observed, motion.q.T, bad, motion.ddq.T)
+        observed.information(Motion(motion.q, bad, motion.ddq))
 
 
 def test_weak_parameters_and_why() -> None:
@@ -341,11 +339,11 @@ def test_study_builds_what_it_says(panda: Robot) -> None:
     assert len(designer.observation.names) == 64
     assert len(DesignSettings(payload=True).designer(panda).observation.names) == 10
     basis = Fourier(0.6, 5)
-    _, judged = evaluate_trajectory(DesignSettings(collision=False), panda, Trajectory(basis, np.ones((7, 11))))
+    _, judged = DesignSettings(collision=False).judge(panda, Trajectory(basis, np.ones((7, 11))))
     assert judged.trajectory.basis == basis
     assert judged.violations.keys() == {"torque limits"}
     with pytest.raises(ProblemError, match="3 joints"):
-        evaluate_trajectory(DesignSettings(), panda, Trajectory(basis, np.ones((3, 11))))
+        DesignSettings().judge(panda, Trajectory(basis, np.ones((3, 11))))
     with pytest.raises(ProblemError, match="unknown basis"):
         DesignSettings(basis="wavelet").motion_basis()
 

@@ -13,7 +13,7 @@ import casid
 from casid.errors import DatasetError, ProblemError
 from casid.excitation import MotionLimits, Poses, certify_limits
 from casid.motion import Basis, Fourier, QuinticSpline, Ramped, Trajectory, read_trajectory
-from casid.motion._files import trajectory_csv, trajectory_ros2, trajectory_toml
+from casid.motion._files import trajectory_text, trajectory_text, trajectory_text
 
 BASES: list[Basis] = [
     Fourier(0.5, 5),
@@ -126,7 +126,7 @@ def test_toml_gives_back_the_same_trajectory(basis: Basis, tmp_path: Path) -> No
     rng = np.random.default_rng(1)
     trajectory = Trajectory(basis, rng.normal(size=(2, basis.size)), ('shoulder "1"', "elbow"), "arm")
     path = tmp_path / "trajectory.toml"
-    path.write_text(trajectory_toml(trajectory), encoding="utf-8")
+    path.write_text(trajectory_text(trajectory), encoding="utf-8")
     back = read_trajectory(path)
     assert back.basis == basis
     assert (back.coefficients == trajectory.coefficients).all()
@@ -136,7 +136,7 @@ def test_toml_gives_back_the_same_trajectory(basis: Basis, tmp_path: Path) -> No
 
 def test_csv_has_the_states_at_the_rate() -> None:
     trajectory = random_trajectory(Ramped(Fourier(0.5, 4), 1.5))
-    rows = list(csv.reader(io.StringIO(trajectory_csv(trajectory, 50.0))))
+    rows = list(csv.reader(io.StringIO(trajectory_text(trajectory, "csv", 50.0))))
     values = np.array(rows[1:], dtype=float)
     start, end = trajectory.basis.span
     assert rows[0][:2] == ["t", "q_joint1"]
@@ -148,7 +148,7 @@ def test_csv_has_the_states_at_the_rate() -> None:
 def test_ros2_points_carry_states_and_times() -> None:
     yaml = pytest.importorskip("yaml", reason="needs the package pyyaml to read the file back")
     trajectory = random_trajectory(Fourier(0.5, 2))
-    message = yaml.safe_load(trajectory_ros2(trajectory, 10.0))
+    message = yaml.safe_load(trajectory_text(trajectory, "ros2", 10.0))
     assert message["joint_names"] == list(trajectory.joints)
     point = message["points"][7]
     assert point["time_from_start"] == {"sec": 0, "nanosec": 700000000}
@@ -157,7 +157,7 @@ def test_ros2_points_carry_states_and_times() -> None:
 
 def test_ros2_file_is_one_line_a_field() -> None:
     trajectory = random_trajectory(Fourier(0.5, 2))
-    lines = trajectory_ros2(trajectory, 1.0).splitlines()
+    lines = trajectory_text(trajectory, "ros2", 1.0).splitlines()
     count = len(trajectory.times(1.0))
     assert sum(line.startswith("- positions: [") for line in lines) == count
     assert sum("time_from_start" in line for line in lines) == count
@@ -177,7 +177,7 @@ def test_ros2_file_is_one_line_a_field() -> None:
     ],
 )
 def test_a_broken_file_is_refused_with_its_key(old: str, new: str, message: str, tmp_path: Path) -> None:
-    text = trajectory_toml(Trajectory(Fourier(0.5, 2), np.zeros((1, 5))))
+    text = trajectory_text(Trajectory(Fourier(0.5, 2), np.zeros((1, 5))))
     assert old in text
     path = tmp_path / "broken.toml"
     path.write_text(text.replace(old, new), encoding="utf-8")
@@ -218,14 +218,14 @@ def test_names_of_any_characters_are_read_back(tmp_path: Path) -> None:
     yaml = pytest.importorskip("yaml", reason="needs PyYAML")
     names = ("\U000e0001 tag", 'a "quote" \\ back', "$x$ [/b]", "tab\tline\n\x1b[31m", "\u2028é")
     trajectory = Trajectory(Fourier(0.5, 1), np.zeros((5, 3)), names)
-    (tmp_path / "t.toml").write_text(trajectory_toml(trajectory), encoding="utf-8")
+    (tmp_path / "t.toml").write_text(trajectory_text(trajectory), encoding="utf-8")
     assert read_trajectory(tmp_path / "t.toml").joints == names
-    assert tuple(yaml.safe_load(trajectory_ros2(trajectory, 1.0))["joint_names"]) == names
+    assert tuple(yaml.safe_load(trajectory_text(trajectory, "ros2", 1.0))["joint_names"]) == names
 
 
 @pytest.mark.claim("a trajectory file cannot ask for memory or time without end")
 def test_sizes_in_a_trajectory_file_have_limits(tmp_path: Path) -> None:
-    text = trajectory_toml(Trajectory(Fourier(0.5, 2), np.zeros((1, 5))))
+    text = trajectory_text(Trajectory(Fourier(0.5, 2), np.zeros((1, 5))))
     path = tmp_path / "broken.toml"
     for old, new in (
         ("harmonics = 2", "harmonics = 1000000000"),

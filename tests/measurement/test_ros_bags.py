@@ -15,7 +15,7 @@ from casid.cli import app
 from casid.control import ComputedTorque, nominal
 from casid.measurement import read_dataset
 from casid.motion import Fourier, Sine, Trajectory
-from casid.motion._files import trajectory_ros2
+from casid.motion._files import trajectory_text
 from casid.simulation import Plant, Sensor, simulate
 
 rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
@@ -88,7 +88,7 @@ def test_a_joint_trajectory_is_a_message_that_bags_carry(tmp_path: Path) -> None
     rng = np.random.default_rng(0)
     basis = Fourier(1.0, 3)
     motion = Trajectory(basis, 0.1 * rng.standard_normal((2, basis.size)), ("shoulder: left", "elbow"))
-    written = yaml.safe_load(trajectory_ros2(motion, 20.0))
+    written = yaml.safe_load(trajectory_text(motion, "ros2", 20.0))
     types = store()
     known = types.types
     duration = known["builtin_interfaces/msg/Duration"]

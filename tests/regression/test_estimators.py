@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import casid
+from casid.control import CascadedDrive, PD
 from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
@@ -19,7 +20,6 @@ from casid.regression.estimators import (
     IRLS,
     OLS,
     WLS,
-    CascadedDrive,
     ClosedLoop,
     DirectInverse,
     InstrumentalVariables,
@@ -27,7 +27,6 @@ from casid.regression.estimators import (
     MeasurementNoise,
     Observations,
     OutputError,
-    ProportionalDerivative,
 )
 from casid.testing.synthetic import motion, recording
 
@@ -192,7 +191,7 @@ def test_proportional_derivative_control_follows():
     t = np.arange(0, 1.0, 1e-3)
     q = 0.1 * np.sin(2 * np.pi * t)[:, None]
     dq, ddq = np.gradient(q, t, axis=0), np.zeros_like(q)
-    loop = ClosedLoop(axis(), ProportionalDerivative([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
+    loop = ClosedLoop(axis(), PD([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
     assert np.abs(loop.simulate(TRUTH).q - q).max() < 1e-3
 
 
@@ -203,7 +202,7 @@ def test_sensitivities_of_several_joints_under_control_are_derivatives():
     reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
     velocity = np.gradient(reference, t, axis=0)
     loop = ClosedLoop(
-        model, ProportionalDerivative([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2
+        model, PD([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2
     )
     links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
     beta = model.base.values(model.parameters(links, [1.0, 2.0, 0.1] * 2))

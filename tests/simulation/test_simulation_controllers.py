@@ -32,7 +32,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError, RobotError
 from casid.export import export_controller, load
 from casid.motion import Follow, Fourier, Hold, Positions, Sine, Trajectory
-from casid.motion._files import trajectory_toml
+from casid.motion._files import trajectory_text
 from casid.simulation import Plant, Simulation, SmoothCoulomb, simulate
 from casid.simulation._plant import with_terms
 from casid.simulation.integrators import DormandPrince
@@ -213,7 +213,7 @@ def test_exported_control_is_the_simulated_one(name: str, tmp_path: Path) -> Non
 def test_simulate_identify_validate_from_the_command_line(tmp_path: Path) -> None:
     a, b = 0.8 * np.random.default_rng(2).standard_normal((2, 7, 3))
     trajectory = Trajectory(Fourier(2 * np.pi / 4, 3), np.column_stack([a, b, POSTURE]))
-    (tmp_path / "motion.toml").write_text(trajectory_toml(trajectory))
+    (tmp_path / "motion.toml").write_text(trajectory_text(trajectory))
     command = ["simulate", "panda", "--friction", "viscous=0.5,coulomb=0.2,offset=0", "--rate", "250"]
     for name, extra in {"one": ["--trajectory", str(tmp_path / "motion.toml")], "two": ["--duration", "2"]}.items():
         done = CliRunner().invoke(app, [*command, *extra, "--noise", "1e-5,1e-3,0.02", "--out", str(tmp_path / name)])

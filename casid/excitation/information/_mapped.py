@@ -14,8 +14,8 @@ Array = NDArray[np.float64]
 class Mapped:
     """A function mapped over ``count`` samples, called through fixed buffers (no copies by CasADi).
 
-    Every input and output is an array whose last axis runs over the samples: a column vector of m entries (m, count), a
-    matrix (rows, columns, count).
+    Inputs that are column vectors of m entries have shape (count, m), as a `casid.motion.Motion` holds them; matrices,
+    and all outputs, are arrays whose last axis runs over the samples: (m, count) and (rows, columns, count).
     """
 
     def __init__(self, function: ca.Function, count: int, constant: Sequence[str] = ()) -> None:
@@ -38,7 +38,7 @@ class Mapped:
     def __call__(self, *values: Array | float) -> list[Array]:
         """Evaluate; the arrays returned are fresh."""
         for array, value in zip(self._inputs, values, strict=True):
-            array[:] = np.asarray(value, dtype=float).T.ravel() if np.ndim(value) < 3 else _flat(np.asarray(value))
+            array[:] = np.asarray(value, dtype=float).ravel() if np.ndim(value) < 3 else _flat(np.asarray(value))
         self._evaluate()
         results = []
         for array, (rows, columns) in zip(self._outputs, self._shapes, strict=True):

@@ -151,7 +151,7 @@ class Observation:
             rng.uniform(-3, 3, (n, count)),
             rng.uniform(-10, 10, (n, count)),
         )
-        values = Mapped(function, count)(*states[: function.n_in()])[0].reshape(
+        values = Mapped(function, count)(*(part.T for part in states[: function.n_in()]))[0].reshape(
             function.size1_out(0), len(names), count
         )
         base = regroup(values.transpose(2, 0, 1).reshape(-1, len(names)), names)
@@ -202,29 +202,48 @@ class Observation:
 
     def matrix(self, motion: Motion) -> Array:
         """Stacked observation matrix W, each row divided by its noise, shape (samples * m, r): exact, no smoothing."""
-        Y = self._at("exact", motion.q.shape[1])(*self._inputs(motion))[0]
+        Y = self._at("exact", len(motion))(*self._inputs(motion))[0]
         return np.asarray((Y / self.noise[:, None, None]).transpose(2, 0, 1).reshape(-1, len(self.names)))
 
     def information(self, motion: Motion) -> Array:
-        """Information matrix ``W'W`` of a motion, shape (r, r)."""
+        """Information matrix ``W'W`` of a motion, shape (r, r); of a recording, the prior of the next design.
+
+        Each sample counts as one independent measurement with the observation's noise: decimate a recording to the
+        bandwidth of its filter first.
+
+        Raises
+        ------
+        DatasetError
+            For a motion of other joints, NaN or infinite values; the message names the joint and the sample.
+        """
         W = self.matrix(motion)
         F = W.T @ W
-        if not np.isfinite(F).all():
-            raise DatasetError("information matrix: the motion or the regressor has a NaN or infinite value")
-        return np.asarray(F)
+        if np.isfinite(F).all():
+            return np.asarray(F)
+        for name, part in zip(STATES, motion, strict=True):
+            bad = np.argwhere(~np.isfinite(part))
+            if len(bad):
+                raise DatasetError(
+                    f"information matrix: {name} of joint {bad[0][1] + 1}, sample {bad[0][0]}, is not a finite number"
+                )
+        raise DatasetError("information matrix: the regressor has a NaN or infinite value")
 
     def smooth_matrix(self, motion: Motion, width: float) -> Array:
         """Weighted regressors with signs smoothed over ``width`` [rad/s or m/s], shape (m, r, samples)."""
-        return np.asarray(self._at("smooth", motion.q.shape[1])(*self._inputs(motion), width)[0])
+        return np.asarray(self._at("smooth", len(motion))(*self._inputs(motion), width)[0])
 
-    def pull_back(self, motion: Motion, seed: Array, width: float) -> Motion:
-        """Chain rule: from d f / d Y (m, r, samples), of the weighted smooth regressors, to d f / d (q, dq, ddq)."""
-        gradient = self._at("reverse", motion.q.shape[1])(*self._inputs(motion), width, seed)[0]
+    def pull_back(self, motion: Motion, seed: Array, width: float) -> list[Array]:
+        """Chain rule: from d f / d Y (m, r, samples), of the weighted smooth regressors, to d f / d (q, dq, ddq).
+
+        Three arrays, each (n, samples).
+        """
+        gradient = self._at("reverse", len(motion))(*self._inputs(motion), width, seed)[0]
         parts = [gradient[k * self.n : (k + 1) * self.n] for k in range(self.function.n_in())]
         parts += [np.zeros_like(parts[0])] * (3 - len(parts))
-        return Motion(*parts)
+        return parts
 
     def _inputs(self, motion: Motion) -> tuple[Array, ...]:
+        motion.expect_joints(self.n, "observation")
         return tuple(motion)[: self.function.n_in()]
 
     def _at(self, kind: str, count: int) -> Mapped:

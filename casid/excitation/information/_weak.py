@@ -18,40 +18,6 @@ CONFOUNDED = 0.9
 SMALL = 0.5
 
 
-def recorded_information(observation: Observation, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
-    """Information matrix of data that are there already, to be used as prior of the next design.
-
-    Parameters
-    ----------
-    q, dq, ddq
-        Filtered joint states of the recording, shape (samples, n) [rad or m, s]: each sample counts as one independent
-        measurement with the observation's noise, so decimate to the bandwidth of the filter first.
-
-    Returns
-    -------
-    ndarray, shape (r, r)
-
-    Raises
-    ------
-    DatasetError
-        For wrong shapes, NaN or infinite values (the message says which).
-    """
-    arrays = []
-    for name, value in (("q", q), ("dq", dq), ("ddq", ddq)):
-        array = np.asarray(value, dtype=float)
-        if array.ndim != 2 or array.shape[1] != observation.n:
-            raise DatasetError(f"recording: expected {name} of shape (samples, {observation.n}), got {array.shape}")
-        bad = np.argwhere(~np.isfinite(array))
-        if len(bad):
-            raise DatasetError(
-                f"recording: {name} of joint {bad[0][1] + 1}, sample {bad[0][0]}, is not a finite number"
-            )
-        arrays.append(array.T)
-    if len({array.shape for array in arrays}) != 1:
-        raise DatasetError(f"recording: q, dq, ddq have {[array.shape[1] for array in arrays]} samples")
-    return observation.information(Motion(*arrays))
-
-
 @dataclass(frozen=True)
 class Parameter:
     """What an information matrix says about one parameter.

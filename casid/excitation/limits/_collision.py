@@ -18,7 +18,6 @@ from casid.excitation.limits._motion_limits import MotionLimits
 from casid.motion import Motion, Trajectory
 from casid.motion._basis import Array
 
-Array = NDArray[np.float64]
 _TINY = 1e-300
 
 
@@ -149,7 +148,7 @@ class CollisionConstraint(StateConstraint):
     def jacobian(self, motion: Motion) -> tuple[Array, Array]:
         """Clearance and its derivatives; the closest points count as fixed on their segments (envelope theorem)."""
         points, derivatives = self._at(motion, True)(motion.q)
-        count, ends = motion.q.shape[1], 2 * len(self._capsules)
+        count, ends = len(motion), 2 * len(self._capsules)
         points = points.reshape(ends, 3, count)
         clearance, normal, s, t = self._clearance(points)
         J = derivatives.reshape(ends, 3, self.n, count)
@@ -185,7 +184,7 @@ class CollisionConstraint(StateConstraint):
         limits = MotionLimits.of_positions(self.robot)
         span = (limits.upper[0] - limits.lower[0])[:, None]
         q = limits.lower[0][:, None] + span * np.random.default_rng(0).random((self.n, SAMPLED_POSES))
-        share = (self.values(Motion(q, 0 * q, 0 * q)) < self.margin).mean(axis=1)
+        share = (self.values(Motion.at_rest(q.T)) < self.margin).mean(axis=1)
         always = share >= np.where(obstacle, 1.0, MOSTLY)
         for k in np.flatnonzero(always):
             if obstacle[k]:
@@ -203,7 +202,8 @@ class CollisionConstraint(StateConstraint):
         self._set_pairs(kept)
 
     def _at(self, motion: Motion, derivatives: bool) -> Mapped:
-        key = (derivatives, motion.q.shape[1])
+        motion.expect_joints(self.n, "collision")
+        key = (derivatives, len(motion))
         if key not in self._mapped:
             q = ca.SX.sym("q", self.n)
             links = Kinematics(self.robot, q).links
@@ -293,7 +293,7 @@ def certify_clearance(
         for instants in (left, right):
             motion = trajectory.motion(instants)
             ends.append(constraint.values(motion))
-            speeds.append(np.abs(motion.dq))
+            speeds.append(np.abs(motion.dq.T))
         h = right - left
         speed = np.maximum(*speeds) + fastest[:, None] * h / 2
         bound = 0.5 * (ends[0] + ends[1]) - 0.5 * h * (levers @ speed)

@@ -112,17 +112,18 @@ class FunctionConstraint(StateConstraint):
     def jacobian(self, motion: Motion) -> tuple[Array, Array]:
         """See `StateConstraint.jacobian`."""
         values, jacobian = self._at(motion, True)(*self._inputs(motion))
-        m, count = len(self.labels), motion.q.shape[1]
+        m, count = len(self.labels), len(motion)
         full = np.zeros((m, 3 * self.n, count))
         width = self.n * self.function.n_in()
         full[:, :width] = jacobian.reshape(m, width, count)
         return values.reshape(m, count), full
 
     def _inputs(self, motion: Motion) -> tuple[Array, ...]:
+        motion.expect_joints(self.n, f"constraint '{self.name}'")
         return tuple(motion)[: self.function.n_in()]
 
     def _at(self, motion: Motion, derivatives: bool) -> Mapped:
-        key = (derivatives, motion.q.shape[1])
+        key = (derivatives, len(motion))
         if key not in self._mapped:
             states = [ca.SX.sym(name, self.n) for name in self.function.name_in()]
             c = ca.densify(self.function(*states))

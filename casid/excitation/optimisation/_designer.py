@@ -231,7 +231,7 @@ class Designer:
     # ------------------------------------------------------------------ feasibility
 
     def _motion(self, X: Array, instants: Array) -> Motion:
-        return Motion(*(X @ self.basis.matrix(instants, order).T for order in range(3)))
+        return Motion.of_coefficients(X, self.basis.matrices(instants))
 
     def _keeps_all(self, X: Array) -> bool:
         if self.all_rows.violation(X) > 1e-8:

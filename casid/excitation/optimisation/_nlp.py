@@ -46,7 +46,7 @@ class SelectedRows:
         self.constraint = rows.constraint
         instants, self.sample = np.unique(rows.instants, return_inverse=True)
         self.component = rows.component
-        self.matrices = [basis.matrix(instants, order) for order in range(3)]
+        self.matrices = basis.matrices(instants)
         unit = rows.constraint.unit[self.component]
         self.unit = unit
         self.lower = rows.constraint.lower[self.component] / unit + rows.backoff
@@ -54,12 +54,12 @@ class SelectedRows:
 
     def values(self, coefficients: Array) -> Array:
         """Values in units of the constraint, shape (rows,)."""
-        motion = Motion(*(coefficients @ B.T for B in self.matrices))
+        motion = Motion.of_coefficients(coefficients, self.matrices)
         return np.asarray(self.constraint.values(motion)[self.component, self.sample] / self.unit)
 
     def jacobian(self, coefficients: Array) -> tuple[Array, Array]:
         """Values (rows,) and derivatives (rows, n * size)."""
-        motion = Motion(*(coefficients @ B.T for B in self.matrices))
+        motion = Motion.of_coefficients(coefficients, self.matrices)
         c, J = self.constraint.jacobian(motion)
         n = len(coefficients)
         picked = J[self.component, :, self.sample] / self.unit[:, None]  # (rows, 3 n)

@@ -50,11 +50,11 @@ class Objective:
     ) -> None:
         self.observation, self.criterion, self.prior = observation, criterion, prior
         instants = basis.samples(count)
-        self.matrices = [basis.matrix(instants, order) for order in range(3)]
+        self.matrices = basis.matrices(instants)
 
     def motion(self, coefficients: Array) -> Motion:
         """Joint states at the samples."""
-        return Motion(*(coefficients @ B.T for B in self.matrices))
+        return Motion.of_coefficients(coefficients, self.matrices)
 
     def exact(self, coefficients: Array) -> float:
         """Exact criterion, signs included."""
@@ -107,12 +107,6 @@ def pinned(basis: Basis, joints: int, pose: Array | None, rest: bool) -> tuple[R
     return rows, np.eye(basis.size) - np.linalg.pinv(unit) @ unit
 
 
-def still(pose: Array) -> Motion:
-    """Standing at poses, shape (n,) or (n, count)."""
-    q = pose.reshape(len(pose), -1)
-    return Motion(q, np.zeros_like(q), np.zeros_like(q))
-
-
 def standing_pose(
     limits: MotionLimits, constraints: Sequence[StateConstraint], rng: np.random.Generator, pose: Array | None
 ) -> Array:
@@ -125,17 +119,17 @@ def standing_pose(
     """
     if pose is not None:
         for constraint in constraints:
-            label, _, slack = constraint.worst(still(pose))
+            label, _, slack = constraint.worst(Motion.at_rest(pose))
             if slack < 0:
                 raise ProblemError(f"start pose: '{label}' ({constraint.name}) is violated by {-slack:.3g}")
         return pose
     centre = limits.centre()
-    if all(constraint.worst(still(centre))[2] > 0 for constraint in constraints):
+    if all(constraint.worst(Motion.at_rest(centre))[2] > 0 for constraint in constraints):
         return centre
     lower = np.where(np.isfinite(limits.lower[0]), limits.lower[0], centre - np.pi)
     upper = np.where(np.isfinite(limits.upper[0]), limits.upper[0], centre + np.pi)
     poses = lower[:, None] + (upper - lower)[:, None] * rng.random((limits.n, STANDING_POSES))
-    slacks = [constraint.slack(still(poses)) / constraint.unit[:, None] for constraint in constraints]
+    slacks = [constraint.slack(Motion.at_rest(poses.T)) / constraint.unit[:, None] for constraint in constraints]
     least = np.min([slack.min(axis=0) for slack in slacks], axis=0)
     if least.max() <= 0:
         broken = [
@@ -171,7 +165,7 @@ def random_start(
         swing = np.array([basis.random(rng) @ projector for _ in centre])
         swing *= FILL * _largest(rows, middle, swing)[:, None]
         for _ in range(40):
-            motion = Motion(*((middle + swing) @ basis.matrix(instants, order).T for order in range(3)))
+            motion = Motion.of_coefficients(middle + swing, basis.matrices(instants))
             if all(constraint.slack(motion).min() > 0 for constraint in constraints):
                 break
             swing *= 0.8

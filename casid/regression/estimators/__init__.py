@@ -1,7 +1,6 @@
 """Estimators of base parameters on one interface: ``Estimator.fit(Observations(model, recordings)) -> Fit``."""
 
 from casid.regression.estimators.closed_loop import ClosedLoop
-from casid.regression.estimators.controller import CascadedDrive, Controller, ProportionalDerivative
 from casid.regression.estimators.didim import DirectInverse
 from casid.regression.estimators.estimator import Estimator, Observations
 from casid.regression.estimators.instrumental import InstrumentalVariables
@@ -13,9 +12,7 @@ __all__ = [
     "IRLS",
     "OLS",
     "WLS",
-    "CascadedDrive",
     "ClosedLoop",
-    "Controller",
     "DirectInverse",
     "Estimator",
     "InstrumentalVariables",
@@ -23,5 +20,4 @@ __all__ = [
     "MeasurementNoise",
     "Observations",
     "OutputError",
-    "ProportionalDerivative",
 ]

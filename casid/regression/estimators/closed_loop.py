@@ -13,7 +13,7 @@ from casid.codegen import accumulate
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
-from casid.regression.estimators.controller import Controller
+from casid.control import Controller
 from casid.regression.estimators.sensitivities import SlopeFunctions, loop_sensitivities
 
 Array = NDArray[np.float64]
@@ -68,7 +68,7 @@ class ClosedLoop:
         beta = ca.SX.sym("beta", self.model.base.rank)
         q, dq = x[:n], x[n : 2 * n]
         memory = ca.reshape(x[2 * n :], n, states)
-        tau, memory = self.controller.step((r[:n], r[n : 2 * n], r[2 * n :]), q, dq, memory)
+        tau, memory = self.controller.joint_step(r, q, dq, memory)
 
         def slope(q: ca.SX, dq: ca.SX) -> ca.SX:
             return base.forward_dynamics(q, dq, tau, beta)

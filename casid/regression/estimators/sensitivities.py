@@ -88,7 +88,7 @@ def _control(loop: ClosedLoop) -> ca.Function:
     n, remembered = loop.model.n, loop.controller.states
     x, r = ca.SX.sym("x", (2 + remembered) * n), ca.SX.sym("r", 3 * n)
     memory = ca.reshape(x[2 * n :], n, remembered)
-    tau, memory = loop.controller.step((r[:n], r[n : 2 * n], r[2 * n :]), x[:n], x[n : 2 * n], memory)
+    tau, memory = loop.controller.joint_step(r, x[:n], x[n : 2 * n], memory)
     new = ca.densify(ca.jacobian(ca.vec(memory), x))
     return ca.Function("control", [x, r], [ca.densify(tau), ca.densify(ca.jacobian(tau, x)), new], {"cse": True})
 

@@ -192,7 +192,7 @@ def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
         return _Shown(f"{known.name}: poses", words, known, motion=(times, poses) if len(poses) > 1 else None)
     t = np.asarray(trajectory.times(100.0), dtype=float)
     motion = trajectory.motion(t)
-    q, dq = motion.q.T, motion.dq.T
+    q, dq = motion.q, motion.dq
     t = t - t[0]
     return _Shown(
         f"{known.name}: excitation", f"A motion of {t[-1] - t[0]:.4g} s.", known, motion=(t, q),

@@ -51,7 +51,7 @@ class DormandPrince(Integrator):
         if not 0.0 < self.tolerance < 1.0:
             raise ProblemError(f"DormandPrince: the tolerance must lie between 0 and 1, got {self.tolerance}")
 
-    def prepare(self, plant: Plant, stops: Stops) -> Advance:
+    def stepper(self, plant: Plant, stops: Stops) -> Advance:
         """Adaptive steps within every interval; a mode of friction is carried from one interval to the next."""
         return _Adaptive(self, plant, stops)
 

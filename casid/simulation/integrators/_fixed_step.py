@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
 from casid.dynamics import dry_friction_places
+from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import CasidWarning, ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._stops import Stops
 from casid.simulation.compiled import compiled_call
-from casid.simulation.integrators._integrator import Advance, Array, Integrator
+from casid.simulation.integrators._integrator import Advance, Array, Integrator, check_smooth
 
 
 @dataclass(frozen=True)
@@ -44,24 +46,28 @@ class FixedStep(Integrator):
         """Largest ``h r`` at which a decay of rate r stays stable."""
 
     @abstractmethod
-    def point(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
-        """Where the next rate is taken, from the state x and the rates so far (at least one)."""
-
-    @abstractmethod
-    def advance(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
-        """State after the step, from all rates; the first n entries are positions, the next n velocities."""
+    def formula(self, rate: Callable[[ca.SX, None], ca.SX], x: ca.SX, h: ca.SX, n: int) -> ca.SX:
+        """State after one step of ``dx/dt = rate(x, None)``; the first n entries are positions, the next n velocities."""
 
     def points(self, size: int, n: int) -> list[ca.Function]:
-        """``point2 ... point<stages>`` and ``advance`` as functions ``(x, k1, ..., h) -> next``."""
+        """``point2 ... point<stages>`` and ``advance`` as functions ``(x, k1, ..., h) -> next``.
+
+        The formula is evaluated once with a symbol for each rate; the states it asks rates at are the points.
+        """
         x, h = ca.SX.sym("x", size), ca.SX.sym("h")
         k = [ca.SX.sym(f"k{i + 1}", size) for i in range(self.stages)]
+        places: list[ca.SX] = []
+
+        def rate(place: ca.SX, _: None) -> ca.SX:
+            places.append(place)
+            return k[len(places) - 1]
+
+        after = self.formula(rate, x, h, n)
         functions = []
-        for number in range(1, self.stages + 1):
+        for number, place in enumerate([*places[1:], after], start=1):
             name = "advance" if number == self.stages else f"point{number + 1}"
-            formula = self.advance if number == self.stages else self.point
-            inputs = [x, *k[:number], h]
             labels = ["x", *(f"k{i + 1}" for i in range(number)), "h"]
-            functions.append(ca.Function(name, inputs, [ca.densify(formula(x, k[:number], h, n))], labels, ["next"]))
+            functions.append(ca.Function(name, [x, *k[:number], h], [ca.densify(place)], labels, ["next"]))
         return functions
 
     def check_friction(self, plant: Plant, q: Array) -> None:
@@ -85,7 +91,7 @@ class FixedStep(Integrator):
             )
         return count
 
-    def prepare(self, plant: Plant, stops: Stops) -> Advance:
+    def stepper(self, plant: Plant, stops: Stops) -> Advance:
         """Step by step, checked at every step."""
         check_smooth(plant, self)
         rate = compiled_call(plant.rate)
@@ -110,13 +116,6 @@ class FixedStep(Integrator):
         return advance
 
 
-def check_smooth(plant: Plant, integrator: Integrator) -> None:
-    """ProblemError if the plant's friction switches, which needs an integrator that locates events."""
-    if plant.friction.signs(ca.SX.sym("v")) is None:
-        raise ProblemError(
-            f"{type(integrator).__name__} cannot locate the events of exact friction: take DormandPrince, or smooth "
-            "friction"
-        )
 
 
 class RungeKutta4(FixedStep):
@@ -125,26 +124,22 @@ class RungeKutta4(FixedStep):
     stages = 4
     reach = 2.785
 
-    def point(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
-        """``x + h k / 2`` twice, then ``x + h k``."""
-        return x + (h if len(k) == 3 else h / 2) * k[-1]
-
-    def advance(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
-        """``x + h (k1 + 2 k2 + 2 k3 + k4) / 6``."""
-        return x + h / 6 * (k[0] + 2 * (k[1] + k[2]) + k[3])
+    def formula(self, rate: Callable[[ca.SX, None], ca.SX], x: ca.SX, h: ca.SX, n: int) -> ca.SX:
+        """See `rk4_step`."""
+        return rk4_step(rate, x, None, h)
 
 
 class SemiImplicitEuler(FixedStep):
-    """``dq' = dq + h ddq``, then ``q' = q + h dq'``: order 1, one rate a step (Hairer et al. 2006, Sec. I.1.2)."""
+    """The semi-implicit (symplectic) Euler method: ``dq' = dq + h ddq``, ``q' = q + h dq'``, order 1, one rate a step.
+
+    The method of most physics engines (Hairer et al. 2006, Sec. I.1.2).
+    """
 
     stages = 1
     reach = 2.0
 
-    def point(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
-        """There is no second stage."""
-        raise NotImplementedError
-
-    def advance(self, x: ca.SX, k: list[ca.SX], h: ca.SX, n: int) -> ca.SX:
-        """The step."""
-        velocity = x[n : 2 * n] + h * k[0][n : 2 * n]
-        return ca.vertcat(x[:n] + h * velocity, velocity, x[2 * n :] + h * k[0][2 * n :])
+    def formula(self, rate: Callable[[ca.SX, None], ca.SX], x: ca.SX, h: ca.SX, n: int) -> ca.SX:
+        """Velocities first, then positions with the new velocities."""
+        k = rate(x, None)
+        velocity = x[n : 2 * n] + h * k[n : 2 * n]
+        return ca.vertcat(x[:n] + h * velocity, velocity, x[2 * n :] + h * k[2 * n :])

@@ -1,4 +1,4 @@
-"""The methods of SUNDIALS (Hindmarsh et al. 2005): what they have in common."""
+"""The implicit methods of SUNDIALS (Hindmarsh et al. 2005)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from casid.errors import ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._stops import Reason, Stopped, Stops
 from casid.simulation.compiled import compiled_call
-from casid.simulation.integrators._fixed_step import check_smooth
-from casid.simulation.integrators._integrator import Advance, Array, Integrator
+from casid.simulation.integrators._integrator import Advance, Array, Integrator, check_smooth
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Sundials(Integrator):
     def equations(self, plant: Plant, x: ca.SX, u: ca.SX, length: ca.SX) -> dict[str, ca.SX]:
         """CasADi's ``ode``, and ``alg`` with the accelerations ``z`` where they are unknowns, of time / length."""
 
-    def prepare(self, plant: Plant, stops: Stops) -> Advance:
-        """See `Integrator.prepare`."""
+    def stepper(self, plant: Plant, stops: Stops) -> Advance:
+        """See `Integrator.stepper`."""
         check_smooth(plant, self)
         x, u, length = ca.SX.sym("x", plant.size), ca.SX.sym("u", plant.n), ca.SX.sym("length")
         problem = {"x": x, "p": ca.vertcat(u, length), **self.equations(plant, x, u, length)}

@@ -175,7 +175,7 @@ def _designed(seed: int) -> tuple[np.ndarray, ...]:
     study = DesignSettings(duration=10.0, collision=False, torque=False, samples=80)
     design = study.designer(robot).run(1, seed, max_seconds=15.0, robot=robot.name)
     t = np.arange(0.0, 10.0, 0.02)
-    return t, *(np.asarray(a).T for a in design.trajectory.motion(t))
+    return t, *design.trajectory.motion(t)
 
 
 def _load_motion(robot: Robot, rng: np.random.Generator, static: bool) -> tuple[np.ndarray, ...]:

@@ -11,6 +11,7 @@ import casid
 from benchmarks import recordings
 from benchmarks.measure import Measure, NotMeasured, data_folder
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
+from casid.control import CascadedDrive
 from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
@@ -19,7 +20,6 @@ from casid.measurement import Dataset, Processing, read_dataset
 from casid.regression import choose_friction, compress, estimate_delay, friction_terms, ols, torques, wls
 from casid.regression.estimators import (
     OLS,
-    CascadedDrive,
     ClosedLoop,
     InstrumentalVariables,
     Observations,
