@@ -6,7 +6,7 @@ from casid.control._controller import Signal as Signal
 
 # Controllers of the joints
 from casid.control._joint_space import PD as PD
-from casid.control import CascadedDrive as CascadedDrive
+from casid.control._joint_space import CascadedDrive as CascadedDrive
 from casid.control._joint_space import ComputedTorque as ComputedTorque
 from casid.control._joint_space import FeedForward as FeedForward
 from casid.control._joint_space import Passive as Passive

@@ -66,9 +66,7 @@ class Controller(ABC):
         """Torques (n), for the time [s], the signals in their order, and the measured state."""
         raise NotImplementedError(f"{type(self).__name__} must define law, or step if it has a memory")
 
-    def step(
-        self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX
-    ) -> tuple[ca.SX, ca.SX]:
+    def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Torques (n) and the new memory (n, states) of one sample, from the old memory."""
         return self.law(t, signals, q, dq), memory
 

@@ -181,9 +181,7 @@ class CascadedDrive(Controller):
         """The last position and its average."""
         return 2
 
-    def step(
-        self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX
-    ) -> tuple[ca.SX, ca.SX]:
+    def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Torques, and the position and its average."""
         average = (q + memory[:, 0]) / 2
         velocity = (average - memory[:, 1]) / self.period

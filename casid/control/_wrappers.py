@@ -61,9 +61,7 @@ class Saturated(Controller):
         """The controller's sentence, and the limits."""
         return f"{self.controller.words} Torques are cut off at the limits."
 
-    def step(
-        self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX
-    ) -> tuple[ca.SX, ca.SX]:
+    def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
         """The controller's torque within the limits, and its memory."""
         given, kept = self.controller.step(t, signals, q, dq, memory)
         tau = ca.SX(given)
@@ -115,9 +113,7 @@ class Switched(Controller):
         """Those of both."""
         return ca.horzcat(self.before.initial(q), self.after.initial(q))
 
-    def step(
-        self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX
-    ) -> tuple[ca.SX, ca.SX]:
+    def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
         """The torques of the time; both memories run on."""
         late, own = t >= self.time, self.before.states
         first, kept = self.before.step(t, signals, q, dq, memory[:, :own])

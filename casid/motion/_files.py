@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from casid.description.formats.poses import Poses
 from casid.errors import DatasetError, ProblemError
 from casid.files import Table, listed, read_toml, shown
-from casid.motion._bases import Fourier, QuinticSpline
+from casid.motion._bases import Fourier, Poses, QuinticSpline
 from casid.motion._basis import LARGEST, Basis, Ramped, positive
 from casid.motion._trajectory import Trajectory
 

@@ -12,7 +12,7 @@ from casid.description import Robot
 from casid.excitation import CollisionConstraint, Design, Designer, certify_clearance, certify_limits, weak_parameters
 from casid.excitation.limits._motion_limits import LimitCheck
 from casid.files import json_bytes, prepare_directory, write_files
-from casid.motion._files import trajectory_text, trajectory_text, trajectory_text
+from casid.motion import trajectory_text
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
 from casid.report.plain_table import PlainTable
 from casid.report.tables import summary_table

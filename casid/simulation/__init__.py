@@ -1,4 +1,4 @@
-"""Simulation: plants, closed loops, rollouts and their energy balance; integrators in `casid.simulation.integrators`."""
+"""Simulation: plants, closed loops, rollouts, energy balance; the integrators are in `casid.simulation.integrators`."""
 
 # Plants
 from casid.simulation._plant import ExactCoulomb as ExactCoulomb

@@ -18,7 +18,7 @@ from casid.simulation._sampling import Sampling
 from casid.simulation._stops import End, Reason, Stopped, Stops
 from casid.simulation.compiled import PREFIX, compiled_call, compiled_program
 from casid.simulation.integrators._fixed_step import FixedStep
-from casid.simulation.integrators._integrator import Integrator
+from casid.simulation.integrators._integrator import Integrator, check_smooth
 
 #: Codes of why a rollout ended.
 ENDED_IN_TIME, INDEFINITE, NOT_FINITE, DIVERGED = 0, 1, 2, 3
@@ -336,4 +336,3 @@ def _detailed_end(loop: Loop, trace: Trace) -> End:
 def recorded(end: End, sampling: Sampling, every: int = 1) -> int:
     """Number of samples up to an end."""
     return int(np.floor(end.time / (sampling.period * every) + 1e-9)) + 1
-

@@ -1,4 +1,4 @@
-"""What a simulation gives back."""
+"""Results of simulations: one motion, many motions, the energy balance."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class EnergyBook:
-    """Where the energy went, one entry a sample [J].
+class EnergyBalance:
+    """Energy of a motion, one entry a sample [J].
 
     Attributes
     ----------
     kinetic, potential : ndarray, shape (N,)
         Rotor inertia counts as kinetic. The potential is 0 at the first sample.
     work, dissipated : ndarray, shape (N,)
-        Work of the motors, and what the joint terms took, integrated along with the motion.
+        Work of the motors and losses of the joint terms, integrated along with the motion.
     """
 
     kinetic: Array
@@ -52,7 +52,7 @@ class EnergyBook:
 
     @property
     def relative_imbalance(self) -> float:
-        """Largest imbalance over the largest entry of the book."""
+        """Largest imbalance over the largest energy."""
         scale = max(float(np.abs(part).max()) for part in (self.kinetic, self.potential, self.work, self.dissipated))
         return float(np.abs(self.imbalance).max()) / scale if scale > 0 else 0.0
 
@@ -100,7 +100,7 @@ class Simulation(Displayed):
         return self._plot("motion")
 
     def plot_energy(self) -> tuple[Axes, ...]:
-        """Draw the book of energy, and what the integration lost."""
+        """Draw the energy balance and its imbalance."""
         return self._plot("energy")
 
     @property
@@ -113,11 +113,11 @@ class Simulation(Displayed):
         return len(self.t)
 
     @cached_property
-    def energy(self) -> EnergyBook:
-        """The book of energy."""
+    def energy(self) -> EnergyBalance:
+        """The energy balance."""
         kinetic = np.ravel(evaluate_batch(self.plant.given.kinetic_energy, self.q, self.dq))
         potential = np.ravel(evaluate_batch(self.plant.given.potential_energy, self.q))
-        return EnergyBook(kinetic, potential - potential[0], self.work, self.dissipated)
+        return EnergyBalance(kinetic, potential - potential[0], self.work, self.dissipated)
 
     @property
     def tracking_error(self) -> Array:
@@ -141,3 +141,35 @@ class Simulation(Displayed):
             )  # fmt: skip
         except DatasetError as error:
             raise DatasetError(f"the simulation gives no recording: it {self.end}; {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Rollouts:
+    """Many simulated motions: B rollouts, N records, n joints.
+
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+    q, dq, tau : ndarray, shape (B, N, n)
+        As in `Simulation`; NaN after a rollout's end.
+    work, dissipated : ndarray, shape (B, N)
+    ends : tuple of End
+        When and why each ended.
+    """
+
+    t: Array
+    q: Array
+    dq: Array
+    tau: Array
+    work: Array
+    dissipated: Array
+    ends: tuple[End, ...]
+
+    def __len__(self) -> int:
+        """Number of rollouts."""
+        return len(self.ends)
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """Which rollouts reached their time, shape (B,)."""
+        return np.array([end.finished for end in self.ends])

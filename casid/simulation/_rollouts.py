@@ -1,4 +1,4 @@
-"""Thousands of simulations at once: compiled, several side by side in each core's vector registers."""
+"""Many simulations at once: compiled, several side by side in vector registers; and those of torque laws in Python."""
 
 from __future__ import annotations
 
@@ -13,46 +13,15 @@ from casid.codegen import bound_batch
 from casid.control import Controller
 from casid.errors import DatasetError
 from casid.motion import Reference
-from casid.simulation._loop import LANES, CompiledLoop, recorded
+from casid.simulation._loop import LANES, CompiledLoop, Loop, recorded
 from casid.simulation._plant import Plant
+from casid.simulation._result import Rollouts
 from casid.simulation._sampling import Sampling, Sensor
 from casid.simulation._simulate import default_integrator
 from casid.simulation._stops import End, Reason, Stops
 from casid.simulation.integrators._fixed_step import FixedStep
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Rollouts:
-    """Many simulated motions: B rollouts, N records, n joints.
-
-    Attributes
-    ----------
-    t : ndarray, shape (N,)
-    q, dq, tau : ndarray, shape (B, N, n)
-        As in `Simulation`; NaN after a rollout's end.
-    work, dissipated : ndarray, shape (B, N)
-    ends : tuple of End
-        When and why each ended.
-    """
-
-    t: Array
-    q: Array
-    dq: Array
-    tau: Array
-    work: Array
-    dissipated: Array
-    ends: tuple[End, ...]
-
-    def __len__(self) -> int:
-        """Number of rollouts."""
-        return len(self.ends)
-
-    @property
-    def finished(self) -> NDArray[np.bool_]:
-        """Which rollouts reached their time, shape (B,)."""
-        return np.array([end.finished for end in self.ends])
 
 
 def simulate_many(
@@ -82,7 +51,7 @@ def simulate_many(
     references
         One for all, or B of them.
     count
-        B, where nothing else tells.
+        B, where nothing else determines it.
     integrator
         A fixed-step one; default: as for `simulate`.
     q0, dq0
@@ -105,57 +74,96 @@ def simulate_many(
     """
     sampling = Sampling(duration, rate, delay)
     n, times = plant.n, sampling.times
-    several = [references] if isinstance(references, Reference) else list(references)
-    given = {"references": len(several) if len(several) > 1 else None, "count": count}
+    several = list(references) if isinstance(references, Sequence) else [references]
     arrays = {"q0": (q0, n), "dq0": (dq0, n), "parameters": (parameters, len(plant.model.parameter_names))}
-    found: dict[str, Array] = {}
-    for name, (value, width) in arrays.items():
-        if value is None:
-            continue
-        found[name] = np.asarray(value, dtype=float)
-        if found[name].shape[-1:] != (width,) or found[name].ndim > 2 or not np.isfinite(found[name]).all():
-            raise DatasetError(f"{name}: expected (B, {width}) finite numbers, got shape {found[name].shape}")
-        given[name] = len(found[name]) if found[name].ndim == 2 else None
-    sizes = {name: size for name, size in given.items() if size is not None}
-    if len(set(sizes.values())) > 1:
-        raise DatasetError(f"different numbers of rollouts: {', '.join(f'{s} of {k}' for k, s in sizes.items())}")
-    total = next(iter(sizes.values()), 1)
+    found = {name: _rows(name, value, width) for name, (value, width) in arrays.items() if value is not None}
+    total = _count({"references": len(several) if len(several) > 1 else None, "count": count}, found)
     if every < 1 or total < 1 or any(reference.n != n for reference in several) or controller.n != n:
         raise DatasetError(f"rollouts: every, count >= 1, and {n} joints in reference and controller are needed")
     motions = [reference.at(times) for reference in several]
-    signals = [controller.rows(motion) for motion in motions]
     starts = np.zeros((total, plant.size))
     starts[:, :n] = found.get("q0", np.array([motion.q[0] for motion in motions]))
     starts[:, n : 2 * n] = found.get("dq0", np.array([motion.dq[0] for motion in motions]))
     integrator = integrator or default_integrator(plant, sampling, starts[0, :n])
     integrator.check_friction(plant, starts[0, :n])
-    loop = CompiledLoop(plant, controller, integrator, sampling, stops or Stops(), LANES, "parameters" in found)
-    records = sampling.ticks // every + 1
-    states, applied = np.empty((total, records, plant.size)), np.empty((total, records, n))
-    ends: list[End | None] = [None] * total
+    own = np.atleast_2d(found["parameters"]) if "parameters" in found else None
+    loop = CompiledLoop(
+        Loop(plant, controller, integrator, sampling, stops or Stops()), integrator, LANES, own is not None
+    )
+    many = _Many(loop, starts, [controller.rows(motion) for motion in motions], own, sensor, every)
+    return many.run(threads)
 
-    def run(first: int) -> None:
-        lanes = np.minimum(np.arange(first, first + LANES), total - 1)
-        own = np.stack([signals[i] for i in lanes], axis=2) if len(signals) > 1 else signals[0]
+
+def _rows(name: str, value: ArrayLike, width: int) -> Array:
+    """One row for all rollouts, or one each."""
+    array = np.asarray(value, dtype=float)
+    if array.shape[-1:] != (width,) or array.ndim > 2 or not np.isfinite(array).all():
+        raise DatasetError(f"{name}: expected (B, {width}) finite numbers, got shape {array.shape}")
+    return array
+
+
+def _count(given: dict[str, int | None], found: dict[str, Array]) -> int:
+    """Number of rollouts B, from whatever names it; DatasetError if two of them differ."""
+    named = {**given, **{name: len(array) if array.ndim == 2 else None for name, array in found.items()}}
+    sizes = {name: size for name, size in named.items() if size is not None}
+    if len(set(sizes.values())) > 1:
+        raise DatasetError(f"different numbers of rollouts: {', '.join(f'{s} of {k}' for k, s in sizes.items())}")
+    return next(iter(sizes.values()), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Many:
+    """B rollouts of a compiled loop.
+
+    Attributes
+    ----------
+    starts : ndarray, shape (B, size)
+    signals : list of ndarray, shape (ticks + 1, R)
+        One, or B.
+    parameters : ndarray, shape (1, N) or (B, N), optional
+    """
+
+    loop: CompiledLoop
+    starts: Array
+    signals: list[Array]
+    parameters: Array | None
+    sensor: Sensor | None
+    every: int
+
+    def run(self, threads: int) -> Rollouts:
+        """All of them, `LANES` at a time."""
+        plant, sampling, total = self.loop.loop.plant, self.loop.loop.sampling, len(self.starts)
+        n, records = plant.n, sampling.ticks // self.every + 1
+        states, applied = np.empty((total, records, plant.size)), np.empty((total, records, n))
+        ends: list[End | None] = [None] * total
+
+        def block(first: int) -> None:
+            lanes = np.minimum(np.arange(first, first + LANES), total - 1)
+            x, u, over = self._lanes(lanes)
+            for lane in range(min(LANES, total - first)):
+                kept = recorded(over[lane], sampling, self.every)
+                states[first + lane], applied[first + lane] = x[:, :, lane], u[:, :, lane]
+                states[first + lane, kept:] = np.nan
+                applied[first + lane, kept:] = np.nan
+                ends[first + lane] = over[lane]
+
+        with ThreadPoolExecutor(max(1, threads)) as pool:
+            list(pool.map(block, range(0, total, LANES)))
+        return Rollouts(
+            sampling.times[:: self.every], states[:, :, :n], states[:, :, n : 2 * n], applied, states[:, :, 2 * n],
+            states[:, :, 2 * n + 1], tuple(end for end in ends if end is not None),
+        )  # fmt: skip
+
+    def _lanes(self, lanes: NDArray[np.intp]) -> tuple[Array, Array, list[End]]:
+        """States, torques and ends of some rollouts side by side."""
+        count, n = len(self.loop.loop.sampling.times), self.loop.loop.plant.n
+        signals = np.stack([self.signals[i] for i in lanes], axis=2) if len(self.signals) > 1 else self.signals[0]
         noise = None
-        if sensor is not None:
-            noise = np.stack([sensor.errors(len(times), n, stream=int(i))[0] for i in lanes], axis=2)
-        values = np.atleast_2d(found["parameters"])[lanes % len(np.atleast_2d(found["parameters"]))] if (
-            "parameters" in found) else None  # fmt: skip
-        x, u, _, over = loop(starts[lanes], own, noise, values, every)
-        for lane in range(min(LANES, total - first)):
-            kept = recorded(over[lane], sampling, every)
-            states[first + lane], applied[first + lane] = x[:, :, lane], u[:, :, lane]
-            states[first + lane, kept:] = np.nan
-            applied[first + lane, kept:] = np.nan
-            ends[first + lane] = over[lane]
-
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        list(pool.map(run, range(0, total, LANES)))
-    return Rollouts(
-        times[::every], states[:, :, :n], states[:, :, n : 2 * n], applied, states[:, :, 2 * n],
-        states[:, :, 2 * n + 1], tuple(end for end in ends if end is not None),
-    )  # fmt: skip
+        if self.sensor is not None:
+            noise = np.stack([self.sensor.errors(count, n, stream=int(i))[0] for i in lanes], axis=2)
+        own = None if self.parameters is None else self.parameters[lanes % len(self.parameters)]
+        x, u, _, over = self.loop(self.starts[lanes], signals, noise, own, self.every)
+        return x, u, over
 
 
 #: ``(tick, q, dq) -> tau`` of all rollouts at once: q, dq and tau have shape (B, n).
@@ -223,13 +231,7 @@ def simulate_law(
         if tick == sampling.ticks or not alive.any():
             break
         after, definite = advance(x, np.where(np.isfinite(tau), tau, 0.0))
-        with np.errstate(invalid="ignore"):
-            reasons = {
-                Reason.NOT_FINITE: ~(np.isfinite(after).all(axis=1) & np.isfinite(tau).all(axis=1)),
-                Reason.INDEFINITE: ~definite if stops.definite else np.zeros(len(q), dtype=bool),
-                Reason.DIVERGED: np.abs(after[:, n : 2 * n]).max(axis=1) > stops.speed,
-            }
-        for reason, which in reasons.items():
+        for reason, which in _failures(after, tau, definite, stops).items():
             for lane in np.flatnonzero(alive & which):
                 alive[lane], ends[lane] = False, End(float(time), reason)
         x = np.where(alive[:, None], after, x)
@@ -237,6 +239,17 @@ def simulate_law(
         sampling.times, states[:, :, :n], states[:, :, n : 2 * n], torques, states[:, :, 2 * n],
         states[:, :, 2 * n + 1], tuple(ends),
     )  # fmt: skip
+
+
+def _failures(after: Array, tau: Array, definite: NDArray[np.bool_], stops: Stops) -> dict[Reason, NDArray[np.bool_]]:
+    """Reasons to end, and the rollouts they end, shape (B,)."""
+    n = tau.shape[1]
+    with np.errstate(invalid="ignore"):
+        return {
+            Reason.NOT_FINITE: ~(np.isfinite(after).all(axis=1) & np.isfinite(tau).all(axis=1)),
+            Reason.INDEFINITE: ~definite if stops.definite else np.zeros(len(tau), dtype=bool),
+            Reason.DIVERGED: np.abs(after[:, n : 2 * n]).max(axis=1) > stops.speed,
+        }
 
 
 def _advance(

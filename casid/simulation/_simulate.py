@@ -1,4 +1,4 @@
-"""One simulation: open or closed loop."""
+"""One simulation in closed loop, and its recording."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from casid.control import ComputedTorque, Controller
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.motion import Follow, Reference, Trajectory
-from casid.simulation._loop import compiled_loop, sampled_loop
+from casid.simulation._loop import Loop, compiled_loop, sampled_loop
 from casid.simulation._plant import Plant
 from casid.simulation._result import Simulation
 from casid.simulation._sampling import Sampling, Sensor
@@ -42,9 +42,9 @@ def simulate(
     plant
         The robot that moves.
     controller
-        What drives it; `casid.simulation.controllers.Passive` for none.
+        Its torques; `casid.control.Passive` for none.
     reference
-        What it is to follow.
+        The motion to follow.
     duration
         [s]
     integrator
@@ -54,18 +54,18 @@ def simulate(
     delay
         From a sample to the torque computed from it [s].
     q0, dq0
-        Where it begins; default: at the reference, and with its velocity.
+        First state; default: the reference's.
     sensor
-        Errors of what is measured, default none; the controller sees them.
+        Errors of the measured state and torques, default none; those of the state enter the control.
     stops
-        What ends the simulation early.
+        Conditions that end the simulation early.
     compiled
         Whether a fixed-step integrator runs in C; default: if there is a compiler.
 
     Returns
     -------
     Simulation
-        Up to the end, which says when and why.
+        Up to its end, with time and reason.
 
     Raises
     ------
@@ -84,13 +84,13 @@ def simulate(
     signals = controller.rows(motion)
     state_errors, torque_errors = (sensor or Sensor()).errors(len(times), n)
     integrator = integrator or default_integrator(plant, sampling, start[:n])
-    stops = stops or Stops()
+    loop = Loop(plant, controller, integrator, sampling, stops or Stops())
     if isinstance(integrator, FixedStep):
         integrator.check_friction(plant, start[:n])
     if isinstance(integrator, FixedStep) and (find_compiler() is not None if compiled is None else compiled):
-        trace = compiled_loop(plant, controller, integrator, sampling, stops, start, signals, state_errors)
+        trace = compiled_loop(loop, integrator, start, signals, state_errors)
     else:
-        trace = sampled_loop(plant, controller, integrator, sampling, stops, start, signals, state_errors)
+        trace = sampled_loop(loop, start, signals, state_errors)
     count = len(trace.states)
     x = trace.states
     return Simulation(
@@ -125,7 +125,7 @@ def record(
     integrator: Integrator | None = None,
     name: str = "simulation",
 ) -> Dataset:
-    """Let the plant follow a motion in closed loop and record it as its sensors see it.
+    """Recording of a plant that follows a motion in closed loop, as its sensors measure it.
 
     Computed torque with the plant's own links, without its joint terms, drives it; errors of the measured state enter
     the loop and so the torques, as on a real robot.
@@ -148,7 +148,7 @@ def record(
     Returns
     -------
     Dataset
-        Measured t, q, dq, tau. A simulation that ended early says so in the notes.
+        Measured t, q, dq, tau. The end of a simulation that ended early stands in the notes.
 
     Raises
     ------

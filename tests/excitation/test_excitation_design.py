@@ -21,7 +21,6 @@ from casid.excitation import (
     LargestDeviation,
     MotionLimits,
     Observation,
-    Poses,
     certify_limits,
     torque_limits,
     weak_parameters,
@@ -31,7 +30,7 @@ from casid.excitation.information._criteria import CRITERIA, criterion
 from casid.excitation.information._observation import smooth_signs
 from casid.excitation.optimisation._result import Progress
 from casid.excitation.optimisation._starts import Objective, Stage
-from casid.motion import Fourier, Motion, QuinticSpline, Ramped, Trajectory
+from casid.motion import Fourier, Motion, Poses, QuinticSpline, Ramped, Trajectory
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
 

@@ -11,9 +11,8 @@ import pytest
 
 import casid
 from casid.errors import DatasetError, ProblemError
-from casid.excitation import MotionLimits, Poses, certify_limits
-from casid.motion import Basis, Fourier, QuinticSpline, Ramped, Trajectory, read_trajectory
-from casid.motion._files import trajectory_text, trajectory_text, trajectory_text
+from casid.excitation import MotionLimits, certify_limits
+from casid.motion import Basis, Fourier, Poses, QuinticSpline, Ramped, Trajectory, read_trajectory, trajectory_text
 
 BASES: list[Basis] = [
     Fourier(0.5, 5),

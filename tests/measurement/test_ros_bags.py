@@ -14,8 +14,7 @@ import casid
 from casid.cli import app
 from casid.control import ComputedTorque, nominal
 from casid.measurement import read_dataset
-from casid.motion import Fourier, Sine, Trajectory
-from casid.motion._files import trajectory_text
+from casid.motion import Fourier, Sine, Trajectory, trajectory_text
 from casid.simulation import Plant, Sensor, simulate
 
 rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.control import CascadedDrive, PD
 from casid.codegen import evaluate_batch
+from casid.control import PD, CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
 from casid.dynamics import JointTerm, Model

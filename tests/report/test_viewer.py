@@ -18,8 +18,7 @@ from casid.cli import app
 from casid.errors import DatasetError
 from casid.identification import identify
 from casid.inertia import parameter_csv
-from casid.motion import Fourier, Trajectory
-from casid.motion._files import trajectory_text
+from casid.motion import Fourier, Trajectory, trajectory_text
 from casid.report import html_report
 from casid.report.links_plot import link_placements
 from casid.report.viewer import html_table, page, robot_box, scene, torque_charts, view

@@ -31,8 +31,7 @@ from casid.control._catalogue import CONTROLLERS
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError, RobotError
 from casid.export import export_controller, load
-from casid.motion import Follow, Fourier, Hold, Positions, Sine, Trajectory
-from casid.motion._files import trajectory_text
+from casid.motion import Follow, Fourier, Hold, Positions, Sine, Trajectory, trajectory_text
 from casid.simulation import Plant, Simulation, SmoothCoulomb, simulate
 from casid.simulation._plant import with_terms
 from casid.simulation.integrators import DormandPrince

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError
 from casid.excitation.information._observation import Observation
-from casid.motion import Motion
-from casid.motion._basis import Array
 
 #: Above this share of a parameter's information lost to others, they, not a small effect, make it weak.
 CONFOUNDED = 0.9

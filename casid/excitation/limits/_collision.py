@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.description import Capsule, Robot
 from casid.dynamics.kinematics import Kinematics

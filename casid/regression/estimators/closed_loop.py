@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import accumulate
+from casid.control import Controller
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
-from casid.control import Controller
 from casid.regression.estimators.sensitivities import SlopeFunctions, loop_sensitivities
 
 Array = NDArray[np.float64]

@@ -47,7 +47,7 @@ class FixedStep(Integrator):
 
     @abstractmethod
     def formula(self, rate: Callable[[ca.SX, None], ca.SX], x: ca.SX, h: ca.SX, n: int) -> ca.SX:
-        """State after one step of ``dx/dt = rate(x, None)``; the first n entries are positions, the next n velocities."""
+        """State after one step of ``dx/dt = rate(x, None)``; first n entries: positions, next n: velocities."""
 
     def points(self, size: int, n: int) -> list[ca.Function]:
         """``point2 ... point<stages>`` and ``advance`` as functions ``(x, k1, ..., h) -> next``.
@@ -114,8 +114,6 @@ class FixedStep(Integrator):
             return x
 
         return advance
-
-
 
 
 class RungeKutta4(FixedStep):

@@ -16,14 +16,13 @@ from casid.excitation import (
     Designer,
     MotionLimits,
     Observation,
-    Poses,
     certify_clearance,
     certify_limits,
     torque_limits,
 )
 from casid.excitation.information._criteria import CRITERIA
 from casid.excitation.optimisation._starts import Objective
-from casid.motion import Fourier, Trajectory
+from casid.motion import Fourier, Poses, Trajectory
 
 Array = np.ndarray
 

@@ -11,8 +11,8 @@ import casid
 from benchmarks import recordings
 from benchmarks.measure import Measure, NotMeasured, data_folder
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
-from casid.control import CascadedDrive
 from casid.codegen import evaluate_batch
+from casid.control import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
 from casid.dynamics import Model

@@ -13,8 +13,8 @@ PACKAGE = ROOT / "casid"
 #: Rooms from the top of the slope to its foot: a room imports only from itself and from rooms before it.
 ROOMS = (
     "version", "errors", "display", "files", "expressions", "inertia", "description", "motion", "dynamics", "codegen",
-    "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation", "learning", "export",
-    "report", "cli", "testing", "__main__",
+    "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation", "learning",
+    "export", "report", "cli", "testing", "__main__",
 )  # fmt: skip
 #: Inside retrieval: files and folders, those of one group are equals.
 RETRIEVAL = (
