@@ -110,7 +110,7 @@ def write_excitation(
     Returns
     -------
     list of Path
-        ``trajectory.toml`` (read back by `casid.excitation.read_trajectory`), ``trajectory.csv``,
+        ``trajectory.toml`` (read back by `casid.motion.read_trajectory`), ``trajectory.csv``,
         ``joint_trajectory.yaml``, ``excitation.json``, ``motion.png``, ``singular_values.png``, ``deviations.png``,
         ``animation.gif``.
 

@@ -185,7 +185,7 @@ def test_designs_keep_clear_of_a_follower_and_bound_its_speed(arm: Path) -> None
     for k in range(3):
         moved = q.copy()
         moved[k] += step
-        rate = (collision.values(Motion(moved, 0 * q, 0 * q)) - collision.values(Motion(q, 0 * q, 0 * q))) / step
+        rate = (collision.values(Motion.at_rest(moved.T)) - collision.values(Motion.at_rest(q.T))) / step
         assert (np.abs(rate).max(axis=1) <= arms[:, k] + 1e-6).all()
     limits = replace(robot.limits, acceleration=np.full(3, 10.0))
     designer = DesignSettings(duration=5.0, samples=40).designer(replace(robot, limits=limits))

@@ -64,8 +64,8 @@ def test_information_is_that_of_the_stacked_regressor(arm: Robot) -> None:
     model = casid.Model(arm, terms=("viscous", "coulomb"))
     noise = np.array([0.5, 2.0])
     observation = Observation.of_model(model, noise)
-    motion = Motion(*np.random.default_rng(0).normal(size=(3, 2, 9)))
-    W = np.vstack([np.array(model.base_regressor(*(x[:, k] for x in motion))) / noise[:, None] for k in range(9)])
+    motion = Motion(*np.random.default_rng(0).normal(size=(3, 9, 2)))
+    W = np.vstack([np.array(model.base_regressor(*(x[k] for x in motion))) / noise[:, None] for k in range(9)])
     assert observation.matrix(motion) == pytest.approx(W)
     assert observation.information(motion) == pytest.approx(W.T @ W)
 
@@ -174,9 +174,9 @@ def test_start_pose_and_rest(arm: Robot, observed: Observation) -> None:
     pose = np.array([0.4, -0.3])
     designer = Designer(observed, Fourier(0.6, 4), MotionLimits.of_robot(arm), pose=pose, rest=True, samples=60)
     trajectory = designer.run(stages=QUICK).trajectory
-    assert trajectory.derivative([0.0], 0)[:, 0] == pytest.approx(pose, abs=1e-6)
+    assert trajectory.derivative([0.0], 0)[0] == pytest.approx(pose, abs=1e-6)
     for order in (1, 2):
-        assert trajectory.derivative([0.0], order)[:, 0] == pytest.approx([0, 0], abs=1e-6)
+        assert trajectory.derivative([0.0], order)[0] == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_poses_for_reverse_engineering(arm: Robot) -> None:
@@ -302,16 +302,16 @@ def test_weak_parameters_and_why() -> None:
     q = ca.SX.sym("q", 1)
     Y = ca.horzcat(q, q + 1e-3 * q**2, 1e-3 * ca.sin(5 * q), 1.0)
     observation = Observation(ca.Function("f", [q], [Y], ["q"], ["Y"]), ["a", "b", "small", "offset"])
-    F = observation.information(Motion(*np.random.default_rng(0).uniform(-1, 1, (3, 1, 400))))
+    F = observation.information(Motion(*np.random.default_rng(0).uniform(-1, 1, (3, 400, 1))))
     weak = {parameter.name: parameter for parameter in weak_parameters(observation, F)}
     assert weak["a"].deviation == pytest.approx(np.sqrt(np.linalg.inv(F)[0, 0]))
     assert weak["a"].confounded_with[0][0] == "b"
-    assert weak["a"].reason.startswith("not told apart from b (-1.00)")
+    assert weak["a"].reason.startswith("not distinguishable from b (-1.00)")
     assert weak["small"].reason.startswith("small effect")
     assert [p.name for p in weak_parameters(observation, F, nominal=[1, 1, 1e-9, 1], count=1)] == ["small"]
-    with pytest.raises(DatasetError, match="nothing is said about small"):
+    with pytest.raises(DatasetError, match="no information about small"):
         weak_parameters(observation, F * np.outer([1, 1, 0, 1], [1, 1, 0, 1]))
-    with pytest.raises(DatasetError, match=r"cannot be told apart: (a, b|b, a)"):
+    with pytest.raises(DatasetError, match=r"cannot be distinguished: (a, b|b, a)"):
         singular = F.copy()
         singular[1], singular[:, 1] = singular[0], singular[:, 0]
         singular[1, 1] = singular[0, 0]
@@ -321,11 +321,11 @@ def test_weak_parameters_and_why() -> None:
 def test_payload_has_the_ten_parameters_of_a_load(panda: Robot) -> None:
     observation = Observation.payload(casid.Model(panda))
     assert observation.names == tuple(f"{name}7" for name in "Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m".split())
-    motion = Motion(*np.random.default_rng(0).normal(size=(3, 7, 5)))
+    motion = Motion(*np.random.default_rng(0).normal(size=(3, 5, 7)))
     load = np.random.default_rng(1).normal(size=10)
     pi = np.zeros(70)
     pi[60:] = load
-    expected = [np.array(casid.Model(panda).inverse_dynamics(*(x[:, k] for x in motion), pi)).ravel() for k in range(5)]
+    expected = [np.array(casid.Model(panda).inverse_dynamics(*(x[k] for x in motion), pi)).ravel() for k in range(5)]
     assert observation.matrix(motion) @ load == pytest.approx(np.concatenate(expected))
     with pytest.raises(ProblemError, match="no link 'tool'"):
         Observation.payload(casid.Model(panda), "tool")

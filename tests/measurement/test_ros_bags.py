@@ -112,4 +112,4 @@ def test_a_joint_trajectory_is_a_message_that_bags_carry(tmp_path: Path) -> None
         t = np.array([p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in back.points])
         expected = motion.motion(t + motion.times(20.0)[0])
         for name, values in zip(("positions", "velocities", "accelerations"), expected, strict=True):
-            np.testing.assert_allclose([getattr(p, name) for p in back.points], values.T, rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose([getattr(p, name) for p in back.points], values, rtol=1e-8, atol=1e-8)

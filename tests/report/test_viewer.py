@@ -107,7 +107,7 @@ def test_every_kind_of_file_is_recognised(tmp_path: Path) -> None:
     moving = data_of(view(tmp_path / "trajectory.toml"))["robots"]["robot"]["motion"]
     k = len(moving["t"]) // 2
     times = trajectory.times(100.0)
-    expected = trajectory.derivative([moving["t"][k] + times[0]], 0)[:, 0]
+    expected = trajectory.derivative([moving["t"][k] + times[0]], 0)[0]
     np.testing.assert_allclose(moving["q"][k], expected, atol=1e-5)
 
 

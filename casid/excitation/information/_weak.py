@@ -1,4 +1,4 @@
-"""What data say about the parameters: information of recordings, weak parameters and why they are weak."""
+"""Weak parameters of an information matrix, each with the reason."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SMALL = 0.5
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """What an information matrix says about one parameter.
+class WeakParameter:
+    """Uncertainty of one parameter under an information matrix.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Parameter:
     confounded_with : tuple of (str, float)
         The parameters whose estimates move with it most, with their correlations; strongest first.
     reason : str
-        Why it is as uncertain as it is, in words.
+        Why it is as uncertain as it is.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Parameter:
 
 def weak_parameters(
     observation: Observation, information: ArrayLike, nominal: ArrayLike | None = None, count: int | None = None
-) -> list[Parameter]:
+) -> list[WeakParameter]:
     """Parameters sorted by uncertainty, weakest first, each with the reason.
 
     With the covariance ``C = F^-1``, ``sd_i = sqrt(C_ii)``; with all other parameters known it would be
-    ``1 / sqrt(F_ii)``. The ratio tells the two reasons apart: motion that hardly needs the parameter (both large), or
-    motion that does not tell it from others (only the first large).
+    ``1 / sqrt(F_ii)``. The ratio separates the two reasons: a motion that hardly depends on the parameter (both
+    large), or one that does not distinguish it from others (only the first large).
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def weak_parameters(
     Raises
     ------
     DatasetError
-        If F is singular: the message names what cannot be told apart.
+        If F is singular; the message names the parameters that cannot be distinguished.
     """
     F = np.asarray(information, dtype=float)
     r = len(observation.names)
@@ -73,13 +73,13 @@ def weak_parameters(
     size = np.sqrt(np.maximum(np.diagonal(F), 0.0))
     absent = [observation.names[k] for k in np.flatnonzero(size == 0)]
     if absent:
-        raise DatasetError(f"information matrix: nothing is said about {', '.join(absent)}")
+        raise DatasetError(f"information matrix: no information about {', '.join(absent)}")
     scaled = F / np.outer(size, size)
     values, vectors = np.linalg.eigh(scaled)
     if values[0] <= 1e-14 * values[-1]:
         mixed = np.argsort(-np.abs(vectors[:, 0]))[:5]
         raise DatasetError(
-            "information matrix: singular; these parameters cannot be told apart: "
+            "information matrix: singular; these parameters cannot be distinguished: "
             + ", ".join(observation.names[k] for k in mixed)
         )
     C = (vectors / values) @ vectors.T
@@ -100,7 +100,7 @@ def weak_parameters(
         lost = 1.0 - 1.0 / C[k, k]
         relative = None if beta is None or beta[k] == 0 else float(deviation[k] / beta[k])
         result.append(
-            Parameter(
+            WeakParameter(
                 observation.names[k],
                 float(deviation[k]),
                 float(1 / size[k]),
@@ -116,6 +116,6 @@ def _reason(lost: float, size: float, typical: float, strong: tuple[tuple[str, f
     effect = f"its column has length {size:.3g} (median {typical:.3g})"
     if lost > CONFOUNDED:
         others = ", ".join(f"{name} ({value:+.2f})" for name, value in strong) or "a combination of many others"
-        return f"not told apart from {others}: {100 * lost:.0f} % of what the motion says about it is shared; {effect}"
-    shared = f"{effect}, {100 * lost:.0f} % of what it says is shared with other parameters"
+        return f"not distinguishable from {others}: {100 * lost:.0f} % of the motion's information about it is shared; {effect}"
+    shared = f"{effect}, {100 * lost:.0f} % of its information is shared with other parameters"
     return f"small effect on the measurement: {shared}" if size < SMALL * typical else shared

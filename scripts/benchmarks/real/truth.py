@@ -79,8 +79,7 @@ def _motion(robot: Robot, seed: int) -> tuple[np.ndarray, ...]:
     study = DesignSettings(collision=False, torque=False, samples=80)
     design = study.designer(replace(blind(robot), limits=limits)).run(1, seed, max_seconds=15.0, robot=robot.name)
     t = np.arange(0.0, 20.0, 0.01)
-    motion = design.trajectory.motion(t)
-    return t, *(np.asarray(a).T for a in motion)
+    return t, *design.trajectory.motion(t)
 
 
 def _simulated(robot: Robot, seed: int) -> tuple[Dataset, Dataset]:
