@@ -1,4 +1,4 @@
-"""A design problem from a robot and a few words: what ``casid excite`` solves."""
+"""A design problem from a robot and settings, as ``casid excite`` has it."""
 
 from __future__ import annotations
 

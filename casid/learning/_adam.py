@@ -49,7 +49,7 @@ class Adam(Optimiser):
         quadratics = None if self.shuffle and self.redraw else loss.quadratics(self.batch, self.shuffle)
         if quadratics is not None and chart.compiled_adam.available():
             order = self._order(len(quadratics[1]), rng)
-            chart.compiled_adam.epoch(*quadratics, order, self.rate, self.decay, count, theta, first, second)
+            chart.compiled_adam.epoch(*quadratics, order, (self.rate, *self.decay), count, (theta, first, second))
             count += len(order)
         else:
             slopes, order = self._batches(loss, rng)

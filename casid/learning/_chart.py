@@ -17,7 +17,7 @@ from casid.learning._compiled_adam import CompiledAdam
 from casid.simulation.compiled import Call, compiled_call
 
 Array = NDArray[np.float64]
-#: Coordinates of terms start at this size unless said otherwise.
+#: First coordinates of terms.
 _TERM_START = 0.1
 
 

@@ -74,10 +74,10 @@ class CompiledAdam:
         return find_compiler() is not None
 
     def epoch(
-        self, A: Array, b: Array, order: NDArray[np.intp], rate: float, decay: tuple[float, float], count: int,
-        theta: Array, first: Array, second: Array,
+        self, A: Array, b: Array, order: NDArray[np.intp], settings: tuple[float, float, float], count: int,
+        state: tuple[Array, Array, Array],
     ) -> None:  # fmt: skip
-        """A step for each batch of ``order``; theta and both moments are overwritten.
+        """A step for each batch of ``order``; the state is overwritten.
 
         Parameters
         ----------
@@ -85,18 +85,18 @@ class CompiledAdam:
             Shapes (batches, columns, columns), symmetric, and (batches, columns).
         order
             Batches in the order in which they are taken.
-        rate, decay
-            Step size; decay of the moments.
+        settings
+            Step size, decay of both moments.
         count
             Steps that were taken before.
-        theta, first, second
-            Shape (size,).
+        state
+            theta and both moments, each of shape (size,).
         """
-        columns = b.shape[1]
+        columns, (theta, first, second), (rate, *decay) = b.shape[1], state, settings
         counts = np.array([len(order), len(theta), columns], dtype=ctypes.c_long)
-        settings = np.array([rate, *decay, decay[0] ** count, decay[1] ** count])
+        numbers = np.array([rate, *decay, decay[0] ** count, decay[1] ** count])
         arrays = [
-            counts, settings, A, b, order.astype(ctypes.c_long), theta, first, second, np.zeros(columns),
+            counts, numbers, A, b, order.astype(ctypes.c_long), theta, first, second, np.zeros(columns),
             np.zeros(columns), np.zeros(len(theta)),
         ]  # fmt: skip
         self._routine(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))

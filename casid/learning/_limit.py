@@ -1,4 +1,4 @@
-"""The certified optimum: what the best parameters of a kind could reach, proven, without any training."""
+"""The certified optimum of a loss over all parameters of a kind, by convex optimisation."""
 
 from __future__ import annotations
 

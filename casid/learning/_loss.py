@@ -1,4 +1,4 @@
-"""What training minimises: one contract for torques, accelerations, rollouts."""
+"""The contract of losses, and the forward-dynamics loss on accelerations."""
 
 from __future__ import annotations
 
@@ -74,9 +74,7 @@ def check_terms(model: Model) -> None:
     """DatasetError where the dynamics need more than the motion, as a simulation of them would not have it."""
     further = model.regressor.name_in()[3:]
     if further:
-        raise DatasetError(
-            f"this loss knows no input '{further[0]}' of the model; leave the terms out or use TorqueLoss"
-        )
+        raise DatasetError(f"this loss has no input '{further[0]}' of the model; leave the terms out or use TorqueLoss")
 
 
 class AccelerationLoss(Loss):

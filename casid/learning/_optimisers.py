@@ -1,4 +1,4 @@
-"""How coordinates are improved, an epoch at a time: one contract, state that can be stored."""
+"""Optimisers: the contract, Gauss-Newton, natural gradient, limited-memory BFGS."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Coordinates, and what the optimiser remembers (arrays only, so that a training can be resumed)."""
+    """Coordinates and the optimiser's memory (arrays only, so that a training can be resumed)."""
 
     theta: Array
     memory: Mapping[str, Array] = field(default_factory=dict)
 
 
 class Optimiser(ABC):
-    """One epoch of training: every sample is seen once. A new optimiser is one new file."""
+    """One epoch of training: every sample is seen once. A new optimiser is a subclass."""
 
     name: ClassVar[str]
 
@@ -63,7 +63,7 @@ class GaussNewton(Optimiser):
     name = "gauss-newton"
 
     def scaling(self, chart: Chart, theta: Array, H: Array) -> Array:
-        """What the damping is measured in, shape (size, size)."""
+        """Scaling of the damping, shape (size, size)."""
         diagonal = np.diag(H)
         return np.diag(diagonal + 1e-2 * max(float(diagonal.mean()), 1e-300))
 

@@ -1,4 +1,4 @@
-"""Train a parametrisation until a target, an epoch at a time, and say how far from the proven optimum it is."""
+"""Training of a parametrisation, an epoch at a time, with the gap to the proven optimum and a state on disk."""
 
 from __future__ import annotations
 
@@ -174,28 +174,27 @@ def train(
     checkpoint: str | Path | None = None,
     progress: Callable[[Epoch], Any] | None = None,
 ) -> Training:
-    """Train coordinates theta on a loss.
+    """Training of coordinates theta on a loss.
 
     Parameters
     ----------
     loss, chart, optimiser
-        What is minimised, over which coordinates, how.
+        The function to minimise, its coordinates, and the method.
     epochs
         At most.
     target
-        Stop when every joint's NMSE is at most this; or, where the limit proves that it cannot be reached, when the
-        best is reached within 5e-6 of what the limit's own solution reaches (`Training.verdict` says so).
+        Stop when every joint's NMSE is at most this; or, where the limit proves that out of reach, within 5e-6 of the
+        limit's own solution (see `Training.verdict`).
     tolerance
         Stop when the gap to the limit is at most this.
     start
         First theta, shape (chart.size,). Default: random bodies of the seed.
     seed
-        Of the start, and of each epoch's order of batches (or of their samples, where they are drawn anew).
+        Of the start, and of each epoch's order of batches (or of samples, where batches are drawn anew).
     limit
-        `certified_limit` of the loss: each epoch then knows its gap.
+        `certified_limit` of the loss: each epoch then has its gap.
     checkpoint
-        File (.npz) that holds the state after each epoch; a training that was killed continues from it, and ends
-        with the same numbers as one that was not.
+        File (.npz) of the state after each epoch: a training that was killed continues to the same numbers.
     progress
         Called after each epoch.
 
@@ -211,42 +210,47 @@ def train(
     theta = chart.random(np.random.default_rng([seed, 0])) if start is None else np.array(start, dtype=float)
     if theta.shape != (chart.size,) or not np.isfinite(theta).all():
         raise DatasetError(f"start: expected {chart.size} finite numbers, got shape {theta.shape}")
-    identity = _identity(loss, chart, optimiser, theta, seed)
-    step, before = Step(theta), 0.0
-    history: list[Epoch] = []
-    if checkpoint is not None and Path(checkpoint).is_file():
-        step, history = read_checkpoint(Path(checkpoint), identity, chart.size)
-        before = history[-1].seconds
-    began = perf_counter()
-
-    def judge(number: int, step: Step) -> Epoch:
-        pi = chart.parameters(step.theta)
-        value = loss.value(pi)
-        if not (np.isfinite(value) and np.isfinite(step.theta).all()):
-            raise DatasetError(
-                f"training of '{chart.links.name}' diverged in epoch {number}: the loss is no longer finite; take a "
-                "smaller rate or another start"
-            )
-        gap = np.nan if limit is None else limit.gap(value)
-        seconds = before + perf_counter() - began
-        return Epoch(number, value, float(loss.nmse(pi).max()), len(chart.inconsistent(pi)), gap, seconds)
-
-    if not history:
-        history.append(judge(0, step))
+    identity, path = _identity(loss, chart, optimiser, theta, seed), None if checkpoint is None else Path(checkpoint)
+    step, history = Step(theta), list[Epoch]()
+    if path is not None and path.is_file():
+        step, history = read_checkpoint(path, identity, chart.size)
+    judge = _Judge(loss, chart, limit, perf_counter() - (history[-1].seconds if history else 0.0))
+    history = history or [judge(0, step)]
     if limit is not None and target is not None and limit.lower_bound > target:
-        tolerance = max(
-            tolerance, limit.gap(limit.value) + _CLOSE
-        )  # no parameters of the kind reach the target: end where the best is reached
+        # no parameters of the kind reach the target: end where the best is reached
+        tolerance = max(tolerance, limit.gap(limit.value) + _CLOSE)
     while history[-1].number < epochs and "stalled" not in step.memory and not _done(history, target, tolerance):
         number = history[-1].number + 1
-        with np.errstate(all="ignore"):  # a run that diverges is told so below
+        with np.errstate(all="ignore"):  # a run that diverges ends with an error of the judge
             step = optimiser.epoch(loss, chart, step, np.random.default_rng([seed, number]))
             history.append(judge(number, step))
-        if checkpoint is not None:
-            write_checkpoint(Path(checkpoint), identity, step, history)
+        if path is not None:
+            write_checkpoint(path, identity, step, history)
         if progress is not None:
             progress(history[-1])
     return Training(chart, optimiser, step, tuple(history), target, limit, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Epochs from coordinates; DatasetError where the loss is not finite any more."""
+
+    loss: Loss
+    chart: Chart
+    limit: Limit | None
+    began: float
+
+    def __call__(self, number: int, step: Step) -> Epoch:
+        pi = self.chart.parameters(step.theta)
+        value = self.loss.value(pi)
+        if not (np.isfinite(value) and np.isfinite(step.theta).all()):
+            raise DatasetError(
+                f"training of '{self.chart.links.name}' diverged in epoch {number}: the loss is no longer finite; take "
+                "a smaller rate or another start"
+            )
+        gap = np.nan if self.limit is None else self.limit.gap(value)
+        inconsistent = len(self.chart.inconsistent(pi))
+        return Epoch(number, value, float(self.loss.nmse(pi).max()), inconsistent, gap, perf_counter() - self.began)
 
 
 def _identity(loss: Loss, chart: Chart, optimiser: Optimiser, theta: Array, seed: int) -> str:

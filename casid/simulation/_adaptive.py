@@ -1,4 +1,4 @@
-"""Adaptive control: the model is learnt while it drives, and a Lyapunov function says that both end well.
+"""Adaptive control: parameters estimated in closed loop, with a Lyapunov function for tracking and estimation.
 
 With ``v = dq_ref - Lambda (q - q_ref)``, ``a = dv/dt`` and ``s = dq - v`` (Slotine and Li 1987)::
 
@@ -24,7 +24,7 @@ from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import DatasetError
 from casid.files import numeric_array
 from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
-from casid.motion import Reference
+from casid.motion import Motion, Reference
 
 Array = NDArray[np.float64]
 #: ``vec(J) = P p`` and back; of symmetric L, ``tr(L J(p)) = y'p`` makes ``vec(L) = P (P'P)^-1 y``.
@@ -153,7 +153,7 @@ def simulate_adaptive(
     step: float = 1e-3,
     q0: ArrayLike | None = None,
 ) -> AdaptiveRun:
-    """Simulate robot, controller and adaptation as one system (Runge-Kutta 4).
+    """Motion of robot, controller and adaptation as one system (Runge-Kutta 4).
 
     Parameters
     ----------
@@ -186,37 +186,40 @@ def simulate_adaptive(
     if duration < step:
         raise DatasetError(f"duration {duration:g} s is shorter than a step of {step:g} s")
     damping, slope = gains(K, n, "K"), gains(Lambda, n, "Lambda")
-    rate = _system(model, own, adaptation, damping, slope)
     count = round(duration / step)
-    times = np.arange(2 * count + 1) * step / 2
-    motion = reference.at(times)
-    rows = np.concatenate([motion.q, motion.dq, motion.ddq], axis=1).T
+    motion = reference.at(np.arange(2 * count + 1) * step / 2)
     begin = motion.q[0] if q0 is None else numeric_array(q0, "q0", DatasetError)
     if begin.shape != (n,) or not np.isfinite(begin).all():
         raise DatasetError(f"q0: expected {n} finite positions, got {q0!r}")
     x0 = np.concatenate([begin, motion.dq[0], first, [0.0]])
-    x = ca.SX.sym("x", len(x0))
-    r = ca.SX.sym("r", 3 * n, 3)
+    states = _integrated(_system(model, own, adaptation, damping, slope), x0, motion, step)
+    estimates = states[:, 2 * n : -1].reshape(-1, links, 10)
+    q, dq = states[:, :n], states[:, n : 2 * n]
+    t: Array = np.arange(count + 1, dtype=np.float64) * step
+    at = reference.at(t)
+    s = dq - (at.dq - slope * (q - at.q))
+    energy = _kinetic(model, own)(q.T, s.T).full().ravel()
+    distance = sum(adaptation.distance(own[link_slice(k)], estimates[:, k]) for k in range(links))
+    lyapunov: Array = np.array(energy + distance, dtype=float)
+    return AdaptiveRun(t, q, dq, q - at.q, estimates, lyapunov, states[:, -1])
+
+
+def _integrated(rate: ca.Function, x0: Array, motion: Motion, step: float) -> Array:
+    """States of ``dx/dt = rate(x, r)`` after every step; the motion has the references at half steps."""
+    rows = np.concatenate([motion.q, motion.dq, motion.ddq], axis=1).T
+    x, r = ca.SX.sym("x", len(x0)), ca.SX.sym("r", len(rows), 3)
     columns = iter((0, 1, 1, 2))  # of the reference, in the order in which the four rates are taken
     after = rk4_step(lambda here, given: rate(here, given[:, next(columns)]), x, r, step)
     advance = ca.Function("advance", [x, r], [after])
     held = np.stack([rows[:, 0:-1:2], rows[:, 1::2], rows[:, 2::2]], axis=2)  # begin, middle, end of each step
-    path = advance.mapaccum(count)(x0, held.reshape(3 * n, -1)).full().T
+    path = advance.mapaccum(held.shape[1])(x0, held.reshape(len(rows), -1)).full().T
     states = np.vstack([x0, path])
     bad = np.flatnonzero(~np.isfinite(states).all(axis=1))
     if len(bad):
         raise DatasetError(
             f"the adaptive loop is not finite from {bad[0] * step:.4g} s on; take smaller gains or steps"
         )
-    estimates = states[:, 2 * n : -1].reshape(-1, links, 10)
-    q, dq = states[:, :n], states[:, n : 2 * n]
-    at = reference.at(np.arange(count + 1) * step)
-    s = dq - (at.dq - slope * (q - at.q))
-    energy = _kinetic(model, own)(q.T, s.T).full().ravel()
-    distance = sum(adaptation.distance(own[link_slice(k)], estimates[:, k]) for k in range(links))
-    lyapunov: Array = np.array(energy + distance, dtype=float)
-    t: Array = np.arange(count + 1, dtype=np.float64) * step
-    return AdaptiveRun(t, q, dq, q - at.q, estimates, lyapunov, states[:, -1])
+    return states
 
 
 def _positive(**values: float) -> None:

@@ -1,4 +1,4 @@
-"""The machine that a simulation moves: a model, its parameters, a treatment of dry friction."""
+"""The simulated machine: a model, its parameters, a treatment of dry friction at zero velocity."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from casid.inertia import Parameters
 class FrictionTreatment(ABC):
     """What stands for ``sign(v)`` in the equation of motion.
 
-    Friction proper (its coefficients and laws) belongs to the model's joint terms; a treatment only says what happens
-    where ``sign(v)`` jumps.
+    Friction proper (its coefficients and laws) belongs to the model's joint terms; a treatment covers only
+    the velocities where ``sign(v)`` jumps.
     """
 
     @abstractmethod
@@ -69,7 +69,7 @@ class SmoothCoulomb(FrictionTreatment):
 
 @dataclass(frozen=True)
 class ExactCoulomb(FrictionTreatment):
-    """Signs as modes of motion: sliding one way, the other, or sticking (see `casid.simulation.stick_slip`).
+    """Signs as modes of motion: sliding one way, the other, or sticking (see `casid.simulation._stick_slip`).
 
     A joint (or motor) sticks while friction within its limits can hold it, and breaks away when it cannot. Changes of
     mode are located in time, so only integrators that locate events take it.
@@ -119,7 +119,7 @@ def with_terms(model: Model, parameters: ArrayLike, coefficients: Mapping[str, A
 class Plant:
     """A robot that moves by ``M(q) ddq + c(q, dq) + g(q) + terms = tau`` (Sousa 2014, eq. 5.1).
 
-    The state is ``x = [q, dq, work, dissipated]`` (2 n + 2): positions, velocities, and what the book of energy needs,
+    The state is ``x = [q, dq, work, dissipated]`` (2 n + 2): positions, velocities, and two terms of the energy balance,
     integrated with the motion: ``work = int tau'dq dt`` and ``dissipated = int h'dq dt`` with the torque h of the joint
     terms (rotor inertia is kinetic energy). ``kinetic + potential + dissipated - work`` is constant.
 
@@ -277,7 +277,7 @@ class Plant:
         return without, np.asarray(self.parameters[np.ravel(self.model.link_columns)])
 
     def start(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
-        """State at rest (or with velocities ``dq``) at ``q``, the books empty."""
+        """State at rest (or with velocities ``dq``) at ``q``, with zero work and dissipation."""
         x = np.zeros(self.size)
         for offset, given, what in (
             (0, q, "positions"),

@@ -168,6 +168,8 @@ class _Many:
 
 #: ``(tick, q, dq) -> tau`` of all rollouts at once: q, dq and tau have shape (B, n).
 Law = Callable[[int, Array, Array], ArrayLike]
+#: ``(x, u) -> x`` one period later, and whether M was positive definite on the way.
+_Advance = Callable[[Array, Array], tuple[Array, NDArray[np.bool_]]]
 
 
 def simulate_law(
@@ -216,10 +218,15 @@ def simulate_law(
     if q.shape[1:] != (n,) or dq.shape != q.shape or not (np.isfinite(q).all() and np.isfinite(dq).all()):
         raise DatasetError(f"rollouts: expected (B, {n}) finite positions and velocities, got {q.shape} and {dq.shape}")
     integrator = integrator or default_integrator(plant, sampling, q[0])
-    advance, stops = _advance(plant, integrator, sampling.period), stops or Stops()
     x = np.zeros((len(q), plant.size))
     x[:, :n], x[:, n : 2 * n] = q, dq
-    count = sampling.ticks + 1
+    return _under_law(law, x, sampling, _advance(plant, integrator, sampling.period), stops or Stops())
+
+
+def _under_law(law: Law, x: Array, sampling: Sampling, advance: _Advance, stops: Stops) -> Rollouts:
+    """Rollouts from states x (B, size), sample by sample."""
+    n, count = (x.shape[1] - 2) // 2, sampling.ticks + 1
+    q = x[:, :n]
     states, torques = np.full((len(q), count, plant.size), np.nan), np.full((len(q), count, n), np.nan)
     alive: NDArray[np.bool_] = np.ones(len(q), dtype=bool)
     ends = [End(float(sampling.times[-1]))] * len(q)
@@ -252,10 +259,8 @@ def _failures(after: Array, tau: Array, definite: NDArray[np.bool_], stops: Stop
         }
 
 
-def _advance(
-    plant: Plant, integrator: FixedStep, period: float
-) -> Callable[[Array, Array], tuple[Array, NDArray[np.bool_]]]:
-    """``(x, u) -> x one period later, and whether M was positive definite on the way``."""
+def _advance(plant: Plant, integrator: FixedStep, period: float) -> _Advance:
+    """See `_Advance`."""
     rate = bound_batch(plant.rate)
     points = [bound_batch(function) for function in integrator.points(plant.size, plant.n)]
     steps = integrator.steps(period)

@@ -1,4 +1,4 @@
-"""When the controller samples, when its commands act: the clock of a closed loop."""
+"""The clock of a closed loop and the errors of its sensors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Modes of dry friction: which joints and motors slide, which stick, and when that changes.
 
 Along each direction ``D_e`` at which dry friction acts, with velocity ``v = D_e'dq`` and the friction ``f`` of
-``tau = D_e f``, Coulomb's law says (Featherstone 2008, Sec. 11; Brogliato 2016, Sec. 5.3)::
+``tau = D_e f``, Coulomb's law is (Featherstone 2008, Sec. 11; Brogliato 2016, Sec. 5.3)::
 
     v > 0: f = f_plus,    v < 0: f = f_minus,    v = 0: f_minus <= f <= f_plus
 

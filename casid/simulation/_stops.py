@@ -1,4 +1,4 @@
-"""How a simulation ends: in time, or before it, with a reason."""
+"""Ends of simulations: conditions, times and reasons."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class End:
         Last instant that was reached [s].
     reason : Reason
     detail : str
-        What was seen there.
+        Observation at the end, for messages.
     """
 
     time: float
@@ -62,15 +62,15 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Stops:
-    """What ends a simulation before its time.
+    """Conditions that end a simulation early.
 
     Attributes
     ----------
     speed : float
         Largest speed of a joint [rad/s or m/s].
     definite : bool
-        Whether to end where the mass matrix is not positive definite: no machine moves like that, and ``M^-1`` does not
-        exist on the way to it.
+        Whether to end where the mass matrix is not positive definite: no physical machine has such a
+        mass matrix, and ``M^-1`` does not exist on the way to it.
     """
 
     speed: float = 1e3

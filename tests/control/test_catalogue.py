@@ -1,4 +1,4 @@
-"""Controllers: closed-loop behaviour against closed forms, saturation, exported C, the command line."""
+"""Controllers and their settings by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POSTURE = np.array([0.0, -0.4, 0.1, -2.0, 0.1, 1.7, 0.6])
 
 
 @pytest.mark.parametrize("name", sorted(CONTROLLERS))
-def test_every_controller_holds_what_its_contract_says(settings, name: str) -> None:
+def test_every_controller_keeps_its_contract(settings, name: str) -> None:
     controller = controller_of(name, settings())
     reference = Hold(POSTURE).at([0.0])
     rows = controller.rows(reference)

@@ -1,4 +1,4 @@
-"""Controllers: closed-loop behaviour against closed forms, saturation, exported C, the command line."""
+"""Controllers of the joints against closed forms."""
 
 from __future__ import annotations
 

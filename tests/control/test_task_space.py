@@ -1,4 +1,4 @@
-"""Controllers: closed-loop behaviour against closed forms, saturation, exported C, the command line."""
+"""Controllers of a frame against closed forms."""
 
 from __future__ import annotations
 

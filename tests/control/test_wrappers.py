@@ -1,4 +1,4 @@
-"""Controllers: closed-loop behaviour against closed forms, saturation, exported C, the command line."""
+"""Torque limits, switches, exported C."""
 
 from __future__ import annotations
 

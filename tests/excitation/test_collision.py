@@ -101,7 +101,7 @@ def test_certified_clearance_is_tight_and_never_too_large(panda: Robot) -> None:
         assert least - 2e-3 - 0.11 * max(0.0, least) <= check.clearance <= least + 1e-9
 
 
-def test_what_cannot_be_avoided_is_said(panda: Robot) -> None:
+def test_what_cannot_be_avoided_is_refused(panda: Robot) -> None:
     with pytest.raises(ProblemError, match="obstacle 'collar' touches 'link1'"):
         CollisionConstraint(panda, (Capsule("collar", -1, ORIGIN, Z, 0.3),))
     with pytest.raises(ProblemError, match="has no capsules"):

@@ -107,7 +107,7 @@ def test_an_interrupted_design_keeps_its_best(arm: Robot, observed: Observation)
 # ---------------------------------------------------------------------- what must be refused
 
 
-def test_problems_that_cannot_be_solved_say_why(
+def test_problems_that_cannot_be_solved_are_refused_with_the_reason(
     panda: Robot, panda_observed: Observation, observed: Observation
 ) -> None:
     limits = MotionLimits.of_robot(panda)
@@ -130,7 +130,7 @@ def test_problems_that_cannot_be_solved_say_why(
 def test_a_motion_too_poor_for_its_parameters_is_refused(panda: Robot, panda_observed: Observation) -> None:
     limits = MotionLimits.of_robot(panda)
     for basis in (Fourier(0.5, 1), QuinticSpline(10.0, 7)):
-        with pytest.raises(ProblemError, match="3 coefficients for each of 7 joints are too few to tell 64 parameters"):
+        with pytest.raises(ProblemError, match="3 coefficients for each of 7 joints are too few to distinguish 64 parameters"):
             Designer(panda_observed, basis, limits)
     full = ca.Function("full", *_full_regressor(panda))
     with pytest.raises(ProblemError, match="excite only"):

@@ -13,7 +13,7 @@ from casid.excitation import (
 from casid.motion import Fourier, Ramped, Trajectory
 
 
-def test_study_builds_what_it_says(panda: Robot) -> None:
+def test_settings_build_their_design_problem(panda: Robot) -> None:
     designer = DesignSettings(duration=10.0, ramp=0.5, floor=0.1).designer(panda)
     assert isinstance(designer.basis, Ramped)
     assert [constraint.name for constraint in designer.constraints] == ["collision", "torque limits", "floor"]

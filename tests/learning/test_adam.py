@@ -1,4 +1,4 @@
-"""Gradient training: gradients are right, rungs reach the certified limit, runs resume, faults are said."""
+"""Adam on mini-batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient training: gradients are right, rungs reach the certified limit, runs resume, faults are said."""
+"""Coordinates of parametrisations: gradients, held ones, starts."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ def test_the_limit_bounds_every_parametrisation_from_below(loss_of, model, data)
         assert run.epochs[-1].loss >= limit.lower_bound * (1 - 1e-9)
 
 
-def test_held_coordinates_that_are_none_are_said(model):
+def test_held_coordinates_that_are_none_are_refused(model):
     with pytest.raises(DatasetError, match="'cov' has coordinates 0 to 9"):
         Chart(model, "cov", held=(1, 10))

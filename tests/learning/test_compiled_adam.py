@@ -1,4 +1,4 @@
-"""Gradient training: gradients are right, rungs reach the certified limit, runs resume, faults are said."""
+"""Adam in C against Adam in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient training: gradients are right, rungs reach the certified limit, runs resume, faults are said."""
+"""The certified limit of a loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient training: gradients are right, rungs reach the certified limit, runs resume, faults are said."""
+"""The forward-dynamics loss, and recordings that losses refuse."""
 
 from __future__ import annotations
 

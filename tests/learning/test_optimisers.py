@@ -1,4 +1,4 @@
-"""Gradient training: gradients are right, rungs reach the certified limit, runs resume, faults are said."""
+"""Optimisers decrease the loss and resume."""
 
 from __future__ import annotations
 

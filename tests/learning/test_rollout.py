@@ -1,4 +1,4 @@
-"""Training through the simulation; closed loops of torque laws that are no expressions; killed trainings."""
+"""The rollout loss."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_training_through_the_simulation_needs_no_accelerations(model, truth, ru
     assert np.allclose(*torque, rtol=1e-3, atol=1e-3)
 
 
-def test_bad_rollouts_are_said(model, run):
+def test_bad_rollouts_are_refused(model, run):
     data = run.dataset()
     with pytest.raises(DatasetError, match="do not fit"):
         RolloutLoss(model, data, window=10_000)

@@ -1,4 +1,4 @@
-"""Controllers: closed-loop behaviour against closed forms, saturation, exported C, the command line."""
+"""References before, during and after their motion."""
 
 from __future__ import annotations
 

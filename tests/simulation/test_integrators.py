@@ -1,4 +1,4 @@
-"""Integrators, friction, sampled loops and rollouts against closed forms and each other."""
+"""Integrators against closed forms."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def exact_swing(q0: float, t: np.ndarray) -> np.ndarray:
     ("integrator", "error"),
     [(DormandPrince(1e-11), 1e-9), (Cvodes(1e-11), 1e-7), (Idas(1e-11), 1e-7), (RungeKutta4(5e-4), 1e-9)],
 )
-def test_pendulum_swings_as_the_elliptic_functions_say(free, integrator: Integrator, error: float) -> None:
+def test_pendulum_swings_by_elliptic_functions(free, integrator: Integrator, error: float) -> None:
     done = free(Plant.of(pendulum()), 2.0, integrator, 2.0, rate=100.0)
     assert np.abs(done.q[:, 0] - exact_swing(2.0, done.t)).max() < error
     assert done.energy.relative_imbalance < error

@@ -1,4 +1,4 @@
-"""Integrators, friction, sampled loops and rollouts against closed forms and each other."""
+"""The compiled loop is the loop in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrators, friction, sampled loops and rollouts against closed forms and each other."""
+"""Plants and their friction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrators, friction, sampled loops and rollouts against closed forms and each other."""
+"""Results and their recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrators, friction, sampled loops and rollouts against closed forms and each other."""
+"""Rollouts of expressions and of laws in Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_rollouts_are_single_simulations(panda: tuple[Plant, ComputedTorque, Sin
         assert np.abs(many.tau[i] - alone.tau[::10]).max() < 1e-9
 
 
-def test_rollouts_that_end_early_say_so_alone(panda: tuple[Plant, ComputedTorque, Sine]) -> None:
+def test_rollouts_that_end_early_do_so_alone(panda: tuple[Plant, ComputedTorque, Sine]) -> None:
     plant, controller, reference = panda
     dq0 = np.zeros((9, 7))
     dq0[4, 3] = 50.0

@@ -1,4 +1,4 @@
-"""Integrators, friction, sampled loops and rollouts against closed forms and each other."""
+"""Clock and sensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers: closed-loop behaviour against closed forms, saturation, exported C, the command line."""
+"""Simulations: identified again, refused, from the command line and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrators, friction, sampled loops and rollouts against closed forms and each other."""
+"""Exact dry friction against closed forms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sledge(angle: float = 0.0) -> Robot:
     return Robot("sledge", (Joint("slide", "prismatic", -1, link, axis=np.array([1.0, 0.0, 0.0])),), gravity=gravity)
 
 
-def test_exact_friction_stops_a_sledge_where_the_closed_form_says(free) -> None:
+def test_exact_friction_stops_a_sledge_where_the_closed_form_stops(free) -> None:
     plant = Plant.of(sledge(), ExactCoulomb(), coulomb=3.0)
     done = free(plant, 3.0, DormandPrince(), 0.0, dq0=2.0, rate=10.0)
     a, stop = 1.5, 2.0 / 1.5  # v0 / (F / m)

@@ -1,4 +1,4 @@
-"""Criteria: what makes an information matrix good. Each is smooth at a finite sharpness and exact at the end."""
+"""Criteria of information matrices: exact, and smooth at a finite sharpness."""
 
 from __future__ import annotations
 
@@ -226,5 +226,5 @@ def criterion(
     if CRITERIA[name] is LargestDeviation:
         return LargestDeviation(units, rows)
     if rows:
-        raise ProblemError(f"criterion '{name}' looks at all parameters; choose some with 'largest-sd' only")
+        raise ProblemError(f"criterion '{name}' takes all parameters; parameters can be chosen with 'largest-sd' only")
     return CRITERIA[name](units)

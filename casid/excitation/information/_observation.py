@@ -1,4 +1,4 @@
-"""The observation matrix of a motion: what a recording of it would say about the parameters."""
+"""The observation matrix of a motion, with sign functions smoothed for its gradient."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Observation:
         names
             Of the N parameters; dependent columns are regrouped into those before them, as in `casid.Model.base`.
         prismatic
-            Which joints are prismatic (for the random states that tell columns apart); default none.
+            Which joints are prismatic (for the random states that distinguish columns); default none.
         """
         n, count = function.size1_in(0), max(60, 6 * len(names) // function.size1_out(0))
         rng = np.random.default_rng(20140401)

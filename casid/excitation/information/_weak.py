@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError
 from casid.excitation.information._observation import Observation
+from casid.motion._basis import Array
 
 #: Above this share of a parameter's information lost to others, they, not a small effect, make it weak.
 CONFOUNDED = 0.9
@@ -66,27 +68,17 @@ def weak_parameters(
     DatasetError
         If F is singular; the message names the parameters that cannot be distinguished.
     """
+    names = observation.names
     F = np.asarray(information, dtype=float)
-    r = len(observation.names)
-    if F.shape != (r, r) or not np.isfinite(F).all():
-        raise DatasetError(f"information matrix: expected finite numbers of shape ({r}, {r}), got shape {F.shape}")
-    size = np.sqrt(np.maximum(np.diagonal(F), 0.0))
-    absent = [observation.names[k] for k in np.flatnonzero(size == 0)]
-    if absent:
-        raise DatasetError(f"information matrix: no information about {', '.join(absent)}")
-    scaled = F / np.outer(size, size)
-    values, vectors = np.linalg.eigh(scaled)
-    if values[0] <= 1e-14 * values[-1]:
-        mixed = np.argsort(-np.abs(vectors[:, 0]))[:5]
+    if F.shape != (len(names), len(names)) or not np.isfinite(F).all():
         raise DatasetError(
-            "information matrix: singular; these parameters cannot be distinguished: "
-            + ", ".join(observation.names[k] for k in mixed)
+            f"information matrix: expected finite numbers of shape ({len(names)}, {len(names)}), got shape {F.shape}"
         )
-    C = (vectors / values) @ vectors.T
+    size, C = _scaled_covariance(F, names)
     deviation = np.sqrt(np.diagonal(C)) / size
     beta = None if nominal is None else np.abs(np.asarray(nominal, dtype=float))
-    if beta is not None and beta.shape != (r,):
-        raise DatasetError(f"nominal values: expected {r}, got shape {beta.shape}")
+    if beta is not None and beta.shape != (len(names),):
+        raise DatasetError(f"nominal values: expected {len(names)}, got shape {beta.shape}")
     badness = deviation if beta is None else deviation / np.maximum(beta, 1e-12 * max(1.0, float(beta.max())))
     correlation = C / np.sqrt(np.outer(np.diagonal(C), np.diagonal(C)))
     np.fill_diagonal(correlation, 0.0)
@@ -94,28 +86,34 @@ def weak_parameters(
     result = []
     for k in np.argsort(-badness, kind="stable")[:count]:
         partners = np.argsort(-np.abs(correlation[k]))[:3]
-        strong = tuple(
-            (observation.names[j], float(correlation[k, j])) for j in partners if abs(correlation[k, j]) > 0.3
-        )
-        lost = 1.0 - 1.0 / C[k, k]
+        strong = tuple((names[j], float(correlation[k, j])) for j in partners if abs(correlation[k, j]) > 0.3)
         relative = None if beta is None or beta[k] == 0 else float(deviation[k] / beta[k])
-        result.append(
-            WeakParameter(
-                observation.names[k],
-                float(deviation[k]),
-                float(1 / size[k]),
-                relative,
-                strong,
-                _reason(lost, size[k], typical, strong),
-            )
-        )
+        reason = _reason(1.0 - 1.0 / C[k, k], size[k], typical, strong)
+        result.append(WeakParameter(names[k], float(deviation[k]), float(1 / size[k]), relative, strong, reason))
     return result
+
+
+def _scaled_covariance(F: Array, names: Sequence[str]) -> tuple[Array, Array]:
+    """Lengths of the columns, and the covariance of parameters in units of 1 / length."""
+    size = np.sqrt(np.maximum(np.diagonal(F), 0.0))
+    absent = [names[k] for k in np.flatnonzero(size == 0)]
+    if absent:
+        raise DatasetError(f"information matrix: no information about {', '.join(absent)}")
+    values, vectors = np.linalg.eigh(F / np.outer(size, size))
+    if values[0] <= 1e-14 * values[-1]:
+        mixed = np.argsort(-np.abs(vectors[:, 0]))[:5]
+        raise DatasetError(
+            "information matrix: singular; these parameters cannot be distinguished: "
+            + ", ".join(names[k] for k in mixed)
+        )
+    return size, (vectors / values) @ vectors.T
 
 
 def _reason(lost: float, size: float, typical: float, strong: tuple[tuple[str, float], ...]) -> str:
     effect = f"its column has length {size:.3g} (median {typical:.3g})"
     if lost > CONFOUNDED:
         others = ", ".join(f"{name} ({value:+.2f})" for name, value in strong) or "a combination of many others"
-        return f"not distinguishable from {others}: {100 * lost:.0f} % of the motion's information about it is shared; {effect}"
+        share = f"{100 * lost:.0f} % of the motion's information about it is shared"
+        return f"not distinguishable from {others}: {share}; {effect}"
     shared = f"{effect}, {100 * lost:.0f} % of its information is shared with other parameters"
     return f"small effect on the measurement: {shared}" if size < SMALL * typical else shared

@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
 from casid.excitation.information._criteria import ConditionNumber, Criterion
@@ -17,7 +15,7 @@ from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import MotionLimits, Rows, certify_limits, limit_rows
 from casid.excitation.optimisation._nlp import Nlp, StateRows, Stop
 from casid.excitation.optimisation._result import Design, Progress, Start
-from casid.excitation.optimisation._starts import Objective, Stage, pinned, random_start, standing_pose
+from casid.excitation.optimisation._starts import Objective, Stage, largest_swing, pinned, standing_pose
 from casid.motion import Basis, Motion, Trajectory
 from casid.motion._basis import Array
 
@@ -33,6 +31,8 @@ FINER = 10
 BACKOFF = 3e-4
 #: Solves that add violated instants.
 ROUNDS = 6
+#: Part of the limits that a random first motion uses.
+FILL = 0.9
 
 
 @dataclass
@@ -47,10 +47,11 @@ class _Best:
     history: list[float] = field(default_factory=list)
 
 
+@dataclass(eq=False, repr=False)
 class Designer:
-    """A design problem: what is observed, how the motion is written, what it must keep.
+    """A design problem: observation, basis of the motion, limits and constraints.
 
-    Parameters
+    Attributes
     ----------
     observation : Observation
     basis : Basis
@@ -73,26 +74,33 @@ class Designer:
     Raises
     ------
     ProblemError
-        If the problem is not well posed; the message says what to change.
+        If the problem is not well posed; the message has the remedy.
+
+    Examples
+    --------
+    >>> robot = casid.load_robot("panda")
+    >>> model = casid.Model(robot, terms=("viscous", "coulomb", "offset"))
+    >>> limits = MotionLimits.of_robot(robot)
+    >>> best = Designer(Observation.of_model(model), Fourier(0.15 * np.pi, 5), limits).run()
     """
 
-    def __init__(
-        self,
-        observation: Observation,
-        basis: Basis,
-        limits: MotionLimits,
-        criterion: Criterion | None = None,
-        constraints: Sequence[StateConstraint] = (),
-        prior: ArrayLike | None = None,
-        samples: int = 160,
-        pose: ArrayLike | None = None,
-        rest: bool = False,
-        density: int | None = None,
-    ) -> None:
+    observation: Observation
+    basis: Basis
+    limits: MotionLimits
+    criterion: Criterion = field(default_factory=ConditionNumber)
+    constraints: Sequence[StateConstraint] = ()
+    prior: Array | None = None
+    samples: int = 160
+    pose: Array | None = None
+    rest: bool = False
+    density: int | None = None
+
+    def __post_init__(self) -> None:
+        observation, basis, limits, prior = self.observation, self.basis, self.limits, self.prior
         r = len(observation.names)
         if limits.n != observation.n:
             raise ProblemError(f"design: limits of {limits.n} joints for an observation of {observation.n}")
-        instants = basis.samples(samples)
+        instants = basis.samples(self.samples)
         if prior is None and len(instants) * observation.rows < r:
             raise ProblemError(
                 f"design: {len(instants)} samples give {len(instants) * observation.rows} equations for {r} "
@@ -100,20 +108,18 @@ class Designer:
             )
         if prior is None and 2 * limits.n * basis.size < r:
             raise ProblemError(
-                f"design: {basis.size} coefficients for each of {limits.n} joints are too few to tell {r} parameters "
-                "apart; use more harmonics, control points or poses"
+                f"design: {basis.size} coefficients for each of {limits.n} joints are too few to distinguish {r} "
+                "parameters; use more harmonics, control points or poses"
             )
         self.prior = None if prior is None else np.array(prior, dtype=float)
         if self.prior is not None and (self.prior.shape != (r, r) or not np.isfinite(self.prior).all()):
             raise ProblemError(f"design: expected a finite prior information matrix ({r}, {r}), got {self.prior.shape}")
-        self.observation, self.basis, self.limits = observation, basis, limits
-        self.criterion = criterion or ConditionNumber()
-        self.constraints = tuple(constraints)
-        self.pose = None if pose is None else limits.check_pose(pose, "start pose")
-        pins, self.projector = pinned(basis, limits.n, self.pose, rest)
-        self.rows = limit_rows(basis, limits, density or max(40, 12 * basis.size))
+        self.constraints = tuple(self.constraints)
+        self.pose = None if self.pose is None else limits.check_pose(self.pose, "start pose")
+        pins, self.projector = pinned(basis, limits.n, self.pose, self.rest)
+        self.rows = limit_rows(basis, limits, self.density or max(40, 12 * basis.size))
         self.all_rows = self.rows if pins is None else Rows.stack([self.rows, pins])
-        self.objective = Objective(observation, basis, self.criterion, samples, self.prior)
+        self.objective = Objective(observation, basis, self.criterion, self.samples, self.prior)
         self.coarse = np.unique(np.concatenate([instants, basis.grid(2 * len(instants))]))
         self.fine = np.unique(np.concatenate([instants, basis.grid(FINER * len(instants) + 1)]))
 
@@ -170,9 +176,7 @@ class Designer:
         began = time.perf_counter()
         rng = np.random.default_rng(seed)
         centre = standing_pose(self.limits, self.constraints, rng, self.pose)
-        x = random_start(
-            self.objective, self.basis, self.rows, self.projector, centre, self.constraints, self.coarse, rng
-        )
+        x = self._random_start(centre, rng)
         initial = self.objective.exact(x)
         if not np.isfinite(initial):
             self._explain_singular(x)
@@ -227,6 +231,26 @@ class Designer:
             if not broken:
                 break
         return x, status, states, stopped
+
+    def _random_start(self, centre: Array, rng: np.random.Generator, tries: int = 10) -> Array:
+        """The best of some random motions about a pose, as large as the limits allow, coefficients (n, size).
+
+        Joint limits are kept by scaling each joint; state constraints by shrinking all joints towards the pose.
+        """
+        middle, matrices = np.array([self.basis.constant(value) for value in centre]), self.basis.matrices(self.coarse)
+        best, best_value = middle, np.inf
+        for _ in range(tries):
+            swing = np.array([self.basis.random(rng) @ self.projector for _ in centre])
+            swing *= FILL * largest_swing(self.rows, middle, swing)[:, None]
+            for _ in range(40):
+                motion = Motion.of_coefficients(middle + swing, matrices)
+                if all(constraint.slack(motion).min() > 0 for constraint in self.constraints):
+                    break
+                swing *= 0.8
+            value = self.objective.exact(middle + swing)
+            if value < best_value:
+                best, best_value = middle + swing, value
+        return best
 
     # ------------------------------------------------------------------ feasibility
 
@@ -352,18 +376,3 @@ class Designer:
             tuple(starts) or (Start(trajectory.coefficients, value, value, 0.0, 0, "given"),),
             interrupted,
         )
-
-
-def design(observation: Observation, basis: Basis, limits: MotionLimits, **settings: Any) -> Design:
-    """Design a motion in one call: `Designer` and `Designer.run` with the settings of both.
-
-    Examples
-    --------
-    >>> robot = casid.load_robot("panda")
-    >>> model = casid.Model(robot, terms=("viscous", "coulomb", "offset"))
-    >>> best = design(Observation.of_model(model), Fourier(0.15 * np.pi, 5), MotionLimits.of_robot(robot))
-    """
-    running = {"starts", "seed", "stages", "progress", "max_seconds", "joints", "robot"}
-    made = {key: value for key, value in settings.items() if key not in running}
-    run = {key: value for key, value in settings.items() if key in running}
-    return Designer(observation, basis, limits, **made).run(**run)

@@ -1,4 +1,4 @@
-"""What a design reports while it runs and when it ends."""
+"""Results of a design, and its progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a design stands.
+    """Progress of a design.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What one start reached: coefficients (n, size), exact criterion, seconds, iterations."""
+    """Result of one start: coefficients (n, size), exact criterion, seconds, iterations."""
 
     coefficients: Array
     value: float
@@ -92,7 +92,7 @@ class Design(Displayed):
         return self._plot("motion", limits=limits)
 
     def plot_singular_values(self) -> tuple[Axes, ...]:
-        """Draw what the motion tells and what it does not: the singular values of its observation matrix."""
+        """Draw the singular values of the motion's observation matrix."""
         return self._plot("singular_values")
 
     def plot_deviations(self) -> tuple[Axes, ...]:

@@ -1,4 +1,4 @@
-"""Where an optimisation starts: a random motion that keeps every limit."""
+"""The smooth criterion of a motion with its gradient, and random motions to begin from that keep every limit."""
 
 from __future__ import annotations
 
@@ -76,8 +76,6 @@ class Objective:
 
 #: Poses tried when the middle of the joint limits violates a constraint.
 STANDING_POSES = 2000
-#: Part of the limits a random motion uses.
-FILL = 0.9
 
 
 def pinned(basis: Basis, joints: int, pose: Array | None, rest: bool) -> tuple[Rows | None, Array]:
@@ -144,38 +142,7 @@ def standing_pose(
     return np.asarray(poses[:, int(np.argmax(least))])
 
 
-def random_start(
-    objective: Objective,
-    basis: Basis,
-    rows: Rows,
-    projector: Array,
-    centre: Array,
-    constraints: Sequence[StateConstraint],
-    instants: Array,
-    rng: np.random.Generator,
-    tries: int = 10,
-) -> Array:
-    """Return the best of some random motions about a pose, as large as the limits allow, coefficients (n, size).
-
-    Joint limits are kept by scaling each joint; state constraints by shrinking all joints towards the standing pose.
-    """
-    middle = np.array([basis.constant(value) for value in centre])
-    best, best_value = middle, np.inf
-    for _ in range(tries):
-        swing = np.array([basis.random(rng) @ projector for _ in centre])
-        swing *= FILL * _largest(rows, middle, swing)[:, None]
-        for _ in range(40):
-            motion = Motion.of_coefficients(middle + swing, basis.matrices(instants))
-            if all(constraint.slack(motion).min() > 0 for constraint in constraints):
-                break
-            swing *= 0.8
-        value = objective.exact(middle + swing)
-        if value < best_value:
-            best, best_value = middle + swing, value
-    return best
-
-
-def _largest(rows: Rows, middle: Array, swing: Array) -> Array:
+def largest_swing(rows: Rows, middle: Array, swing: Array) -> Array:
     """Largest factor on each joint's swing that keeps its rows, shape (n,)."""
     at, step = rows.values(middle), rows.values(swing)
     with np.errstate(divide="ignore", invalid="ignore"):
