@@ -219,9 +219,7 @@ def reverse_engineered(
         return ReverseEngineering(estimate, solution, model, links)
     made = refit_friction(model, links, data, friction)
     fitted, unfitted = predict(made.model, made.values, data), predict(model, links, data)
-    return ReverseEngineering(
-        estimate, solution, made.model, made.values, made.friction, fitted, unfitted, processing
-    )
+    return ReverseEngineering(estimate, solution, made.model, made.values, made.friction, fitted, unfitted, processing)
 
 
 def _nearest_links(

@@ -1,6 +1,5 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
 
-
 # A problem: its unknowns and its objective.
 from casid.retrieval._problem import Problem as Problem
 from casid.retrieval._variables import LinkVariables as LinkVariables

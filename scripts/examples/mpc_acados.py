@@ -134,7 +134,7 @@ def _solved(
 @contextlib.contextmanager
 def _quiet_folder() -> Iterator[Path]:
     """A folder for generated code, and no output of compilers and solvers, which write past Python."""
-    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nothing:
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nothing:  # noqa: PTH123
         sys.stdout.flush()
         kept = os.dup(1)
         os.dup2(nothing.fileno(), 1)

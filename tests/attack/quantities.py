@@ -55,10 +55,10 @@ class Body:
     """One link: mass, first moment, centre of mass, inertia about the frame's origin and about the centre of mass."""
 
     m: Any
-    l: Any
+    l: Any  # noqa: E741
     c: Any
     L: Any
-    I: Any
+    I: Any  # noqa: E741
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ def test_spoilt_files_are_read_or_refused_in_one_line(
 
     try:
         kind.check_available()
-        kind.seeds
+        kind.seeds  # noqa: B018
     except NotMeasured as reason:
         pytest.skip(str(reason))
     monkeypatch.setattr(kind, "rare", 10**9)  # bombs need a process with a limit of memory

@@ -116,7 +116,7 @@ class Parametrisation(ABC):
 
     def __repr__(self) -> str:
         words = ("positive mass", "symmetric", "positive definite", "triangle inequality")
-        holds = [w for w, yes in zip(words, (self.positive_mass, self.symmetric, self.definite, self.triangle)) if yes]
+        holds = [w for w, yes in zip(words, (self.positive_mass, self.symmetric, self.definite, self.triangle)) if yes]  # noqa: B905
         return f"<{type(self).__name__}: {self.size} coordinates, guarantees {', '.join(holds) or 'nothing'}>"
 
 

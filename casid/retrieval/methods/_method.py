@@ -37,7 +37,7 @@ class Start:
     point: Array | None = None
     seed: int | None = None
     nominal: Array | None = None
-    options: SolveOptions = SolveOptions()
+    options: SolveOptions = SolveOptions()  # noqa: RUF009 - frozen
 
 
 class Method(ABC):

@@ -97,7 +97,7 @@ def _pinocchio(rows: NDArray[np.float64]) -> float:
         model = pin.buildModelFromUrdf(str(path))
     data = model.createData()
     q, dq, ddq = (rows[0, k * 7 : k * 7 + 7] for k in range(3))
-    call = lambda: pin.computeJointTorqueRegressor(model, data, q, dq, ddq)
+    call = lambda: pin.computeJointTorqueRegressor(model, data, q, dq, ddq)  # noqa: E731
     return min(timeit.repeat(call, number=20, repeat=200)) / 20 * 1e6
 
 

@@ -13,10 +13,12 @@ from benchmarks import recordings
 from benchmarks.motion.peers import Bullet, MuJoCo, running
 from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import compiled_call
+from casid.control import ComputedTorque
 from casid.dynamics import Model
 from casid.identification import ModelOptions
 from casid.measurement import Processing
-from casid.simulation import ComputedTorque, Plant, Samples
+from casid.motion import Samples
+from casid.simulation import Plant
 
 Array = NDArray[np.float64]
 #: Step of the engines [s], and rate of the controller.
