@@ -184,15 +184,12 @@ def train(
         The function to minimise, its coordinates, and the method.
     epochs
         At most.
-    target
-        Stop when every joint's NMSE is at most this; or, where the limit proves that out of reach, within 5e-6 of the
-        limit's own solution (see `Training.verdict`).
-    tolerance
-        Stop when the gap to the limit is at most this.
-    start
-        First theta, shape (chart.size,). Default: random bodies of the seed.
-    seed
-        Of the start, and of each epoch's order of batches (or of samples, where batches are drawn anew).
+    target, tolerance
+        Stop when every joint's NMSE is at most the target (where the limit proves that out of reach, within 5e-6 of the
+        limit's own solution: see `Training.verdict`), or the gap to the limit at most the tolerance.
+    start, seed
+        First theta, shape (chart.size,), default: random bodies of the seed; seed of the start and of each epoch's
+        order of batches (or of samples, where batches are drawn anew).
     limit
         `certified_limit` of the loss: each epoch then has its gap.
     checkpoint
@@ -209,9 +206,7 @@ def train(
     """
     if epochs < 0:
         raise ProblemError(f"the number of epochs must not be negative, got {epochs}")
-    theta = chart.random(np.random.default_rng([seed, 0])) if start is None else np.array(start, dtype=float)
-    if theta.shape != (chart.size,) or not np.isfinite(theta).all():
-        raise DatasetError(f"start: expected {chart.size} finite numbers, got shape {theta.shape}")
+    theta = _first(chart, start, seed)
     identity, path = _identity(loss, chart, optimiser, theta, seed), None if checkpoint is None else Path(checkpoint)
     step, history = Step(theta), list[Epoch]()
     if path is not None and path.is_file():
@@ -231,6 +226,13 @@ def train(
         if progress is not None:
             progress(history[-1])
     return Training(chart, optimiser, step, tuple(history), target, limit, seed)
+
+
+def _first(chart: Chart, start: ArrayLike | None, seed: int) -> Array:
+    theta = chart.random(np.random.default_rng([seed, 0])) if start is None else np.array(start, dtype=float)
+    if theta.shape != (chart.size,) or not np.isfinite(theta).all():
+        raise DatasetError(f"start: expected {chart.size} finite numbers, got shape {theta.shape}")
+    return theta
 
 
 @dataclass(frozen=True, eq=False)

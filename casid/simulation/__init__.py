@@ -14,7 +14,7 @@ from casid.simulation._simulate import simulate as simulate
 from casid.simulation._stops import Stops as Stops
 
 # Results
-from casid.simulation._rollouts import Rollouts as Rollouts
+from casid.simulation._result import Rollouts as Rollouts
 from casid.simulation._result import Simulation as Simulation
 from casid.simulation._stops import Reason as Reason
 

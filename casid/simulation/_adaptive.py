@@ -158,10 +158,8 @@ def simulate_adaptive(
         Links only; gravity as in the robot.
     truth, start
         Standard parameters of the plant and first estimates, shape (10 links,): bodies both.
-    adaptation
-        The law.
-    reference
-        Motion to follow.
+    adaptation, reference
+        The law of the estimates; the motion to follow.
     duration, step
         [s]
     K, Lambda
@@ -172,8 +170,8 @@ def simulate_adaptive(
     Raises
     ------
     DatasetError
-        For shapes or sizes that do not fit, links that are no bodies, a model with joint terms, or a state that ceases
-        to be finite (the time is named).
+        For shapes that do not fit, links that are no bodies, a model with joint terms, or a state that is not finite
+        any more, with its time.
     """
     n, links = model.n, len(model.robot.links)
     if model.terms:

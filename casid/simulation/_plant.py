@@ -120,9 +120,9 @@ def with_terms(model: Model, parameters: ArrayLike, coefficients: Mapping[str, A
 class Plant:
     """A robot that moves by ``M(q) ddq + c(q, dq) + g(q) + terms = tau`` (Sousa 2014, eq. 5.1).
 
-    The state is ``x = [q, dq, work, dissipated]`` (2 n + 2): positions, velocities, and two terms of the energy balance,
-    integrated with the motion: ``work = int tau'dq dt`` and ``dissipated = int h'dq dt`` with the torque h of the joint
-    terms (rotor inertia is kinetic energy). ``kinetic + potential + dissipated - work`` is constant.
+    The state is ``x = [q, dq, work, dissipated]`` (2 n + 2): positions, velocities, and two terms of the energy
+    balance, integrated with the motion: ``work = int tau'dq dt`` and ``dissipated = int h'dq dt`` with the torque h of
+    the joint terms (rotor inertia is kinetic energy). ``kinetic + potential + dissipated - work`` is constant.
 
     Parameters
     ----------

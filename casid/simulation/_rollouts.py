@@ -48,22 +48,18 @@ def simulate_many(
     ----------
     plant, controller, duration, rate, delay, stops
         As for `simulate`.
-    references
-        One for all, or B of them.
-    count
-        B, where nothing else determines it.
+    references, count
+        One for all, or B of them; B, where nothing else determines it.
     integrator
-        A fixed-step one; default: as for `simulate`.
+        With fixed steps; default: as for `simulate`.
     q0, dq0
         Shape (n,) or (B, n); default: at the reference.
     parameters
         Of the plant, shape (B, N); default: the plant's own.
     sensor
         Every rollout has errors of its own.
-    every
-        Samples of the controller a record.
-    threads
-        Threads that share the rollouts.
+    every, threads
+        Samples of the controller a record; threads that share the rollouts.
 
     Raises
     ------
@@ -72,26 +68,23 @@ def simulate_many(
     ExportError
         Without a C compiler.
     """
-    sampling = Sampling(duration, rate, delay)
-    n, times = plant.n, sampling.times
+    sampling, n = Sampling(duration, rate, delay), plant.n
     several = list(references) if isinstance(references, Sequence) else [references]
     arrays = {"q0": (q0, n), "dq0": (dq0, n), "parameters": (parameters, len(plant.model.parameter_names))}
     found = {name: _rows(name, value, width) for name, (value, width) in arrays.items() if value is not None}
     total = _count({"references": len(several) if len(several) > 1 else None, "count": count}, found)
     if every < 1 or total < 1 or any(reference.n != n for reference in several) or controller.n != n:
         raise DatasetError(f"rollouts: every, count >= 1, and {n} joints in reference and controller are needed")
-    motions = [reference.at(times) for reference in several]
+    motions = [reference.at(sampling.times) for reference in several]
     starts = np.zeros((total, plant.size))
     starts[:, :n] = found.get("q0", np.array([motion.q[0] for motion in motions]))
     starts[:, n : 2 * n] = found.get("dq0", np.array([motion.dq[0] for motion in motions]))
     integrator = integrator or default_integrator(plant, sampling, starts[0, :n])
     integrator.check_friction(plant, starts[0, :n])
     own = np.atleast_2d(found["parameters"]) if "parameters" in found else None
-    loop = CompiledLoop(
-        Loop(plant, controller, integrator, sampling, stops or Stops()), integrator, LANES, own is not None
-    )
-    many = _Many(loop, starts, [controller.rows(motion) for motion in motions], own, sensor, every)
-    return many.run(threads)
+    closed = Loop(plant, controller, integrator, sampling, stops or Stops())
+    loop = CompiledLoop(closed, integrator, LANES, own is not None)
+    return _Many(loop, starts, [controller.rows(motion) for motion in motions], own, sensor, every).run(threads)
 
 
 def _rows(name: str, value: ArrayLike, width: int) -> Array:
@@ -227,7 +220,7 @@ def _under_law(law: Law, x: Array, sampling: Sampling, advance: _Advance, stops:
     """Rollouts from states x (B, size), sample by sample."""
     n, count = (x.shape[1] - 2) // 2, sampling.ticks + 1
     q = x[:, :n]
-    states, torques = np.full((len(q), count, plant.size), np.nan), np.full((len(q), count, n), np.nan)
+    states, torques = np.full((len(q), count, x.shape[1]), np.nan), np.full((len(q), count, n), np.nan)
     alive: NDArray[np.bool_] = np.ones(len(q), dtype=bool)
     ends = [End(float(sampling.times[-1]))] * len(q)
     for tick, time in enumerate(sampling.times):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-
 from casid.codegen._library import without_failure
 from casid.control import ComputedTorque, Controller
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.motion import Follow, Reference, Trajectory
 from casid.simulation._loop import CompiledLoop, Loop, compiled_loop, sampled_loop
 from casid.simulation._plant import Plant
 from casid.simulation._result import Simulation
@@ -18,6 +16,12 @@ from casid.simulation._stops import Stops
 from casid.simulation.integrators import RungeKutta4
 from casid.simulation.integrators._fixed_step import FixedStep
 from casid.simulation.integrators._integrator import Integrator
+from casid.motion import Follow, Motion, Reference, Trajectory
+from casid.simulation._loop import Array, Loop, compiled_loop, sampled_loop
+
+
+
+
 
 
 def simulate(
@@ -35,16 +39,12 @@ def simulate(
     stops: Stops | None = None,
     compiled: bool | None = None,
 ) -> Simulation:
-    """Simulate a robot under a sampled-data controller.
+    """Motion of a robot under a sampled-data controller.
 
     Parameters
     ----------
-    plant
-        The robot that moves.
-    controller
-        Its torques; `casid.control.Passive` for none.
-    reference
-        The motion to follow.
+    plant, controller, reference
+        The robot, the law of its torques (`casid.control.Passive` for none), the motion to follow.
     duration
         [s]
     integrator
@@ -81,10 +81,17 @@ def simulate(
             raise DatasetError(f"the {what} has {size} joints, robot '{plant.model.robot.name}' has {n}")
     motion = reference.at(times)
     start = plant.start(motion.q[0] if q0 is None else q0, motion.dq[0] if dq0 is None else dq0)
-    signals = controller.rows(motion)
-    state_errors, torque_errors = (sensor or Sensor()).errors(len(times), n)
     integrator = integrator or default_integrator(plant, sampling, start[:n])
     loop = Loop(plant, controller, integrator, sampling, stops or Stops())
+    return _simulation(loop, motion, start, (sensor or Sensor()).errors(len(times), n), compiled)
+
+
+def _simulation(
+    loop: Loop, motion: Motion, start: Array, errors: tuple[Array, Array], compiled: bool | None
+) -> Simulation:
+    """The loop run from a state, with errors of the measured state and torques."""
+    plant, integrator, n = loop.plant, loop.integrator, loop.plant.n
+    signals, (state_errors, torque_errors) = loop.controller.rows(motion), errors
     if isinstance(integrator, FixedStep):
         integrator.check_friction(plant, start[:n])
     compiled_form = _compiled_form(loop, integrator, compiled)
@@ -92,10 +99,9 @@ def simulate(
         trace = compiled_loop(compiled_form, start, signals, state_errors)
     else:
         trace = sampled_loop(loop, start, signals, state_errors)
-    count = len(trace.states)
-    x = trace.states
+    count, x = len(trace.states), trace.states
     return Simulation(
-        plant, times[:count], x[:, :n], x[:, n : 2 * n], trace.applied, trace.commands, motion.q[:count],
+        plant, loop.sampling.times[:count], x[:, :n], x[:, n : 2 * n], trace.applied, trace.commands, motion.q[:count],
         motion.dq[:count], state_errors[:count], torque_errors[:count], x[:, 2 * n], x[:, 2 * n + 1], trace.end,
     )  # fmt: skip
 

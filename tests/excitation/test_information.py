@@ -19,6 +19,7 @@ from casid.excitation import (
     weak_parameters,
 )
 from casid.excitation.information._criteria import CRITERIA, criterion
+from casid.excitation.information._mapped import Mapped
 from casid.excitation.information._observation import smooth_signs
 from casid.excitation.optimisation._starts import Objective, Stage
 from casid.motion import Fourier, Motion
@@ -144,3 +145,16 @@ def test_payload_has_the_ten_parameters_of_a_load(panda: Robot) -> None:
     assert observation.matrix(motion) @ load == pytest.approx(np.concatenate(expected))
     with pytest.raises(ProblemError, match="no link 'tool'"):
         Observation.payload(casid.Model(panda), "tool")
+
+
+def test_a_mapped_function_is_the_function_at_every_sample() -> None:
+    q, width = ca.SX.sym("q", 2), ca.SX.sym("width")
+    f = ca.Function("f", [q, width], [q * width, ca.horzcat(q, 2 * q, q**2)], ["q", "width"], ["a", "B"])
+    samples = np.random.default_rng(0).normal(size=(5, 2))
+    vectors, matrices = Mapped(f, 5, ("width",))(samples, 0.5)
+    assert vectors.shape == (2, 5)
+    assert matrices.shape == (2, 3, 5)
+    for k in range(5):
+        a, B = f(samples[k], 0.5)
+        assert vectors[:, k] == pytest.approx(np.ravel(a))
+        assert matrices[:, :, k] == pytest.approx(np.array(B))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-
 import casid
 from casid.description import Capsule, Robot
 from casid.errors import ProblemError
@@ -21,6 +20,11 @@ from casid.excitation import (
 from casid.excitation.optimisation._result import Progress
 from casid.excitation.optimisation._starts import Stage
 from casid.motion import Fourier, Motion, Poses, QuinticSpline, Ramped, Trajectory
+from casid.excitation.optimisation._nlp import Nlp
+
+
+
+
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
 
@@ -130,9 +134,7 @@ def test_problems_that_cannot_be_solved_are_refused_with_the_reason(
 def test_a_motion_too_poor_for_its_parameters_is_refused(panda: Robot, panda_observed: Observation) -> None:
     limits = MotionLimits.of_robot(panda)
     for basis in (Fourier(0.5, 1), QuinticSpline(10.0, 7)):
-        with pytest.raises(
-            ProblemError, match="3 coefficients for each of 7 joints are too few to distinguish 64 parameters"
-        ):
+        with pytest.raises(ProblemError, match="3 coefficients for each of 7 joints are too few to distinguish 64"):
             Designer(panda_observed, basis, limits)
     full = ca.Function("full", *_full_regressor(panda))
     with pytest.raises(ProblemError, match="excite only"):
@@ -153,3 +155,16 @@ def test_an_error_of_the_users_own_constraint_comes_through(arm: Robot, observed
 def _full_regressor(robot: Robot) -> tuple[list, list, list, list]:
     states = [ca.SX.sym(name, robot.n) for name in ("q", "dq", "ddq")]
     return states, [casid.Model(robot).regressor(*states)], ["q", "dq", "ddq"], ["Y"]
+
+
+def test_gradient_and_rows_of_the_nonlinear_programme(arm: Robot, observed: Observation) -> None:
+    designer = Designer(observed, Fourier(0.6, 3), MotionLimits.of_robot(arm), samples=40)
+    x = 0.3 * np.random.default_rng(0).normal(size=(2, designer.basis.size))
+    nlp = Nlp(designer.objective, designer.basis, designer.all_rows, [], x.shape, (0.2, 5.0))
+    direction = np.random.default_rng(1).normal(size=x.size)
+    h = 1e-6
+    ahead, behind = (nlp.value(x.ravel() + s * h * direction)[0] for s in (1, -1))
+    assert nlp.value(x.ravel())[1] @ direction == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
+    values, entries = nlp.jacobian(x.ravel())
+    assert values == pytest.approx(designer.all_rows.values(x))
+    assert np.array(ca.DM(nlp.sparsity, entries)) @ x.ravel() == pytest.approx(values)

@@ -44,5 +44,5 @@ def test_masked_torques_are_not_trained_on(model, data, loss):
 @pytest.mark.parametrize("loss", [AccelerationLoss, RolloutLoss])
 def test_terms_that_need_more_than_the_motion_are_refused_by_what_simulates(model, data, loss):
     geared = Model(model.robot, (GEAR_FRICTION,))
-    with pytest.raises(DatasetError, match="knows no input 'signal'"):
+    with pytest.raises(DatasetError, match="has no input 'signal'"):
         loss(geared, data)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 
 from casid.control import ComputedTorque
 from casid.description import Inertial, Joint, Link, Robot
+from casid.errors import ProblemError
 from casid.motion import Sine
 from casid.simulation import (
     Plant,
     simulate,
 )
 from casid.simulation.integrators import Cvodes, DormandPrince, Idas, RungeKutta4, SemiImplicitEuler
+from casid.simulation.integrators._catalogue import INTEGRATORS, integrator_of
 from casid.simulation.integrators._integrator import Integrator
 
 GRAVITY = 9.80665
@@ -61,3 +64,20 @@ def test_computed_torque_makes_double_integrators(panda: tuple[Plant, ComputedTo
     done = simulate(exact, controller, reference, 1.0, q0=q0, integrator=RungeKutta4(2e-4), rate=5000.0)
     expected = -0.1 * (1 + 10 * done.t) * np.exp(-10 * done.t)
     assert np.abs(done.tracking_error - expected[:, None]).max() < 2e-3  # torques are held for 0.2 ms
+
+
+@pytest.mark.parametrize("name", INTEGRATORS)
+def test_integrators_by_name(name: str) -> None:
+    assert type(integrator_of(name)) is type(integrator_of(name, 1e-4))
+    with pytest.raises(ProblemError, match="unknown integrator"):
+        integrator_of(name + "-2")
+
+
+def test_points_and_step_are_those_of_the_classical_tableau() -> None:
+    point2, point3, point4, advance = RungeKutta4(0.1).points(3, 1)
+    x, k, h = np.arange(3.0), np.eye(4, 3), 0.1
+    assert np.ravel(point2(x, k[0], h)) == pytest.approx(x + h / 2 * k[0])
+    assert np.ravel(point3(x, *k[:2], h)) == pytest.approx(x + h / 2 * k[1])
+    assert np.ravel(point4(x, *k[:3], h)) == pytest.approx(x + h * k[2])
+    assert np.ravel(advance(x, *k, h)) == pytest.approx(x + h / 6 * (k[0] + 2 * k[1] + 2 * k[2] + k[3]))
+    assert isinstance(advance, ca.Function)

@@ -12,6 +12,9 @@ from casid.simulation import (
     Sensor,
     simulate,
 )
+from casid.simulation._loop import recorded
+from casid.simulation._sampling import Sampling
+from casid.simulation._stops import End
 from casid.simulation.integrators import RungeKutta4
 
 
@@ -26,3 +29,10 @@ def test_compiled_loop_is_the_loop_in_python(
     if delay == 2e-3:  # one period: the command of a sample acts at the next
         assert np.array_equal(one.tau[1:], one.command[:-1])
         assert (one.tau[0] == 0).all()
+
+
+def test_samples_up_to_an_end() -> None:
+    sampling = Sampling(1.0, 100.0)
+    assert recorded(End(1.0), sampling) == 101
+    assert recorded(End(0.5), sampling) == 51
+    assert recorded(End(0.505), sampling, every=10) == 6

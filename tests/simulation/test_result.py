@@ -14,6 +14,7 @@ from casid.simulation import (
     Plant,
     simulate,
 )
+from casid.simulation._result import EnergyBalance
 from problems.spatial_2r import true_parameters
 
 
@@ -26,3 +27,14 @@ def test_recording_of_a_run_that_ended_at_once_is_refused() -> None:
 
 
 VISCOUS, COULOMB = np.array([0.6, 0.6, 0.5, 0.5, 0.2, 0.2, 0.1]), np.array([0.5, 0.5, 0.4, 0.4, 0.1, 0.1, 0.05])
+
+
+def test_imbalance_is_what_kinetic_potential_and_dissipated_energy_do_not_explain() -> None:
+    kinetic, potential = np.array([1.0, 2.0, 3.0]), np.array([0.0, -1.0, -1.0])
+    work, dissipated = np.array([0.0, 0.5, 2.0]), np.array([0.0, 0.5, 1.0])
+    balance = EnergyBalance(kinetic, potential, work, dissipated)
+    assert balance.total.tolist() == [1.0, 1.0, 2.0]
+    assert balance.imbalance.tolist() == [0.0, 0.0, 0.0]
+    assert EnergyBalance(kinetic + [0, 0, 0.3], potential, work, dissipated).relative_imbalance == pytest.approx(
+        0.3 / 3.3
+    )

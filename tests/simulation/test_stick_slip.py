@@ -16,6 +16,7 @@ from casid.simulation import (
     SmoothCoulomb,
     simulate,
 )
+from casid.simulation._stick_slip import StickSlip
 from casid.simulation.integrators import Cvodes, DormandPrince
 
 GRAVITY = 9.80665
@@ -75,3 +76,13 @@ def test_motors_behind_a_transmission_stick_together_with_their_joints() -> None
     done = simulate(plant, Passive(7), Hold(np.full(7, 0.5)), 1.0, integrator=DormandPrince(), rate=10.0)
     assert (done.q == 0.5).all()
     assert (done.dq == 0.0).all()
+
+
+@pytest.mark.parametrize(("force", "sticks"), [(2.9, True), (-2.9, True), (3.1, False)])
+def test_a_body_at_rest_sticks_up_to_the_friction_s_limit(force: float, sticks: bool) -> None:
+    plant = Plant.of(sledge(), ExactCoulomb(), coulomb=3.0)
+    modes = StickSlip(plant)
+    state, mode = modes.begin(plant.start([0.0]), np.array([force]))
+    assert mode.at_rest == sticks
+    assert modes.holds(state, np.array([force]), mode)
+    assert (mode.signs == (0.0 if sticks else np.sign(force))).all()

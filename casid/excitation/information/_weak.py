@@ -96,7 +96,7 @@ def weak_parameters(
 def _scaled_covariance(F: Array, names: Sequence[str]) -> tuple[Array, Array]:
     """Lengths of the columns, and the covariance of parameters in units of 1 / length."""
     size = np.sqrt(np.maximum(np.diagonal(F), 0.0))
-    absent = [names[k] for k in np.flatnonzero(size == 0)]
+    absent = [name for name, length in zip(names, size, strict=True) if length == 0]
     if absent:
         raise DatasetError(f"information matrix: no information about {', '.join(absent)}")
     values, vectors = np.linalg.eigh(F / np.outer(size, size))

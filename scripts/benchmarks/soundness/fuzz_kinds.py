@@ -200,14 +200,14 @@ class Trajectory(Kind):
 
     @cached_property
     def seeds(self) -> Sequence[bytes]:
-        from casid import excitation
+        from casid import motion
 
         rng = np.random.default_rng(4)
-        fourier, spline = excitation.Fourier(0.5, 3), excitation.QuinticSpline(10.0, 12, False)
-        bases = (fourier, spline, excitation.Ramped(fourier, 0.5), excitation.Poses(6))
+        fourier, spline = motion.Fourier(0.5, 3), motion.QuinticSpline(10.0, 12, False)
+        bases = (fourier, spline, motion.Ramped(fourier, 0.5), motion.Poses(6))
         return [
-            excitation.trajectory_text(
-                excitation.Trajectory(basis, rng.normal(size=(3, basis.size)), ("a", "b", "c"), "arm")
+            motion.trajectory_text(
+                motion.Trajectory(basis, rng.normal(size=(3, basis.size)), ("a", "b", "c"), "arm")
             ).encode()
             for basis in bases
         ]
