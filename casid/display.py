@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Drawer(Protocol):
-    """Who draws: `casid.report.notebook`."""
+    """Who draws: `casid.report._section`."""
 
     def html(self, result: Any) -> str:
         """A result as a piece of HTML."""

@@ -14,7 +14,7 @@ from casid.errors import ProblemError
 from casid.excitation.information.mapped import Mapped
 from casid.excitation.information.observation import STATES
 from casid.excitation.motions.basis import Array
-from casid.excitation.motions.trajectory import Motion
+from casid.excitation.motions.trajectory import Motion, Trajectory
 
 if TYPE_CHECKING:
     from casid.dynamics import Model
@@ -55,6 +55,10 @@ class StateConstraint(ABC):
     def violation(self, motion: Motion) -> float:
         """Largest violation, in the component's own unit; 0 if there is none."""
         return float(max(0.0, -self.slack(motion).min(initial=np.inf)))
+
+    def certificate(self, trajectory: Trajectory) -> str:
+        """What is proven at every instant of a trajectory, in words; empty where nothing is."""
+        return ""
 
     def worst(self, motion: Motion) -> tuple[str, int, float]:
         """Label, sample and slack of the tightest component."""

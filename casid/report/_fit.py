@@ -1,9 +1,10 @@
-"""Picture: how well the parameters reproduce each given coefficient."""
+"""Fit of the given coefficients: values, deviations, a CSV file, a picture."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -12,10 +13,88 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from casid.report.style import BAND, BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.dynamics import linear_form
+from casid.errors import ProblemError
+from casid.files import csv_bytes
+from casid.report._section import ReportSection
+from casid.report._style import BAND, BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.retrieval import Coefficients, Solution
 
 Array = NDArray[np.float64]
 _LONGEST_LABEL = 44
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCoefficients:
+    """Linear forms of the parameters with their given and their fitted values.
+
+    Attributes
+    ----------
+    expressions : tuple of str
+        Each written out, e.g. ``Lzz1 + Lyy2``.
+    given, fitted : ndarray, shape (r,)
+    sd : ndarray, shape (r,), or None
+        Standard deviations of the given values.
+    used : ndarray of bool, shape (r,)
+        Which ones the objective contains.
+    """
+
+    expressions: tuple[str, ...]
+    given: Array
+    fitted: Array
+    sd: Array | None
+    used: NDArray[np.bool_]
+
+
+def coefficients(solution: Solution) -> FittedCoefficients | None:
+    """Coefficients of a solution's problem; ``None`` where it was fitted to compressed samples.
+
+    A problem may describe them (`casid.retrieval.Coefficients`); otherwise the rows of the objective are taken.
+    """
+    problem = solution.problem
+    given = problem.coefficients
+    if given is None:
+        matrix, target = problem.objective.matrix, problem.objective.target
+        if matrix.shape[0] >= matrix.shape[1] or len(matrix) == 0:
+            return None
+        given = Coefficients(matrix, target)
+    forms = np.pad(given.forms, ((0, 0), (0, problem.variables.size - given.forms.shape[1])))
+    names = problem.variables.names
+    expressions = tuple(linear_form(row, names) for row in forms)
+    return FittedCoefficients(expressions, given.values, forms @ solution.x, given.sd, given.used)
+
+
+class FitSection(ReportSection):
+    """Fit of each coefficient; without forms where the problem was made from samples."""
+
+    def __init__(self, solution: Solution) -> None:
+        self.solution, self.fit = solution, coefficients(solution)
+
+    def files(self) -> Mapping[str, bytes]:
+        """``coefficients.csv``."""
+        fit = self.fit
+        if fit is None:
+            return {}
+        deviations = np.full(len(fit.given), None) if fit.sd is None else fit.sd
+        rows = zip(fit.expressions, fit.given, deviations, fit.fitted, fit.used, strict=True)
+        return {"coefficients.csv": csv_bytes(["coefficient", "given", "sd", "fitted", "used"], list(rows))}
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``fit``."""
+        return {"fit": self._figure}
+
+    def figures(self) -> Mapping[str, Figure]:
+        """``fit``, where there are coefficients."""
+        return {} if self.fit is None else {"fit": self._figure()}
+
+    def _figure(self) -> Figure:
+        fit, name = self.fit, self.solution.problem.name
+        if fit is None:
+            raise ProblemError(
+                f"problem '{name}' was made from samples, not from coefficients: there is no fit of each to draw"
+            )
+        title = f"{name}: fit of each coefficient, sum of squares {self.solution.objective:.4e}"
+        return fit_figure(fit.expressions, fit.fitted, fit.given, fit.sd, fit.used, title=title)
 
 
 def fit_figure(

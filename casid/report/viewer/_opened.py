@@ -1,13 +1,12 @@
-"""Any file that casid writes or reads, as a page: what it is, is found out from the file."""
+"""Any file that casid writes or reads, as a page; the kind of file is found from its content."""
 
 from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +19,11 @@ from casid.files import read_json, read_text, read_toml, reason
 from casid.identification import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset
-from casid.report.viewer.page import html_table, page, plot_box, robot_box
-from casid.report.viewer.scene import scene, torque_charts
+from casid.report.viewer._page import Page
 
 Array = NDArray[np.float64]
+#: Parameters of `Page.curves`.
+Curves = tuple[Array, Mapping[str, Array], Sequence[str], str, str]
 
 _ROBOT_FILES = (".urdf", ".xml", ".sdf")
 _RECORDINGS = (".npz", ".mat", ".mcap", ".db3")
@@ -39,7 +39,7 @@ class _Shown(NamedTuple):
     robot: Robot
     bodies: Mapping[str, Array] | None = None
     motion: tuple[Array, Array] | None = None
-    charts: Mapping[str, list[dict[str, Any]]] = {}
+    charts: Mapping[str, Curves] = {}
     facts: tuple[tuple[str, str], ...] = ()
 
 
@@ -80,7 +80,7 @@ def view(file: str | Path, robot: str | Path | Robot | None = None) -> str:
     if path.suffix.lower() in (".html", ".htm"):
         text = read_text(path, "page", DatasetError)
         if '<meta name="generator" content="casid' not in text[:2000]:
-            raise DatasetError(f"'{path.name}' is a page that casid did not write; open it with a browser")
+            raise DatasetError(f"'{path.name}' is not a page written by casid; open it with a browser")
         return text
     return _page(_shown(path, robot))
 
@@ -103,8 +103,8 @@ def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
         parameters = head.startswith("parameter,") or "lxx" in head
         return _parameters(path, robot) if parameters else _recording(path, robot)
     raise DatasetError(
-        f"'{path.name}' is nothing that casid writes or reads: expected a robot (.toml, .urdf, .xml, .sdf), a result "
-        "(.json, .toml, .html or its folder), parameters (.csv, .json) or a recording (.npz, .csv, .mat, .mcap)"
+        f"'{path.name}' is not a file that casid writes or reads: expected a robot (.toml, .urdf, .xml, .sdf), "
+        "a result (.json, .toml, .html or its folder), parameters (.csv, .json) or a recording (.npz, .csv, .mat, .mcap)"
     )
 
 
@@ -117,7 +117,7 @@ def _known(robot: str | Path | Robot | None, named: object, path: Path) -> Robot
     if isinstance(named, str) and named in robot_names():
         return load_robot(named)
     whose = f"is of the robot '{named}', which does not ship with casid" if isinstance(named, str) and named else (
-        "does not say of which robot it is"
+        "does not name its robot"
     )  # fmt: skip
     raise DatasetError(f"'{path.name}' {whose}: give the robot's file (--robot)")
 
@@ -125,7 +125,7 @@ def _known(robot: str | Path | Robot | None, named: object, path: Path) -> Robot
 def _robot(source: str | Path) -> _Shown:
     """A robot's own bodies; beside them the repaired ones where some cannot exist."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InertiaWarning)  # the page says it
+        warnings.simplefilter("ignore", InertiaWarning)  # the page shows it
         robot = load_robot(source)
         if any(link.inertial is None for link in robot.links):
             missing = sum(link.inertial is None for link in robot.links)
@@ -145,7 +145,7 @@ def _robot(source: str | Path) -> _Shown:
 def _json(path: Path, robot: str | Path | Robot | None) -> _Shown:
     record = read_json(path, "result", DatasetError)
     if not isinstance(record, dict):
-        raise DatasetError(f"'{path.name}' is no result of casid")
+        raise DatasetError(f"'{path.name}' is not a result of casid")
     if "basis" in record and "criterion" in record:
         beside = path.with_name("trajectory.toml")
         if not beside.is_file():
@@ -157,7 +157,7 @@ def _json(path: Path, robot: str | Path | Robot | None) -> _Shown:
             raise DatasetError(f"'{path.name}' comes with recording.npz, which is not beside it")
         return _recording(beside, _known(robot, record.get("robot"), path))
     if "parameters" not in record:
-        raise DatasetError(f"'{path.name}' is no result of casid: it has no parameters, motion or trajectory")
+        raise DatasetError(f"'{path.name}' is not a result of casid: it has no parameters, motion or trajectory")
     known = _known(robot, record.get("robot"), path)
     shown = _parameters(path, known)
     keys = ("problem", "status", "objective", "lower_bound", "gap", "certified", "residual_ratio", "rank",
@@ -197,8 +197,8 @@ def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
     return _Shown(
         f"{known.name}: excitation", f"A motion of {t[-1] - t[0]:.4g} s.", known, motion=(t, q),
         charts={
-            "Positions": torque_charts(t, {"position": q}, joints, "rad or m", "motion"),
-            "Velocities": torque_charts(t, {"velocity": dq}, joints, "rad/s or m/s", "motion"),
+            "Positions": (t, {"position": q}, joints, "rad or m", "motion"),
+            "Velocities": (t, {"velocity": dq}, joints, "rad/s or m/s", "motion"),
         },
     )  # fmt: skip
 
@@ -210,26 +210,26 @@ def _recording(path: Path, robot: str | Path | Robot | None) -> _Shown:
     if data.n != len(joints):
         raise DatasetError(f"'{path.name}' is of {data.n} joints, robot '{known.name}' has {len(joints)}")
     t = data.t - data.t[0]
-    charts = {"Positions": torque_charts(t, {"position": data.q}, joints, "rad or m", "recording")}
+    charts = {"Positions": (t, {"position": data.q}, joints, "rad or m", "recording")}
     if data.dq is not None:
-        charts["Velocities"] = torque_charts(t, {"velocity": data.dq}, joints, "rad/s or m/s", "recording")
-    charts["Torques"] = torque_charts(t, {"torque": data.tau}, joints, "N·m or N", "recording")
+        charts["Velocities"] = (t, {"velocity": data.dq}, joints, "rad/s or m/s", "recording")
+    charts["Torques"] = (t, {"torque": data.tau}, joints, "N·m or N", "recording")
     return _Shown(f"{known.name}: {path.name}", f"{len(data)} samples.", known, motion=(t, data.q), charts=charts)
 
 
 def _page(shown: _Shown) -> str:
-    body = [f"<h1>{escape(shown.title)}</h1>", f'<p class="lead">{escape(shown.words)}</p>', robot_box("robot")]
-    plots = {}
-    for number, (title, charts) in enumerate(shown.charts.items()):
-        body += [f"<h2>{escape(title)}</h2>", plot_box(str(number))]
-        plots[str(number)] = charts
-    if shown.facts:
-        body += ["<h2>Numbers</h2>", html_table(["what", "value"], [list(fact) for fact in shown.facts])]
+    page = Page(shown.title, shown.words)
     try:
-        drawn = scene(shown.robot, shown.bodies, shown.motion)
+        page.robot(shown.robot, shown.bodies, shown.motion)
     except DatasetError as error:
         raise DatasetError(f"{shown.title}: {reason(error)}") from None
-    return page(shown.title, body, {"robot": drawn}, plots)
+    for title, curves in shown.charts.items():
+        page.heading(title)
+        page.curves(*curves)
+    if shown.facts:
+        page.heading("Numbers")
+        page.table(["quantity", "value"], [list(fact) for fact in shown.facts])
+    return page.html()
 
 
 def _text(value: object) -> str:

@@ -1,7 +1,8 @@
-"""One look for every picture. Figures are made without pyplot, so nothing global is touched, but for `with_pyplot`."""
+"""The common look of all figures, and figures as PNG. No global state of pyplot is used, except in `with_pyplot`."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 #: Resolution of the files; a figure 10 inches wide becomes 1200 pixels wide.
 DPI = 120
@@ -26,7 +28,7 @@ _BY_PYPLOT: ContextVar[bool] = ContextVar("by_pyplot", default=False)
 
 @contextmanager
 def with_pyplot() -> Iterator[None]:
-    """Figures made inside belong to pyplot: a notebook shows them, ``plt.show()`` opens them."""
+    """Context in which figures belong to pyplot: a notebook shows them, ``plt.show()`` opens them."""
     token = _BY_PYPLOT.set(True)
     try:
         yield
@@ -35,7 +37,7 @@ def with_pyplot() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
-    """Return an empty figure of the given size [inch] that draws with Agg, on any machine."""
+    """Empty figure of the given size [inch], drawn by Agg, which needs no display."""
     if _BY_PYPLOT.get():
         import matplotlib.pyplot as plt  # chooses a window system, which files do not need
 
@@ -69,3 +71,13 @@ def link_colours(count: int) -> list[Colour]:
         palette: Sequence[Colour] = [tuple(c[:3]) for c in colormaps["tab10"](np.arange(count))]
         return list(palette)
     return [tuple(c[:3]) for c in colormaps["turbo"](np.linspace(0.05, 0.95, count))]
+
+
+def png_bytes(figure: Figure, dpi: float | None = None) -> bytes:
+    """Content of the figure's PNG file, at ``dpi`` pixels per inch (default: the figure's own resolution)."""
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and "$" in text.get_text():  # part of a name: no figure of casid contains a formula
+            text.set_parse_math(False)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi="figure" if dpi is None else dpi)
+    return buffer.getvalue()

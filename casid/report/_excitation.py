@@ -1,9 +1,11 @@
-"""Pictures of an excitation trajectory: motion in its limits, singular values, deviations, the moving arm."""
+"""Report of a designed excitation trajectory: design, weakest parameters, motion in its limits, the moving arm."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -11,11 +13,26 @@ from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d import Axes3D
 from numpy.typing import NDArray
 from PIL import Image
+from rich.table import Table
 
 from casid.description import Robot
 from casid.dynamics.kinematics import Kinematics
-from casid.excitation import MotionLimits, Observation, Trajectory
-from casid.report.style import (
+from casid.excitation import (
+    Design,
+    Designer,
+    LimitCheck,
+    MotionLimits,
+    Observation,
+    StateConstraint,
+    Trajectory,
+    certify_limits,
+    trajectory_csv,
+    trajectory_ros2,
+    trajectory_toml,
+    weak_parameters,
+)
+from casid.report._section import Report, ReportSection, report_of
+from casid.report._style import (
     BLUE,
     FAINT,
     GREEN,
@@ -26,14 +43,186 @@ from casid.report.style import (
     Colour,
     link_colours,
     new_figure,
+    png_bytes,
     set_title,
     tidy,
 )
-from casid.report.write import png_bytes
+from casid.report._tables import PlainTable, summary_table
+from casid.version import __version__
 
 Array = NDArray[np.float64]
 _UNITS = ("rad", "rad/s", "rad/s²")
 _NAMES = ("position", "velocity", "acceleration")
+#: Samples at which singular values are evaluated where the designer is not known.
+_SAMPLES = 160
+
+
+@dataclass(frozen=True, eq=False)
+class DesignSection(ReportSection):
+    """Value of the criterion, starts, certified limits and violations of a design.
+
+    Attributes
+    ----------
+    design : Design
+    designer : Designer, optional
+        Limits and constraints; without it they are not checked again.
+    """
+
+    design: Design
+    designer: Designer | None = None
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each quantity."""
+        design, designer = self.design, self.designer
+        best = design.starts[0]
+        rows = [
+            (design.criterion, f"{design.value:.5g}  (random start: {best.initial:.5g})"),
+            ("condition number of this motion", f"{design.condition_number:.5g}"),
+            ("starts", ", ".join(f"{start.value:.5g}" for start in design.starts)),
+            ("time", f"{sum(start.seconds for start in design.starts):.1f} s"),
+        ]
+        if designer is None:
+            rows += [(name, f"largest violation {amount:.2g}") for name, amount in design.violations.items()]
+        else:
+            rows.append(
+                ("joint limits at every instant", _limits_text(certify_limits(design.trajectory, designer.limits)))
+            )
+            rows += [(constraint.name, _violation_text(design, constraint)) for constraint in designer.constraints]
+        if design.interrupted:
+            rows.append(("interrupted", "the best motion so far; it keeps all limits"))
+        return (summary_table(f"Excitation of {design.trajectory.robot or 'the robot'}", rows),)
+
+    def record(self) -> Mapping[str, Any]:
+        """The design as plain values."""
+        design, designer = self.design, self.designer
+        checks = [] if designer is None else certify_limits(design.trajectory, designer.limits)
+        return {
+            "robot": design.trajectory.robot,
+            "criterion": design.criterion,
+            "value": design.value,
+            "condition_number": design.condition_number,
+            "parameters": list(design.observation.names),
+            "standard_deviations": design.deviations(),
+            "noise": design.observation.noise,
+            "violations": design.violations,
+            "limits": [
+                {
+                    "joint": check.joint, "quantity": check.quantity, "low": check.low, "high": check.high,
+                    "certified": check.excess <= 0,
+                }
+                for check in checks
+            ],
+            "starts": [
+                {"value": s.value, "initial": s.initial, "seconds": s.seconds, "iterations": s.iterations}
+                for s in design.starts
+            ],
+            "interrupted": design.interrupted,
+            "basis": design.trajectory.basis.record(),
+            "versions": {"casid": __version__},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracySection(ReportSection):
+    """Predicted standard deviations of the parameters, and the weakest of them."""
+
+    design: Design
+    samples: int = _SAMPLES
+
+    def tables(self) -> Sequence[Table]:
+        """The weakest parameters."""
+        weak = PlainTable("Weakest parameters")
+        for name, justify in (("parameter", "left"), ("standard deviation", "right"), ("why", "left")):
+            weak.add_column(name, justify=justify)
+        for parameter in weak_parameters(self.design.observation, self.design.information, count=5):
+            weak.add_row(parameter.name, f"{parameter.deviation:.3g}", parameter.reason)
+        return (weak,)
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``singular_values``, ``deviations``."""
+        design = self.design
+        alone = 1.0 / np.sqrt(np.diagonal(design.information))
+        return {
+            "singular_values": lambda: singular_values_figure(design.observation, design.trajectory, self.samples),
+            "deviations": lambda: deviations_figure(design.observation.names, design.deviations(), alone),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectorySection(ReportSection):
+    """The motion: its files, its limits, an animation of the robot.
+
+    Attributes
+    ----------
+    trajectory : Trajectory
+    limits : MotionLimits, optional
+    robot : Robot, optional
+        For the animation.
+    rate : float
+        Of the CSV and the ROS 2 file [Hz].
+    """
+
+    trajectory: Trajectory
+    limits: MotionLimits | None = None
+    robot: Robot | None = None
+    rate: float = 100.0
+
+    def files(self) -> Mapping[str, bytes]:
+        """``trajectory.toml`` (see `read_trajectory`), ``.csv``, ``joint_trajectory.yaml``, ``animation.gif``."""
+        contents = {
+            "trajectory.toml": trajectory_toml(self.trajectory).encode(),
+            "trajectory.csv": trajectory_csv(self.trajectory, self.rate).encode(),
+        }
+        if self.robot is not None:
+            contents["animation.gif"] = animation_gif(self.robot, self.trajectory)
+        if not self.trajectory.basis.static:
+            contents["joint_trajectory.yaml"] = trajectory_ros2(self.trajectory, self.rate).encode()
+        return contents
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``motion``, against ``limits`` where they are given."""
+        return {"motion": self._motion}
+
+    def _motion(self, limits: MotionLimits | None = None) -> Figure:
+        motion = self.trajectory
+        ends = np.full((4, motion.n), np.inf)
+        return motion_figure(motion, limits or self.limits or MotionLimits(motion.joints, -ends, ends))
+
+
+@report_of.register(Design)
+def _of_design(
+    design: Design, designer: Designer | None = None, robot: Robot | None = None, rate: float = 100.0
+) -> Report:
+    limits = None if designer is None else designer.limits
+    samples = _SAMPLES if designer is None else len(designer.objective.matrices[0])
+    sections = (
+        DesignSection(design, designer),
+        AccuracySection(design, samples),
+        TrajectorySection(design.trajectory, limits, robot, rate),
+    )
+    return Report(f"Excitation of {design.trajectory.robot or 'the robot'}", sections, json="excitation.json")
+
+
+def _violation_text(design: Design, constraint: StateConstraint) -> str:
+    where = "at all poses" if design.trajectory.basis.static else "on a grid 10 times finer"
+    text = f"largest violation {design.violations[constraint.name]:.2g} {where}"
+    return "; ".join(filter(None, (text, constraint.certificate(design.trajectory))))
+
+
+def _limits_text(checks: list[LimitCheck]) -> str:
+    broken = [check for check in checks if check.excess > 0]
+    if broken:
+        worst = max(broken, key=lambda check: check.excess)
+        return f"NOT kept: {worst.quantity} of {worst.joint} by {worst.excess:.3g}"
+    used = [
+        (max(abs(check.low) / abs(check.lower), abs(check.high) / abs(check.upper)), check)
+        for check in checks
+        if check.quantity != "position" and np.isfinite([check.lower, check.upper]).all()
+    ]
+    if not used:
+        return "certified"
+    share, check = max(used, key=lambda pair: pair[0])
+    return f"certified; nearest: {check.quantity} of {check.joint} at {100 * share:.1f} %"
 
 
 def motion_figure(trajectory: Trajectory, limits: MotionLimits, title: str = "Motion against its limits") -> Figure:
@@ -151,11 +340,11 @@ def skeleton_gif(
     q
         Joint positions of every picture, shape (n, pictures).
     labels
-        A text a picture.
+        One text for each picture.
     title
-        A text for all.
+        Common text of all pictures.
     seconds
-        Time a picture.
+        Duration of each picture [s].
     path
         Joint positions along which the last frame draws its path, shape (n, samples), evenly spread over the pictures.
     """

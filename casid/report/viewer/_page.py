@@ -1,8 +1,13 @@
-"""What a page needs to draw: a robot with its links' ellipsoids and motion, curves over time."""
+"""A self-contained page: style, script and data inside, robots in three dimensions, curves to zoom, tables to sort."""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -11,12 +16,141 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.inertia import consistency, from_standard, link_slice
-from casid.report.links_plot import link_placements, middle_posture
+from casid.report._links import link_placements, middle_posture
+from casid.version import __version__
 
 Array = NDArray[np.float64]
+Rows = Sequence[Sequence[str]]
 
+#: A page may use only what it holds; the browser enforces it.
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 #: Most points of a curve, and most samples of a motion.
 _POINTS, _FRAMES = 2500, 600
+
+
+class Page:
+    """One self-contained HTML page, built piece by piece; it fetches nothing.
+
+    Parameters
+    ----------
+    title
+        Plain text, heading of the page.
+    lead
+        Plain text below it.
+    """
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        self.title = title
+        self.body = [f"<h1>{escape(title)}</h1>"] + ([f'<p class="lead">{escape(lead)}</p>'] if lead else [])
+        self.robots: dict[str, Any] = {}
+        self.plots: dict[str, Any] = {}
+
+    def add(self, *pieces: str) -> None:
+        """Add pieces of HTML."""
+        self.body += pieces
+
+    def heading(self, text: str, level: int = 2) -> None:
+        """Add a heading of plain text."""
+        self.add(f"<h{level}>{escape(text)}</h{level}>")
+
+    def text(self, text: str, kind: str = "") -> None:
+        """Add a paragraph of plain text; ``kind`` is its class in the style sheet, e.g. ``note``."""
+        self.add(f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>")
+
+    def image(self, picture: bytes | None) -> None:
+        """Add a PNG; ``None`` stands for one that could not be drawn."""
+        if picture is None:
+            self.text("This picture could not be drawn.")
+        else:
+            self.add(f'<img alt="" src="data:image/png;base64,{base64.b64encode(picture).decode()}">')
+
+    def table(self, header: Sequence[str], rows: Rows, text: Sequence[int] = (), feet: int = 0) -> None:
+        """Add a table whose columns sort by a click.
+
+        Parameters
+        ----------
+        header
+            HTML of the columns' names.
+        rows
+            Plain text.
+        text
+            Columns of words.
+        feet
+            Number of last rows that stay at the end.
+        """
+        head = "".join(f"<th>{cell}</th>" for cell in header)
+        split = len(rows) - feet
+        foot = f"<tfoot>{_lines(rows[split:], text)}</tfoot>" if feet else ""
+        body = f"<tbody>{_lines(rows[:split], text)}</tbody>"
+        self.add(f'<div class="scroll"><table><thead><tr>{head}</tr></thead>{body}{foot}</table></div>')
+
+    def robot(
+        self,
+        robot: Robot,
+        bodies: Mapping[str, ArrayLike] | None = None,
+        motion: tuple[ArrayLike, ArrayLike] | None = None,
+        posture: ArrayLike | None = None,
+    ) -> None:
+        """Add a robot to turn and move, see `scene` for the parameters.
+
+        Raises
+        ------
+        DatasetError
+            If an array has another shape or a value is not finite.
+        """
+        key = f"robot{len(self.robots) + 1}"
+        self.robots[key] = scene(robot, bodies, motion, posture)
+        self.add(f'<div class="robot" id="robot-{key}" data-robot="{key}"></div>')
+
+    def curves(
+        self, t: ArrayLike, curves: Mapping[str, ArrayLike], titles: Sequence[str], unit: str, group: str
+    ) -> None:
+        """Add curves over time to zoom, one chart for each joint.
+
+        Parameters
+        ----------
+        t
+            Times [s], shape (N,).
+        curves
+            Label -> values, shape (N, n); the first is blue, the second orange, others grey.
+        titles
+            One for each joint.
+        unit, group
+            Unit of the values; charts of one group are zoomed together.
+        """
+        key = str(len(self.plots))
+        self.plots[key] = charts(t, curves, titles, unit, group)
+        self.add(f'<div data-plots="{key}"></div>')
+
+    def html(self) -> str:
+        """The whole page."""
+        data = json.dumps({"robots": self.robots, "plots": self.plots}, allow_nan=False, separators=(",", ":"))
+        data = data.replace("<", "\\u003c")  # no text inside can end the script
+        return (
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="casid '
+            f'{escape(__version__)}"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+            '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+            f"<title>{escape(self.title)}</title><style>\n{_asset('viewer.css')}</style></head><body>\n"
+            '<button id="theme" type="button">Dark</button>\n'
+            + "\n".join(self.body)
+            + f'\n<script type="application/json" id="casid-data">{data}</script>\n'
+            f"<script>\n{_asset('viewer.js')}</script>\n"
+            "</body></html>\n"
+        )
+
+
+def _lines(rows: Rows, text: Sequence[int]) -> str:
+    return "".join(
+        "<tr>"
+        + "".join(f"<td{' class=text' if k in text else ''}>{escape(str(c))}</td>" for k, c in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
 def scene(
@@ -27,7 +161,7 @@ def scene(
 ) -> dict[str, Any]:
     """A robot as plain values: joints with placements, sets of bodies as ellipsoids, a motion.
 
-    Each body is drawn as the ellipsoid of uniform density with the link's mass and inertia, see `links_figure`.
+    Each body is the ellipsoid of uniform density with the link's mass and inertia, see `links_figure`.
 
     Parameters
     ----------
@@ -79,22 +213,10 @@ def scene(
     return record if played is None else record | {"motion": played}
 
 
-def torque_charts(
+def charts(
     t: ArrayLike, curves: Mapping[str, ArrayLike], titles: Sequence[str], unit: str, group: str
 ) -> list[dict[str, Any]]:
-    """One chart a joint.
-
-    Parameters
-    ----------
-    t
-        Times [s], shape (N,).
-    curves
-        Label -> values, shape (N, n); the first is blue, the second orange, others grey.
-    titles
-        One a joint.
-    unit, group
-        Unit of the values; charts of one group are zoomed together.
-    """
+    """One chart for each joint as plain values, see `Page.curves`."""
     times = np.asarray(t, dtype=float)
     kept = _thinned(len(times), _POINTS)
     colours = ("blue", "orange")

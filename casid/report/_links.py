@@ -1,7 +1,8 @@
-"""Picture: the links' masses drawn on the robot as ellipsoids of uniform density."""
+"""Bodies of links: a table, and a picture as ellipsoids of uniform density on the robot."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -12,15 +13,35 @@ from matplotlib.ticker import MultipleLocator
 from matplotlib.transforms import Bbox
 from mpl_toolkits.mplot3d import Axes3D, proj3d
 from numpy.typing import ArrayLike, NDArray
+from rich.table import Table
 
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia import from_standard, link_slice
-from casid.report.style import FAINT, INK, MUTED, link_colours, new_figure, set_title
+from casid.inertia import LinkParameters, from_standard, link_slice
+from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
+from casid.report._tables import PlainTable
 
 Array = NDArray[np.float64]
 _VIEWS = ((18.0, -62.0), (12.0, 28.0))
+
+
+def links_table(links: Iterable[LinkParameters], title: str = "Links") -> Table:
+    """Mass, centre of mass and principal moments of inertia about it, one row for each link."""
+    table = PlainTable(title)
+    table.add_column("link", style="bold", no_wrap=True)
+    table.add_column("mass [kg]", justify="right", no_wrap=True)
+    table.add_column("centre of mass [m]", justify="right", no_wrap=True)
+    table.add_column("principal moments [kg m²]", justify="right", no_wrap=True)
+    total = 0.0
+    for link in links:
+        total += link.mass
+        com = "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com)
+        moments = "  ".join(f"{value:.2e}" for value in link.principal_moments)
+        table.add_row(link.name, f"{link.mass:.4f}", com, moments)
+    table.add_section()
+    table.add_row("total", f"{total:.4f}", "", "")
+    return table
 
 
 def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None = None, title: str = "") -> Figure:
@@ -76,7 +97,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
 
 
 def middle_posture(robot: Robot) -> Array:
-    """Return the middle of each joint's position limits, zero where it has none, shape (n,) [rad or m]."""
+    """Middle of each joint's position limits, zero where it has none, shape (n,) [rad or m]."""
     lower, upper = robot.limits.lower, robot.limits.upper
     bounded = np.isfinite(lower) & np.isfinite(upper)
     return np.where(bounded, np.where(bounded, lower, 0.0) / 2 + np.where(bounded, upper, 0.0) / 2, 0.0)
@@ -120,7 +141,7 @@ def _skeleton(axes: Axes3D, robot: Robot, placements: list[Array]) -> None:
 
 
 def _equal(axes: Axes3D, cloud: Array) -> None:
-    """Give the same scale to all three axes, around the drawn points; few, plain ticks."""
+    """The same scale on all three axes, around the drawn points; few, plain ticks."""
     low, high = cloud.min(axis=0), cloud.max(axis=0)
     span = np.maximum(high - low, 0.35 * (high - low).max()) * 1.06
     middle = (low + high) / 2

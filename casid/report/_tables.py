@@ -1,4 +1,4 @@
-"""Tables whose cells are what they say: names are shown as they are, never read as markup or emoji."""
+"""Tables of plain text: names are shown literally, never read as markup or emoji."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class PlainTable(Table):
         )  # fmt: skip
 
     def add_column(self, header: RenderableType = "", *args: Any, **options: Any) -> None:
-        """Add a column; its name is shown as it is."""
-        super().add_column(_as_it_is(header), *args, **options)
+        """Add a column; its name is shown literally."""
+        super().add_column(_literal(header), *args, **options)
 
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
-        """Add a row; text is shown as it is."""
-        super().add_row(*(None if cell is None else _as_it_is(cell) for cell in cells), **options)
+        """Add a row; text is shown literally."""
+        super().add_row(*(None if cell is None else _literal(cell) for cell in cells), **options)
 
     def note(self, text: str) -> None:
         """Text below the table."""
@@ -43,7 +43,7 @@ class PlainTable(Table):
 
 
 def html_of(table: Table) -> str:
-    """A table of the terminal as HTML: the same words, numbers to the right."""
+    """A table of the terminal as HTML, with the same alignment of columns."""
     sides = ["right" if column.justify == "right" else "left" for column in table.columns]
 
     def line(tag: str, cells: Iterable[RenderableType]) -> str:
@@ -62,9 +62,19 @@ def html_of(table: Table) -> str:
     return f"<div>{title}<table><thead>{head}</thead><tbody>{body}</tbody></table>{caption}</div>"
 
 
+def summary_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
+    """Table of two columns: quantity and value."""
+    table = PlainTable(title, header=False)
+    table.add_column("what", style="dim", no_wrap=True)
+    table.add_column("value")
+    for what, value in rows:
+        table.add_row(what, value)
+    return table
+
+
 def _html(cell: RenderableType) -> str:
     return escape(cell.plain if isinstance(cell, Text) else str(cell))
 
 
-def _as_it_is(cell: RenderableType) -> RenderableType:
+def _literal(cell: RenderableType) -> RenderableType:
     return Text(cell) if isinstance(cell, str) else cell
