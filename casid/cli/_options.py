@@ -1,4 +1,4 @@
-"""Options that commands about recordings share, and what they turn into; the recording's TOML may hold them too."""
+"""Options that commands share, as groups, and their evaluation; a recording's TOML may hold them too."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 import typer
 
-from casid.cli.shared import names
+from casid.cli._shared import names
 from casid.errors import CasidWarning, DatasetError
 
 if TYPE_CHECKING:
@@ -20,48 +20,100 @@ if TYPE_CHECKING:
     from casid.dynamics import Model
     from casid.measurement import Dataset, Processing
 
-Cutoff = Annotated[
-    str | None, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz]; 'auto' (default) or 'none'.")
-]
-CutoffTorque = Annotated[str | None, typer.Option(help="Cut-off for the torques [Hz]; 'same' (default) or 'none'.")]
-Order = Annotated[int | None, typer.Option(help="Order of the filter, default 4.")]
-Rate = Annotated[float | None, typer.Option(help="Uniform grid [Hz]; default: where time stamps are irregular.")]
-Velocity = Annotated[str | None, typer.Option(help="differentiate (default) or measured.")]
-Trim = Annotated[float | None, typer.Option(help="Seconds dropped at both ends, default 0.5.")]
-Every = Annotated[str | None, typer.Option(help="Keep every so many samples; default: 'auto', from the cut-off.")]
-Delay = Annotated[
-    str | None,
-    typer.Option(metavar="SECONDS|auto", help="Time by which the torques lag behind the positions; auto: estimated."),
-]
+#: Panels of options in the help of a command, after the plain ones.
+MODEL, READING, ROBOT_FILE, ADVANCED, OUTPUT = (
+    "Model", "How the recording is read", "How the robot is read", "Advanced", "Output",
+)  # fmt: skip
+
 Deadband = Annotated[float | None, typer.Option(help="Speed below which the sign of a velocity counts as 0 \\[rad/s].")]
-Torque = Annotated[str | None, typer.Option(help="Name of the torque array in the file.")]
-Gravity = Annotated[
-    str | None, typer.Option(metavar="X,Y,Z", help="Acceleration of gravity in the base frame \\[m/s^2], or +x ... -z.")
-]
-Lock = Annotated[
-    str | None, typer.Option(metavar="JOINT,...", help="Joints that are fixed; joint=position, default 0.")
-]
-Only = Annotated[str | None, typer.Option(metavar="JOINT,...", help="Use the torques of these joints only.")]
-AngleTolerance = Annotated[
-    float | None, typer.Option(help="Angles this near a multiple of pi/2 count as it \\[rad]; 1e-5 for printed 1.5708.")
+Only = Annotated[
+    str | None,
+    typer.Option(metavar="JOINT,...", help="Use the torques of these joints only.", rich_help_panel=READING),
 ]
 Share = Annotated[
     float | None,
-    typer.Option(help="By how much the residual's norm may grow for more plausible links, e.g. 0.005."),
+    typer.Option(
+        help="Allowed growth of the residual's norm for more plausible links, e.g. 0.005.", rich_help_panel=ADVANCED
+    ),
 ]
-TotalMass = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links \\[kg].")]
-BoundsOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=LOW:HIGH", help="Bounds of a parameter, e.g. m7=0:3 or fc2=0:20; may be repeated."),
-]
-#: How a recording is read and of which robot it is: options of all commands about recordings.
-_READING = {
-    "cutoff": Cutoff, "cutoff_torque": CutoffTorque, "order": Order, "rate": Rate, "velocity": Velocity, "trim": Trim,
-    "every": Every, "delay": Delay, "tau": Torque, "gravity": Gravity, "lock": Lock,
-    "angle_tolerance": AngleTolerance,
-}  # fmt: skip
-#: Those of them that say nothing of the robot.
-OF_RECORDINGS = tuple(name for name in _READING if name not in ("gravity", "lock", "angle_tolerance"))
+
+
+class OptionGroup:
+    """Options that a command takes as one object; a dataclass whose fields are options with defaults.
+
+    Attributes
+    ----------
+    panel : str
+        Panel of the command's help for those options that name none.
+    """
+
+    panel: ClassVar[str] = ""
+
+    def given(self) -> dict[str, Any]:
+        """Values by name."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class RobotOptions(OptionGroup):
+    """How a robot's file is read."""
+
+    panel = ROBOT_FILE
+    lock: Annotated[
+        str | None, typer.Option(metavar="JOINT,...", help="Joints that are fixed; joint=position, default 0.")
+    ] = None
+    gravity: Annotated[
+        str | None,
+        typer.Option(metavar="X,Y,Z", help="Acceleration of gravity in the base frame \\[m/s^2], or +x ... -z."),
+    ] = None
+    angle_tolerance: Annotated[
+        float | None,
+        typer.Option(help="Angles this near a multiple of pi/2 are rounded to it \\[rad]; 1e-5 for printed 1.5708."),
+    ] = None
+
+    def robot(self, name: str) -> Robot:
+        """The robot of this name or file."""
+        return Settings.merged((), **self.given()).robot(name)
+
+    def reading(self) -> dict[str, Any]:
+        """Keywords of `load_robot`."""
+        return Settings.merged((), **self.given()).reading()
+
+
+@dataclass(frozen=True)
+class RecordingOptions(OptionGroup):
+    """How a recording is read and processed."""
+
+    panel = READING
+    cutoff: Annotated[
+        str | None, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz]; 'auto' (default) or 'none'.")
+    ] = None
+    cutoff_torque: Annotated[
+        str | None, typer.Option(help="Cut-off for the torques [Hz]; 'same' (default) or 'none'.")
+    ] = None
+    order: Annotated[int | None, typer.Option(help="Order of the filter, default 4.")] = None
+    rate: Annotated[
+        float | None, typer.Option(help="Uniform grid [Hz]; default: only where time stamps are irregular.")
+    ] = None
+    velocity: Annotated[str | None, typer.Option(help="differentiate (default) or measured.")] = None
+    trim: Annotated[float | None, typer.Option(help="Seconds dropped at both ends, default 0.5.")] = None
+    every: Annotated[
+        str | None, typer.Option(help="Keep every so many samples; default: 'auto', from the cut-off.")
+    ] = None
+    delay: Annotated[
+        str | None,
+        typer.Option(metavar="SECONDS|auto", help="Lag of the torques behind the positions; auto: estimated."),
+    ] = None
+    tau: Annotated[str | None, typer.Option(help="Name of the torque array in the file.")] = None
+
+
+@dataclass(frozen=True)
+class Reading(RobotOptions, RecordingOptions):
+    """How a recording is read, and of which robot."""
+
+
+#: Names of the options about recordings alone.
+OF_RECORDINGS = tuple(field.name for field in fields(RecordingOptions))
 #: Settings of `Processing` by the option's name.
 _PROCESSING = {
     "cutoff": "cutoff", "cutoff_torque": "torque_cutoff", "order": "order", "rate": "rate", "velocity": "velocity",
@@ -73,23 +125,25 @@ _STANDARD_G = 9.80665
 TABLE = "options"
 
 
-def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of how a recording is read in place of its parameter ``reading``.
-
-    The command gets their values as one dictionary by name, ``None`` where an option was not given.
-    """
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command each option of its `OptionGroup` parameters; the command itself gets the groups."""
     own = inspect.signature(command, eval_str=True)
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_in_panel(annotation))
-        for name, annotation in _READING.items()
-    ]
+    groups: dict[str, type[OptionGroup]] = {}
     parameters: list[inspect.Parameter] = []
     for name, parameter in own.parameters.items():
-        parameters += shared if name == "reading" else [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+        kind = parameter.annotation
+        if isinstance(kind, type) and issubclass(kind, OptionGroup):
+            groups[name] = kind
+            parameters += _options_in(kind)
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     def called(**given: Any) -> None:
-        reading = {name: given.pop(name) for name in _READING}
-        command(**given, reading=reading)
+        made = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
+            for name, kind in groups.items()
+        }
+        command(**given, **made)
 
     called.__name__, called.__doc__ = command.__name__, command.__doc__
     vars(called)["__signature__"] = own.replace(parameters=parameters)
@@ -97,11 +151,29 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def _in_panel(annotation: Any) -> Any:
-    """The option, listed with the others of its kind in the command's help."""
+def _options_in(group: type[OptionGroup]) -> list[inspect.Parameter]:
+    """Options of a group as parameters of a command, each in its panel."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
+            annotation=_in_panel(hints[field.name], _owner(group, field.name).panel),
+        )
+        for field in fields(group)  # type: ignore[arg-type]
+    ]  # fmt: skip
+
+
+def _owner(group: type[OptionGroup], name: str) -> type[OptionGroup]:
+    """The class that declares an option."""
+    return next(kind for kind in group.__mro__ if name in vars(kind).get("__annotations__", {}))
+
+
+def _in_panel(annotation: Any, panel: str) -> Any:
+    """The option, listed in a panel of the command's help unless it names one."""
     kind, option = get_args(annotation)
-    option = copy(option)
-    option.rich_help_panel = "How the recording is read"
+    if option.rich_help_panel is None and panel:
+        option = copy(option)
+        option.rich_help_panel = panel
     return Annotated[kind, option]
 
 
@@ -151,9 +223,9 @@ class Settings:
         ready = prepare(data, processing)
         if delay is None:
             return ready
-        (made,), _, said = without_delay(model, [data], [ready], processing, None if delay == "auto" else delay)
-        if said:
-            typer.echo(f"note: {data.name}: {said}", err=True)
+        (made,), _, note = without_delay(model, [data], [ready], processing, None if delay == "auto" else delay)
+        if note:
+            typer.echo(f"note: {data.name}: {note}", err=True)
         return made
 
     def robot(self, name: str) -> Robot:
@@ -203,7 +275,7 @@ class Settings:
             options = self.reading()
             locked = options.pop("lock")
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CasidWarning)  # told already
+                warnings.simplefilter("ignore", CasidWarning)  # shown already
                 data = without_locked(data, load_robot(name, **options), locked)
         return self._counted(check_against(data, robot), robot)
 
@@ -214,7 +286,7 @@ class Settings:
         known = [joint.name for joint in robot.coordinates]
         chosen = _words(self.given["only"])
         if not chosen:
-            raise DatasetError(f"--only: it names no joint; robot '{robot.name}' has {', '.join(known)}")
+            raise DatasetError(f"--only names no joint; robot '{robot.name}' has {', '.join(known)}")
         for name in chosen:
             if name not in known:
                 raise DatasetError(f"--only: robot '{robot.name}' has no joint '{name}'; it has {', '.join(known)}")
@@ -235,16 +307,6 @@ class Settings:
             return float(value)
         except (TypeError, ValueError):
             raise DatasetError(f"delay: expected seconds or 'auto', got '{value}'") from None
-
-
-def robot_of(name: str, lock: str | None, gravity: str | None, angle_tolerance: float | None) -> Robot:
-    """The robot that a command is about, with the options that every such command has."""
-    return Settings.merged((), lock=lock, gravity=gravity, angle_tolerance=angle_tolerance).robot(name)
-
-
-def reading_options(lock: str | None, gravity: str | None, angle_tolerance: float | None) -> dict[str, Any]:
-    """How a robot's file is to be read, see `Settings.reading`."""
-    return Settings.merged((), lock=lock, gravity=gravity, angle_tolerance=angle_tolerance).reading()
 
 
 def vector(value: Any) -> list[float]:
@@ -268,7 +330,7 @@ def vector(value: Any) -> list[float]:
 def _options_of(path: Path) -> dict[str, Any]:
     if path.suffix.lower() != ".toml":
         return {}
-    from casid.files import read_toml  # brings numpy, which the command line's help does without
+    from casid.files import read_toml  # imports numpy, which the help does not need
 
     table = read_toml(path, "recording", DatasetError).get(TABLE, {})
     if not isinstance(table, Mapping):
@@ -307,7 +369,7 @@ def _locked(value: Any) -> dict[str, float]:
         try:
             found[name] = float(position or 0.0)
         except ValueError:
-            raise DatasetError(f"--lock: the position of '{name}' is no number: '{position}'") from None
+            raise DatasetError(f"--lock: the position of '{name}' is not a number: '{position}'") from None
     return found
 
 

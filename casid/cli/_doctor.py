@@ -1,4 +1,4 @@
-"""Command that says what this installation can do: ``doctor``."""
+"""Command that checks this installation: ``doctor``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-#: Extra -> (module that tells whether it is there, what it is for).
+#: Extra -> (module whose presence shows that it is installed, its purpose).
 _EXTRAS = {
     "study": ("joblib", "studies on several processes"),
     "cluster": ("distributed", "studies on a Dask cluster"),
@@ -26,7 +26,7 @@ _EXTRAS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report: what was looked at, what was found, whether it will do, what to do if not."""
+    """One line of the report: what was checked, what was found, whether it is enough, what to do if not."""
 
     what: str
     found: str
@@ -36,10 +36,10 @@ class Finding:
 
 
 def doctor() -> None:
-    """Say what this installation can do: solver, compiler, cache, extras; exit code 1 if what is needed is missing."""
+    """Check this installation: solver, compiler, cache, extras. Exit code 1 if something necessary is missing."""
     from rich.table import Table
 
-    from casid.cli.shared import console
+    from casid.cli._shared import console
 
     findings = list(examine())
     table = Table(title="casid doctor", title_justify="left")
@@ -54,7 +54,7 @@ def doctor() -> None:
 
 
 def examine() -> Iterator[Finding]:
-    """Look at everything, one finding after the other."""
+    """All checks, one finding after the other."""
     from casid.version import __version__
 
     yield Finding("casid", f"{__version__} on Python {platform.python_version()}, {platform.system()}", True)
@@ -89,8 +89,8 @@ def _solver() -> Finding:
         solver = ca.nlpsol("solver", "ipopt", problem, quiet)
         answer = float(solver(x0=0.0)["x"])
     except RuntimeError as error:
-        words = str(error).strip().splitlines()
-        return Finding("IPOPT", words[-1] if words else "fails", False, remedy="reinstall CasADi from its wheel")
+        message = str(error).strip().splitlines()
+        return Finding("IPOPT", message[-1] if message else "fails", False, remedy="reinstall CasADi from its wheel")
     return Finding("IPOPT", "solves" if abs(answer - 1) < 1e-6 else f"wrong answer {answer}", abs(answer - 1) < 1e-6)
 
 
@@ -113,7 +113,7 @@ def _compiler() -> Iterator[Finding]:
         function, ones = ca.Function("doctor", [x], [x + 1]), np.array([[1.0]])
         value = np.ravel(evaluate_batch(function, ones, compiled=command is not None))
     except (CasidError, OSError) as error:
-        words = str(error).splitlines()[0]
-        yield Finding("cache", words, False, needed=False, remedy="set CASID_CACHE to a folder of your own")
+        message = str(error).splitlines()[0]
+        yield Finding("cache", message, False, needed=False, remedy="set CASID_CACHE to a folder of your own")
         return
     yield Finding("cache", str(folder), bool(np.allclose(value, 2.0)), needed=False, remedy="casid cache --clear")

@@ -2,41 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casid.cli.options import Share
-from casid.cli.progress import starts_bar
-from casid.cli.shared import ProblemArgument, console, out_file, out_folder, refuse, say_written
+from casid.cli import _options as o
+from casid.cli._shared import ProblemArgument, out_file, out_folder, present, refuse, starts_bar
 
 if TYPE_CHECKING:
     from casid.identification import Believable
-    from casid.retrieval import Problem, Solution
+    from casid.retrieval import Problem, Solution, Study
 
 MethodOption = Annotated[
     str,
-    typer.Option(help="direct, penalty, branches, smoothed, global or annealing; see docs/constraints.md."),
+    typer.Option(
+        help="direct, penalty, branches, smoothed, global or annealing; see docs/constraints.md.",
+        rich_help_panel=o.ADVANCED,
+    ),
 ]
 
 
-def solve(
-    context: typer.Context,
-    problem: ProblemArgument,
+@dataclass(frozen=True)
+class Solving(o.OptionGroup):
+    """How a problem is solved."""
+
     starts: Annotated[
         int | None, typer.Option(min=1, help="Number of random starts; without it, one deterministic start.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0,
-    method: MethodOption = "direct",
+    ] = None
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0
+    method: MethodOption = "direct"
+
+    def solve(self, problem: Problem) -> Solution | Study:
+        """The solution, or all of several starts; without an exception where there is none."""
+        from casid.retrieval import method_of, multistart
+        from casid.retrieval import solve as run
+
+        chosen = method_of(self.method)
+        if self.starts is None:
+            return run(problem, method=chosen, throw=False)
+        with starts_bar(f"{problem.name}: {self.starts} starts", self.starts) as advance:
+            return multistart(problem, starts=self.starts, seed=self.seed, method=chosen, progress=advance, throw=False)
+
+
+@dataclass(frozen=True)
+class Choice(o.OptionGroup):
+    """Choice among all parameters that explain the data."""
+
     believable: Annotated[
         bool,
         typer.Option(
             help="Where the coefficients have standard deviations: also the most plausible of all parameters that "
             "explain them as well."
         ),
-    ] = True,
-    share: Share = None,
+    ] = True
+    share: o.Share = None
+
+
+@o.grouped
+def solve(
+    context: typer.Context,
+    problem: ProblemArgument,
+    solving: Solving,
+    choice: Choice,
     verbose: Annotated[bool, typer.Option("--verbose", help="Also show the solver's own status.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
     sdpa: Annotated[
@@ -45,36 +74,25 @@ def solve(
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
-    from casid.report import believable_tables, solution_tables, write_solution
+    from casid.identification import check_share
+    from casid.report import report_of
 
     folder, sdpa = out_folder(out), out_file(sdpa)
-    chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
-    if starts is None:
+    retrieval.method_of(solving.method)
+    loaded = retrieval.load_problem(problem)
+    if solving.starts is None:
         refuse(context, ("seed",), "is of random starts: give --starts")
-    if not believable:
+    if not choice.believable:
         refuse(context, ("share",), "does not go with --no-believable")
-    if share is not None:
-        from casid.identification import check_share
-
-        check_share(share)
+    if choice.share is not None:
+        check_share(choice.share)
     if sdpa is not None:
         _write_sdpa(loaded, sdpa)
-    result: retrieval.Solution | retrieval.Study
-    if starts is None:
-        result = retrieval.solve(loaded, method=chosen, throw=False)
-    else:
-        with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
-            result = retrieval.multistart(
-                loaded, starts=starts, seed=seed, method=chosen, progress=advance, throw=False
-            )
-    best = result.best if isinstance(result, retrieval.Study) else result
+    result = solving.solve(loaded)
+    best = result if solving.starts is None else result.best
     if best.usable:
-        screen = console()
-        choice = _choice(best, share) if believable else None
-        for table in (*solution_tables(result, verbose), *([] if choice is None else believable_tables(choice))):
-            screen.print(table)
-        if folder is not None:
-            say_written(folder, write_solution(result, folder, choice))
+        chosen = _choice(best, choice.share) if choice.believable else None
+        present(report_of(result, verbose=verbose, choice=chosen), folder)
     elif verbose:
         typer.echo(f"the solver's status: {best.solver_status}", err=True)
     best.or_raise()
@@ -85,26 +103,21 @@ def intervals(
     tolerance: Annotated[
         float | None, typer.Option(help="Allowed increase of the sum of squares; default: what noise explains.")
     ] = None,
-    weigh: Annotated[bool, typer.Option("--weigh", help="Also tell what weighing each link would settle.")] = False,
+    weigh: Annotated[bool, typer.Option("--weigh", help="Also show what weighing each link would determine.")] = False,
     method: MethodOption = "direct",
     out: Annotated[Path | None, typer.Option(help="Folder for intervals.csv and intervals.png.")] = None,
 ) -> None:
-    """Find how far the data and the constraints pin each parameter down."""
+    """Find the interval of each parameter that the data and the constraints leave."""
     from casid import retrieval
-    from casid.report import intervals_table, what_if_table, write_intervals
+    from casid.report import report_of
 
     folder = out_folder(out)
     chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
     soft = [c.label for c in loaded.constraints if not c.hard]
     loaded = loaded.without(*soft)  # they exclude nothing
     found = retrieval.parameter_intervals(loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen))
-    screen = console()
-    screen.print(intervals_table(found))
-    if weigh:
-        candidates = retrieval.weigh_each_link(found.problem, found)
-        screen.print(what_if_table(retrieval.what_if(found, candidates)))
-    if folder is not None:
-        say_written(folder, write_intervals(found, folder))
+    effects = retrieval.what_if(found, retrieval.weigh_each_link(found.problem, found)) if weigh else ()
+    present(report_of(found, effects=effects), folder)
 
 
 def study(
@@ -131,7 +144,7 @@ def study(
 
 
 def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
-    """Solve a problem and tell what holds its solution where it is."""
+    """Solve a problem and show which bounds and constraints determine its solution."""
     from casid import retrieval
 
     chosen = retrieval.method_of(method)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli.shared import Group
+from casid.cli._shared import Group
 from casid.errors import ExportError
 
 new = typer.Typer(cls=Group, help="Write a commented file to begin with.", no_args_is_help=True)
@@ -39,10 +39,10 @@ def recording(
 ) -> None:
     """Describe a recording: which column is what, units, which rows, options of the identification."""
     if not data.exists():
-        raise ExportError(f"'{data}': there is no such recording; record first, then describe it")
+        raise ExportError(f"'{data}': there is no such recording; expected an existing file or folder")
     path = data.with_suffix(".toml") if data.is_file() else data.with_name(f"{data.name}.toml")
     _write(path, _filled("recording.toml.in", file=data.name, toml=path.name), overwrite)
-    typer.echo(f"Next: say in it what is not as casid expects, then  casid identify ROBOT {path} --out result")
+    typer.echo(f"Next: enter in it what is not as casid expects, then  casid identify ROBOT {path} --out result")
 
 
 @new.command()
@@ -67,7 +67,7 @@ def _name(path: Path, suffix: str) -> str:
     if path.suffix != suffix:
         raise ExportError(f"'{path}': name the file with the ending {suffix}")
     if not re.fullmatch(r"[A-Za-z][\w-]*", path.stem):
-        raise ExportError(f"'{path.stem}' is no name: letters, digits, _ and -, a letter first")
+        raise ExportError(f"'{path.stem}' is not a name: expected letters, digits, _ and -, a letter first")
     return path.stem
 
 
