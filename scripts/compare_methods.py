@@ -35,7 +35,7 @@ from papers.methods.wam import PERIODS, wam_data
 from papers.methods.yoshida_khalil import three_link_verdicts
 
 from casid.files import json_bytes, prepare_directory, write_files
-from casid.report.write import png_bytes
+from casid.report._style import png_bytes
 
 
 def main() -> int:

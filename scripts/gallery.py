@@ -20,8 +20,8 @@ from PIL import Image
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Widest picture on the page [pixels].
 _WIDTH = 900
-_MOVE = "casid excite panda --seconds 10 --ramp 0.5 --out motion"
-_PLANT = "--friction viscous=0.5,coulomb=0.2 --noise 1e-5,1e-3,0.1"
+_MOVE = "casid excite panda --time-limit 10 --ramp 0.5 --out motion"
+_PLANT = "--term-values viscous=0.5,coulomb=0.2 --noise 1e-5,1e-3,0.1"
 _RECORD = f"casid simulate panda --trajectory motion/trajectory.toml {_PLANT} --out rehearsal"
 _IDENTIFY = "casid identify panda rehearsal/recording.npz --velocity measured --out result"
 _OTHER = f"casid simulate panda --amplitude 0.8 {_PLANT} --seed 1 --out other"

@@ -13,7 +13,7 @@ from casid.cli._shared import RobotArgument, assignments, out_folder, present, r
 
 if TYPE_CHECKING:
     from casid.description import Robot
-    from casid.simulation import Controller, Follow, Plant, Sine
+    from casid.simulation import Controller, Follow, Integrator, Plant, Sine
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,14 @@ class Integration(o.OptionGroup):
         float | None, typer.Option(help="Step \\[s] of runge-kutta (default) and euler, tolerance of the others.")
     ] = None
 
+    def chosen(self, exact: bool) -> Integrator | None:
+        """The integrator; None: as the plant's friction needs."""
+        from casid.simulation import integrator_of
+
+        if not (self.integrator or exact or self.step is not None):
+            return None
+        return integrator_of(self.integrator or ("dormand-prince" if exact else "runge-kutta"), self.step)
+
 
 @o.grouped
 def simulate(
@@ -141,7 +149,7 @@ def simulate(
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the energy balance."""
     from casid.report import report_of
-    from casid.simulation import Sensor, integrator_of
+    from casid.simulation import Sensor
     from casid.simulation import simulate as run
 
     _refuse_unused(context, motion, simulated, control)
@@ -149,16 +157,13 @@ def simulate(
     loaded = options.robot(robot)
     plant, reference = simulated.plant(loaded), motion.followed(loaded)
     law = control.law(loaded, plant, reference)
-    step, chosen = integration.step, integration.integrator or ("dormand-prince" if simulated.exact else "runge-kutta")
     position, velocity, torque = three(simulated.noise, "noise")
     done = run(
         plant,
         law,
         reference,
         reference.span[1] if motion.duration is None else motion.duration,
-        integrator=integrator_of(chosen, step)
-        if integration.integrator or simulated.exact or step is not None
-        else None,
+        integrator=integration.chosen(simulated.exact),
         rate=control.control_rate,
         delay=control.control_delay,
         sensor=Sensor(position, velocity, torque, simulated.seed),

@@ -22,9 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.motion import thesis_cases as thesis
 
 from casid.files import prepare_directory, write_files
-from casid.report.simulation_plots import energy_figure
-from casid.report.style import BLUE, GREEN, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report.write import png_bytes
+from casid.report._simulation import energy_figure
+from casid.report._style import BLUE, GREEN, MUTED, ORANGE, new_figure, png_bytes, set_title, tidy
 from casid.simulation import Simulation, SmoothCoulomb
 
 

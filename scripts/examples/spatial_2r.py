@@ -31,7 +31,7 @@ from benchmarks.seeds.two_links import (
 import casid
 from casid.files import prepare_directory
 from casid.inertia import from_standard, link_slice
-from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
+from casid.report._style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 from problems.spatial_2r import true_parameters
 
 STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}

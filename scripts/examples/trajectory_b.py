@@ -20,10 +20,11 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.motion import thesis_cases as thesis
+from casid.report._simulation import motion_figure
 
 from casid.files import prepare_directory, write_files
-from casid.report.simulation_plots import motion_figure, tracking_figure
-from casid.report.write import png_bytes
+from casid.report._simulation import tracking_figure
+from casid.report._style import png_bytes
 
 
 def main() -> int:

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import casid
-from casid.cli import app, progress
+from casid.cli import _shared, app
 from casid.errors import SolveError
-from casid.report import identification_tables
+from casid.report import report_of
 from casid.retrieval.solution import assess
 from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
 
@@ -51,8 +51,8 @@ def test_without_a_terminal_a_line_now_and_then_tells_progress(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
-    with progress.starts_bar("arm: 40 starts", 40) as advance:
+    monkeypatch.setattr(_shared, "monotonic", lambda: now[0])
+    with _shared.starts_bar("arm: 40 starts", 40) as advance:
         for _ in range(40):
             now[0] += 1.0
             advance(object())
@@ -62,10 +62,10 @@ def test_without_a_terminal_a_line_now_and_then_tells_progress(
 
 def test_excite_says_how_long_it_will_take() -> None:
     done = CliRunner().invoke(
-        app, ["excite", "panda", *"--seconds 1 --duration 8 --samples 40 --no-collision --no-torque".split()]
+        app, ["excite", "panda", *"--time-limit 1 --duration 8 --samples 40 --no-collision --no-torque".split()]
     )
     assert done.exit_code == 0, done.output
-    assert "1 start of at most 1 s (--seconds); Ctrl-C keeps the best so far" in done.output
+    assert "1 start of at most 1 s (--time-limit); Ctrl-C keeps the best so far" in done.output
 
 
 def test_friction_is_printed() -> None:
@@ -73,7 +73,7 @@ def test_friction_is_printed() -> None:
     law = ComputedTorque(*nominal(robot), kp=100, kd=20)
     run = simulate(Plant.of(robot, viscous=0.5), law, Sine.within(robot), 6.0, rate=200, sensor=Sensor(torque=0.02))
     result = casid.identify(robot, run.dataset("run"), terms=("viscous",), believable=False, folds=0)
-    (table,) = [t for t in identification_tables(result) if "Friction" in str(t.title)]
+    (table,) = [t for t in report_of(result).tables() if "Friction" in str(t.title)]
     shown = [float(str(cell)) for cell in table.columns[1].cells]
     found = [result.parameters[list(result.model.parameter_names).index(f"fv{k}")] for k in range(1, 8)]
     np.testing.assert_allclose(shown, found, rtol=1e-3)

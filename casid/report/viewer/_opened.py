@@ -104,7 +104,7 @@ def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
         return _parameters(path, robot) if parameters else _recording(path, robot)
     raise DatasetError(
         f"'{path.name}' is not a file that casid writes or reads: expected a robot (.toml, .urdf, .xml, .sdf), "
-        "a result (.json, .toml, .html or its folder), parameters (.csv, .json) or a recording (.npz, .csv, .mat, .mcap)"
+        "a result (.json, .toml, .html or a folder), parameters (.csv, .json) or a recording (.npz, .csv, .mat, .mcap)"
     )
 
 

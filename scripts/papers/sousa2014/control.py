@@ -6,8 +6,8 @@ import numpy as np
 from benchmarks import published
 from benchmarks.motion import thesis_cases as thesis
 
-from casid.report.simulation_plots import motion_figure
-from casid.report.style import set_title
+from casid.report._simulation import motion_figure
+from casid.report._style import set_title
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
 STAND_IN = (
