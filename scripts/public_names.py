@@ -104,7 +104,7 @@ def _constant(tree: ast.Module, name: str) -> dict[str, str]:
     """A module's literal list or table; empty where there is none."""
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+        if any(isinstance(leaf, ast.Name) and leaf.id == name for target in targets for leaf in ast.walk(target)):
             try:
                 value = ast.literal_eval(node.value)  # type: ignore[attr-defined]
             except (ValueError, AttributeError):
@@ -122,7 +122,7 @@ def _summary(path: Path, name: str, depth: int = 0) -> str:
             found = ast.get_docstring(node) or ""  # none at the overloads of a function
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            if any(isinstance(leaf, ast.Name) and leaf.id == name for target in targets for leaf in ast.walk(target)):
                 found = _comment(text.splitlines()[: node.lineno - 1])
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("casid") and depth < 8:
             for alias in node.names:

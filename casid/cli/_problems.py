@@ -152,7 +152,7 @@ def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
 
 
 def _choice(solution: Solution, share: float | None) -> Believable | None:
-    """The most plausible parameters that explain the coefficients; None where nothing says how well they are known."""
+    """The most plausible parameters that explain the coefficients; None where their uncertainty is unknown."""
     from casid.errors import CasidError
     from casid.identification import believable
     from casid.inertia.cones import Full

@@ -159,7 +159,7 @@ def validate(
 ) -> None:
     """Predict the torques of another recording by Newton-Euler and compare.
 
-    The recording goes through the processing of the identification, unless an option says otherwise.
+    The recording goes through the processing of the identification, unless options change it.
     """
     from casid.dynamics import Model
     from casid.identification import load_model, load_processing, predict, read_record

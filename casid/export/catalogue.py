@@ -45,6 +45,7 @@ class Exportable:
     build: Callable[[Parametrised], ca.Function]
 
 
+#: Functions that can be exported, by name.
 FUNCTIONS: dict[str, Exportable] = {
     "inverse_dynamics": Exportable(
         "Joint torques of a motion: tau = M(q) ddq + c(q, dq) + g(q) + joint terms.",

@@ -18,3 +18,23 @@ def test_a_picture_that_fails_is_a_warning() -> None:
         assert set(pictures(lambda: {"good": good, "bad": bad})) == {"good.png"}
     with pytest.warns(CasidWarning, match=r"the pictures could not be drawn"):
         assert pictures(lambda: {"a": 1 / 0}) == {}
+
+
+class Weather(ReportSection):
+    """A section of a user's own."""
+
+    def record(self):
+        return {"degrees": 21.5}
+
+    def pictures(self):
+        return {"sky": lambda cloud="none": Figure(label=cloud)}
+
+
+def test_a_section_of_ones_own_is_shown_and_written(tmp_path: Path) -> None:
+    report = Report("today", (Weather(),), json="today.json", page="today.html", lead="fine")
+    assert sorted(path.name for path in report.write(tmp_path)) == ["sky.png", "today.html", "today.json"]
+    assert "fine" in (tmp_path / "today.html").read_text(encoding="utf-8") and report.tables() == []
+    with pytest.raises(CasidError, match="has no picture 'sea'; it has sky"):
+        report.plot("sea")
+    with pytest.raises(CasidError, match="no report of a object"):
+        report_of(object())

@@ -63,7 +63,7 @@ def view(file: str | Path, robot: str | Path | Robot | None = None) -> str:
     Raises
     ------
     DatasetError
-        If the file is none of these, or belongs to a robot that is not known: the message says what to do.
+        If the file is none of these, or belongs to a robot that is not known.
     RobotError
         If a robot's file is malformed.
     """

@@ -16,8 +16,8 @@ from casid.retrieval import link_variables, load_constraints, load_problem
 from casid.simulation import Sine
 
 
-def told(*arguments: object) -> str:
-    """What a command that must fail says, on one line of words."""
+def failing(*arguments: object) -> str:
+    """Output of a command that must fail, in one line."""
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code != 0, done.output
     assert isinstance(done.exception, SystemExit), repr(done.exception)
@@ -37,10 +37,10 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", [["view", "panda", "--no-browser", "--out"], ["solve", "spatial_2r", "--sdpa"]])
 def test_a_folder_in_place_of_a_file(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "is a folder; give the name of a file" in told(*command, ".")
+    assert "is a folder; give the name of a file" in failing(*command, ".")
 
 
-@pytest.mark.parametrize("more, said", [
+@pytest.mark.parametrize("more, message_part", [
     (["--urdf", "found.sdf"], "name the file with the ending .urdf"),
     (["--mjcf", "nowhere/found.xml"], "there is no folder 'nowhere'"),
     (["--share", "nan"], "share: expected a positive number"),
@@ -48,19 +48,19 @@ def test_a_folder_in_place_of_a_file(command: list[str], tmp_path: Path, monkeyp
     (["--folds", "1"], "2 parts or more"),
 ])  # fmt: skip
 def test_options_of_identify_are_checked_before_the_work(
-    motion: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], said: str
+    motion: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], message_part: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    message = told("identify", "spatial_2r", motion, *more)
-    assert said in message and "Verdict" not in message
+    message = failing("identify", "spatial_2r", motion, *more)
+    assert message_part in message and "Verdict" not in message
     assert not list(tmp_path.iterdir())
 
 
 def test_a_share_that_is_none_is_no_note_of_solve() -> None:
-    assert "share: expected a positive number, got nan" in told("solve", "spatial_2r", "--share", "nan")
+    assert "share: expected a positive number, got nan" in failing("solve", "spatial_2r", "--share", "nan")
 
 
-@pytest.mark.parametrize("line, said", [
+@pytest.mark.parametrize("line, message_part", [
     ("simulate ur10e --step nan", "the step must be positive"),
     ("simulate ur10e --step 0 --exact", "tolerance"),
     ("simulate ur10e --frequency 0", "the frequency must be positive"),
@@ -89,10 +89,10 @@ def test_a_share_that_is_none_is_no_note_of_solve() -> None:
     ("reverse-engineer spatial_2r samples.npz --largest-sd nan", "expected a positive percentage"),
 ])  # fmt: skip
 def test_options_without_effect_are_refused(
-    line: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, message_part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert said in told(*line.split())
+    assert message_part in failing(*line.split())
     assert not list(tmp_path.iterdir())
 
 
@@ -112,21 +112,21 @@ def test_poses_in_degrees_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     q = np.random.default_rng(0).uniform(-1.5, -0.2, (30, 7))
     g = np.array([model.gravity(x, model.robot.standard_parameters()).full().ravel() for x in q])
     np.savez("samples.npz", q=np.rad2deg(q), g=g)
-    assert "look like degrees" in told("reverse-engineer", "panda", "samples.npz")
+    assert "look like degrees" in failing("reverse-engineer", "panda", "samples.npz")
 
 
-@pytest.mark.parametrize("lines, said", [
+@pytest.mark.parametrize("lines, message_part", [
     (["0,1,2", "1,abc,2"], "row 2 below the header, column 'q1' is no number: 'abc'"),
     (["0,1,2", "1,,2"], "row 2 below the header, column 'q1' is empty"),
     (["0,1,2", "# a word", "1,2"], "row 2 below the header has 2 cells, the header names 3 columns"),
     (["0,0,1,0,2,0"], "decimal commas"),
 ])  # fmt: skip
-def test_a_spoilt_line_of_a_csv_is_named(tmp_path: Path, lines: list[str], said: str) -> None:
+def test_a_spoilt_line_of_a_csv_is_named(tmp_path: Path, lines: list[str], message_part: str) -> None:
     file = tmp_path / "run.csv"
     file.write_text("\n".join(["t,q1,tau1", *lines]), encoding="utf-8")
     with pytest.raises(DatasetError) as caught:
         read_dataset(file)
-    assert said in str(caught.value) and "usecols" not in str(caught.value)
+    assert message_part in str(caught.value) and "usecols" not in str(caught.value)
 
 
 def test_a_folder_that_is_no_bag(tmp_path: Path) -> None:
@@ -170,11 +170,11 @@ def test_an_error_without_frames_is_said_once(tmp_path: Path) -> None:
 def test_an_empty_robot_file_and_a_misspelt_type(tmp_path: Path) -> None:
     file = tmp_path / "arm.urdf"
     file.write_bytes(b"")
-    assert "arm.urdf: is empty" in told("base", file)
+    assert "arm.urdf: is empty" in failing("base", file)
     links = '<link name="base"/><link name="a"/>'
     joint = '<joint name="j" type="revolut"><parent link="base"/><child link="a"/></joint>'
     file.write_text(f'<robot name="arm">{links}{joint}</robot>', encoding="utf-8")
-    message = told("base", file)
+    message = failing("base", file)
     assert "did you mean 'revolute'?" in message and "--lock j" in message
 
 

@@ -56,8 +56,8 @@ def test_without_a_terminal_a_line_now_and_then_tells_progress(
         for _ in range(40):
             now[0] += 1.0
             advance(object())
-    said = capsys.readouterr().err.splitlines()
-    assert said == [f"arm: 40 starts, {k} of 40 ({k} s)" for k in (10, 20, 30, 40)]
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"arm: 40 starts, {k} of 40 ({k} s)" for k in (10, 20, 30, 40)]
 
 
 def test_excite_says_how_long_it_will_take() -> None:

@@ -1,4 +1,4 @@
-"""Scaffolds work as written, refuse to overwrite, and `casid doctor` tells the truth."""
+"""Scaffolds work as written, refuse to overwrite."""
 
 from __future__ import annotations
 
@@ -85,15 +85,6 @@ def test_what_cannot_be_written_is_one_sentence(
     done = run(app, ["new", *arguments])
     assert done.exit_code == 1 and words in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["there.py"] and Path("there.py").read_text() == "kept"
-
-
-def test_doctor_finds_what_is_there_and_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CASID_CACHE", str(tmp_path / "cache"))
-    done = run(app, ["doctor"])
-    assert done.exit_code == 0 and "IPOPT" in done.output and casid.__version__ in done.output
-    monkeypatch.setenv("CASID_CC", "no-such-compiler")
-    done = run(app, ["doctor"])
-    assert done.exit_code == 0 and "none found" in done.output and "CASID_CC" in done.output
 
 
 def test_version_and_completion_are_offered() -> None:
