@@ -3,8 +3,9 @@
     python scripts/public_names.py            # writes the page
     python scripts/public_names.py --check    # exit code 1 if the page is out of date
 
-A name is public if the ``__init__`` of a folder of `casid` imports it as itself (``from casid.x._y import Name as Name``).
-Comments between these lines are the subjects. Nothing is imported: the page is made from the source.
+A name is public if the ``__init__`` of a folder of `casid` imports it as itself,
+``from casid.x._y import Name as Name``. Comments between these lines are the subjects.
+Nothing is imported: the page is made from the source.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ PAGE = ROOT / "docs" / "reference" / "index.md"
 INTERNAL = ("cli", "files", "problems", "robots")
 HEAD = """# What is promised
 
-Everything below is public: it keeps its name and meaning within a minor version, and what is renamed keeps a deprecation
-that names the new place. Modules with a leading underscore, and names that are not listed, may change at any time.
+Everything below is public: it keeps its name and meaning within a minor version, and what is renamed keeps a
+deprecation that names the new place. Modules with a leading underscore, and names that are not listed, may change at any time.
 This page is generated from the fronts of the rooms: `python scripts/public_names.py`.
 """
 
@@ -104,7 +105,7 @@ def _constant(tree: ast.Module, name: str) -> dict[str, str]:
     """A module's literal list or table; empty where there is none."""
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if any(isinstance(leaf, ast.Name) and leaf.id == name for target in targets for leaf in ast.walk(target)):
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             try:
                 value = ast.literal_eval(node.value)  # type: ignore[attr-defined]
             except (ValueError, AttributeError):

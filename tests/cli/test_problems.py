@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib.image
@@ -127,3 +129,16 @@ def test_conflicting_constraints_are_named(tmp_path: Path) -> None:
     assert text.startswith("error: ") and "heavy" in text and "link1 mass" in text
     assert "Traceback" not in text
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_installed_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("casid")
+    if not command.exists():
+        pytest.skip("the command 'casid' is not installed beside this Python")
+    arguments = [str(command), "solve", str(user_file(tmp_path)), "--out", "out"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "Written to out: solution.json" in done.stdout
+    assert json.loads((tmp_path / "out" / "solution.json").read_text(encoding="utf-8"))["problem"] == "mine"

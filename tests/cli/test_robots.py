@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -67,19 +66,6 @@ def test_warning_about_a_robot_is_one_line_on_stderr(tmp_path: Path) -> None:
     assert "8 base parameters" in done.stdout
     (line,) = done.stderr.splitlines()
     assert line.startswith("warning: ") and "link1" in line and "-8" in line
-
-
-@pytest.mark.slow
-def test_installed_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
-    command = Path(sys.executable).with_name("casid")
-    if not command.exists():
-        pytest.skip("the command 'casid' is not installed beside this Python")
-    arguments = [str(command), "solve", str(user_file(tmp_path)), "--out", "out"]
-    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert "Written to out: solution.json" in done.stdout
-    assert json.loads((tmp_path / "out" / "solution.json").read_text(encoding="utf-8"))["problem"] == "mine"
 
 
 def test_units_survive_in_every_help() -> None:

@@ -27,9 +27,7 @@ def test_names_are_grouped_by_the_comments_above_them(tmp_path: Path, monkeypatc
     room = tmp_path / "casid" / "room"
     room.mkdir(parents=True)
     (tmp_path / "casid" / "__init__.py").write_text("")
-    (room / "_part.py").write_text(
-        'class Thing:\n    """A thing | of use.\n\n    More.\n    """\n\n\ndef hidden(): ...\n'
-    )
+    (room / "_part.py").write_text('class Thing:\n    """A thing | of use.\n\n    M.\n    """\n\n\ndef hidden(): ...\n')
     (room / "__init__.py").write_text(
         '"""Room."""\n\n# Things\nfrom casid.room._part import Thing as Thing\nfrom casid.room._part import hidden\n'
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from matplotlib.figure import Figure
 
-from casid.errors import CasidWarning
-from casid.report._section import pictures
+from casid.errors import CasidError, CasidWarning
+from casid.report._section import Report, ReportSection, pictures, report_of
 
 
 @pytest.mark.claim("a picture that cannot be drawn never costs the results")
