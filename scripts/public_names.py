@@ -23,7 +23,8 @@ INTERNAL = ("cli", "files", "problems", "robots")
 HEAD = """# What is promised
 
 Everything below is public: it keeps its name and meaning within a minor version, and what is renamed keeps a
-deprecation that names the new place. Modules with a leading underscore, and names that are not listed, may change at any time.
+deprecation that names the new place. Modules with a leading underscore, and names that are not listed, may change at
+any time.
 This page is generated from the fronts of the rooms: `python scripts/public_names.py`.
 """
 

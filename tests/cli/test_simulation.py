@@ -15,7 +15,7 @@ from tests.helpers import run
 def test_the_integrator_is_chosen_by_friction_unless_it_is_given() -> None:
     assert Integration().chosen(exact=False) is None
     exact, fixed = Integration().chosen(exact=True), Integration(step=1e-3).chosen(exact=False)
-    assert type(exact).__name__ == "DormandPrince" and type(fixed).__name__ == "RungeKutta"
+    assert type(exact).__name__ == "DormandPrince" and type(fixed).__name__ == "RungeKutta4"
 
 
 def test_the_reference_is_sines_unless_a_trajectory_is_given() -> None:

@@ -9,7 +9,7 @@ from casid.report._excitation import AccuracySection, DesignSection, TrajectoryS
 
 
 def test_a_report_without_and_with_the_designer() -> None:
-    robot = casid.load_robot("spatial_2r")
+    robot = casid.load_robot("panda")
     designer = Study(harmonics=2, duration=5.0, samples=40, collision=False, torque=False).designer(robot)
     design = designer.run(1, 0, max_seconds=1.0, robot=robot.name)
     alone, whole = report_of(design), report_of(design, designer=designer, robot=robot, rate=20.0)
