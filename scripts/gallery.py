@@ -56,7 +56,7 @@ PICTURES: tuple[Picture, ...] = (
         "casid intervals panda_retrieval --out intervals", "intervals/intervals.png",
     ),
     Picture("excitation", "A designed motion within its limits.", _MOVE, "motion/motion.png"),
-    Picture("singular_values", "What that motion determines and what it does not.", _MOVE, "motion/singular_values.png"),
+    Picture("singular_values", "What that motion determines, and what not.", _MOVE, "motion/singular_values.png"),
     Picture("deviations", "The standard deviations to expect from it.", _MOVE, "motion/deviations.png"),
     Picture("rehearsal", "The motion under a controller, with friction.", _RECORD, "rehearsal/motion.png", (_MOVE,)),
     Picture("energy", "The book of energy of that simulation.", _RECORD, "rehearsal/energy.png", (_MOVE,)),

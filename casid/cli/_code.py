@@ -51,7 +51,8 @@ class Values(o.OptionGroup):
 
     def chosen(self, robot: Robot, as_numbers: bool) -> tuple[tuple[Any, ...], Parameters | None]:
         """Joint terms, and the parameters that are written as numbers."""
-        from casid.dynamics import Model, terms_of
+        from casid.dynamics import Model
+        from casid.dynamics.terms._joint_terms import terms_of
         from casid.identification import load_model
 
         terms: tuple[Any, ...] = () if self.terms == "none" else tuple(names(self.terms))
@@ -104,7 +105,9 @@ def export(
 ) -> None:
     """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
     from casid.dynamics import Model
-    from casid.export import all_functions, default_functions, export_fmu, export_robot, export_ros2, numbers
+    from casid.export import export_fmu, export_robot, export_ros2
+    from casid.export._payload import numbers
+    from casid.export._robot import all_functions, default_functions
     from casid.report._robot import operations_table
 
     _refuse_unused(context, target.online is not None, target.ros2, target.fmu)
@@ -162,7 +165,8 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False,
 ) -> None:
     """Show the folder of compiled code, or empty it."""
-    from casid.codegen import cache_directory, cache_entries, clear_cache
+    from casid.codegen import cache_directory, clear_cache
+    from casid.codegen._cache import cache_entries
 
     if clear:
         typer.echo(f"{clear_cache()} files removed from {cache_directory()}")
@@ -179,9 +183,10 @@ def _export_estimator(
     """Write an on-line estimator of the robot or of its load."""
     import numpy as np
 
-    from casid.export import numbers
-    from casid.export.online import export_online
-    from casid.identification import Online, OnlineLoad
+    from casid.export._online import export_online
+    from casid.export._payload import numbers
+    from casid.identification.loads._online_load import OnlineLoad
+    from casid.identification.online._estimator import Online
     from casid.inertia import to_standard
 
     kind = target.online

@@ -68,7 +68,7 @@ def payload(
     """Identify a load on the last link: mass, centre of mass, inertia, and the values for the controller."""
     from casid.errors import DatasetError
     from casid.identification import load_model
-    from casid.identification import payload as run
+    from casid.identification.loads._payload import payload as run
     from casid.report import report_of
     from casid.report._loads import flange_of
 
@@ -85,11 +85,11 @@ def payload(
         progress("reading", 0, 2)
         if identification is not None:
             model, parameters = load_model(identification, machine)
-            found = run(model, _prepared(loaded, settings, robot, model), parameters=parameters, drift=fit.drift)
+            found = run(model, _prepared(loaded, settings, model), parameters=parameters, drift=fit.drift)
         else:
             assert without is not None
             model = _model(machine, settings)
-            data = [_prepared(path, settings, robot, model) for path in (loaded, without)]
+            data = [_prepared(path, settings, model) for path in (loaded, without)]
             found = run(model, *data, drift=fit.drift)
         progress("payload", 2, 2)
     frame, placement = flange_of(machine, result.frame)
@@ -106,7 +106,7 @@ def gains(
     reading: o.Reading,
 ) -> None:
     """Calibrate the drives' gains with a load of known mass."""
-    from casid.identification import gains as run
+    from casid.identification.loads._gains import gains as run
     from casid.report import report_of
 
     settings = fit.settings([without, loaded], reading)
@@ -114,14 +114,14 @@ def gains(
     with steps() as progress:
         progress("reading", 0, 2)
         model = _model(machine, settings)
-        data = [_prepared(path, settings, robot, model) for path in (loaded, without)]
+        data = [_prepared(path, settings, model) for path in (loaded, without)]
         found = run(model, data[0], data[1], mass, drift=fit.drift)
         progress("gains", 2, 2)
     present(report_of(found, joints=[joint.name for joint in machine.coordinates]))
 
 
-def _prepared(path: Path, settings: o.Settings, robot: str, model: Model) -> Dataset:
-    return settings.prepared(settings.recording(path, robot, model.robot), None, model)
+def _prepared(path: Path, settings: o.Settings, model: Model) -> Dataset:
+    return settings.prepared(settings.recording(path, model.robot), None, model)
 
 
 def _model(machine: Robot, settings: o.Settings) -> Model:

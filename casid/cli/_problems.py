@@ -12,8 +12,9 @@ from casid.cli import _options as o
 from casid.cli._shared import ProblemArgument, out_file, out_folder, present, refuse, starts_bar
 
 if TYPE_CHECKING:
-    from casid.identification import Believable
-    from casid.retrieval import Problem, Solution, Study
+    from casid.retrieval import Problem, Solution
+    from casid.retrieval.plausible._choice import Believable
+    from casid.retrieval.study._study import Study
 
 MethodOption = Annotated[
     str,
@@ -36,8 +37,9 @@ class Solving(o.OptionGroup):
 
     def solve(self, problem: Problem) -> Solution | Study:
         """The solution, or all of several starts; without an exception where there is none."""
-        from casid.retrieval import method_of, multistart
+        from casid.retrieval import multistart
         from casid.retrieval import solve as run
+        from casid.retrieval.methods._solve import method_of
 
         chosen = method_of(self.method)
         if self.starts is None:
@@ -74,11 +76,12 @@ def solve(
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
-    from casid.identification import check_share
     from casid.report import report_of
+    from casid.retrieval.methods._solve import method_of
+    from casid.retrieval.plausible._choice import check_share
 
     folder, sdpa = out_folder(out), out_file(sdpa)
-    retrieval.method_of(solving.method)
+    method_of(solving.method)
     loaded = retrieval.load_problem(problem)
     if solving.starts is None:
         refuse(context, ("seed",), "is of random starts: give --starts")
@@ -110,13 +113,15 @@ def intervals(
     """Find the interval of each parameter that the data and the constraints leave."""
     from casid import retrieval
     from casid.report import report_of
+    from casid.retrieval.insight._what_if import weigh_each_link, what_if
+    from casid.retrieval.methods._solve import method_of
 
     folder = out_folder(out)
-    chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    chosen, loaded = method_of(method), retrieval.load_problem(problem)
     soft = [c.label for c in loaded.constraints if not c.hard]
     loaded = loaded.without(*soft)  # they exclude nothing
     found = retrieval.parameter_intervals(loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen))
-    effects = retrieval.what_if(found, retrieval.weigh_each_link(found.problem, found)) if weigh else ()
+    effects = what_if(found, weigh_each_link(found.problem, found)) if weigh else ()
     present(report_of(found, effects=effects), folder)
 
 
@@ -131,8 +136,9 @@ def study(
 ) -> None:
     """Solve a problem from many starts; results stream to a file, and a killed study continues where it stopped."""
     from casid import retrieval
+    from casid.retrieval.methods._solve import method_of
 
-    chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    chosen, loaded = method_of(method), retrieval.load_problem(problem)
     with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
         found = retrieval.run_study(loaded, file, starts, seed, chosen, jobs, cluster, progress=advance)
     best = found.best
@@ -146,17 +152,18 @@ def study(
 def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
     """Solve a problem and show which bounds and constraints determine its solution."""
     from casid import retrieval
+    from casid.retrieval.methods._solve import method_of
 
-    chosen = retrieval.method_of(method)
+    chosen = method_of(method)
     typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
 
 
 def _choice(solution: Solution, share: float | None) -> Believable | None:
     """The most plausible parameters that explain the coefficients; None where their uncertainty is unknown."""
     from casid.errors import CasidError
-    from casid.identification import believable
-    from casid.inertia.cones import Full
-    from casid.retrieval import indistinguishable
+    from casid.inertia._cones import Full
+    from casid.retrieval.insight._intervals import indistinguishable
+    from casid.retrieval.plausible._choice import believable
 
     problem = solution.problem
     given = problem.coefficients

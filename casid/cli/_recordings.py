@@ -108,7 +108,8 @@ def identify(
     from casid.description import write_robot
     from casid.identification import identify as run
     from casid.report import report_of
-    from casid.retrieval import Prior, load_constraints
+    from casid.retrieval import Prior
+    from casid.retrieval._load import load_constraints
 
     if not choices.believable:
         refuse(context, ("share",), "does not go with --no-believable")
@@ -117,7 +118,7 @@ def identify(
     loaded = settings.robot(robot)
     given = settings.given
     with steps() as progress:
-        data = [settings.recording(path, robot, loaded) for path in recording]
+        data = [settings.recording(path, loaded) for path in recording]
         options = choices.given()
         prior, constraints = options.pop("prior"), options.pop("constraints")
         options |= {key: given[key] for key in ("friction", "method") if key in given}
@@ -173,7 +174,7 @@ def validate(
     model, parameters = load_model(identification, loaded)
     if "gravity" in settings.given:  # mounted another way since
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
-    data = settings.recording(recording, robot, loaded)
+    data = settings.recording(recording, loaded)
     if refit_friction is not None:
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
         model, parameters = fitted.model, fitted.parameters
@@ -241,7 +242,8 @@ def reverse_engineer(
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, identification.json and tables.")] = None,
 ) -> None:
     """Find feasible links from a controller's mass matrices and gravity torques, and friction from a recording."""
-    from casid.files import json_bytes, write_files
+    from casid.files import write_files
+    from casid.files._texts import json_bytes
     from casid.identification import reverse_engineered
     from casid.report import report_of
 
@@ -253,7 +255,7 @@ def reverse_engineer(
     settings = o.Settings.merged([] if recording is None else [recording], **reading.given())
     loaded = settings.robot(robot)
     arrays = _controller_samples(samples)
-    data = None if recording is None else settings.recording(recording, robot, loaded)
+    data = None if recording is None else settings.recording(recording, loaded)
     result = reverse_engineered(
         loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
         processing=settings.processing(),
@@ -282,7 +284,8 @@ def reverse_engineer(
 def _controller_samples(path: Path) -> dict[str, Any]:
     """Arrays of a controller's samples: q, g and, if known, M."""
     from casid.errors import DatasetError
-    from casid.files import npz_arrays, read_bytes
+    from casid.files._arrays import npz_arrays
+    from casid.files._read import read_bytes
 
     arrays = npz_arrays(read_bytes(path, "samples", DatasetError), str(path), "samples", DatasetError)
     for name in ("q", "g"):

@@ -33,7 +33,7 @@ def base(robot: RobotArgument, options: o.RobotOptions) -> None:
 def ops(robot: RobotArgument, options: o.RobotOptions, terms: TermsOption = "") -> None:
     """Count the operations of a robot's functions, beside the published counts."""
     from casid.dynamics import Model
-    from casid.export import count_robot
+    from casid.export._robot import count_robot
     from casid.report._robot import operations_table
 
     model = Model(options.robot(robot), names(terms))
@@ -72,7 +72,8 @@ def view(
     import tempfile
     import webbrowser
 
-    from casid.files import prepare_directory, write_files
+    from casid.files import write_files
+    from casid.files._write import prepare_directory
     from casid.report.viewer import view as page_of
 
     content = page_of(file, robot)

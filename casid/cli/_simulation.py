@@ -96,7 +96,7 @@ class Control(o.OptionGroup):
 
     def law(self, robot: Robot, plant: Plant, reference: Follow | Sine) -> Controller:
         """The controller of a plant."""
-        from casid.export import default_frame, numbers
+        from casid.export._payload import numbers
         from casid.inertia import read_parameters
         from casid.simulation import Saturated, Settings, controller_of
 
@@ -106,7 +106,7 @@ class Control(o.OptionGroup):
             inertial if self.believed is None else read_parameters(self.believed).standard,
             reference.at(0.0).q[0],
             self.bandwidth,
-            self.frame or default_frame(robot),
+            self.frame or robot.flange.name,
             None if self.kp is None else numbers(self.kp, "kp"),
             None if self.kd is None else numbers(self.kd, "kd"),
         )

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from casid.dynamics import linear_form
+from casid.dynamics._base_parameters import linear_form
 from casid.errors import ProblemError
-from casid.files import csv_bytes
+from casid.files._texts import csv_bytes
 from casid.report._section import ReportSection
 from casid.report._style import BAND, BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.retrieval import Coefficients, Solution

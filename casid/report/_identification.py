@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from rich.table import Table
 
-from casid.files import csv_bytes
+from casid.files._texts import csv_bytes
 from casid.identification import Identification
-from casid.inertia import parameter_csv
+from casid.inertia._parameter_files import parameter_csv
 from casid.report._intervals import IntervalsSection, verdict
 from casid.report._joints import ErrorsSection, JointTermsSection
 from casid.report._links import links_figure, links_table

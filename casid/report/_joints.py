@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from rich.table import Table
 
+from casid.dynamics.terms._catalogue import friction_model
 from casid.errors import DatasetError
 from casid.identification import Identification, Prediction, predict
-from casid.regression.friction import friction_model
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report._tables import PlainTable
@@ -296,7 +296,7 @@ def friction_figure(identification: Identification) -> Figure:
     rigid = identification.parameters.copy()
     friction = np.zeros_like(rigid)
     for column, (term, _) in model.term_columns.items():
-        if term.group != "rotor":
+        if not term.inertial:
             friction[column], rigid[column] = rigid[column], 0.0
     for data in identification.datasets:
         left = predict(model, rigid, data).residual

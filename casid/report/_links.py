@@ -18,7 +18,8 @@ from rich.table import Table
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia import LinkParameters, from_standard, link_slice
+from casid.inertia import LinkParameters, from_standard
+from casid.inertia._parameter_vector import link_slice
 from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
 from casid.report._tables import PlainTable
 

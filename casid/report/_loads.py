@@ -12,7 +12,8 @@ from rich.table import Table
 
 from casid.description import Robot
 from casid.errors import RobotError
-from casid.identification import Gains, Payload
+from casid.identification.loads._gains import Gains
+from casid.identification.loads._payload import Payload
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._tables import PlainTable, summary_table
 
@@ -20,25 +21,20 @@ Array = NDArray[np.float64]
 
 
 def flange_of(robot: Robot, name: str | None = None) -> tuple[str, Array]:
-    """Frame in which a load is given, and its placement in the last link: the named frame, or the last on that link.
+    """Frame in which a load is given, by default `Robot.flange`, and its placement in the last link.
 
     Raises
     ------
     RobotError
         If the robot has no such frame on its last link.
     """
-    frames = {frame.name: frame for frame in robot.frames if frame.joint == len(robot.links) - 1}
-    if name is None:
-        if not frames:
-            return robot.links[-1].name, np.eye(4)
-        name = list(frames)[-1]
-    if name == robot.links[-1].name:
-        return name, np.eye(4)
-    if name not in frames:
+    frame = robot.flange if name is None else robot.frame(name)
+    if frame.joint != len(robot.links) - 1:
         raise RobotError(
-            f"robot '{robot.name}' has no frame '{name}' on its last link; it has {', '.join(frames) or 'none'}"
+            f"robot '{robot.name}': frame '{frame.name}' is not fixed to the last link '{robot.links[-1].name}', which "
+            "carries the load; give a frame of that link"
         )
-    return name, np.asarray(frames[name].placement)
+    return frame.name, np.asarray(frame.placement)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.codegen import Operations
+from casid.codegen._graph import Operations
 from casid.description import Robot
 from casid.dynamics import BaseParameters
 from casid.errors import RobotError

@@ -13,15 +13,17 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 from rich.table import Table
 
-from casid.files import csv_bytes, json_bytes
-from casid.identification import Believable
-from casid.inertia import STANDARD_NAMES, Parameters, parameter_csv, parameter_record, tensor_entries
+from casid.files._texts import csv_bytes, json_bytes
+from casid.inertia._parameter_files import parameter_csv, parameter_record
+from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
 from casid.report._fit import FitSection
 from casid.report._links import links_figure, links_table
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import GREEN, INK, MUTED, RED, new_figure, set_title, tidy
 from casid.report._tables import PlainTable, summary_table
-from casid.retrieval import Problem, Solution, Study
+from casid.retrieval import Problem, Solution
+from casid.retrieval.plausible._choice import Believable
+from casid.retrieval.study._study import Study
 
 Array = NDArray[np.float64]
 #: Relative gaps below this are drawn at it: they are rounding errors.
@@ -83,11 +85,11 @@ class BodiesSection(ReportSection):
             }
             for link in self.solution.link_parameters
         }
-        return {**parameter_record(_parameters(self.solution)), "link_parameters": links}
+        return {**parameter_record(self.solution.parameters), "link_parameters": links}
 
     def files(self) -> Mapping[str, bytes]:
         """``parameters.csv``, ``links.csv``."""
-        parameters = _parameters(self.solution)
+        parameters = self.solution.parameters
         rows = [
             [link.name, link.mass, *link.com, *tensor_entries(link.inertia_com), *link.standard]
             for link in parameters.links.values()
@@ -206,7 +208,7 @@ class PlausibleSection(ReportSection):
         record = {
             "problem": choice.problem.name,
             "robot": choice.problem.variables.robot.name,
-            **parameter_record(_named(choice.problem, choice.parameters)),
+            **parameter_record(choice.parameters),
             "objective": choice.objective,
             "allowed": choice.limit,
             "best": choice.best,
@@ -320,15 +322,6 @@ def _iterations(axes: Axes, work: Array, good: NDArray[np.bool_]) -> None:
     low, middle, high = np.percentile(work, [0, 50, 100])
     axes.set_title(f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}", loc="left", fontsize=10, color=INK)
     tidy(axes, grid="y")
-
-
-def _parameters(solution: Solution) -> Parameters:
-    return _named(solution.problem, solution.x)
-
-
-def _named(problem: Problem, values: Array) -> Parameters:
-    variables = problem.variables
-    return Parameters(variables.names, values, tuple(link.name for link in variables))
 
 
 def _start(start: Solution) -> dict[str, Any]:

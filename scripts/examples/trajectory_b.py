@@ -19,11 +19,11 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.motion import thesis_cases as thesis
-from casid.report._simulation import motion_figure
+from papers import wam_cases as thesis
 
-from casid.files import prepare_directory, write_files
-from casid.report._simulation import tracking_figure
+from casid.files import write_files
+from casid.files._write import prepare_directory
+from casid.report._simulation import motion_figure, tracking_figure
 from casid.report._style import png_bytes
 
 

@@ -12,7 +12,7 @@ import casid
 from casid.cli import _shared, app
 from casid.errors import SolveError
 from casid.report import report_of
-from casid.retrieval.solution import assess
+from casid.retrieval._solution import assess
 from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
 
 IMPOSSIBLE = """

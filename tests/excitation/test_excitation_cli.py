@@ -22,7 +22,18 @@ from casid.excitation import (
 )
 from tests.helpers import run
 
-QUICK = ("--time-limit", "3", "--harmonics", "3", "--duration", "10", "--samples", "60", "--no-collision", "--no-torque")
+QUICK = (
+    "--time-limit",
+    "3",
+    "--harmonics",
+    "3",
+    "--duration",
+    "10",
+    "--samples",
+    "60",
+    "--no-collision",
+    "--no-torque",
+)
 
 
 @pytest.mark.slow

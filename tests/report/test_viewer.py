@@ -19,7 +19,7 @@ from casid.cli import app
 from casid.errors import DatasetError
 from casid.excitation import Fourier, Trajectory, trajectory_toml
 from casid.identification import identify
-from casid.inertia import parameter_csv
+from casid.inertia._parameter_files import parameter_csv
 from casid.report import report_of
 from casid.report._links import link_placements
 from casid.report.viewer import Page, view
