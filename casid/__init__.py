@@ -66,7 +66,7 @@ _ROOMS = (
     "learning", "measurement", "regression", "report", "retrieval", "simulation",
 )  # fmt: skip
 
-drawn_by(lambda: import_module("casid.report.notebook"))
+drawn_by(lambda: import_module("casid.report._section"))
 
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 

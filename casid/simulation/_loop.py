@@ -188,7 +188,7 @@ class Loop:
         """The controller's memory at rest at states (lanes, size), shape (lanes, n states)."""
         if not self.controller.states:
             return np.zeros((len(start), 0))
-        return np.array(self.controller.start(start[:, : self.plant.n].T).full(), dtype=float).T
+        return np.asarray(self.controller.start(start[:, : self.plant.n].T).full().T, dtype=float)
 
 
 @dataclass(frozen=True, eq=False)

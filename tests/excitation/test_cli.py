@@ -15,12 +15,23 @@ from casid.excitation import MotionLimits, Observation, certify_limits
 from casid.motion import Fourier, Trajectory, read_trajectory, trajectory_text
 from tests.helpers import run
 
-QUICK = ("--seconds", "3", "--harmonics", "3", "--duration", "10", "--samples", "60", "--no-collision", "--no-torque")
+QUICK = (
+    "--time-limit",
+    "3",
+    "--harmonics",
+    "3",
+    "--duration",
+    "10",
+    "--samples",
+    "60",
+    "--no-collision",
+    "--no-torque",
+)
 
 
 @pytest.mark.slow
 def test_a_folder_with_everything(tmp_path: Path) -> None:
-    text = run("excite", "panda", *QUICK, "--ramp", "0.5", "--rate", "50", "--out", tmp_path / "out")
+    text = run("excite", "panda", *QUICK, "--ramp", "0.5", "--output-rate", "50", "--out", tmp_path / "out")
     assert "condition number" in text
     assert "certified" in text
     names = {path.name for path in (tmp_path / "out").iterdir()}
@@ -58,7 +69,7 @@ def test_a_given_trajectory_is_judged_by_the_same_measure(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_poses(tmp_path: Path) -> None:
-    run("excite", "spatial_2r", "--basis", "poses", "--poses", 12, "--seconds", 2, "--out", tmp_path)
+    run("excite", "spatial_2r", "--basis", "poses", "--poses", 12, "--time-limit", 2, "--out", tmp_path)
     assert not (tmp_path / "joint_trajectory.yaml").exists()
     assert len((tmp_path / "trajectory.csv").read_text().splitlines()) == 13
 
@@ -73,7 +84,7 @@ def test_poses(tmp_path: Path) -> None:
         (("panda", "--criterion", "best"), "unknown criterion 'best'"),
         (("panda", "--criterion", "largest-sd", "--parameter", "m1"), "'m1' is not identifiable"),
         (("panda", "--terms", "magnetic"), "unknown joint term 'magnetic'"),
-        (("panda", "--share", "1.5"), "share of the limits"),
+        (("panda", "--limit-share", "1.5"), "share of the limits"),
         (("panda", "--evaluate", "nowhere.toml"), "cannot read trajectory file"),
         (("panda", "--floor", "3"), "no pose inside the joint limits"),
     ],

@@ -10,7 +10,7 @@ from casid.dynamics import Model
 from casid.identification import Checks, identify
 from casid.identification.diagnosis import Finding
 from casid.identification.diagnosis._findings import CAUSES
-from casid.report import html_report
+from casid.report import report_of
 from casid.testing.synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -130,4 +130,4 @@ def test_proven_ranges_hold_the_truth_and_the_choice(robot, data):
     record = result.record()
     assert record["intervals"][f"{robot.links[0].name} mass"][0] is not None
     assert {entry["name"] for entry in record["determined"]} == set(result.model.parameter_names)
-    assert "Proven ranges" in html_report(result, {})
+    assert "Proven ranges" in report_of(result).html({})

@@ -50,12 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _record_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take longer than the identification."""
 
-    def write(result, folder):
-        folder.mkdir(exist_ok=True)
-        (folder / "identification.json").write_text(json.dumps(result.record()), encoding="utf-8")
-        return [folder / "identification.json"]
-
-    monkeypatch.setattr("casid.report.write_identification", write)
+    monkeypatch.setattr("casid.report._section.pictures", lambda make: {})
 
 
 def run(folder: Path, *options: str, file: str = "run.npz") -> dict:

@@ -158,6 +158,14 @@ class CollisionConstraint(StateConstraint):
         result[:, : self.n] = np.einsum("pxk,pxnk->pnk", normal, Ja - Jb)
         return clearance, result
 
+    def certificate(self, trajectory: Trajectory) -> str:
+        """Proven clearance of a motion, and the pairs that are not checked."""
+        if trajectory.basis.static:
+            return ""
+        least = min(certify_clearance(trajectory, self), key=lambda check: check.clearance)
+        text = f"at every instant clearance >= {1000 * least.clearance:.1f} mm ({least.pair})"
+        return f"{text}; not checked, capsules overlap: {', '.join(self.touching)}" if self.touching else text
+
     def _clearance(self, points: Array) -> tuple[Array, Array, Array, Array]:
         ends = np.moveaxis(points, 1, 0)  # (3, 2 capsules, samples)
         a, b = self._first, self._second

@@ -18,6 +18,7 @@ from casid.motion._basis import Array
 
 if TYPE_CHECKING:
     from casid.dynamics import Model
+from casid.motion._trajectory import Motion, Trajectory
 
 
 class StateConstraint(ABC):
@@ -55,6 +56,10 @@ class StateConstraint(ABC):
     def violation(self, motion: Motion) -> float:
         """Largest violation, in the component's own unit; 0 if there is none."""
         return float(max(0.0, -self.slack(motion).min(initial=np.inf)))
+
+    def certificate(self, trajectory: Trajectory) -> str:
+        """What is proven at every instant of a trajectory, in words; empty where nothing is."""
+        return ""
 
     def worst(self, motion: Motion) -> tuple[str, int, float]:
         """Label, sample and slack of the tightest component."""

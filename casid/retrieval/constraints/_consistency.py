@@ -11,6 +11,7 @@ from casid.errors import ProblemError
 from casid.inertia._cones import CONES, ConsistencyCone, Free, Full, Semi
 from casid.retrieval._variables import LinkView
 
+#: Names of the notions of physical consistency.
 ConsistencyKind = Literal["full", "semi", "none"]
 
 #: Default margin of physical consistency, ``J >= margin 1`` (SI units), and its largest share of the second moments

@@ -33,7 +33,7 @@ from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.measurement import Dataset
 from casid.regression import choose_friction, compress, wls
 from casid.regression._observation import torques
-from casid.report.style import INK, MUTED, new_figure, set_title, tidy
+from casid.report._style import INK, MUTED, new_figure, set_title, tidy
 
 if TYPE_CHECKING:  # needs jax
     from baselines.network import Network

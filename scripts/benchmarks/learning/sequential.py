@@ -25,7 +25,7 @@ from benchmarks.measure import Measure, need
 from benchmarks.picture import write_picture
 from casid.identification.online import Online, plausible_values
 from casid.learning import Chart, TorqueLoss
-from casid.report.style import INK, new_figure, set_title, tidy
+from casid.report._style import INK, new_figure, set_title, tidy
 
 Array = NDArray[np.float64]
 BATCH, STEPS, DURATION = 256, 10, 30.0

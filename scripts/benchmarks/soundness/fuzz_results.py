@@ -100,10 +100,10 @@ class SolutionJson(Kind):
     @cached_property
     def seeds(self) -> Sequence[bytes]:
         from casid.files._texts import json_bytes
-        from casid.report import solution_record
+        from casid.report import report_of
         from casid.retrieval import solve
 
-        return [json_bytes(solution_record(solve(problem())))]
+        return [json_bytes(report_of(solve(problem())).record())]
 
     @cached_property
     def model(self) -> Model:
