@@ -35,17 +35,21 @@ class Solving(o.OptionGroup):
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0
     method: MethodOption = "direct"
 
-    def solve(self, problem: Problem) -> Solution | Study:
-        """The solution, or all of several starts; without an exception where there is none."""
+    def solve(self, problem: Problem) -> tuple[Solution, Solution | Study]:
+        """The best solution, and the result it is of: itself, or all starts; no exception where none is usable."""
         from casid.retrieval import multistart
         from casid.retrieval import solve as run
         from casid.retrieval.methods._solve import method_of
 
         chosen = method_of(self.method)
         if self.starts is None:
-            return run(problem, method=chosen, throw=False)
+            found = run(problem, method=chosen, throw=False)
+            return found, found
         with starts_bar(f"{problem.name}: {self.starts} starts", self.starts) as advance:
-            return multistart(problem, starts=self.starts, seed=self.seed, method=chosen, progress=advance, throw=False)
+            study = multistart(
+                problem, starts=self.starts, seed=self.seed, method=chosen, progress=advance, throw=False
+            )
+        return study.best, study
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,7 @@ def solve(
         check_share(choice.share)
     if sdpa is not None:
         _write_sdpa(loaded, sdpa)
-    result = solving.solve(loaded)
-    best = result if solving.starts is None else result.best
+    best, result = solving.solve(loaded)
     if best.usable:
         chosen = _choice(best, choice.share) if choice.believable else None
         present(report_of(result, verbose=verbose, choice=chosen), folder)
