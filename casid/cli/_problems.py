@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
 import typer
-
 from casid.cli import _options as o
 from casid.cli._shared import ProblemArgument, out_file, out_folder, present, refuse, starts_bar
-
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
     from casid.retrieval.plausible._choice import Believable
     from casid.retrieval.study._study import Study
+
+
+
+
+
+
 
 MethodOption = Annotated[
     str,
@@ -36,15 +39,15 @@ class Solving(o.OptionGroup):
     method: MethodOption = "direct"
 
     def solve(self, problem: Problem) -> tuple[Solution, Solution | Study]:
-        """The best solution, and all of several starts; without an exception where there is none."""
+        """The best solution, and the result it is of: itself, or all starts; no exception where none is usable."""
         from casid.retrieval import multistart
         from casid.retrieval import solve as run
         from casid.retrieval.methods._solve import method_of
 
         chosen = method_of(self.method)
         if self.starts is None:
-            solution = run(problem, method=chosen, throw=False)
-            return solution, solution
+            found = run(problem, method=chosen, throw=False)
+            return found, found
         with starts_bar(f"{problem.name}: {self.starts} starts", self.starts) as advance:
             study = multistart(
                 problem, starts=self.starts, seed=self.seed, method=chosen, progress=advance, throw=False
