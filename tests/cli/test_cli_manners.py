@@ -10,10 +10,12 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app, progress
+from casid.control import ComputedTorque, nominal
 from casid.errors import SolveError
+from casid.motion import Sine
 from casid.report import identification_tables
 from casid.retrieval.solution import assess
-from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+from casid.simulation import Plant, Sensor, simulate
 
 IMPOSSIBLE = """
 from casid.problems.spatial_2r import build as given

@@ -12,8 +12,8 @@ import casid
 from casid.cli import app
 from casid.errors import DatasetError, ProblemError
 from casid.measurement import Dataset, Processing, read_dataset
+from casid.motion import Sine
 from casid.retrieval import link_variables, load_constraints, load_problem
-from casid.simulation import Sine
 
 
 def told(*arguments: object) -> str:

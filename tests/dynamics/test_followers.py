@@ -14,26 +14,19 @@ import pytest
 
 import casid
 from casid.codegen import find_compiler
+from casid.control import ComputedTorque, nominal
 from casid.description import load_robot, write_robot
 from casid.description.robot import Capsule
 from casid.dynamics import Model
-from casid.excitation import CollisionConstraint, Motion, Study
+from casid.excitation import CollisionConstraint, DesignSettings
 from casid.export import export_robot
 from casid.export import load as load_export
 from casid.identification import check_file, identify, load_model
 from casid.learning import Chart, TorqueLoss
+from casid.motion import Motion, Sine
 from casid.regression import choose_friction
 from casid.retrieval import Prior, link_variables
-from casid.simulation import (
-    ComputedTorque,
-    Plant,
-    Sensor,
-    Sine,
-    nominal,
-    record,
-    simulate,
-)
-from casid.simulation.adaptive import NaturalAdaptation, simulate_adaptive
+from casid.simulation import NaturalAdaptation, Plant, Sensor, record, simulate, simulate_adaptive
 from tests.helpers import run
 
 BODIES = {  # mass, centre of mass, principal moments
@@ -192,10 +185,10 @@ def test_designs_keep_clear_of_a_follower_and_bound_its_speed(arm: Path) -> None
     for k in range(3):
         moved = q.copy()
         moved[k] += step
-        rate = (collision.values(Motion(moved, 0 * q, 0 * q)) - collision.values(Motion(q, 0 * q, 0 * q))) / step
+        rate = (collision.values(Motion.at_rest(moved.T)) - collision.values(Motion.at_rest(q.T))) / step
         assert (np.abs(rate).max(axis=1) <= arms[:, k] + 1e-6).all()
     limits = replace(robot.limits, acceleration=np.full(3, 10.0))
-    designer = Study(duration=5.0, samples=40).designer(replace(robot, limits=limits))
+    designer = DesignSettings(duration=5.0, samples=40).designer(replace(robot, limits=limits))
     design = designer.run(1, 0, max_seconds=5.0)
     assert design.trajectory.joints == ("shoulder", "elbow", "slide")
     assert design.value < 1e4

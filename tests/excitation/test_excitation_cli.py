@@ -11,15 +11,8 @@ import pytest
 from PIL import Image
 
 import casid
-from casid.excitation import (
-    Fourier,
-    MotionLimits,
-    Observation,
-    Trajectory,
-    certify_limits,
-    read_trajectory,
-    trajectory_toml,
-)
+from casid.excitation import MotionLimits, Observation, certify_limits
+from casid.motion import Fourier, Trajectory, read_trajectory, trajectory_text
 from tests.helpers import run
 
 QUICK = ("--seconds", "3", "--harmonics", "3", "--duration", "10", "--samples", "60", "--no-collision", "--no-torque")
@@ -57,7 +50,7 @@ def test_a_given_trajectory_is_judged_by_the_same_measure(tmp_path: Path) -> Non
     trajectory = Trajectory(
         Fourier(0.5, 4), np.hstack([0.2 * rng.normal(size=(7, 8)), [[0], [0], [0], [-1.5], [0], [2], [0]]])
     )
-    (tmp_path / "mine.toml").write_text(trajectory_toml(trajectory))
+    (tmp_path / "mine.toml").write_text(trajectory_text(trajectory))
     text = run("excite", "panda", "--evaluate", tmp_path / "mine.toml", "--no-collision")
     observation = Observation.of_model(casid.Model(casid.load_robot("panda"), terms=("viscous", "coulomb", "offset")))
     assert f"{np.linalg.cond(observation.matrix(trajectory.sample(160))):.5g}" in text

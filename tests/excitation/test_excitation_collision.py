@@ -11,18 +11,10 @@ import pytest
 import casid
 from casid.description import Capsule, Robot, parse_toml, read_toml
 from casid.errors import ProblemError, RobotError
-from casid.excitation import (
-    CollisionConstraint,
-    Fourier,
-    Motion,
-    Trajectory,
-    certify_clearance,
-    fit_capsule,
-    fit_capsules,
-    segment_distance,
-    torque_limits,
-    workspace_box,
-)
+from casid.excitation import CollisionConstraint, certify_clearance, fit_capsules, torque_limits, workspace_box
+from casid.excitation.limits._capsule_fit import fit_capsule
+from casid.excitation.limits._collision import segment_distance
+from casid.motion import Fourier, Motion, Trajectory
 
 
 def brute_force(p0: np.ndarray, p1: np.ndarray, q0: np.ndarray, q1: np.ndarray) -> float:
@@ -208,7 +200,7 @@ def panda() -> Robot:
 
 def random_motion(n: int = 7, count: int = 6) -> Motion:
     rng = np.random.default_rng(5)
-    return Motion(*rng.normal(size=(3, n, count)))
+    return Motion(*rng.normal(size=(3, n, count)).transpose(0, 2, 1))
 
 
 def test_gradients_of_the_constraints(panda: Robot) -> None:
@@ -225,8 +217,8 @@ def test_gradients_of_the_constraints(panda: Robot) -> None:
         for order in range(3):
             for k in range(7):
                 ahead, behind = ([x.copy() for x in motion] for _ in range(2))
-                ahead[order][k] += h
-                behind[order][k] -= h
+                ahead[order][:, k] += h
+                behind[order][:, k] -= h
                 slope = (constraint.values(Motion(*ahead)) - constraint.values(Motion(*behind))) / (2 * h)
                 assert slope == pytest.approx(jacobian[:, 7 * order + k], abs=1e-6 * max(1, np.abs(jacobian).max()))
 
@@ -239,7 +231,7 @@ def test_clearance_is_that_of_points_on_the_capsules(panda: Robot) -> None:
     placements = casid.Model(panda).forward_kinematics
     share = np.linspace(0, 1, 400)
     for sample in range(3):
-        frames = [np.eye(4), *(np.array(T) for T in placements(motion.q[:, sample]))]
+        frames = [np.eye(4), *(np.array(T) for T in placements(motion.q[sample]))]
         for k, (a, b) in enumerate(constraint.pairs):
             points = []
             for capsule in (a, b):

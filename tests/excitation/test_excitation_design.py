@@ -12,34 +12,25 @@ import casid
 from casid.description import Capsule, Limits, Robot
 from casid.errors import DatasetError, ProblemError
 from casid.excitation import (
-    CRITERIA,
     CollisionConstraint,
     ConditionNumber,
     Criterion,
     Designer,
-    Fourier,
+    DesignSettings,
     FunctionConstraint,
     LargestDeviation,
-    Motion,
     MotionLimits,
-    Objective,
     Observation,
-    Poses,
-    Progress,
-    QuinticSpline,
-    Ramped,
-    Stage,
-    Study,
-    Trajectory,
     certify_limits,
-    criterion,
-    evaluate_trajectory,
-    recorded_information,
     torque_limits,
     weak_parameters,
     workspace_box,
 )
-from casid.excitation.information.smoothing import smooth_signs
+from casid.excitation.information._criteria import CRITERIA, criterion
+from casid.excitation.information._observation import smooth_signs
+from casid.excitation.optimisation._result import Progress
+from casid.excitation.optimisation._starts import Objective, Stage
+from casid.motion import Fourier, Motion, Poses, QuinticSpline, Ramped, Trajectory
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
 
@@ -73,8 +64,8 @@ def test_information_is_that_of_the_stacked_regressor(arm: Robot) -> None:
     model = casid.Model(arm, terms=("viscous", "coulomb"))
     noise = np.array([0.5, 2.0])
     observation = Observation.of_model(model, noise)
-    motion = Motion(*np.random.default_rng(0).normal(size=(3, 2, 9)))
-    W = np.vstack([np.array(model.base_regressor(*(x[:, k] for x in motion))) / noise[:, None] for k in range(9)])
+    motion = Motion(*np.random.default_rng(0).normal(size=(3, 9, 2)))
+    W = np.vstack([np.array(model.base_regressor(*(x[k] for x in motion))) / noise[:, None] for k in range(9)])
     assert observation.matrix(motion) == pytest.approx(W)
     assert observation.information(motion) == pytest.approx(W.T @ W)
 
@@ -183,9 +174,9 @@ def test_start_pose_and_rest(arm: Robot, observed: Observation) -> None:
     pose = np.array([0.4, -0.3])
     designer = Designer(observed, Fourier(0.6, 4), MotionLimits.of_robot(arm), pose=pose, rest=True, samples=60)
     trajectory = designer.run(stages=QUICK).trajectory
-    assert trajectory.derivative([0.0], 0)[:, 0] == pytest.approx(pose, abs=1e-6)
+    assert trajectory.derivative([0.0], 0)[0] == pytest.approx(pose, abs=1e-6)
     for order in (1, 2):
-        assert trajectory.derivative([0.0], order)[:, 0] == pytest.approx([0, 0], abs=1e-6)
+        assert trajectory.derivative([0.0], order)[0] == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_poses_for_reverse_engineering(arm: Robot) -> None:
@@ -296,31 +287,31 @@ def test_prior_information_steers_the_next_motion(arm: Robot, observed: Observat
     limits, basis = MotionLimits.of_robot(arm), Fourier(0.6, 3)
     first = Designer(observed, basis, limits, samples=60).run(stages=QUICK, seed=1).trajectory
     motion = first.sample(60)
-    prior = recorded_information(observed, *(x.T for x in motion))
+    prior = observed.information(motion)
     assert prior == pytest.approx(observed.information(motion))
     rule = criterion("a-optimal", observed)
     second = Designer(observed, basis, limits, rule, prior=prior, samples=60).run(stages=QUICK, seed=2)
     assert second.value < rule.value(2 * prior)  # better than playing the first one again
     with pytest.raises(DatasetError, match="dq of joint 2, sample 3"):
-        bad = motion.dq.T.copy()
+        bad = motion.dq.copy()
         bad[3, 1] = np.nan
-        recorded_information(observed, motion.q.T, bad, motion.ddq.T)
+        observed.information(Motion(motion.q, bad, motion.ddq))
 
 
 def test_weak_parameters_and_why() -> None:
     q = ca.SX.sym("q", 1)
     Y = ca.horzcat(q, q + 1e-3 * q**2, 1e-3 * ca.sin(5 * q), 1.0)
     observation = Observation(ca.Function("f", [q], [Y], ["q"], ["Y"]), ["a", "b", "small", "offset"])
-    F = observation.information(Motion(*np.random.default_rng(0).uniform(-1, 1, (3, 1, 400))))
+    F = observation.information(Motion(*np.random.default_rng(0).uniform(-1, 1, (3, 400, 1))))
     weak = {parameter.name: parameter for parameter in weak_parameters(observation, F)}
     assert weak["a"].deviation == pytest.approx(np.sqrt(np.linalg.inv(F)[0, 0]))
     assert weak["a"].confounded_with[0][0] == "b"
-    assert weak["a"].reason.startswith("not told apart from b (-1.00)")
+    assert weak["a"].reason.startswith("not distinguishable from b (-1.00)")
     assert weak["small"].reason.startswith("small effect")
     assert [p.name for p in weak_parameters(observation, F, nominal=[1, 1, 1e-9, 1], count=1)] == ["small"]
-    with pytest.raises(DatasetError, match="nothing is said about small"):
+    with pytest.raises(DatasetError, match="no information about small"):
         weak_parameters(observation, F * np.outer([1, 1, 0, 1], [1, 1, 0, 1]))
-    with pytest.raises(DatasetError, match=r"cannot be told apart: (a, b|b, a)"):
+    with pytest.raises(DatasetError, match=r"cannot be distinguished: (a, b|b, a)"):
         singular = F.copy()
         singular[1], singular[:, 1] = singular[0], singular[:, 0]
         singular[1, 1] = singular[0, 0]
@@ -330,30 +321,30 @@ def test_weak_parameters_and_why() -> None:
 def test_payload_has_the_ten_parameters_of_a_load(panda: Robot) -> None:
     observation = Observation.payload(casid.Model(panda))
     assert observation.names == tuple(f"{name}7" for name in "Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m".split())
-    motion = Motion(*np.random.default_rng(0).normal(size=(3, 7, 5)))
+    motion = Motion(*np.random.default_rng(0).normal(size=(3, 5, 7)))
     load = np.random.default_rng(1).normal(size=10)
     pi = np.zeros(70)
     pi[60:] = load
-    expected = [np.array(casid.Model(panda).inverse_dynamics(*(x[:, k] for x in motion), pi)).ravel() for k in range(5)]
+    expected = [np.array(casid.Model(panda).inverse_dynamics(*(x[k] for x in motion), pi)).ravel() for k in range(5)]
     assert observation.matrix(motion) @ load == pytest.approx(np.concatenate(expected))
     with pytest.raises(ProblemError, match="no link 'tool'"):
         Observation.payload(casid.Model(panda), "tool")
 
 
 def test_study_builds_what_it_says(panda: Robot) -> None:
-    designer = Study(duration=10.0, ramp=0.5, floor=0.1).designer(panda)
+    designer = DesignSettings(duration=10.0, ramp=0.5, floor=0.1).designer(panda)
     assert isinstance(designer.basis, Ramped)
     assert [constraint.name for constraint in designer.constraints] == ["collision", "torque limits", "floor"]
     assert len(designer.observation.names) == 64
-    assert len(Study(payload=True).designer(panda).observation.names) == 10
+    assert len(DesignSettings(payload=True).designer(panda).observation.names) == 10
     basis = Fourier(0.6, 5)
-    _, judged = evaluate_trajectory(Study(collision=False), panda, Trajectory(basis, np.ones((7, 11))))
+    _, judged = DesignSettings(collision=False).judge(panda, Trajectory(basis, np.ones((7, 11))))
     assert judged.trajectory.basis == basis
     assert judged.violations.keys() == {"torque limits"}
     with pytest.raises(ProblemError, match="3 joints"):
-        evaluate_trajectory(Study(), panda, Trajectory(basis, np.ones((3, 11))))
+        DesignSettings().judge(panda, Trajectory(basis, np.ones((3, 11))))
     with pytest.raises(ProblemError, match="unknown basis"):
-        Study(basis="wavelet").motion_basis()
+        DesignSettings(basis="wavelet").motion_basis()
 
 
 # ---------------------------------------------------------------------- published trajectories

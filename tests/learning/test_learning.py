@@ -25,8 +25,8 @@ from casid.learning import (
     certified_limit,
     train,
 )
-from casid.learning.compiled_adam import CompiledAdam
-from casid.learning.optimiser import value_and_gradient
+from casid.learning._compiled_adam import CompiledAdam
+from casid.learning._optimisers import value_and_gradient
 from casid.measurement import Dataset, Processing
 
 

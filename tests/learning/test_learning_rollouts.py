@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 
 import casid
+from casid.control import PD
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.learning import Chart, NaturalGradient, RolloutLoss, train
 from casid.measurement import Dataset
-from casid.simulation import PD, Plant, Reason, RungeKutta4, Sine, simulate, simulate_law
+from casid.motion import Sine
+from casid.simulation import Plant, Reason, simulate, simulate_law
+from casid.simulation.integrators import RungeKutta4
 
 LINK = casid.inertia.to_standard(2.0, [-0.5, 0.02, 0.1], np.diag([0.01, 0.05, 0.05]))
 

@@ -91,7 +91,9 @@ def test_problems_solutions_and_intervals_show_themselves() -> None:
 def test_pictures_hold_the_numbers_and_belong_to_pyplot() -> None:
     import matplotlib.pyplot as plt
 
-    from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+    from casid.control import ComputedTorque, nominal
+    from casid.motion import Sine
+    from casid.simulation import Plant, Sensor, simulate
 
     robot = casid.load_robot("panda")
     law = ComputedTorque(*nominal(robot), kp=100, kd=20)
@@ -120,7 +122,8 @@ def test_a_problem_from_samples_has_no_fit_to_draw() -> None:
 
 
 def test_a_design_draws_itself() -> None:
-    from casid.excitation import Designer, Fourier, MotionLimits, Observation
+    from casid.excitation import Designer, MotionLimits, Observation
+    from casid.motion import Fourier
 
     model = casid.Model(casid.load_robot("spatial_2r"))
     limits = MotionLimits(("a", "b"), -np.full((4, 2), 2.0), np.full((4, 2), 2.0))

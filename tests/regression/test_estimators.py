@@ -8,6 +8,8 @@ import pytest
 
 import casid
 from casid.codegen import evaluate_batch
+from casid.control import PD, CascadedDrive
+from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description._joint_parameters import JointParameter
 from casid.description.placement import modified_dh
@@ -31,7 +33,6 @@ from casid.regression.estimators import (
     Observations,
     OutputError,
 )
-from casid.regression.estimators._controller import CascadedDrive, ProportionalDerivative
 from casid.testing.synthetic import motion, recording
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -195,7 +196,7 @@ def test_proportional_derivative_control_follows():
     t = np.arange(0, 1.0, 1e-3)
     q = 0.1 * np.sin(2 * np.pi * t)[:, None]
     dq, ddq = np.gradient(q, t, axis=0), np.zeros_like(q)
-    loop = ClosedLoop(axis(), ProportionalDerivative([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
+    loop = ClosedLoop(axis(), PD([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
     assert np.abs(loop.simulate(TRUTH).q - q).max() < 1e-3
 
 
@@ -206,7 +207,7 @@ def test_sensitivities_of_several_joints_under_control_are_derivatives():
     reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
     velocity = np.gradient(reference, t, axis=0)
     loop = ClosedLoop(
-        model, ProportionalDerivative([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2
+        model, PD([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2
     )
     links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
     beta = model.base.values(model.parameters(links, [1.0, 2.0, 0.1] * 2))

@@ -10,35 +10,26 @@ import numpy as np
 import pytest
 
 import casid
+from casid.control import PD, ComputedTorque, Passive, nominal
 from casid.description import Inertial, Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, DatasetError, ProblemError, RobotError
+from casid.motion import Hold, Samples, Sine
 from casid.simulation import (
-    PD,
-    ComputedTorque,
-    Cvodes,
-    DormandPrince,
     ExactCoulomb,
-    Hold,
-    Idas,
-    Integrator,
-    Passive,
     Plant,
     Reason,
-    RungeKutta4,
-    Samples,
-    Sampling,
-    SemiImplicitEuler,
     Sensor,
     Simulation,
-    Sine,
     SmoothCoulomb,
     Stops,
-    nominal,
     record,
     simulate,
     simulate_many,
 )
+from casid.simulation._sampling import Sampling
+from casid.simulation.integrators import Cvodes, DormandPrince, Idas, RungeKutta4, SemiImplicitEuler
+from casid.simulation.integrators._integrator import Integrator
 from problems.spatial_2r import true_parameters
 
 GRAVITY = 9.80665

@@ -13,45 +13,37 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.codegen import find_compiler
-from casid.dynamics import Model
-from casid.errors import DatasetError, ProblemError, RobotError
-from casid.excitation import Fourier, Trajectory, trajectory_toml
-from casid.export import export_controller, load
-from casid.simulation import (
-    CONTROLLERS,
-    INTEGRATORS,
+from casid.control import (
     PD,
     ComputedTorque,
     Controller,
-    DormandPrince,
+    ControllerSettings,
     FeedForward,
-    Follow,
-    Hold,
     OperationalSpace,
     PDGravity,
-    Plant,
-    Positions,
     Saturated,
-    Settings,
-    Simulation,
-    Sine,
-    SmoothCoulomb,
     Switched,
     VelocityOperationalSpace,
     controller_of,
-    integrator_of,
     nominal,
-    simulate,
-    with_terms,
 )
+from casid.control._catalogue import CONTROLLERS
+from casid.dynamics import Model
+from casid.errors import DatasetError, ProblemError, RobotError
+from casid.export import export_controller, load
+from casid.motion import Follow, Fourier, Hold, Positions, Sine, Trajectory, trajectory_text
+from casid.simulation import Plant, Simulation, SmoothCoulomb, simulate
+from casid.simulation._plant import with_terms
+from casid.simulation.integrators import DormandPrince
+from casid.simulation.integrators._catalogue import INTEGRATORS, integrator_of
 from problems.spatial_2r import true_parameters
 
 PANDA = casid.load_robot("panda")
 POSTURE = np.array([0.0, -0.4, 0.1, -2.0, 0.1, 1.7, 0.6])
 
 
-def settings(**changes: object) -> Settings:
-    return replace(Settings(*nominal(PANDA), POSTURE, 10.0, "flange"), **changes)  # type: ignore[arg-type]
+def settings(**changes: object) -> ControllerSettings:
+    return replace(ControllerSettings(*nominal(PANDA), POSTURE, 10.0, "flange"), **changes)  # type: ignore[arg-type]
 
 
 def flange(q: np.ndarray) -> np.ndarray:
@@ -154,9 +146,9 @@ def test_references_hold_before_and_after() -> None:
     trajectory = Trajectory(Fourier(2 * np.pi, 1), np.array([[1.0, 0.5, 0.2]]))
     motion = Follow(trajectory, start=2.0).at([0.0, 1.9, 2.25, 5.0])
     assert np.array_equal(motion.q[0], motion.q[1])
-    assert motion.q[0] == pytest.approx(trajectory.motion([0.0]).q[:, 0])
-    assert motion.q[2] == pytest.approx(trajectory.motion([0.25]).q[:, 0])
-    assert motion.q[3] == pytest.approx(trajectory.motion([1.0]).q[:, 0])
+    assert motion.q[0] == pytest.approx(trajectory.motion([0.0]).q[0])
+    assert motion.q[2] == pytest.approx(trajectory.motion([0.25]).q[0])
+    assert motion.q[3] == pytest.approx(trajectory.motion([1.0]).q[0])
     assert not motion.dq[[0, 1, 3]].any()
 
 
@@ -220,7 +212,7 @@ def test_exported_control_is_the_simulated_one(name: str, tmp_path: Path) -> Non
 def test_simulate_identify_validate_from_the_command_line(tmp_path: Path) -> None:
     a, b = 0.8 * np.random.default_rng(2).standard_normal((2, 7, 3))
     trajectory = Trajectory(Fourier(2 * np.pi / 4, 3), np.column_stack([a, b, POSTURE]))
-    (tmp_path / "motion.toml").write_text(trajectory_toml(trajectory))
+    (tmp_path / "motion.toml").write_text(trajectory_text(trajectory))
     command = ["simulate", "panda", "--friction", "viscous=0.5,coulomb=0.2,offset=0", "--rate", "250"]
     for name, extra in {"one": ["--trajectory", str(tmp_path / "motion.toml")], "two": ["--duration", "2"]}.items():
         done = CliRunner().invoke(app, [*command, *extra, "--noise", "1e-5,1e-3,0.02", "--out", str(tmp_path / name)])

@@ -12,9 +12,11 @@ import casid
 from benchmarks import recordings
 from benchmarks.motion.peers import Bullet, MuJoCo, running
 from casid.codegen import evaluate_batch
+from casid.control import ComputedTorque
 from casid.dynamics import Model
 from casid.measurement import Processing
-from casid.simulation import ComputedTorque, Plant, Samples
+from casid.motion import Samples
+from casid.simulation import Plant
 from casid.simulation.compiled import compiled_call
 
 Array = NDArray[np.float64]

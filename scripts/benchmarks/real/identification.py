@@ -14,7 +14,7 @@ from benchmarks import recordings
 from benchmarks.measure import Measure, data_folder
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.excitation import Study
+from casid.excitation import DesignSettings
 from casid.identification import identify, payload
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing, prepare, read_dataset
@@ -172,10 +172,10 @@ def payload_simulated(runs: int = 200, jobs: int = 2) -> Result:
 def _designed(seed: int) -> tuple[np.ndarray, ...]:
     """A motion of 10 s within the Panda's limits, designed by casid for the condition number, 50 samples a second."""
     robot = casid.load_robot("panda")
-    study = Study(duration=10.0, collision=False, torque=False, samples=80)
+    study = DesignSettings(duration=10.0, collision=False, torque=False, samples=80)
     design = study.designer(robot).run(1, seed, max_seconds=15.0, robot=robot.name)
     t = np.arange(0.0, 10.0, 0.02)
-    return t, *(np.asarray(a).T for a in design.trajectory.motion(t))
+    return t, *design.trajectory.motion(t)
 
 
 def _load_motion(robot: Robot, rng: np.random.Generator, static: bool) -> tuple[np.ndarray, ...]:

@@ -206,14 +206,14 @@ class Trajectory(Kind):
         fourier, spline = excitation.Fourier(0.5, 3), excitation.QuinticSpline(10.0, 12, False)
         bases = (fourier, spline, excitation.Ramped(fourier, 0.5), excitation.Poses(6))
         return [
-            excitation.trajectory_toml(
+            excitation.trajectory_text(
                 excitation.Trajectory(basis, rng.normal(size=(3, basis.size)), ("a", "b", "c"), "arm")
             ).encode()
             for basis in bases
         ]
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.excitation import read_trajectory
+        from casid.motion import read_trajectory
 
         trajectory = read_trajectory(path)
         return [trajectory.coefficients, *trajectory.motion(trajectory.basis.samples(20))]

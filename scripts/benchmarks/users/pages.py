@@ -15,9 +15,11 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Measure, NotMeasured, need
+from casid.control import ComputedTorque, nominal
 from casid.identification import identify
+from casid.motion import Sine
 from casid.report import html_report
-from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+from casid.simulation import Plant, Sensor, simulate
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"

@@ -26,17 +26,16 @@ import numpy as np
 from benchmarks import published
 from benchmarks.motion import thesis_cases as thesis
 
+from casid.control._joint_space import ModelBased, feedback
 from casid.dynamics import BaseParameters, Model
-from casid.excitation import Fourier, Trajectory
 from casid.identification import Feasibility, FeasibleFit, feasibility_test, feasible_regression
 from casid.measurement import Dataset, Processing
+from casid.motion import Follow, Fourier, Trajectory
 from casid.regression import CompressedData, Fit, compress, wls
 from casid.regression._fit import ols
 from casid.retrieval import LinkVariables, com_box, total_mass
 from casid.retrieval.problem import Constraints
-from casid.simulation import Follow, Plant, SmoothCoulomb, simulate
-from casid.simulation.controllers.model_based import ModelBased
-from casid.simulation.controllers.pd import feedback
+from casid.simulation import Plant, SmoothCoulomb, simulate
 from papers.methods.feasibility_test import FeasibleSet
 from papers.methods.regression import Array, Kind
 
