@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from casid.dynamics import Model
-from casid.dynamics._derived import (
+from casid.dynamics import (
+    Model,
     forward_dynamics_derivatives,
     inverse_dynamics_derivatives,
     inverse_mass_matrix,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.codegen import check_identifier, identifier
 from casid.description import Robot
 from casid.dynamics import Model, reduced
-from casid.dynamics.terms._joint_terms import JointTerm
+from casid.dynamics.terms import JointTerm
 from casid.errors import ExportError
 from casid.export.catalogue import FUNCTIONS, Parametrised, build_functions, check_functions
 from casid.export.directory import ExportedDirectory, export_c

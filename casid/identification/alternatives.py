@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
-from casid.dynamics.terms._joint_terms import JointTerm
+from casid.dynamics.terms import JointTerm
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]

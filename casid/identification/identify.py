@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.dynamics import Model
+from casid.dynamics.terms import JointTerm
 from casid.dynamics.terms._friction import Friction
-from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidError, DatasetError
 from casid.identification.believable import check_share
 from casid.identification.bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from casid.description import Robot
 from casid.dynamics import Model
+from casid.dynamics.terms import JointTerm
 from casid.dynamics.terms._friction import Friction, friction_terms
-from casid.dynamics.terms._joint_terms import JointTerm, terms_of
+from casid.dynamics.terms._joint_terms import terms_of
 from casid.errors import DatasetError, RobotError
 from casid.files import finite_number, read_json
 from casid.inertia import read_parameters

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
+from casid.dynamics.terms import FrictionLaw
 from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.dynamics.terms._law import FrictionLaw
 from casid.errors import DatasetError
 from casid.identification.prediction import predict
 from casid.measurement import Dataset
-from casid.regression.friction._shape_fits import fit_friction
+from casid.regression import fit_friction
 
 Array = NDArray[np.float64]
 

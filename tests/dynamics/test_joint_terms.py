@@ -6,7 +6,7 @@ import pytest
 import casid
 from casid.description._joint_parameters import JointParameter
 from casid.dynamics import Model
-from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointTerm
+from casid.dynamics.terms import JOINT_TERMS, JointTerm
 from casid.errors import RobotError
 
 COUPLED = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")

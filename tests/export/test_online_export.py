@@ -21,8 +21,7 @@ from casid.identification.online import (
     Online,
     OnlineLoad,
 )
-from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia._parameter_files import write_parameters
+from casid.inertia import pseudo_inertia, to_standard, write_parameters
 from casid.testing.synthetic_online import TERMS, plausible, recorded
 
 

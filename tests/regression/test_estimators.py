@@ -9,13 +9,12 @@ import pytest
 import casid
 from casid.codegen import evaluate_batch
 from casid.control import PD, CascadedDrive
-from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description._joint_parameters import JointParameter
 from casid.description.placement import modified_dh
 from casid.dynamics import Model
+from casid.dynamics.terms import JointTerm
 from casid.dynamics.terms._friction import friction_terms
-from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import DatasetError, SolveError
 from casid.identification import feasible_regression, identify
 from casid.measurement import Dataset, Processing
@@ -93,7 +92,9 @@ def test_identify_takes_a_delay_out_and_says_so():
 @pytest.mark.claim("collinear terms do not grow to 1e5 N.m")
 def test_terms_that_noise_alone_tells_apart_are_regrouped():
     robot = casid.load_robot("kuka_iiwa")
-    almost = JointTerm("almost", JointParameter("al", "N.m", "almost a constant"), _almost_one, joints=(robot.joints[6].name,))
+    almost = JointTerm(
+        "almost", JointParameter("al", "N.m", "almost a constant"), _almost_one, joints=(robot.joints[6].name,)
+    )
     model = Model(robot, (*FRICTION, almost))
     truth = model.parameters(robot.standard_parameters(), [2.0, 3.0, 0.5] * 7 + [0.0])
     data = recording(model, truth, samples=3000, noise=0.1)
@@ -206,9 +207,7 @@ def test_sensitivities_of_several_joints_under_control_are_derivatives():
     t = np.arange(0, 0.3, 1e-3)
     reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
     velocity = np.gradient(reference, t, axis=0)
-    loop = ClosedLoop(
-        model, PD([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2
-    )
+    loop = ClosedLoop(model, PD([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2)
     links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
     beta = model.base.values(model.parameters(links, [1.0, 2.0, 0.1] * 2))
     q, J = loop.positions(beta)

@@ -10,10 +10,9 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.description._joint_parameters import JointParameter
 from casid.dynamics import Model
-from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
+from casid.dynamics.terms import FRICTION_MODELS, FrictionLaw, JointSignals
+from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.dynamics.terms._joint_terms import JointSignals
-from casid.dynamics.terms._law import FrictionLaw
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, fit_friction, wls

@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms._dictionary import friction_dictionary
+from casid.dynamics.terms import friction_dictionary
 from casid.errors import DatasetError, RobotError
 from casid.identification.online import OnlineLoad
 from casid.inertia import to_standard

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from casid.codegen import compile_shared, find_compiler
 from casid.codegen.cache import digest
 from casid.description import Robot
-from casid.dynamics.terms._joint_terms import JointTerm
+from casid.dynamics.terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export.robot import export_robot
 from casid.files import prepare_directory, read_text, write_files

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot, write_robot
 from casid.dynamics import Model
-from casid.dynamics.terms._joint_terms import JointTerm
+from casid.dynamics.terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export.directory import export_c
 from casid.export.parameters import warn_if_infeasible, with_payload

@@ -12,8 +12,7 @@ from scipy.linalg.lapack import dtbtrs
 
 from casid.codegen import accumulate, evaluate_batch
 from casid.control import Controller
-from casid.dynamics import Model
-from casid.dynamics._derived import inverse_dynamics_derivatives
+from casid.dynamics import Model, inverse_dynamics_derivatives
 from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset

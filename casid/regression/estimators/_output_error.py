@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from casid.dynamics._base_parameters import BaseParameters, regroup
+from casid.dynamics import BaseParameters
+from casid.dynamics._base_parameters import regroup
 from casid.errors import DatasetError, SolveError
 from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
 from casid.regression._statistics import Batches

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.dynamics import Model
+from casid.dynamics.terms import FrictionLaw
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.dynamics.terms._law import FrictionLaw
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import compress
@@ -116,7 +116,9 @@ def choose_friction(
     thinned = _thinned(recordings)
     regressors = [np.concatenate([block for _, block in observation_blocks(model, data)]) for data in thinned]
 
-    def fits_of(options: Sequence[Sequence[JointFriction]], nominal: Array | None, weights: Array | None) -> CandidateFits:
+    def fits_of(
+        options: Sequence[Sequence[JointFriction]], nominal: Array | None, weights: Array | None
+    ) -> CandidateFits:
         return CandidateFits(model, thinned, regressors, options, nominal, weights)
 
     first = fits_of([[JointFriction(LINEAR)]] * model.n, None, None)

@@ -15,7 +15,7 @@ from benchmarks.measure import Measure, data_folder
 from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms._dictionary import friction_dictionary
+from casid.dynamics.terms import friction_dictionary
 from casid.identification.online import GEAR_FRICTION, OnlineLoad
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset

@@ -13,8 +13,7 @@ from casid.identification.online import Online, Plausible
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing
 from casid.motion import Sine
-from casid.regression import CompressedData, compress, wls
-from casid.regression._momentum import compress_momentum
+from casid.regression import CompressedData, compress, compress_momentum, wls
 from casid.simulation import NaturalAdaptation, SlotineLi, simulate_adaptive
 from casid.simulation._adaptive import AdaptiveRun
 
