@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casid import inertia
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP, from_khalil, to_khalil
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP, from_khalil, tensor_entries, to_khalil
 from casid.testing.random_robots import random_placement
 from casid.testing.rigid_body import random_body, standard_parameters
 
@@ -37,7 +37,7 @@ def test_pseudo_inertia_is_the_second_moment_of_the_mass(body):
     lifted = np.hstack([points, np.ones((4, 1))])
     expected = (lifted.T * masses) @ lifted
     L = sum(m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, points, strict=True))
-    pi = np.concatenate([inertia.tensor_entries(L), masses @ points, [masses.sum()]])
+    pi = np.concatenate([tensor_entries(L), masses @ points, [masses.sum()]])
     np.testing.assert_allclose(inertia.pseudo_inertia(pi), expected, atol=1e-13)
     np.testing.assert_allclose(inertia.from_pseudo_inertia(expected), pi, atol=1e-13)
     np.testing.assert_allclose(PSEUDO_INERTIA_MAP @ pi, expected.ravel(), atol=1e-13)

@@ -19,6 +19,6 @@ def test_blocks_are_the_regressor_sample_by_sample(model, truth):
 
 def test_recordings_that_do_not_fit_are_refused(model):
     with pytest.raises(DatasetError, match="has 2 joints, the model has 7"):
-        next(observation_blocks(model, Dataset(np.arange(3.0), np.zeros((3, 2)), np.zeros((3, 2)))))
+        next(observation_blocks(model, Dataset(np.arange(20.0), np.zeros((20, 2)), np.zeros((20, 2)))))
     with pytest.raises(DatasetError, match="no velocities or accelerations"):
-        next(observation_blocks(Model("spatial_2r"), Dataset(np.arange(3.0), np.zeros((3, 2)), np.zeros((3, 2)))))
+        next(observation_blocks(Model("spatial_2r"), Dataset(np.arange(20.0), np.zeros((20, 2)), np.zeros((20, 2)))))
