@@ -31,9 +31,9 @@ def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
     found = estimate_delay(model, data, fit.weights)
     assert abs(found.samples - samples) < 0.1 and not found.at_limit
     assert found.seconds == pytest.approx(found.samples * (t[1] - t[0]), rel=1e-3)
-    mended = Processing(cutoff=5.0, delay=found.seconds).apply(raw)
-    assert abs(estimate_delay(model, mended, fit.weights).samples) < 0.05
-    assert wls(compress(model, mended)).relative_error < fit.relative_error
+    corrected = Processing(cutoff=5.0, delay=found.seconds).apply(raw)
+    assert abs(estimate_delay(model, corrected, fit.weights).samples) < 0.05
+    assert wls(compress(model, corrected)).relative_error < fit.relative_error
     with pytest.raises(DatasetError, match="a delay is estimated from filtered torques"):
         estimate_delay(model, replace(data, full=None), fit.weights)
 
