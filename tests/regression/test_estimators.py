@@ -35,6 +35,7 @@ from casid.regression.estimators import (
 )
 from casid.regression.estimators._catalogue import estimator
 from casid.testing.synthetic import motion, recording
+from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -300,7 +301,7 @@ def test_identify_takes_any_estimator(loop):
 def test_estimators_by_name_refit_on_a_part(name):
     robot = casid.load_robot("spatial_2r")
     model = Model(robot, FRICTION)
-    truth = model.parameters(robot.standard_parameters(), [1.0, 2.0, 0.5] * 2)
+    truth = model.parameters(true_parameters(), [1.0, 2.0, 0.5] * 2)
     data = recording(model, truth, samples=1200, noise=0.05)
     noise = MeasurementNoise(np.zeros((2, 3, 3)), np.full(2, 0.05**2))
     observations = Observations(model, data, lambda: noise)
@@ -321,7 +322,8 @@ def test_estimators_by_name_refit_on_a_part(name):
 
 def test_output_error_and_instruments_refit_on_a_part(loop):
     made = loop.simulate(TRUTH)
-    data = Dataset(made.t, made.q, made.tau, made.dq, made.ddq)
+    noise = 1e-3 * np.random.default_rng(0).normal(size=made.tau.shape)
+    data = Dataset(made.t, made.q, made.tau + noise, made.dq, made.ddq)
     observations = Observations(loop.model, data)
     for one in (OutputError(loop, made.q), InstrumentalVariables(lambda beta: [loop.simulate(beta)])):
         whole = one.fit(observations)

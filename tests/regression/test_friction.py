@@ -186,9 +186,8 @@ def test_friction_and_inertia_together_recover_the_truth():
 
 
 @pytest.mark.parametrize("law", ["linear", "stribeck", "dahl"])
-def test_gram_matrices_fit_what_least_squares_fits(law):
+def test_gram_matrices_fit_what_least_squares_fits(robot, law):
     """The comparison of candidates solves the same problem as weighted least squares of the model with that law."""
-    robot = casid.load_robot("spatial_2r")
     model = Model(robot)
     data = Processing(cutoff=8.0).apply(simulated(robot, lambda k, v, load, q: 2.0 * v + np.sign(v), samples=2000))
     joint = JointFriction(friction_model(law), tuple(friction_model(law).start(1.0)))
