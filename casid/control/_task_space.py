@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from casid.codegen import evaluate_batch
 from casid.control._controller import Array, Signal, gains
 from casid.control._joint_space import ModelBased
-from casid.dynamics import Model
-from casid.dynamics._derived import operational_space
+from casid.dynamics import Model, operational_space
 from casid.errors import RobotError
 from casid.motion import Motion
 

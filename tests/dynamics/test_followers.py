@@ -202,8 +202,8 @@ def test_the_unphysical_body_of_a_follower_is_repaired(tmp_path: Path) -> None:
     assert [link.name for link in result.unphysical] == ["slaved"]
     assert result.repair is not None
     assert result.repair.relative_base_change < 1e-9 or result.repair.verdict != "virtually feasible"
-    (tmp_path / "mended.urdf").write_bytes(result.repaired)
-    assert check_file(tmp_path / "mended.urdf").unphysical == ()
+    (tmp_path / "repaired.urdf").write_bytes(result.repaired)
+    assert check_file(tmp_path / "repaired.urdf").unphysical == ()
 
 
 def test_parameters_are_counted_by_links(arm: Path, recorded) -> None:

@@ -6,11 +6,9 @@ import ctypes
 import shutil
 import subprocess
 from pathlib import Path
-
 import numpy as np
 import pytest
 from typer.testing import CliRunner
-
 import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
@@ -19,9 +17,13 @@ from casid.dynamics.terms._joint_terms import GEAR_FRICTION
 from casid.export._online import export_online
 from casid.identification.loads._online_load import OnlineLoad
 from casid.identification.online import Online
-from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia._parameter_files import write_parameters
 from casid.testing.synthetic_online import TERMS, plausible, recorded
+from casid.inertia import pseudo_inertia, to_standard, write_parameters
+
+
+
+
+
 
 
 @pytest.fixture(scope="module")

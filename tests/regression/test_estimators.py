@@ -1,11 +1,10 @@
 """Estimators on one interface, delays, and what data leave undetermined."""
 
-from dataclasses import replace
 
+from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-
 import casid
 from casid.codegen import evaluate_batch
 from casid.control import PD, CascadedDrive
@@ -15,13 +14,15 @@ from casid.description._joint_parameters import JointParameter
 from casid.description.placement import modified_dh
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import friction_terms
-from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import DatasetError, SolveError
 from casid.identification import Checks, Choice, Constraints, ModelOptions, feasible_regression, identify
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, estimate_delay, wls
 from casid.regression._fit import ols, quadratic, unexcited_reasons
+from casid.testing.synthetic import motion, recording
+from casid.dynamics.terms import JointTerm
+from casid.regression import compress, wls
 from casid.regression.estimators import (
+    ESTIMATORS,
     IRLS,
     OLS,
     WLS,
@@ -33,62 +34,17 @@ from casid.regression.estimators import (
     Observations,
     OutputError,
 )
-from casid.testing.synthetic import motion, recording
+from casid.regression.estimators._catalogue import estimator
+from problems.spatial_2r import true_parameters
+
+
+
+
 
 FRICTION = ("viscous", "coulomb", "offset")
 
 
 # ---------------------------------------------------------------------- delay
-
-
-@pytest.mark.parametrize("samples", [0.2, 8.0])
-def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
-    model = Model(casid.load_robot("kuka_iiwa"), FRICTION)
-    truth = model.parameters(model.robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
-    t, q, dq, ddq = motion(7, 4000, 2)  # 400 Hz
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
-    rng = np.random.default_rng(0)
-    late = Processing(cutoff=None, delay=-samples * (t[1] - t[0]), trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
-    raw = Dataset(t, q + 1e-6 * rng.normal(size=q.shape), late + 0.05 * rng.normal(size=q.shape))
-    data = Processing(cutoff=5.0).apply(raw)
-    fit = wls(compress(model, data))
-    found = estimate_delay(model, data, fit.weights)
-    assert abs(found.samples - samples) < 0.1 and not found.at_limit
-    assert found.seconds == pytest.approx(found.samples * (t[1] - t[0]), rel=1e-3)
-    mended = Processing(cutoff=5.0, delay=found.seconds).apply(raw)
-    assert abs(estimate_delay(model, mended, fit.weights).samples) < 0.05
-    assert wls(compress(model, mended)).relative_error < fit.relative_error
-    with pytest.raises(DatasetError, match="a delay is estimated from filtered torques"):
-        estimate_delay(model, replace(data, full=None), fit.weights)
-
-
-@pytest.mark.claim("a delay is taken out on request")
-def test_identify_takes_a_delay_out_and_says_so():
-    robot = casid.load_robot("kuka_iiwa")
-    model = Model(robot, FRICTION)
-    truth = model.parameters(robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
-    t, q, dq, ddq = motion(7, 2000, 2)
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
-    step = float(t[1] - t[0])
-    late = Processing(cutoff=None, delay=-3.4 * step, trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
-    raw, quick = Dataset(t, q, late), {"choice": Choice(believable=False), "checks": Checks(0, verdict=False)}
-    without = identify(robot, raw, processing=Processing(cutoff=5.0), **quick)
-    auto = identify(robot, raw, processing=Processing(cutoff=5.0), delay="auto", **quick)
-    given = identify(robot, raw, processing=Processing(cutoff=5.0), delay=3.4 * step, **quick)
-    assert isinstance(auto.processing, Processing) and auto.processing.delay == pytest.approx(
-        3.4 * step, abs=0.1 * step
-    )
-    assert any("torques lag" in note and "taken out" in note for note in auto.notes)
-    assert auto.feasible.relative_error < 0.3 * without.feasible.relative_error
-    assert given.feasible.relative_error == pytest.approx(auto.feasible.relative_error, rel=0.2)
-    bounded = identify(
-        robot,
-        raw,
-        processing=Processing(cutoff=5.0),
-        constraints=Constraints(bounds={"m7": (0.5, 0.6), "fo1": (-1, 1)}),
-        **quick,
-    )
-    assert 0.5 - 1e-7 <= bounded.feasible.link_parameters[6].mass <= 0.6 + 1e-7
 
 
 # ---------------------------------------------------------------------- what data leave open
@@ -345,4 +301,39 @@ def test_identify_takes_any_estimator(loop):
     given = replace(raw, dq=still.dq, ddq=still.ddq)
     for method, message in (("IV", "unknown method 'IV'"), ("ML", "it needs a Processing")):
         with pytest.raises(DatasetError, match=message):
-            identify(robot, given, estimator=method, processing=False, model=ModelOptions(terms=("viscous", "offset")))
+            identify(robot, given, method=method, processing=False, terms=("viscous", "offset"))
+
+
+@pytest.mark.claim("house g: every estimator can be fitted again to a part of the data")
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_estimators_by_name_refit_on_a_part(name):
+    robot = casid.load_robot("spatial_2r")
+    model = Model(robot, FRICTION)
+    truth = model.parameters(true_parameters(), [1.0, 2.0, 0.5] * 2)
+    data = recording(model, truth, samples=1200, noise=0.05)
+    noise = MeasurementNoise(np.zeros((2, 3, 3)), np.full(2, 0.05**2))
+    observations = Observations(model, data, lambda: noise)
+    whole = estimator(name).fit(observations)
+    part = whole.data.only(range(6))
+    refitted = estimator(name).refit(part, whole, observations)
+    assert refitted.data is part
+    half = data.rows(slice(0, 600), "half")
+    alone = wls(compress(model, half), whole.weights if name == "IRLS" else None)
+    if name in ("WLS", "OLS"):
+        np.testing.assert_allclose(refitted.beta, estimator(name).fit(Observations(model, half)).beta, atol=1e-9)
+    elif name == "ML":
+        np.testing.assert_allclose(refitted.beta, estimator(name).fit(Observations(model, half, lambda: noise)).beta)
+    np.testing.assert_allclose(refitted.beta, alone.beta, rtol=0.2, atol=0.2)
+    with pytest.raises(DatasetError, match="unknown method 'best'; known: WLS, OLS, IRLS, ML"):
+        estimator("best")
+
+
+def test_output_error_and_instruments_refit_on_a_part(loop):
+    made = loop.simulate(TRUTH)
+    noise = 1e-3 * np.random.default_rng(0).normal(size=made.tau.shape)
+    data = Dataset(made.t, made.q, made.tau + noise, made.dq, made.ddq)
+    observations = Observations(loop.model, data)
+    for one in (OutputError(loop, made.q), InstrumentalVariables(lambda beta: [loop.simulate(beta)])):
+        whole = one.fit(observations)
+        refitted = one.refit(whole.data.only(range(0, 12, 2)), whole, observations)
+        np.testing.assert_allclose(refitted.beta, TRUTH, rtol=1e-3)

@@ -11,14 +11,13 @@ from scipy.signal import lfilter
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms._dictionary import friction_dictionary
+from casid.dynamics.terms import friction_dictionary
 from casid.errors import DatasetError, RobotError
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.regression import compress, shrunk, wls
 from casid.regression._observation import torques
-from casid.regression._statistics import ResidualNoise
 from casid.testing.synthetic_online import motion
 
 TERMS = ("viscous", "coulomb", "offset")
@@ -95,15 +94,3 @@ def test_what_cannot_be_shrunk_is_told():
         friction_dictionary(speeds=(0.1, 0.0))
     with pytest.raises(RobotError, match="no term"):
         friction_dictionary(0, 0, ())
-
-
-@pytest.mark.parametrize("count", [1, 7, 1000, 5001])
-def test_residuals_as_a_whole_are_those_sample_by_sample(count: int) -> None:
-    white = np.random.default_rng(count).normal(size=(count, 3))
-    residual = np.asarray(lfilter([1.0], [1.0, -0.8], white, axis=0))
-    one, whole = ResidualNoise(3), ResidualNoise.of([residual])
-    for sample in residual:
-        one.update(sample)
-    assert whole.variance == pytest.approx(one.variance, rel=1e-12)
-    for samples in (1.0, 30.0, np.inf):
-        assert whole.inflation(samples) == pytest.approx(one.inflation(samples), rel=1e-12)

@@ -10,16 +10,19 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.description._joint_parameters import JointParameter
 from casid.dynamics import Model
-from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
+from casid.dynamics.terms import FrictionLaw
+from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.dynamics.terms._joint_terms import JointSignals
-from casid.dynamics.terms._law import FrictionLaw
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, fit_friction, wls
+from casid.regression._observation import observation_blocks
 from casid.regression.friction import _variable_projection
+from casid.regression.friction._cross_validation import CandidateFits
 from casid.regression.friction._shape_fits import fit_jointly
+from casid.regression.friction._variable_projection import fit_shapes
 from casid.testing.synthetic import motion, recording
+from problems.spatial_2r import true_parameters
 
 
 @pytest.fixture(scope="module")
@@ -113,24 +116,6 @@ def test_a_law_of_your_own_takes_part(robot):
         friction_model("linear+smooth")
 
 
-@pytest.mark.parametrize("name", FRICTION_MODELS)
-def test_laws_have_as_many_columns_as_amplitudes_and_vanish_where_they_should(name):
-    law = friction_model(name)
-    symbols = [ca.SX.sym(x) for x in ("q", "dq", "ddq", "sign", "load", "signal")]
-    s = JointSignals(0, *symbols, ca.SX.sym("memory", law.memory))
-    theta = law.candidates(2.0)[0]
-    assert len(theta) == len(law.shape) and all(
-        low <= x <= high for low, x, high in zip(law.lower(2.0), theta, law.upper(2.0), strict=True)
-    )
-    columns = law.columns(s, theta)
-    assert len(columns) == len(law.amplitudes)
-    f = ca.Function("f", list(s[1:]), [ca.vertcat(*columns)])
-    assert np.isfinite(f(0.3, -1.5, 0.2, -1.0, 4.0, 0.0, np.full(law.memory, 0.5)).full()).all()
-    backward = Friction((JointFriction(law, theta),)).terms(["joint1"])
-    assert [t.symbol for t in backward] == [a.symbol for a in law.amplitudes]
-    assert all(t.loaded == law.loaded for t in backward)
-
-
 @pytest.mark.claim("a friction fit that does not converge is an error")
 def test_a_fit_that_does_not_converge_is_an_error(monkeypatch):
     monkeypatch.setattr(_variable_projection, "MOST_EVALUATIONS", 2)
@@ -162,3 +147,66 @@ def test_too_slow_and_still_joints(robot):
     assert choice.friction.joints[5].law.name == "linear"
     with pytest.raises(DatasetError, match="joint 6 does not move"):
         fit_jointly(Model(robot), replace(data, dq=dq), "smooth")
+
+
+def test_friction_of_one_joint():
+    v = np.linspace(-2, 2, 401)
+    sigmoid = 0.6 / (1 + np.exp(-7 * (v + 0.1))) - 0.6 / (1 + np.exp(-0.7))
+    fit = fit_friction(v, sigmoid, "sigmoid")
+    np.testing.assert_allclose([*fit.amplitudes, *fit.shape], [0.6, 7.0, 0.1], rtol=1e-5)
+    np.testing.assert_allclose(fit(v), sigmoid, atol=1e-8)
+    stribeck = 0.4 * v + (1.0 + 0.5 * np.exp(-((v / 0.3) ** 2))) * np.tanh(v / 0.05) - 0.2
+    fit = fit_friction(v, stribeck, "stribeck")
+    np.testing.assert_allclose([*fit.amplitudes, *fit.shape], [0.4, 1.0, 0.5, -0.2, 0.05, 0.3], rtol=1e-3)
+    smooth = fit_friction(v, stribeck, "smooth")
+    assert smooth.rms > fit.rms and smooth.relative_error == pytest.approx(
+        100 * smooth.rms / np.sqrt(np.mean(stribeck**2))
+    )
+    with pytest.raises(DatasetError, match="unknown friction model 'brush'; known: linear, deadband, smooth, "):
+        fit_friction(v, stribeck, "brush")
+    with pytest.raises(DatasetError, match="friction 'dahl' depends on more than the velocity"):
+        fit_friction(v, stribeck, "dahl")
+    with pytest.raises(DatasetError, match="do not determine friction"):
+        fit_friction(np.zeros(50), np.zeros(50))
+
+
+def test_friction_and_inertia_together_recover_the_truth():
+    robot = casid.load_robot("spatial_2r")
+    plain = Model(robot)
+    data = recording(plain, true_parameters(), samples=500)
+    tau = np.array(data.tau)
+    for k, (fv, fc, fs, w, vs) in enumerate([(0.5, 2.0, 1.0, 0.05, 0.3), (0.2, 1.0, 0.6, 0.04, 0.2)]):
+        v = data.dq[:, k]
+        tau[:, k] += fv * v + (fc + fs * np.exp(-((v / vs) ** 2))) * np.tanh(v / w)
+    found = fit_jointly(plain, replace(data, tau=tau), "stribeck")
+    np.testing.assert_allclose(found.shapes, [[0.05, 0.3], [0.04, 0.2]], rtol=1e-3)
+    assert found.fit.relative_error < 1e-4
+    base = found.fit.data.base
+    assert found.fit.beta[base.row("fc1")] == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("law", ["linear", "stribeck", "dahl"])
+def test_gram_matrices_fit_what_least_squares_fits(robot, law):
+    """The comparison of candidates solves the same problem as weighted least squares of the model with that law."""
+    model = Model(robot)
+    data = Processing(cutoff=8.0).apply(simulated(robot, lambda k, v, load, q: 2.0 * v + np.sign(v), samples=2000))
+    joint = JointFriction(friction_model(law), tuple(friction_model(law).start(1.0)))
+    regressor = np.concatenate([block for _, block in observation_blocks(model, data)])
+    fits = CandidateFits(model, [data], [regressor], [[joint]] * model.n, None, np.ones(model.n))
+    whole = wls(compress(model.with_friction(Friction((joint,) * model.n)), data), np.ones(model.n))
+    residual = fits._squares([0] * model.n, fits.fit([0] * model.n))
+    np.testing.assert_allclose(residual.sum(), whole.objective, rtol=1e-6)
+
+
+def test_shapes_are_minimised_within_bounds():
+    v = np.linspace(-1.0, 1.0, 201)
+
+    def columns(theta):
+        w = theta[0][0]
+        return [np.tanh(v / w)[:, None]], [(-v / w**2 / np.cosh(v / w) ** 2)[:, None, None]]
+
+    tau = 3.0 * np.tanh(v / 0.2)
+    found = fit_shapes(
+        columns, [np.zeros((201, 0))], [tau], np.ones(1), [np.array([0.5])], [np.array([0.05])], [np.array([1.0])], "t"
+    )
+    np.testing.assert_allclose([found.theta[0][0], found.amplitudes[0][0]], [0.2, 3.0], rtol=1e-6)

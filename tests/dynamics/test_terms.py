@@ -1,13 +1,23 @@
+"""Joint terms and friction laws."""
+
 from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import casid
-from casid.description._joint_parameters import JointParameter
+from casid.description import load_robot, write_robot
+from casid.description._joint_parameters import JOINT_PARAMETERS, JointParameter, joint_parameter, symbol_and_joint
 from casid.dynamics import Model
-from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointTerm
+from casid.dynamics.terms import FRICTION_MODELS, JOINT_TERMS, JointSignals, JointTerm, friction_dictionary
+from casid.dynamics.terms._dynamic_laws import Dahl
+from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms._joint_terms import terms_of
+from casid.dynamics.terms._law import catalogued
+from casid.dynamics.terms._static_laws import Polynomial, Stribeck
 from casid.errors import RobotError
+from casid.inertia import read_parameters, write_parameters
 
 COUPLED = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
 
@@ -104,7 +114,7 @@ def test_every_term_is_linear_in_its_parameter_and_documented(name):
     np.testing.assert_allclose(model.regressor(q, dq, ddq, *extra).full() @ pi, torque, atol=1e-12)
     assert np.abs(torque).max() > 0
     term = JOINT_TERMS[name]
-    assert term.doc and term.unit and term.group
+    assert term.doc and term.unit and term.inertial == (term.name in ("rotor", "motor_rotor"))
 
 
 def test_asymmetric_coulomb_has_a_level_for_each_direction():
@@ -158,3 +168,63 @@ def test_errors_say_what_is_known():
         replace(robot, transmission=np.ones((2, 2)))
     with pytest.raises(RobotError, match="velocity_deadband"):
         Model(robot, velocity_deadband=-1.0)
+
+
+@pytest.mark.claim("house h: every dry or one-sided term obeys the velocity deadband")
+@pytest.mark.parametrize("name", [t.name for t in JOINT_TERMS.values() if t.dry] + ["sqrt_viscous"])
+def test_signs_vanish_inside_the_deadband(name):
+    model = Model(casid.load_robot("panda"), (name,), velocity_deadband=0.1)
+    pi = model.parameters(model.robot.standard_parameters(), np.ones(7))
+    slow, fast = np.resize([0.05, -0.05], 7), np.resize([0.5, -0.5], 7)
+    extra = {"signal": np.ones(7)} if "signal" in model.friction.name_in() else {}
+    extra |= {"q": np.full(7, 0.3)} if "q" in model.friction.name_in() else {}
+    assert not model.friction(dq=slow, pi=pi, **extra)["tau"].full().any()
+    assert model.friction(dq=fast, pi=pi, **extra)["tau"].full().any()
+
+
+def test_the_square_root_law_and_term_are_the_same_column():
+    signals = JointSignals(0, *(ca.SX.sym(name) for name in ("q", "dq", "ddq", "sign", "load", "signal")))
+    law = Polynomial().columns(signals, ())[2]
+    assert ca.is_equal(law, JOINT_TERMS["sqrt_viscous"].column(signals), 10)
+
+
+def test_terms_and_laws_refer_to_the_catalogue():
+    assert {term.parameter for term in JOINT_TERMS.values()} <= set(JOINT_PARAMETERS.values())
+    for law in FRICTION_MODELS.values():
+        assert all(JOINT_PARAMETERS[a.symbol].unit == a.unit for a in law.amplitudes)
+    dictionary = friction_dictionary(harmonics=1, signed=1, speeds=(0.1,))
+    assert all(joint_parameter(term.symbol) is not None for term in dictionary)
+    assert [term.prior for term in dictionary] == ["harmonic 1"] * 2 + ["signed 1"] * 2 + ["speeds"]
+    assert not catalogued("fl", signed=["fl"])[0].nonnegative and not catalogued("fc", smooth=["fc"])[0].dry
+    assert Stribeck().amplitudes[1].symbol == "fc" and Dahl().memory == 1
+
+
+def test_terms_say_what_they_are():
+    rotors = {name for name, term in JOINT_TERMS.items() if term.inertial}
+    assert rotors == {"rotor", "motor_rotor"}
+    viscous = {name for name, term in JOINT_TERMS.items() if term.viscous}
+    assert viscous == {"viscous", "motor_viscous"}
+    assert {name for name, term in JOINT_TERMS.items() if term.constant} == {"offset", "motor_offset"}
+    assert not JOINT_TERMS["spring"].dissipative and JOINT_TERMS["sqrt_viscous"].dissipative
+
+
+@pytest.mark.claim("house c: parameters of every friction law are written to robot files and read again")
+@pytest.mark.parametrize("ending", ["toml", "urdf", "xml"])
+@pytest.mark.parametrize("law", sorted(FRICTION_MODELS))
+def test_parameters_of_every_law_return_from_files(tmp_path, law, ending):
+    robot = casid.load_robot("panda")
+    joint = JointFriction(FRICTION_MODELS[law], tuple(FRICTION_MODELS[law].start(1.0)))
+    model = Model(robot).with_friction(Friction((joint,) * 7, tuple(robot.standard_parameters())))
+    values = np.linspace(0.1, 0.9, len(model.term_columns))
+    given = model.named(model.parameters(robot.standard_parameters(), values))
+    write_robot(robot.with_parameters(given), tmp_path / f"arm.{ending}")
+    read = load_robot(tmp_path / f"arm.{ending}")
+    for name, value in given.terms.items():
+        assert read.parameters[name] == pytest.approx(value), name
+    table = write_parameters(tmp_path / "parameters.csv", given)
+    assert dict(read_parameters(table).terms) == dict(given.terms)
+    known = {term.symbol for term in JOINT_TERMS.values()}
+    alone = [name for name in given.terms if symbol_and_joint(name, 7)[0] not in known]
+    for name in alone:
+        with pytest.raises(RobotError, match=f"'{name}' is an amplitude of a friction law"):
+            terms_of((name,), [joint.name for joint in robot.joints])
