@@ -88,7 +88,7 @@ def identify(
     loaded = settings.robot(robot)
     given = settings.given
     with steps() as progress:
-        data = [settings.recording(path, robot, loaded) for path in recording]
+        data = [settings.recording(path, loaded) for path in recording]
         options: dict[str, Any] = {
             "consistency": consistency,
             "believable": believable,
@@ -154,7 +154,7 @@ def validate(
     model, parameters = load_model(identification, loaded)
     if "gravity" in settings.given:  # mounted another way since
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
-    data = settings.recording(recording, robot, loaded)
+    data = settings.recording(recording, loaded)
     if refit_friction is not None:
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
         model, parameters = fitted.model, fitted.parameters
@@ -231,7 +231,10 @@ def reverse_engineer(
 ) -> None:
     """Find feasible links behind a controller's mass matrices and gravity torques, and friction from a recording."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, npz_arrays, read_bytes, write_files
+    from casid.files import write_files
+    from casid.files._arrays import npz_arrays
+    from casid.files._read import read_bytes
+    from casid.files._texts import json_bytes
     from casid.identification import reverse_engineered
     from casid.report import solution_tables, validation_tables, write_solution, write_validation
 
@@ -247,7 +250,7 @@ def reverse_engineer(
         if name not in arrays:
             known = ", ".join(arrays) or "none"
             raise DatasetError(f"{samples}: array '{name}' is missing; needed are q, g and M, there are {known}")
-    data = None if recording is None else settings.recording(recording, robot, loaded)
+    data = None if recording is None else settings.recording(recording, loaded)
     result = reverse_engineered(
         loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
         processing=settings.processing(),

@@ -18,8 +18,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions.interrupts import interruptible
-from casid.inertia import link_slice
+from casid.expressions._evaluate import interruptible
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import LinearRows, NonlinearRows
 

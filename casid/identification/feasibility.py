@@ -16,7 +16,7 @@ from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.identification.regression import Bounds, _complement, extra_bounds
-from casid.inertia import standard_names
+from casid.inertia._parameters import standard_names
 from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from rich.text import Text
 
-from casid.files import csv_bytes, write_files
+from casid.files import write_files
+from casid.files._texts import csv_bytes
 from casid.report.plain_table import PlainTable
 from casid.report.style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 from casid.report.write import pictures

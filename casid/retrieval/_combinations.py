@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.expressions import Condition, alternatives, choose, conditions, decided, has_conditions, smooth
-from casid.expressions.evaluate import evaluate
+from casid.expressions import conditions
+from casid.expressions._conditions import Condition, alternatives, choose, decided, has_conditions
+from casid.expressions._evaluate import evaluate
+from casid.expressions._smoothing import smooth
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import com_quotients
 from casid.retrieval.constraints._constraint import Constraint

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.errors import DatasetError, ProblemError
-from casid.inertia import consistency, from_pseudo_inertia, link_slice, pseudo_inertia, standard_size
+from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._variables import LinkVariables
 
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from casid.display import Displayed
 from casid.errors import ProblemError
-from casid.expressions import Condition, conditions, has_conditions
-from casid.expressions.evaluate import NumpyFunction
-from casid.inertia import link_slice
+from casid.expressions import conditions
+from casid.expressions._conditions import Condition, has_conditions
+from casid.expressions._evaluate import NumpyFunction
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._objectives import Coefficients, LeastSquares
 from casid.retrieval._region import Facts, LinkRegion, link_regions
 from casid.retrieval._variables import LinkVariables, LinkView, link_variables

@@ -12,7 +12,7 @@ inertia about it. Over m > 0 they read ::
   over the range of the centre of mass, ``(v'l)^2/m <= (alpha + beta) v'l - alpha beta m``, with
   ``alpha <= v'c <= beta``. For products of two coordinates also McCormick's envelopes.
 
-The form is read off the expression's structure (`casid.expressions.quadratic`): sums, products, division by the mass,
+The form is read off the expression's structure (`casid.expressions._polynomial`): sums, products, division by the mass,
 integer powers; nothing is sampled, and what saturates, jumps or bends is not taken.
 """
 
@@ -24,8 +24,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions.quadratic import quadratic_form
-from casid.inertia import link_slice, mass_index, standard_size
+from casid.expressions._polynomial import quadratic_form
+from casid.inertia._parameter_vector import link_slice, mass_index, standard_size
 
 Array = NDArray[np.float64]
 

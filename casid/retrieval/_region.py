@@ -13,8 +13,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.inertia import mass_index, moment_slice
-from casid.inertia.cones import ConsistencyCone
+from casid.inertia._cones import ConsistencyCone
+from casid.inertia._parameter_vector import mass_index, moment_slice
 from casid.retrieval._variables import LinkVariables, LinkView
 
 Array = NDArray[np.float64]

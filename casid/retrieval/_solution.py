@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
-from casid.expressions.evaluate import evaluate
+from casid.expressions._evaluate import evaluate
 from casid.inertia import Parameters
 from casid.retrieval._conflict import Conflict
 from casid.retrieval._problem import Problem

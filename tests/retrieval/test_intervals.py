@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 import casid
 from casid.errors import ProblemError
-from casid.files import prepare_directory
+from casid.files._write import prepare_directory
 from casid.report import intervals_figure, intervals_table, what_if_table, write_intervals
 from casid.retrieval import parameter_intervals
 from casid.retrieval._objectives import LeastSquares

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.inertia.cones import Free, Semi
+from casid.inertia._cones import Free, Semi
 from casid.retrieval import (
     mass_bounds,
     soften,

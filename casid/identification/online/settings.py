@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError
-from casid.files import numeric_array
+from casid.files._arrays import numeric_array
 
 Array = NDArray[np.float64]
 

@@ -40,8 +40,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import link_slice
-from casid.inertia.cones import Limits
+from casid.inertia._cones import Limits
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion

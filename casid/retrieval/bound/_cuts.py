@@ -18,9 +18,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions import choose, conditions
-from casid.expressions.interval_arithmetic import enclose
-from casid.inertia import link_slice, mass_index, moment_slice
+from casid.expressions import conditions
+from casid.expressions._conditions import choose
+from casid.expressions._intervals import enclose
+from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._quadrics import Quadric
 from casid.retrieval._region import LinkRegion, com_quotients

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import TENSOR_INDEX
+from casid.inertia._parameters import TENSOR_INDEX
 from casid.retrieval._quadrics import Quadric
 from casid.retrieval._region import Facts
 from casid.retrieval._variables import LinkVariables, LinkView

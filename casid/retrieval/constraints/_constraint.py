@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.expressions.affine import affine_rows
-from casid.expressions.alternatives import alternatives
-from casid.expressions.evaluate import evaluate
-from casid.inertia import mass_index
+from casid.expressions._affine import affine_rows
+from casid.expressions._conditions import alternatives
+from casid.expressions._evaluate import evaluate
+from casid.inertia._parameter_vector import mass_index
 from casid.retrieval._quadrics import Quadric, find_quadric
 from casid.retrieval._region import Facts
 from casid.retrieval._variables import LinkView

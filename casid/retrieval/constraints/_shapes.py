@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import link_slice
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._variables import LinkVariables, LinkView
 from casid.retrieval.constraints._bounds import com_box

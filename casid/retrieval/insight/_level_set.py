@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import mass_index, moment_slice
+from casid.inertia._parameter_vector import mass_index, moment_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import checked_bound

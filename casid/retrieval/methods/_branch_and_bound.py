@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from casid.inertia import link_slice, mass_index, moment_slice
+from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import relative_gap
 from casid.retrieval._solution import Solution, reassess

@@ -12,8 +12,8 @@ import casadi as ca
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.expressions.walk import as_function
-from casid.inertia import link_slice, standard_size
+from casid.expressions._walk import as_function
+from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._combinations import combinations
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, reassess

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import link_slice, standard_size
-from casid.inertia.cones import ConsistencyCone
+from casid.inertia._cones import ConsistencyCone
+from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._rows import LinearRows, NonlinearRows
 from casid.retrieval.constraints._consistency import PhysicalConsistency
 

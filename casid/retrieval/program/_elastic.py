@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import mass_index
+from casid.inertia._parameter_vector import mass_index
 from casid.retrieval._conflict import Conflict
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem

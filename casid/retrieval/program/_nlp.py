@@ -26,8 +26,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions.interrupts import interruptible
-from casid.inertia import link_slice, standard_size
+from casid.expressions._evaluate import interruptible
+from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._rows import LinearRows, NonlinearRows
 from casid.retrieval.program._blocks import (

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import link_slice
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import Tolerances

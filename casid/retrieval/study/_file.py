@@ -21,7 +21,10 @@ import casadi as ca
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.files import Table, finite_number, parse_json, read_bytes, reason
+from casid.files._read import read_bytes
+from casid.files._table import Table
+from casid.files._texts import finite_number, parse_json
+from casid.files._words import reason
 from casid.retrieval._conflict import Conflict
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, Tolerances, assess

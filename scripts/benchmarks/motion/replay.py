@@ -12,10 +12,10 @@ import casid
 from benchmarks import recordings
 from benchmarks.motion.peers import Bullet, MuJoCo, running
 from casid.codegen import evaluate_batch
+from casid.codegen._evaluate import compiled_call
 from casid.dynamics import Model
 from casid.measurement import Processing
 from casid.simulation import ComputedTorque, Plant, Samples
-from casid.simulation.compiled import compiled_call
 
 Array = NDArray[np.float64]
 #: Step of the engines [s], and rate of the controller.
