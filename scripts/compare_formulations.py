@@ -105,19 +105,17 @@ def lifted(
         prepared.program = program(
             problem.variables.x,
             problem.objective,
-            prepared.linear,
-            prepared.nonlinear,
-            prepared.cones,
-            prepared.nominal,
+            prepared.feasible_set,
         )
+        prepared._minimiser.program = prepared.program
     first = {"tol": 1e-7, "mu_target": 1e-8} if two_calls else {"tol": 1e-10}
     solver = prepared.program.solver({**first, "max_iter": options.max_iterations, **(options.ipopt or {})})
-    prepared._first = solver
+    prepared._minimiser._first = solver
 
     def run(x0: Array) -> Answer:
         began = time.perf_counter()
         if two_calls:
-            outcome, scale = prepared._minimise(x0)
+            outcome, scale = prepared._minimiser.minimise(x0)
         else:
             scale = options.initial_gradient / prepared.program.gradient_size()
             outcome = prepared.program.solve(solver, prepared.program.start(x0), scale, 0.0)

@@ -289,7 +289,7 @@ def test_no_bound_exceeds_its_own_point(consistency: str) -> None:
         given = [10.0 ** rng.uniform(-3, 15) * rng.normal(size=len(rows.rows)) for rows in (linear, curved)]
         found = lower_bound(problem, x, linear, given[0], curved, given[1], Search(nominal, 1e3), relaxation=relaxation)
         assert found.lower_bound <= problem.objective(x) + problem.penalty(x)
-        elsewhere = inside[(k + 7) % 20]  # a feasible point but for the total mass: what it misses is given away there
+        elsewhere = inside[(k + 7) % 20]  # a feasible point but for the total mass: what it misses is subtracted there
         other = problem.objective(elsewhere) + problem.penalty(elsewhere)
         assert found.at(elsewhere).lower_bound <= other * (1 + 1e-9)
 
@@ -309,7 +309,7 @@ def test_no_bound_exceeds_the_value_of_a_body_at_half_its_margin(kept: float) ->
         assert 0.9 * problem.objective(thin) < found.lower_bound <= problem.objective(thin)
 
 
-@pytest.mark.claim("a bound that says nothing is the constant of the objective, to the last bit")
+@pytest.mark.claim("a trivial bound is the constant of the objective, to the last bit")
 def test_a_trivial_bound_is_the_constant() -> None:
     problem = nearest(np.append(BODY, 0.5), extras={"fv1": (0.0, np.inf)})
     objective = replace(problem.objective, constant=0.12494365600571089)

@@ -20,7 +20,7 @@ from casid.retrieval.program._starts import random_parameters
 from casid.testing.synthetic_problems import BODY, arm, nearest
 
 
-@pytest.mark.claim("infeasible is not said of a set that has feasible points")
+@pytest.mark.claim("no set that has feasible points is called infeasible")
 @pytest.mark.parametrize("seed", range(6))
 def test_no_false_infeasible(seed: int) -> None:
     rng = np.random.default_rng(seed)

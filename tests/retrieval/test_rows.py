@@ -14,7 +14,7 @@ from casid.retrieval._rows import split_rows
 from casid.testing.synthetic_problems import BODY, nearest
 
 
-@pytest.mark.claim("solver rows know the label and the quantity that they bound")
+@pytest.mark.claim("solver rows hold the label and the quantity that they bound")
 def test_rows_know_what_they_bound() -> None:
     problem = nearest(
         np.append(np.tile(BODY, 2), 0.3),

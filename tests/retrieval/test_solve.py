@@ -70,7 +70,7 @@ def test_failure_is_a_status_or_an_error(method) -> None:
         solve(impossible, method=method)
 
 
-@pytest.mark.claim("a method heeds its start and seed")
+@pytest.mark.claim("a method uses its start and seed")
 def test_methods_use_their_start_and_seed() -> None:
     problem = two_valleys()
     right, left = (to_standard(2.0, [x, 0.0, 0.1], np.diag([0.03, 0.04, 0.02])) for x in (0.2, -0.2))
