@@ -19,8 +19,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core: small dense systems, and times that can be compared
-
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +36,8 @@ from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._nlp import LiftedProgram
 from casid.retrieval.program._starts import random_parameters
 from casid.retrieval.solver._certify import PreparedProblem
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core: small dense systems, and times that can be compared
 
 Array = NDArray[np.float64]
 CERTIFIED = 1e-6

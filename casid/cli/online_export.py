@@ -25,7 +25,8 @@ def export_estimator(
 
     from casid.export._online import export_online
     from casid.export._payload import numbers
-    from casid.identification import Online, OnlineLoad
+    from casid.identification.loads._online_load import OnlineLoad
+    from casid.identification.online._estimator import Online
     from casid.inertia import to_standard
 
     if kind not in ("robot", "load"):

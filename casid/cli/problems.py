@@ -12,9 +12,13 @@ from casid.cli.progress import starts_bar
 from casid.cli.shared import ProblemArgument, console, out_file, out_folder, refuse, say_written
 
 if TYPE_CHECKING:
-    from casid.identification import Believable
     from casid.retrieval._problem import Problem
     from casid.retrieval._solution import Solution
+    from casid.retrieval.plausible._choice import Believable
+if TYPE_CHECKING:
+    from casid.retrieval import Problem, Solution
+    from casid.retrieval.plausible._choice import Believable
+
 
 MethodOption = Annotated[
     str,
@@ -57,7 +61,7 @@ def solve(
     if not believable:
         refuse(context, ("share",), "does not go with --no-believable")
     if share is not None:
-        from casid.identification import check_share
+        from casid.retrieval.plausible._choice import check_share
 
         check_share(share)
     if sdpa is not None:
@@ -148,9 +152,9 @@ def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
 def _choice(solution: Solution, share: float | None) -> Believable | None:
     """The most plausible parameters that explain the coefficients; None where nothing says how well they are known."""
     from casid.errors import CasidError
-    from casid.identification import believable
     from casid.inertia._cones import Full
     from casid.retrieval.insight._intervals import indistinguishable
+    from casid.retrieval.plausible._choice import believable
 
     problem = solution.problem
     given = problem.coefficients

@@ -21,10 +21,10 @@ from casid.inertia._parameter_files import parameter_record
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit
 from casid.regression.friction._cross_validation import Candidate
-from casid.retrieval.insight._intervals import Intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+from casid.retrieval.insight._intervals import Intervals
 
 Array = NDArray[np.float64]
 

@@ -23,9 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification.active import active_bounds
-from casid.identification.believable import believable, noise_share
 from casid.identification.feasible_fit import FeasibleFit
-from casid.identification.plausible import PlausibleBodies
 from casid.identification.statement import Statement
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.inertia._parameter_vector import standard_size
@@ -38,6 +36,8 @@ from casid.retrieval._rows import LinearRows
 from casid.retrieval._solution import Solution
 from casid.retrieval.constraints._bounds import sensible_bounds
 from casid.retrieval.constraints._consistency import ConsistencyKind
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
 
@@ -234,7 +234,7 @@ class RegressionProblem:
         part = noise_share(samples, self._fit.rank) if share is None else share
         start = None if near is None else near.parameters[self._order][self._kept]
         choice = believable(self._problem, result.solution, bodies, share=part, near=start)
-        return replace(self._fitted(result.solution, choice.parameters), believable=choice)
+        return replace(self._fitted(result.solution, choice.x), believable=choice)
 
     def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
         """The fit of the problem's unknowns: eliminated scalars put back."""

@@ -19,11 +19,11 @@ from casid.identification.delay import filtered, worthwhile
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.finding import Finding, Verdict
 from casid.identification.held_out import HeldOut
-from casid.identification.plausible import nominal_bodies
 from casid.identification.signals import signal_findings
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, estimate_delay, wls
 from casid.regression._observation import torques
+from casid.retrieval.plausible._bodies import nominal_bodies
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,6 @@ from rich.table import Table
 
 from casid.files import write_files
 from casid.files._texts import csv_bytes, json_bytes
-from casid.identification import Believable
 from casid.inertia import LinkParameters, Parameters
 from casid.inertia._parameter_files import parameter_csv, parameter_record
 from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
@@ -23,6 +22,7 @@ from casid.report.starts_plot import starts_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import pictures
 from casid.retrieval._solution import Solution
+from casid.retrieval.plausible._choice import Believable
 from casid.retrieval.study._study import Study
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")

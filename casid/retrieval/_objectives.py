@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.errors import DatasetError, ProblemError
 from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._divergence import Divergence, divergence_root
 from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._variables import LinkVariables
 
@@ -257,10 +258,8 @@ class Prior:
         if self.quadratic:
             matrix, target = self.rows()
             return float(np.sum((matrix @ x - target) ** 2) / self.weight)
-        metric, total = _METRICS[self.metric], 0.0
-        for ten, ten0 in zip(x.reshape(-1, 10), self.parameters.reshape(-1, 10), strict=True):
-            total += metric.distance(ten, ten0)
-        return float(total)
+        prior = Divergence(pseudo_inertia(self.parameters.reshape(-1, 10)))
+        return 2.0 * float(prior.value(pseudo_inertia(x.reshape(-1, 10))).sum())
 
     def rows(self, around: ArrayLike | None = None) -> tuple[Array, Array]:
         """``(A, b)`` with ``weight distance(x) = ||A x - b||^2``; entropic: the second-order model, up to a constant.
@@ -281,18 +280,13 @@ class Prior:
 
 
 class _Metric(ABC):
-    """A squared distance between two bodies, given by ten parameters each."""
+    """A squared distance between two bodies, given by ten parameters each; other than quadratic: log-det divergence."""
 
     quadratic: ClassVar[bool] = True
 
     @abstractmethod
     def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
         """Root R, shape (10, 10), and target r of ``|R x - r|^2``: the distance from ten0, expanded at a body."""
-
-    def distance(self, ten: Array, ten0: Array) -> float:
-        """Squared distance of a body from ten0."""
-        root, target = self.expanded(ten0, ten0)
-        return float(np.sum((root @ ten - target) ** 2))
 
 
 class _Euclidean(_Metric):
@@ -314,11 +308,6 @@ class _Entropic(_Metric):
         root, J, J0 = _metric_root(at), pseudo_inertia(at), pseudo_inertia(ten0)
         return root, root @ from_pseudo_inertia(2.0 * J - J @ np.linalg.solve(J0, J))
 
-    def distance(self, ten: Array, ten0: Array) -> float:
-        ratio = np.linalg.solve(pseudo_inertia(ten0), pseudo_inertia(ten))
-        sign, log_determinant = np.linalg.slogdet(ratio)
-        return 2.0 * (np.trace(ratio) - log_determinant - 4.0) if sign > 0 else np.inf
-
 
 #: The metrics of `Prior` by name.
 _METRICS: dict[str, _Metric] = {"pullback": _Pullback(), "entropic": _Entropic(), "euclidean": _Euclidean()}
@@ -332,7 +321,5 @@ def _sizes(ten: Array) -> Array:
 
 
 def _metric_root(ten: Array) -> Array:
-    """Matrix (10, 10) with ``||root dx||^2 = tr(J^-1 dJ J^-1 dJ)``."""
-    inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(ten)))
-    columns = [(inverse @ pseudo_inertia(unit) @ inverse.T).ravel() for unit in np.eye(10)]
-    return np.asarray(np.linalg.qr(np.stack(columns, axis=1), mode="r"))
+    """Triangular matrix (10, 10) with ``||root dx||^2 = tr(J^-1 dJ J^-1 dJ)``: of the divergence's Hessian."""
+    return np.asarray(np.linalg.qr(divergence_root(pseudo_inertia(ten)), mode="r"))

@@ -10,8 +10,8 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms._joint_terms import GEAR_FRICTION
 from casid.errors import DatasetError, ProblemError
-from casid.identification.online import GEAR_FRICTION
 from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import (
     LBFGS,

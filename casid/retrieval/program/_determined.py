@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from casid.inertia import from_pseudo_inertia
 from casid.inertia._cones import Full
+from casid.inertia._divergence import SVEC_WEIGHTS, from_svec, lower_triangle, to_svec
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.retrieval._objectives import LeastSquares
@@ -41,27 +42,6 @@ from casid.retrieval.program._nlp import LiftedProgram, Point
 
 Array = NDArray[np.float64]
 
-#: Entries (row, column) of the lower triangle of a 4x4 matrix, row by row, and their weights in ``svec``.
-_ROWS = np.array([i for i in range(4) for _ in range(i + 1)])
-_COLUMNS = np.array([j for i in range(4) for j in range(i + 1)])
-SVEC_WEIGHTS: Array = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
-SVEC_WEIGHTS.setflags(write=False)
-_PICK = 4 * _ROWS + _COLUMNS
-_SPREAD = np.array(
-    [int(np.flatnonzero((_ROWS == max(i, j)) & (_COLUMNS == min(i, j)))[0]) for i in range(4) for j in range(4)]
-)
-
-
-def from_svec(vector: Array) -> Array:
-    """Symmetric matrices, shape (n, 4, 4), of stacked ``svec``, shape (10 n,)."""
-    entries = vector.reshape(-1, 10) / SVEC_WEIGHTS
-    return entries[:, _SPREAD].reshape(-1, 4, 4)
-
-
-def to_svec(matrices: Array) -> Array:
-    """Stacked ``svec``, shape (10 n,), of symmetric matrices, shape (n, 4, 4)."""
-    return np.asarray((matrices.reshape(-1, 16)[:, _PICK] * SVEC_WEIGHTS).reshape(-1))
-
 
 def lower_factors(matrices: Array) -> Array:
     """Lower triangular T with ``T T' = M`` and a non-negative diagonal, entries row by row, shape (10 n,).
@@ -72,7 +52,7 @@ def lower_factors(matrices: Array) -> Array:
     half = np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.transpose(0, 2, 1)
     factors = np.asarray(np.linalg.qr(half, mode="r")).transpose(0, 2, 1)
     signs = np.where(np.einsum("kii->ki", factors) < 0, -1.0, 1.0)
-    return np.asarray((factors * signs[:, None, :])[:, _ROWS, _COLUMNS].reshape(-1))
+    return np.asarray(lower_triangle(factors * signs[:, None, :]).reshape(-1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,7 +145,8 @@ def _missed(problem: Problem, row: Row, x: Array) -> float:
 def _text(problem: Problem, row: Row, above: bool) -> str:
     if row.constraint < 0 or row.side != "both":
         return row.text
-    return problem.constraints[row.constraint].bound_text(row.entry, "upper" if above else "lower")
+    text: str = problem.constraints[row.constraint].bound_text(row.entry, "upper" if above else "lower")
+    return text
 
 
 def _excluded(problem: Problem, linear: LinearRows, multipliers: Array, nominal: Array, factor: float) -> bool:

@@ -25,7 +25,7 @@ RETRIEVAL = (
     ("_load", "_solution"),
     ("_rows", "_combinations"),
     ("bound",),
-    ("program",),
+    ("program", "plausible"),
     ("solver",),
     ("methods",),
     ("study",),

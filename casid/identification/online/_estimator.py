@@ -1,4 +1,4 @@
-"""A robot's parameters while it moves: physically consistent at every instant."""
+"""On-line identification of a robot: physically consistent parameters at every instant."""
 
 from __future__ import annotations
 
@@ -11,37 +11,46 @@ from scipy.special import stdtrit
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.online.entropic import Entropic, entropic_estimate
-from casid.identification.online.information import Information
-from casid.identification.online.plausible import Plausible
-from casid.identification.online.samples import check_inputs, checked_samples, checked_times, regressor_rows, weighted
-from casid.identification.online.settings import checked_forgetting, checked_iterations, checked_mu, checked_weights
+from casid.identification.online._information import Information
+from casid.identification.online._samples import (
+    check_inputs,
+    checked_forgetting,
+    checked_iterations,
+    checked_mu,
+    checked_samples,
+    checked_times,
+    checked_weights,
+    regressor_rows,
+    weighted,
+)
 from casid.inertia import Parameters
+from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
 from casid.regression import Fit
 from casid.regression._fit import quadratic
+from casid.retrieval.plausible import plausible_bodies
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class OnlineEstimate:
-    """What is known at an instant.
+    """Estimate at an instant.
 
     Attributes
     ----------
     parameters : Parameters
         Physically consistent: links and joint terms.
     beta : ndarray, shape (rank,)
-        Base parameters by least squares, without consistency: what a batch fit of the same samples gives.
+        Base parameters by least squares, without consistency: equal to a batch fit of the same samples.
     sd : ndarray, shape (rank,)
-        Standard deviations of beta, of samples with independent noise; infinite where nothing is known, of beta or of
-        the noise.
+        Standard deviations of beta for samples with independent noise; infinite where there is no information about
+        beta or the noise.
     entropic : Entropic
         Objective, data error, and the proof of optimality.
     count : float
-        Scalar equations behind it, forgotten ones taken off.
+        Number of scalar equations, less the forgotten ones.
     freedom : float
-        Those of them that tell of the noise: degrees of freedom of its variance.
+        Degrees of freedom of the noise's variance.
     """
 
     parameters: Parameters
@@ -74,9 +83,9 @@ class Online:
         Weight of each joint's equations [1/N.m], shape (n,): one over the residual's standard deviation, as
         `casid.regression.joint_weights` gives; `from_fit` takes those of a batch fit.
     plausible
-        Bodies and sizes of terms before any data; default: `Plausible.of` the model.
+        Bodies and sizes of terms before any data; default: `plausible_values` of the model.
     forgetting
-        Share of what a sample speaks about that is kept when it arrives (1: nothing is forgotten).
+        Factor of the information along a sample's equations when it arrives (1: nothing is forgotten).
     mu
         Weight of the divergence from the plausible bodies, in units of the weighted sum of squares.
     """
@@ -89,7 +98,7 @@ class Online:
         forgetting: float = 1.0,
         mu: float = 1.0,
     ) -> None:
-        plausible = Plausible.of(model) if plausible is None else plausible
+        plausible = plausible_values(model) if plausible is None else plausible
         check_inputs(model.base_regressor)
         self.model, self.weights, self.plausible = model, checked_weights(model.n, weights), plausible
         self.forgetting, self.mu = checked_forgetting(forgetting), checked_mu(mu)
@@ -100,7 +109,7 @@ class Online:
 
     @classmethod
     def from_fit(cls, fit: Fit, plausible: Plausible | None = None, forgetting: float = 1.0, mu: float = 1.0) -> Online:
-        """With the weights of a batch fit, and nothing of its data."""
+        """With the weights of a batch fit, without its data."""
         return cls(fit.data.model, fit.weights, plausible, forgetting, mu)
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> None:
@@ -139,6 +148,23 @@ class Online:
         return estimate
 
 
+def plausible_values(model: Model, nominal: bool = True, term: float = 1.0) -> Plausible:
+    """Bodies of the description, or boxes around the skeleton where it has none (`plausible_bodies`), and terms.
+
+    Parameters
+    ----------
+    model
+        Links and joint terms.
+    nominal
+        Whether inertial values of the description may be used.
+    term
+        Size of the joint terms [their units].
+    """
+    bodies = plausible_bodies(model.robot, nominal).parameters.reshape(-1, 10)
+    positive = sum(kind.nonnegative for kind, _ in model.term_columns.values())
+    return Plausible(bodies, np.full(positive, term), np.full(len(model.term_columns) - positive, term))
+
+
 def parameter_order(model: Model, plausible: Plausible) -> NDArray[np.int64]:
     """Columns of the model's parameters in the order of the unknowns: links, non-negative terms, the others.
 
@@ -167,7 +193,7 @@ def estimate_of(
     start: Array | None = None,
     iterations: int = 100,
 ) -> OnlineEstimate:
-    """What given information about the base parameters says, with the proof; see `Online`."""
+    """Estimate from given information about the base parameters, with its bound of suboptimality; see `Online`."""
     A = information.R @ model.base.K[:, order]
     found = entropic_estimate(A, information.rho, plausible, mu, start, iterations)
     pi = np.zeros(len(order))
@@ -181,23 +207,23 @@ def estimate_of(
 def entropic_fit(
     fit: Fit, plausible: Plausible | None = None, mu: float = 1.0, iterations: int = 200
 ) -> OnlineEstimate:
-    """What `Online` would say after all samples of a fit at once; the model's terms may remember.
+    """Estimate of `Online` after all samples of a fit; joint terms with memory are allowed.
 
-    Of weights that are one over the deviation of the residual and plausible bodies known beforehand, the physical
-    parameters of largest posterior probability (Lee, Kwon and Park 2018): less is read into noise than by the best
-    fit, the more so the less the data say.
+    With weights of one over the deviation of the residual and plausible bodies known beforehand, these are the physical
+    parameters of largest posterior probability (Lee, Kwon and Park 2018). They follow noise less than the best fit
+    does, the more so the less information the data hold.
 
     Parameters
     ----------
     fit
-        Its data and weights.
+        Fit that provides data and weights.
     plausible, mu
-        As for `Online`.
+        As in `Online`.
     iterations
         Newton steps at most.
     """
     model = fit.data.model
-    plausible = Plausible.of(model) if plausible is None else plausible
+    plausible = plausible_values(model) if plausible is None else plausible
     R, rho, rest = quadratic(fit)
     samples, counted = fit.data.independent_samples, np.asarray(fit.weights) > 0
     freedom = float(samples[counted].sum()) - fit.rank

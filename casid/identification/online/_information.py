@@ -1,12 +1,12 @@
-"""Square-root information filter: all that samples say about parameters, in one triangle.
+"""Square-root information filter: all information of samples about parameters, in one triangular matrix.
 
-``||rho - R p||^2 + rest`` is the weighted sum of squares of everything seen, so that an estimate after N samples equals
-the batch estimate of the same N samples (Bierman 1977, ch. V). Forgetting is directional: only what the newest rows
-speak about fades (Cao and Schwartz 2000),
+``||rho - R p||^2 + rest`` is the weighted sum of squares of all samples, so that an estimate after N samples equals the
+batch estimate of the same N samples (Bierman 1977, ch. V). Forgetting is directional: only information along the newest
+rows fades (Cao and Schwartz 2000),
 
     A <- A - (1 - lambda) A Y' (Y A Y')^+ Y A + Y'Y,      A = R'R,
 
-so that directions without excitation keep what is known of them however long they stay silent.
+so that directions without excitation keep their information for any length of time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-#: What is known along a row, ``|R y|``, is rounding below this share of ``sum_k |R_k| |y_k|``: nothing to forget there.
+#: Information along a row, ``|R y|``, is rounding below this share of ``sum_k |R_k| |y_k|``: nothing to forget there.
 SILENT = 1e-12
 #: A parameter is determined by more than this share of its column of R, and a direction by that of the largest.
 KNOWN = 1e-10
@@ -25,7 +25,7 @@ KNOWN = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """What is known of parameters p.
+    """Information about parameters p.
 
     Attributes
     ----------
@@ -34,13 +34,13 @@ class Information:
     rho : ndarray, shape (r,)
         Or (r, c), of c right-hand sides of the same rows.
     rest : float
-        Sum of squares that no p explains.
+        Residual sum of squares at the best p.
     count : float
-        Scalar equations seen, forgotten ones taken off.
+        Number of scalar equations, less the forgotten ones.
     freedom : float
-        Those of them that tell of the noise: the first ones that determine a parameter tell nothing of it.
+        Degrees of freedom of the noise: the equations beyond those that first determine the parameters.
     determined : int
-        Parameters that follow from those before them and the equations seen.
+        Parameters that follow from those before them and the equations so far.
     """
 
     R: Array
@@ -52,7 +52,7 @@ class Information:
 
     @classmethod
     def nothing(cls, size: int) -> Information:
-        """Before the first sample."""
+        """No information: before the first sample."""
         return cls(np.zeros((size, size)), np.zeros(size))
 
     def updated(self, rows: Array, targets: Array) -> Information:
@@ -68,20 +68,20 @@ class Information:
         return Information(R, triangle[:r, r:].reshape(self.rho.shape), rest, count, freedom, determined)
 
     def forgotten(self, rows: Array, share: float) -> Information:
-        """With the information about what ``rows``, shape (k, r), see times ``share`` (lambda), all else untouched.
+        """With the information along ``rows``, shape (k, r), times ``share`` (lambda), and all other unchanged.
 
         With an orthonormal basis D of the columns of R Y', ``R <- R - (1 - sqrt(lambda)) D D' R``, rho likewise.
         """
         if share >= 1.0:
             return self
-        silent = SILENT * np.abs(rows) @ np.linalg.norm(self.R, axis=0)
+        negligible = SILENT * np.abs(rows) @ np.linalg.norm(self.R, axis=0)
         D: Array = np.zeros((0, len(self.rho)))
-        for seen, least in zip(rows @ self.R.T, silent, strict=True):
+        for direction, least in zip(rows @ self.R.T, negligible, strict=True):
             for _ in range(2):  # orthogonalised twice is orthogonal
-                seen = seen - (D @ seen) @ D
-            length = float(np.linalg.norm(seen))
+                direction = direction - (D @ direction) @ D
+            length = float(np.linalg.norm(direction))
             if length > least:
-                D = np.vstack([D, seen / length])
+                D = np.vstack([D, direction / length])
         fade = 1.0 - np.sqrt(share)
         R, rho = self.R - fade * D.T @ (D @ self.R), self.rho - fade * D.T @ (D @ self.rho)
         rest, count, freedom = self.rest * share, self.count * share, self.freedom * share
@@ -89,7 +89,7 @@ class Information:
 
     @property
     def estimate(self) -> Array:
-        """Least-squares p of minimum norm, where some of it is not determined."""
+        """Least-squares p; the one of minimum norm where it is not fully determined."""
         return np.asarray(np.linalg.lstsq(self.R, self.rho, rcond=KNOWN)[0])
 
     def error(self, p: Array) -> float:
@@ -98,11 +98,11 @@ class Information:
 
     @property
     def variance(self) -> float:
-        """Mean square of the residual at the estimate; infinite where no equation tells of it."""
+        """Mean square of the residual at the estimate; infinite without degrees of freedom."""
         return self.error(self.estimate) / self.freedom if self.freedom >= 1.0 else np.inf
 
     def covariance(self, scale: float = 1.0) -> Array:
-        """``scale (R'R)^+``; infinite variances where nothing is known."""
+        """``scale (R'R)^+``; infinite variances where there is no information."""
         _, s, Vt = np.linalg.svd(self.R)
         known = s > KNOWN * max(float(s[0]), 1e-300)
         V = Vt.T[:, known] / s[known]

@@ -1,4 +1,4 @@
-"""Samples as they arrive: checked before anything changes."""
+"""Checks of samples and options of the on-line estimators, before anything changes, and equations of samples."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import evaluate_batch
 from casid.errors import DatasetError
-from casid.identification.online.settings import numbers
+from casid.files._arrays import numeric_array
 
 Array = NDArray[np.float64]
-#: No measurement and no weighted equation holds larger numbers: beyond, sums of squares of squares are not finite.
+#: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60
-#: Up to so many samples, looking for compiled code costs more than it saves.
+#: Number of samples up to which compiled code costs more to find than it saves.
 FEW = 500
-#: Inputs of a regressor, and where samples hold them.
+#: Inputs of a regressor, and the arrays of samples that hold them.
 SIGNALS = {"q": "q", "dq": "dq", "ddq": "ddq", "signal": "tau"}
 
 
@@ -34,7 +34,7 @@ def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
         if value.ndim != 2 or value.shape[1] != n:
             raise DatasetError(f"{name} has shape {plain.shape}; expected ({n},) or (N, {n})")
         if not len(value):
-            raise DatasetError(f"{name} holds no sample")
+            raise DatasetError(f"{name}: expected at least one sample, got none")
         bad = np.argwhere(~np.isfinite(value))
         if len(bad):
             raise DatasetError(
@@ -108,9 +108,68 @@ def weighted(weights: Array, Y: Array, torque: Array) -> tuple[Array, Array]:
 
 
 def check_inputs(function: ca.Function) -> None:
-    """DatasetError where a regressor asks for more than a sample holds."""
+    """Raise `DatasetError` where a regressor has inputs that samples do not hold."""
     unknown = [name for name in function.name_in() if name not in SIGNALS]
     if unknown:
         raise DatasetError(
-            f"the model's regressor has an input '{unknown[0]}', which samples do not hold; make it constant"
+            f"the model's regressor has the input '{unknown[0]}', which samples do not hold; make it constant"
         )
+
+
+def numbers(name: str, given: object) -> Array:
+    """Real numbers as a new array of floats; DatasetError naming the argument where it holds anything else."""
+    return numeric_array(given, name, DatasetError)
+
+
+def number(name: str, given: object) -> float:
+    """One finite number; DatasetError otherwise."""
+    value = numbers(name, given)
+    if value.ndim or not np.isfinite(value):
+        raise DatasetError(f"{name}: expected one finite number, got {_shown(given)}")
+    return float(value)
+
+
+def checked_weights(n: int, weights: ArrayLike) -> Array:
+    """Weights of n joints: finite, not negative, not all zero."""
+    w = numbers("weights", weights)
+    if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
+        raise DatasetError(f"weights: expected {n} finite non-negative numbers, not all zero, got {_shown(weights)}")
+    return w
+
+
+def checked_forgetting(forgetting: float) -> float:
+    """Forgetting factor, in (0, 1]."""
+    value = number("forgetting", forgetting)
+    if not 0.0 < value <= 1.0:
+        raise DatasetError(f"forgetting: expected a number in (0, 1], got {value}")
+    return value
+
+
+def checked_mu(mu: float) -> float:
+    """Weight of the divergence, positive."""
+    value = number("mu", mu)
+    if value <= 0.0:
+        raise DatasetError(f"mu: expected a positive finite number, got {value}")
+    return value
+
+
+def checked_shares(name: str, n: int, given: ArrayLike, below: float = np.inf) -> Array:
+    """One number for all joints, or n of them, in [0, below)."""
+    value = numbers(name, given)
+    if value.shape not in ((), (1,), (n,)) or not ((value >= 0.0) & (value < below)).all():
+        kind = "finite non-negative numbers" if np.isinf(below) else f"numbers in [0, {below:g})"
+        raise DatasetError(f"{name}: expected one or {n} {kind}, got {_shown(given)}")
+    return np.array(np.broadcast_to(value, (n,)))
+
+
+def checked_iterations(iterations: int) -> int:
+    """Largest number of Newton steps: a whole number, not negative."""
+    value = number("iterations", iterations)
+    if value < 0 or value != int(value):
+        raise DatasetError(f"iterations: expected a whole number that is not negative, got {_shown(iterations)}")
+    return int(value)
+
+
+def _shown(given: object) -> str:
+    text = repr(given)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,4 +1,4 @@
-"""Intervals of a load's parameters: exact ends over the ellipsoid of everything that explains the data."""
+"""Intervals of a load's parameters: exact ends over the ellipsoid of all parameters that explain the data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from casid.inertia._parameters import STANDARD_NAMES
 
 Array = NDArray[np.float64]
 
-#: A singular value below this share of the largest tells nothing.
+#: Singular values below this share of the largest count as zero: their directions are not determined.
 DETERMINED = 1e-7
 
 

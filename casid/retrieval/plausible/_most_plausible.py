@@ -1,4 +1,4 @@
-r"""The most plausible parameters among those that explain the data: a convex program, and its proof.
+r"""The convex program of the most plausible parameters among those that explain the data, with a proof of optimality.
 
 With the pseudo-inertia of each link beyond the margin, ``M_k = J_k(x) - margin 1``, and that of its plausible body,
 ``M0_k``, the log-det (entropic) divergence (Lee, Wensing and Park 2020, Sec. III) is
@@ -11,8 +11,8 @@ s_k = s for bodies whose masses are known up to a common factor, 1 for the other
     subject to  ||R x - r||^2 + constant + weights' v(x) <= F,  the hard rows, the bounds of the terms.
 
 D is convex in x and grows without bound at the boundary of the cone, so that ``J_k >= margin 1`` needs no constraint.
-The sum is over joint terms, c_j x_j the share of all torque that a term makes: of terms that the motion cannot tell
-from each other the smallest are taken, others do not notice. With the scale s unknown the program is solved for x and s
+The sum is over joint terms, c_j x_j the share of all torque that a term makes: where the motion cannot distinguish
+terms the smallest are chosen, others are unaffected. With the scale s unknown the program is solved for x and s
 at once: ``min_s D`` is the logarithm of a linear function over a concave one, hence quasi-convex, and its stationary
 point the global one.
 
@@ -33,20 +33,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import SolveError
-from casid.identification.ball_program import LOWER, BallOutcome, BallProgram
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
+from casid.inertia._divergence import SVEC_WEIGHTS, TRIANGLE_MAP, Divergence, congruence, lower_triangle, symmetric
 from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
+from casid.retrieval.plausible._program import BallOutcome, BallProgram
 
 Array = NDArray[np.float64]
-_FROM_PSEUDO_INERTIA = np.linalg.pinv(PSEUDO_INERTIA_MAP)
-#: Gap at which nothing is tried again; ten times it ends the search for other starts.
+_FROM_ONE = Divergence(np.eye(4))
+#: Gap at which the solve is not repeated; ten times this gap ends the search for other starts.
 ENOUGH = 1e-7
 #: Weight kappa of the joint terms' shares of the torque.
 TERMS = 0.1
-#: Prices of the sum of squares, in units of the ball's radius, on the way from the plausible bodies to the data.
+#: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
 
 
@@ -63,9 +63,9 @@ class MostPlausible:
     divergence, lower_bound : float
         D at the solution, and the proven smallest value of any feasible set (relative to bodies of that scale).
     price : float
-        lambda: how much D would fall for a unit more of the allowed sum of squares.
+        lambda: decrease of D for each unit by which the allowed sum of squares is raised.
     multipliers : ndarray
-        Of the linear rows, > 0 at an upper bound.
+        Multipliers of the linear rows, > 0 at an upper bound.
     iterations : int
     status : str
     """
@@ -94,7 +94,7 @@ class DivergenceProgram:
     bodies
         Standard parameters of the plausible bodies, shape (10 n,).
     scaled
-        Which of them share the unknown scale, shape (n,).
+        Bodies that share the unknown scale, shape (n,).
     limit
         F: largest allowed objective plus penalty.
     """
@@ -118,9 +118,9 @@ class DivergenceProgram:
     def solve(self, start: Array, near: Array | None = None) -> MostPlausible:
         """Solve; the plausible bodies' scale is found along with the parameters.
 
-        First the ball is a price: ``D + lambda q`` is minimised for a growing lambda, from the plausible bodies on,
-        until the data are explained; from there the program itself. A start of its own, x, is tried last; a point
-        ``near`` the answer first.
+        The starts are, in this order: a point ``near`` the solution, if given; the end of the path on which
+        ``D + lambda q`` is minimised for a growing lambda, from the plausible bodies until the data are explained; and
+        the given ``start``.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class DivergenceProgram:
             w = way()
             if w is None:
                 continue
-            for _ in range(2):  # from its own end once more: what it stopped at may not be proven yet
+            for _ in range(2):  # a second solve from the end point: the gap may still be large at the first
                 outcome = self._program.within(w)
                 iterations += outcome.iterations
                 status, w = outcome.status, outcome.w
@@ -155,10 +155,10 @@ class DivergenceProgram:
         return best
 
     def _explained(self) -> Array | None:
-        """A point within the ball, along the path of growing price; None where the path does not get there."""
+        """A point within the ball, along the path of growing price; None where the path does not reach the ball."""
         y = np.zeros(self.problem.variables.size)
         for k in range(self._links):
-            y[link_slice(k)] = [float(i == j) for i, j in LOWER]
+            y[link_slice(k)] = lower_triangle(np.eye(4))
         w = self._program.start(y)
         for price in PRICES:
             outcome = self._program.priced(w, price)
@@ -170,7 +170,7 @@ class DivergenceProgram:
         return None
 
     def _judged(self, outcome: BallOutcome, iterations: int) -> MostPlausible | None:
-        """The solver's point and multipliers with their proof; None if it does not explain the data."""
+        """The solver's point and multipliers with their proof; None where the point does not explain the data."""
         size = self.problem.variables.size
         point = self._basis @ outcome.w[:size] + self._origin
         scale = float(np.exp(outcome.w[size]))
@@ -184,10 +184,10 @@ class DivergenceProgram:
         """The point with each link's eigenvalues lifted to a share of its largest: away from the boundary."""
         y = y.copy()
         for k in range(self._links):
-            values, vectors = np.linalg.eigh(_matrix(y[link_slice(k)]))
+            values, vectors = np.linalg.eigh(symmetric(y[link_slice(k)]))
             values = np.maximum(values, lift * max(float(values[-1]), 1e-6))
             lifted = vectors @ np.diag(values) @ vectors.T
-            y[link_slice(k)] = [lifted[i, j] for i, j in LOWER]
+            y[link_slice(k)] = lower_triangle(lifted)
         return y
 
     # ------------------------------------------------------------------ in numpy
@@ -200,12 +200,11 @@ class DivergenceProgram:
         y = self._coordinates_of(x)
         total = TERMS * float(np.sum((self._shares * y[10 * self._links :]) ** 2))
         for k, scaled in enumerate(self.scaled):
-            values = np.asarray(np.linalg.eigvalsh(_matrix(y[link_slice(k)])) / (scale if scaled else 1.0))
-            total += float(np.sum(values - np.log(values) - 1.0)) if values[0] > 0 else np.inf
-        return total
+            total += float(_FROM_ONE.value(symmetric(y[link_slice(k)]) / (scale if scaled else 1.0)))
+        return max(total, 0.0)
 
     def lower_bound(self, x: Array, scale: float, price: float, multipliers: Array) -> float:
-        """Proven smallest D of any feasible set, see the head of this file; the multipliers are not trusted."""
+        """Proven smallest D of any feasible set, see the module; valid for any multipliers."""
         objective, links = self.problem.objective, self._links
         here = self.divergence(x, scale)
         weights = price * np.array([np.inf if row.weight is None else row.weight for row in self.linear.rows])
@@ -216,7 +215,7 @@ class DivergenceProgram:
         gradient = price * self._basis.T @ objective.gradient(x)
         for k, scaled in enumerate(self.scaled):
             s = scale if scaled else 1.0
-            gradient[link_slice(k)] += _entries(np.eye(4) / s - np.linalg.inv(_matrix(y[link_slice(k)])))
+            gradient[link_slice(k)] += _FROM_ONE.gradient(symmetric(y[link_slice(k)]) / s, TRIANGLE_MAP) / s
         gradient[10 * links :] += 2.0 * TERMS * self._shares**2 * y[10 * links :]
         bound = here + price * (objective(x) - self.limit) - float(gradient @ y)
         left = gradient - self._basis.T @ self.linear.matrix.T @ (at_low - at_high)
@@ -225,7 +224,7 @@ class DivergenceProgram:
         bound -= float(at_high @ np.where(np.isfinite(high), high - shift, 0.0))
         largest = 4.0 * _largest(here / 4.0) * np.where(self.scaled, scale, 1.0)  # of tr M in the bodies' coordinates
         for k in range(links):
-            dual = _dual(left[link_slice(k)])
+            dual = symmetric(left[link_slice(k)] / SVEC_WEIGHTS**2)  # <dual, M(y)> = left'y
             bound += min(0.0, float(np.linalg.eigvalsh(dual)[0])) * float(largest[k])
         reach = np.sqrt(here / TERMS) / self._shares
         for rest, most, (name, (lower, upper)) in zip(
@@ -243,16 +242,13 @@ def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array
     """``x = C y + x0``: a link's y is the lower triangle of M in the coordinates in which its plausible body is 1."""
     size, lengths = problem.variables.size, np.linalg.norm(problem.objective.matrix, axis=0)
     basis, origin = np.zeros((size, size)), np.zeros(size)
-    spread = np.zeros((16, 10))
-    for k, (i, j) in enumerate(LOWER):
-        spread[4 * i + j, k] = spread[4 * j + i, k] = 1.0
     for k, margin in enumerate(margins):
         link = link_slice(k)
         body = pseudo_inertia(bodies[link])
         smallest = float(np.linalg.eigvalsh(body)[0])
         beyond = body - margin * np.eye(4) if smallest > 2 * margin else body
         factor = np.linalg.cholesky(beyond)
-        basis[link, link] = _FROM_PSEUDO_INERTIA @ np.kron(factor, factor) @ spread
+        basis[link, link] = congruence(factor)
         origin[link] = from_pseudo_inertia(margin * np.eye(4))
     for k in range(10 * len(margins), size):
         basis[k, k] = 1.0 / lengths[k] if lengths[k] > 0 else 1.0
@@ -260,26 +256,6 @@ def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array
     for k in range(10 * len(margins), size):
         basis[k, k] *= typical or 1.0
     return basis, origin
-
-
-def _matrix(y: Array) -> Array:
-    matrix = np.zeros((4, 4))
-    for value, (i, j) in zip(y, LOWER, strict=True):
-        matrix[i, j] = matrix[j, i] = value
-    return matrix
-
-
-def _entries(gradient: Array) -> Array:
-    """Gradient in the ten entries of the lower triangle from that in the symmetric matrix."""
-    return np.array([gradient[i, j] * (1.0 if i == j else 2.0) for i, j in LOWER])
-
-
-def _dual(share: Array) -> Array:
-    """Symmetric Z with ``<Z, M(y)> = share'y``."""
-    matrix = np.zeros((4, 4))
-    for value, (i, j) in zip(share, LOWER, strict=True):
-        matrix[i, j] = matrix[j, i] = value if i == j else value / 2
-    return matrix
 
 
 def _largest(divergence: float) -> float:

@@ -1,4 +1,4 @@
-"""The consistent bodies nearest to given ones in log-det divergence, under linear equations: Newton's method.
+"""Consistent bodies nearest to given ones in log-det divergence, under linear equations, by Newton's method.
 
     minimise  sum_k tr(R_k^-1 J_k) - log det(R_k^-1 J_k)   subject to   A x = b
 
@@ -13,8 +13,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._consistency import consistency
+from casid.inertia._divergence import (
+    ORTHONORMAL_MAP,
+    SVEC_WEIGHTS,
+    Divergence,
+    congruence,
+    divergence_hessian,
+    from_svec,
+    inverse_hessian,
+    to_svec,
+)
 from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import pseudo_inertia
 
 Array = NDArray[np.float64]
 
@@ -23,16 +34,12 @@ STEPS, REACHED = 200, 1e-12
 #: Weight of the divergence at which the softened equations stop; bodies together up to this many times as large as
 #: those found are covered by the bound of the distance.
 LEAST, LARGE = 1e-17, 10.0
-#: Smallest eigenvalue of a body's pseudo-inertia, relative to its reference, that is worth going to.
+#: Smallest eigenvalue of a body's pseudo-inertia, relative to its reference, that iterations may reach.
 _SMALLEST = 1e-12
 #: Singular values of the scaled equations below this share of the largest count as zero.
 RANK = 1e-10
-#: Orthonormal basis of symmetric 4x4 matrices, shape (10, 4, 4).
-_BASIS = np.array(
-    [np.outer(e, f) + np.outer(f, e) for i, e in enumerate(np.eye(4)) for j, f in enumerate(np.eye(4)) if i < j]
-    + [np.outer(e, e) for e in np.eye(4)]
-)
-_BASIS = _BASIS / np.linalg.norm(_BASIS, axis=(1, 2))[:, None, None]
+#: Divergence from ``Z = 1``.
+_FROM_ONE = Divergence(np.eye(4))
 
 
 def nearest_bodies(A: Array, b: Array, given: Array, references: Array, free: Sequence[int]) -> Array | None:
@@ -52,12 +59,10 @@ def nearest_bodies(A: Array, b: Array, given: Array, references: Array, free: Se
     Returns
     -------
     ndarray, shape (bodies, 10), or None
-        ``None``: no consistent bodies satisfy the equations (as far as Newton's method can tell).
+        ``None``: no consistent bodies satisfy the equations (as far as Newton's method can determine).
     """
     free = list(free)
-    factors = [np.linalg.cholesky(pseudo_inertia(references[k])).T for k in free]  # R = T' T
-    # x_k = M_k z_k, z_k: coordinates of Z in the basis
-    maps = [np.array([from_pseudo_inertia(T.T @ E @ T) for E in _BASIS]).T for T in factors]
+    maps = [_standard_of(references[k]) for k in free]
     held = given.copy()
     held[free] = 0.0
     right = b - A @ held.ravel()
@@ -78,6 +83,11 @@ def nearest_bodies(A: Array, b: Array, given: Array, references: Array, free: Se
     return None
 
 
+def _standard_of(reference: Array) -> Array:
+    """Matrix M, shape (10, 10), with ``x = M z``: z are orthonormal coordinates of Z with ``J = T' Z T``, R = T' T."""
+    return congruence(np.linalg.cholesky(pseudo_inertia(reference))) / SVEC_WEIGHTS
+
+
 def _independent(scaled: Array, right: Array) -> tuple[Array, Array] | None:
     """Orthonormal rows of the equations; ``None`` where they contradict each other."""
     if not len(right):
@@ -96,12 +106,12 @@ def _independent(scaled: Array, right: Array) -> tuple[Array, Array] | None:
 def _newton(Q: Array, r: Array, count: int) -> Array | None:
     """Minimise ``sum tr Z - log det Z`` subject to ``Q z = r`` from Z = 1; shape (count, 10)."""
     z = _start(count)
-    trace = z.copy()
     dual = np.zeros(len(r))
     tolerance = REACHED * max(float(np.abs(r).max(initial=0.0)), 1.0)
     for _ in range(STEPS):
-        Z = np.einsum("ki,iab->kab", z, _BASIS)
-        gradient, H, H_inverse = _derivatives(Z, trace)
+        Z = from_svec(z)
+        gradient = _FROM_ONE.gradient(Z, ORTHONORMAL_MAP)
+        H, H_inverse = divergence_hessian(Z, ORTHONORMAL_MAP), inverse_hessian(Z)
         primal = (Q @ z.ravel()) - r
         blocks = Q.reshape(len(r), count, 10)
         QH = np.einsum("rki,kij->rkj", blocks, H_inverse).reshape(len(r), 10 * count)
@@ -114,8 +124,8 @@ def _newton(Q: Array, r: Array, count: int) -> Array | None:
         t = _largest_step(Z, step)
         while t > 1e-10:
             trial = z + t * step
-            values = np.einsum("ki,iab->kab", trial, _BASIS)
-            trial_gradient = trace - np.einsum("iab,kab->ki", _BASIS, np.linalg.inv(values))
+            values = from_svec(trial)
+            trial_gradient = _FROM_ONE.gradient(values, ORTHONORMAL_MAP)
             trial_dual = dual + t * (new_dual - dual)
             if _residual(trial_gradient, Q, trial_dual, Q @ trial.ravel() - r) <= (1 - 0.1 * t) * before:
                 break
@@ -133,7 +143,7 @@ def _residual(gradient: Array, Q: Array, dual: Array, primal: Array) -> float:
 def _largest_step(Z: Array, step: Array) -> float:
     """Longest step of at most 1 that keeps all matrices positive definite, with room to spare."""
     root = np.linalg.inv(np.linalg.cholesky(Z))
-    change = np.einsum("kab,kbc,kdc->kad", root, np.einsum("ki,iab->kab", step, _BASIS), root)
+    change = np.einsum("kab,kbc,kdc->kad", root, from_svec(step), root)
     least = float(np.linalg.eigvalsh(change).min())
     return 1.0 if least > -0.9 else -0.9 / least
 
@@ -155,8 +165,7 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
         No consistent bodies of that size come nearer.
     """
     count = len(references)
-    factors = [np.linalg.cholesky(pseudo_inertia(ten)).T for ten in references]
-    maps = [np.array([from_pseudo_inertia(T.T @ E @ T) for E in _BASIS]).T for T in factors]
+    maps = [_standard_of(ten) for ten in references]
     S = np.hstack([A[:, link_slice(k)] @ M for k, M in enumerate(maps)])
     size = float(np.linalg.norm(S, 2))
     U, s, Vt = np.linalg.svd(S / size, full_matrices=False)
@@ -169,7 +178,7 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
         z, exact = _soft(rows, right, z, epsilon)
         left = right - rows @ z.ravel()
         # l'A x' = <adjoint, J'> <= (largest eigenvalue) tr R^-1 J': in exact arithmetic at most eps
-        adjoint = np.einsum("ki,iab->kab", (rows.T @ left).reshape(count, 10), _BASIS)
+        adjoint = from_svec(rows.T @ left)
         excess = max(float(np.linalg.eigvalsh(adjoint).max()), 0.0)
         duals.append((float(left @ right - left @ left / 2), excess))
         room = LARGE * max(float((_start(count) * z).sum()), 4.0 * count)
@@ -183,7 +192,7 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
 
 
 def _start(count: int) -> Array:
-    return np.tile(np.einsum("iab,ab->i", _BASIS, np.eye(4)), (count, 1))
+    return np.tile(to_svec(np.eye(4)), (count, 1))
 
 
 def _soft(Q: Array, r: Array, z: Array, epsilon: float) -> tuple[Array, bool]:
@@ -196,15 +205,15 @@ def _soft(Q: Array, r: Array, z: Array, epsilon: float) -> tuple[Array, bool]:
 
     def rise(z: Array, step: Array) -> float:
         """Change of the objective along a step, without the cancellation of two large values."""
-        root = np.linalg.inv(np.linalg.cholesky(np.einsum("ki,iab->kab", z, _BASIS)))
-        change = np.einsum("kab,kbc,kdc->kad", root, np.einsum("ki,iab->kab", step, _BASIS), root)
+        root = np.linalg.inv(np.linalg.cholesky(from_svec(z)))
+        change = np.einsum("kab,kbc,kdc->kad", root, from_svec(step), root)
         along, off = Q @ step.ravel(), Q @ z.ravel() - r
         spread = float(np.log1p(np.linalg.eigvalsh(change)).sum())
         return float((trace * step).sum() - spread + along @ (off + along / 2) / epsilon)
 
     for _ in range(STEPS):
-        Z = np.einsum("ki,iab->kab", z, _BASIS)
-        gradient, _, H_inverse = _derivatives(Z, trace)
+        Z = from_svec(z)
+        gradient, H_inverse = _FROM_ONE.gradient(Z, ORTHONORMAL_MAP), inverse_hessian(Z)
         off = Q @ z.ravel() - r
         QH = np.einsum("rki,kij->rkj", blocks, H_inverse).reshape(len(r), 10 * count)
         dual = np.linalg.solve(QH @ Q.T + epsilon * np.eye(len(r)), off - QH @ gradient.ravel())
@@ -216,29 +225,11 @@ def _soft(Q: Array, r: Array, z: Array, epsilon: float) -> tuple[Array, bool]:
         t = _largest_step(Z, step)
         while t > 1e-8 and not rise(z, t * step) <= -1e-4 * t * decrease:
             t *= 0.5
-        trial = np.einsum("ki,iab->kab", z + t * step, _BASIS)
+        trial = from_svec(z + t * step)
         if t <= 1e-8 or np.linalg.eigvalsh(trial).min() < _SMALLEST:
             return z, False  # as near to bodies without extent as numbers allow
         z = z + t * step
     return z, True
-
-
-def _derivatives(Z: Array, trace: Array) -> tuple[Array, Array, Array]:
-    """Gradient and Hessian blocks of ``tr Z - log det Z``, and the blocks' inverses.
-
-    The Hessian maps E to ``Z^-1 E Z^-1``, its inverse E to ``Z E Z``: nothing is inverted that is nearly singular
-    where a body has nearly no extent.
-    """
-    inverse = np.asarray(np.linalg.inv(Z), dtype=float)
-    gradient = trace - np.einsum("iab,kab->ki", _BASIS, inverse)
-    return gradient, _products(inverse), _products(Z)
-
-
-def _products(S: Array) -> Array:
-    """``<E_i, S_k E_j S_k>`` of positive definite matrices S, shape (count, 10, 10)."""
-    half = np.linalg.cholesky((S + S.transpose(0, 2, 1)) / 2)
-    turned = np.einsum("kca,icd,kdb->kiab", half, _BASIS, half).reshape(len(S), 10, 16)
-    return np.asarray(turned @ turned.transpose(0, 2, 1))
 
 
 def _polished(A: Array, b: Array, x: Array, free: list[int]) -> Array:

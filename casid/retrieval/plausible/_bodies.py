@@ -1,9 +1,9 @@
-"""Plausible bodies of a robot's links: what a link looks like when nothing but its description is known.
+"""Plausible bodies of a robot's links: bodies derived from the robot description alone, before any data.
 
-In this order, link by link:
+The source of each link's body is the first of these that is available:
 
-* the inertial values of the description, where all of them are those of real bodies: one impossible density, one
-  needle longer than the arm, or placeholders (spheres, the same numbers twice) say that nobody weighed these links;
+* the inertial values of the description, where all of them can be those of real bodies: one impossible density, one
+  needle longer than the arm, or placeholders (spheres, repeated numbers) make all of them unusable;
 * a uniform box half as wide again as the bounds of its centre of mass: a body reaches beyond them;
 * a uniform box around the kinematic skeleton: from where the link's own joint sits to where those of its children sit.
 
@@ -11,10 +11,10 @@ Where along its axis a joint sits is not a matter of kinematics: an offset along
 two links share, half of it each; an offset across it belongs to the parent. The thickness is a share of the robot's
 reach. Arms are hollow and every joint has a motor, so that mass grows less than volume: with its cube root. And arms
 taper: a link that carries less of the reach has lighter motors. These four numbers were set once, on five arms whose
-inertial values are known (`scripts/acceptance.py real` measures them), and looked at on four others; near them the
-errors hardly change.
+inertial values are known (`scripts/acceptance.py real` measures them), and checked on four others; the errors hardly
+depend on them.
 
-The common factor of the boxes' masses is left to the data (`casid.identification.believable`).
+The common factor of the boxes' masses is estimated from the data (`casid.retrieval.plausible.believable`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from casid.inertia import consistency, from_standard, to_standard
 
 Array = NDArray[np.float64]
 
-#: Mass of a cubic box of 0.1 m before the data have their say [kg], and the power of the volume that masses grow with.
+#: Mass of a cubic box of 0.1 m before the common factor [kg], and the power of the volume that masses grow with.
 TYPICAL_MASS, GROWTH = 1.0, 1.0 / 3.0
 #: Densities, as ellipsoids of uniform density, that real links have [kg/m^3]: foam and tungsten lie outside.
 REAL_DENSITY = (30.0, 20000.0)
@@ -38,7 +38,7 @@ REAL_DENSITY = (30.0, 20000.0)
 THICKNESS = 0.08
 #: Power of the share of the reach that lies beyond a joint with which its link's mass falls, and the least such share.
 LIGHTER, LEAST = 0.4, 0.1
-#: How far, in half diagonals of its box, a given body may reach from the box's centre.
+#: Largest extent of a given body from the centre of its box, in half diagonals of the box.
 REACH = 3.0
 #: Smallest edge of a box [m].
 SMALLEST_EDGE = 0.01
@@ -46,14 +46,14 @@ SMALLEST_EDGE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class PlausibleBodies:
-    """One body a link.
+    """One plausible body for every link.
 
     Attributes
     ----------
     parameters : ndarray, shape (10 n,)
         Standard parameters, all fully consistent.
     origins : tuple of str
-        Where each comes from: ``description``, ``box of its centre of mass`` or ``skeleton``.
+        Source of each: ``description``, ``box of its centre of mass`` or ``skeleton``.
     """
 
     parameters: Array
@@ -61,7 +61,7 @@ class PlausibleBodies:
 
     @property
     def scaled(self) -> NDArray[np.bool_]:
-        """Which links' masses are unknown up to a common factor, shape (n,)."""
+        """Links whose masses are known up to a common factor only, shape (n,)."""
         return np.array([origin != "description" for origin in self.origins])
 
 
@@ -72,7 +72,7 @@ def plausible_bodies(robot: Robot, nominal: bool = True) -> PlausibleBodies:
     ----------
     robot
     nominal
-        Whether inertial values of the description may be used.
+        Use the inertial values of the description, where they are trustworthy.
     """
     boxes, carried = _skeleton(robot)
     trusted = nominal and trustworthy(robot, boxes)
@@ -85,7 +85,7 @@ def plausible_bodies(robot: Robot, nominal: bool = True) -> PlausibleBodies:
         com = link.bounds.com
         fills = bool(np.isfinite(com).all())  # the body reaches beyond the box of its centre
         corners = com + np.array([-1.0, 1.0]) * (com[:, 1:] - com[:, :1]) / 4 if fills else box
-        bodies.append(_uniform_box(corners, 1.0 if fills else share**LIGHTER))  # given bounds taper by themselves
+        bodies.append(_uniform_box(corners, 1.0 if fills else share**LIGHTER))  # given bounds taper already
         origins.append("box of its centre of mass" if fills else "skeleton")
     return PlausibleBodies(np.concatenate(bodies), tuple(origins))
 
@@ -144,7 +144,7 @@ def _uniform_box(corners: Array, lighter: float) -> Array:
 
 
 def nominal_bodies(robot: Robot) -> Array | None:
-    """Standard parameters of the description, (10 links,): zero where it has none, None where it has few to trust."""
+    """Standard parameters of the description, (10 links,), zero where it has none; None where few are trustworthy."""
     boxes = skeleton_boxes(robot)
     known = [k for k, link in enumerate(robot.links) if link.inertial is not None]
     if 3 * len(known) < 2 * len(robot.links) or not _trusted(robot, boxes, known):
@@ -157,11 +157,11 @@ def nominal_bodies(robot: Robot) -> Array | None:
 
 
 def trustworthy(robot: Robot, boxes: Array | None = None) -> bool:
-    """Whether the description's inertial values can be those of real links, all of them.
+    """Whether all inertial values of the description can be those of real links.
 
-    Not so where a link has none, where most are spheres or share the same numbers (placeholders), and where a body of
-    uniform density with these values would be lighter than foam, heavier than tungsten, or out of all proportion to its
-    box of the skeleton.
+    They cannot where a link has none, where most are spheres or share the same numbers (placeholders), or where a body
+    of uniform density with these values is lighter than foam, heavier than tungsten, or far larger than its box of the
+    skeleton.
     """
     if any(link.inertial is None for link in robot.links):
         return False
@@ -169,7 +169,7 @@ def trustworthy(robot: Robot, boxes: Array | None = None) -> bool:
 
 
 def _trusted(robot: Robot, boxes: Array, known: Sequence[int]) -> bool:
-    """The same of some links."""
+    """Whether the inertial values of some links can be those of real links."""
     tens = [
         link.inertial.standard_parameters() for link in (robot.links[k] for k in known) if link.inertial is not None
     ]

@@ -1,41 +1,42 @@
-"""Believable, not only consistent: of all parameter sets that explain the data as well, the most plausible one.
+"""Choice of the most plausible parameter set among those that explain the data.
 
 Where data leave parameters open, the consistent optimum is a face of the feasible set, and a solver ends somewhere on
 it: links as thin as needles, masses at their bounds. The choice made here is lexicographic: first the certified best
 fit ``F*``; then, of all sets that obey every hard constraint with a residual norm of at most ``(1 + share) sqrt F*``,
 the one of least log-det divergence from plausible bodies (`plausible_bodies`). Both steps are convex and each has its
-proof (`casid.identification.divergence`): no set is more plausible within that distance of the best fit.
+proof (`DivergenceProgram`): no set is more plausible within that distance of the best fit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.identification.divergence import DivergenceProgram, MostPlausible
-from casid.identification.plausible import PlausibleBodies, plausible_bodies
-from casid.inertia import LinkParameters
+from casid.inertia import Parameters
+from casid.inertia._chi_square import chi_square
 from casid.inertia._cones import Full
-from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._problem import Problem
+from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
-from casid.retrieval.insight.chi_square import chi_square
+from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
+from casid.retrieval.plausible._most_plausible import DivergenceProgram, MostPlausible
 
 Array = NDArray[np.float64]
 
-#: Largest share by which the norm of the residual may grow for the sake of plausibility.
+#: Largest relative increase of the residual's norm that the choice may use.
 LARGEST_SHARE = 0.005
 #: Gap up to which the choice counts as certified, and the largest violation of a constraint on re-check.
 CERTIFIED, FEASIBLE = 1e-6, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Believable:
-    """The most plausible set of those that explain the data as well as the best.
+class Believable(ParameterResult):
+    """The most plausible parameter set among those that explain the data.
 
     Attributes
     ----------
@@ -43,11 +44,11 @@ class Believable:
     best : float
         Objective plus penalty of the best fit, F*.
     limit : float
-        What was allowed, F.
+        Largest allowed objective plus penalty, F.
     bodies : PlausibleBodies
-        As given, before their common scale.
+        The plausible bodies before their common scale.
     choice : MostPlausible
-        Of the program: parameters, scale, divergence and its lower bound.
+        Solution of the program: parameters, scale, divergence and its lower bound.
     max_violation : float
         Of any hard constraint, re-checked in numpy.
     time : float
@@ -63,34 +64,29 @@ class Believable:
     time: float
 
     @property
-    def parameters(self) -> Array:
-        """Standard parameters, then the extras, shape (N,)."""
+    def x(self) -> Array:
+        """All unknowns of the problem, shape (N,): standard parameters, then the extras."""
         return self.choice.parameters
 
-    @property
-    def standard_parameters(self) -> Array:
-        """``Lxx1 ... m<n>``, shape (10 n,)."""
-        return self.parameters[: self.problem.variables.standard_size]
-
-    @property
-    def extras(self) -> dict[str, float]:
-        """Values of the unknowns beyond the standard parameters."""
-        rest = self.parameters[self.problem.variables.standard_size :]
-        return {name: float(value) for name, value in zip(self.problem.variables.extras, rest, strict=True)}
+    @cached_property
+    def parameters(self) -> Parameters:
+        """All unknowns by name."""
+        variables = self.problem.variables
+        return Parameters(variables.names, self.x, tuple(link.name for link in variables))
 
     @property
     def objective(self) -> float:
         """Sum of squares at the choice."""
-        return self.problem.objective(self.parameters)
+        return self.problem.objective(self.x)
 
     @property
     def share(self) -> float:
-        """How much larger the residual's norm was allowed to be."""
+        """Allowed relative increase of the residual's norm."""
         return float(np.sqrt(self.limit / self.best) - 1.0) if self.best > 0 else float("inf")
 
     @property
     def scale(self) -> float:
-        """Factor of the plausible bodies' masses that the data chose."""
+        """Common factor of the plausible bodies' masses, as found with the parameters."""
         return self.choice.scale
 
     @property
@@ -114,14 +110,7 @@ class Believable:
         """No set that explains the data as well is more plausible, and every hard constraint holds on re-check."""
         return self.gap <= CERTIFIED and self.max_violation <= FEASIBLE
 
-    @property
-    def link_parameters(self) -> tuple[LinkParameters, ...]:
-        """Mass, centre of mass and inertia about it of every link."""
-        x = self.parameters
-        return tuple(LinkParameters(link.name, x[link_slice(link.index)]) for link in self.problem.variables)
-
     def __repr__(self) -> str:
-        """Short: what a user at a prompt wants to know."""
         proof = f"gap {self.gap:.0e}" if self.certified else f"not certified, gap {self.gap:.0e}"
         return f"Believable({self.problem.name}: divergence {self.divergence:.4g}, {proof}, scale {self.scale:.3g})"
 
@@ -135,7 +124,7 @@ def believable(
     tolerance: float | None = None,
     near: Array | None = None,
 ) -> Believable:
-    """Choose the most plausible of all parameter sets that explain the data.
+    """Choose the most plausible parameter set among those that explain the data.
 
     Parameters
     ----------
@@ -144,12 +133,12 @@ def believable(
     bodies
         Plausible bodies; default: `plausible_bodies` of the problem's robot.
     share
-        How much larger the norm of the residual may be than at the best fit; default 0.5 %.
+        Relative increase of the residual's norm over the best fit that is allowed; default 0.5 %.
     tolerance
         In place of ``share``: allowed increase of the objective, e.g. from standard deviations of the coefficients
         (`casid.retrieval.insight._intervals.indistinguishable`).
     near
-        Parameters to begin from, shape (N,): the choice of a similar problem, which spares the way from the bodies.
+        Parameters to start from, shape (N,), such as the choice of a similar problem; default: the plausible bodies.
 
     Raises
     ------
@@ -165,11 +154,16 @@ def believable(
     """
     began = perf_counter()
     if any(entry.cone != Full() for entry in problem.cones):
-        raise ProblemError("believable links need full physical consistency of every link")
+        raise ProblemError("believable: expected full physical consistency of every link; set consistency to 'full'")
     if solution.status not in ("optimal", "feasible"):
-        raise ProblemError(f"problem '{problem.name}': a {solution.status} solution gives no best fit to start from")
+        raise ProblemError(
+            f"problem '{problem.name}': expected an optimal or feasible solution as the best fit, got one that is "
+            f"{solution.status}"
+        )
     if share is not None and tolerance is not None:
-        raise ProblemError("give either the share of the residual or the tolerance of the objective, not both")
+        raise ProblemError(
+            "believable: give either the share of the residual or the tolerance of the objective, not both"
+        )
     best = solution.total
     if tolerance is None:
         part = LARGEST_SHARE if share is None else check_share(share)
@@ -192,7 +186,7 @@ def check_share(share: float) -> float:
 
 
 def noise_share(samples: int, rank: int, confidence: float = 0.95) -> float:
-    """How much the residual's norm may grow before noise no longer explains it, at most 0.5 %.
+    """Relative increase of the residual's norm that noise explains, at most 0.5 %.
 
     With the residual variance ``s^2 = F* / (samples - rank)``, the true parameters lie within ``F* + s^2 chi^2_rank``.
     """

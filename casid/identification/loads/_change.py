@@ -1,4 +1,4 @@
-"""Was a load picked up or dropped? A likelihood ratio of the last moments against all since the last change."""
+"""Detection of load changes by a likelihood ratio, and the most likely time of the change."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.identification.online.information import Information
+from casid.identification.online._information import Information
+from casid.inertia._chi_square import chi_square
 from casid.regression._statistics import ResidualNoise
-from casid.retrieval.insight.chi_square import chi_square
 
 Array = NDArray[np.float64]
-#: Windows that a chi-square variable of as many degrees of freedom as parameters counts for, beside T's own past.
+#: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows].
 BEFORE = 3.0
-#: Windows by which what is usual lags behind.
+#: Delay with which the usual statistic is learnt [windows].
 BEHIND = 2.0
 
 
 @dataclass
 class FadingWindow:
-    """The last moments, and how large the ratio usually is over so long a window.
+    """Exponential window of the latest samples, and the usual size of its likelihood ratio.
 
     With the window's information ``(R_w, rho_w)`` and that of everything since the last change ``(R, rho)``,
 
         T = min_p ||rho - R p||^2 + ||rho_w - R_w p||^2 - min ||rho - R p||^2 - min ||rho_w - R_w p||^2
 
-    is the generalised likelihood ratio of "the parameters have changed" (Basseville and Nikiforov 1993, Sec. 7.2),
-    which knows how well either side is known: directly after a change there is nothing to compare with, and T is zero.
+    is the generalised likelihood ratio of "the parameters have changed" (Basseville and Nikiforov 1993, Sec. 7.2). It
+    accounts for the information on both sides: directly after a change there is none to compare with, and T is zero.
     Over the variance of the residual, white noise alone gives half a chi-square variable, correlated noise as much more
     as it makes a mean over the window vary more (`ResidualNoise.inflation`). Residuals of real robots depend on the
     motion besides, so the alarm level is also learnt from T's own past: its mean m and variance v are those of
     ``v / (2 m)`` times a chi-square variable of ``2 m^2 / v`` degrees of freedom (Satterthwaite 1946), whose quantile
-    allows for tails as long as T's. Both are learnt windows behind: a change that comes slowly, or that is still too
-    slight to be noticed, is not usual, and its residuals are not noise.
+    allows for tails as long as T's. Both are learnt with a delay: a change that is slow, or still too small to be
+    detected, does not enter the usual statistic, and its residuals do not enter the noise.
 
     Attributes
     ----------
     samples : float
-        After which the window has forgotten all but 1/e.
+        Length after which the weight of a sample has fallen to 1/e.
     """
 
     size: int
@@ -59,7 +59,7 @@ class FadingWindow:
         self.forget()
 
     def forget(self) -> None:
-        """Empty the window; what is usual stays."""
+        """Empty the window; the learnt statistic remains."""
         self._information, self.statistic = Information.nothing(self.size), 0.0
         self._recent.clear()
 
@@ -78,11 +78,11 @@ class FadingWindow:
         return self._before[1]
 
     def undo(self) -> None:
-        """Without the newest sample again."""
+        """Remove the newest sample."""
         self._information, self.statistic = self._before
 
     def learn(self, memory: float, noise: ResidualNoise) -> None:
-        """The statistic of some windows ago was usual, and so was the noise."""
+        """Learn the usual statistic and the inflation of the noise from those of `BEHIND` windows ago."""
         self._recent.append((self.statistic, noise.inflation(self.samples)))
         if len(self._recent) <= BEHIND * self.samples:
             return
@@ -94,7 +94,7 @@ class FadingWindow:
         self._square += rate * ((usual - self._mean) ** 2 - self._square)
 
     def level(self, probability: float) -> float:
-        """Statistic that raises the alarm, and is exceeded with this probability without a change."""
+        """Alarm level: the statistic that is exceeded with this probability without a change."""
         level = self._inflation * chi_square(self.size, probability) / 2
         if self._mean > 0.0:
             chance = 2 * self._mean**2 / self.size  # variance with as many degrees of freedom as parameters
@@ -106,10 +106,11 @@ class FadingWindow:
 
 @dataclass
 class ChangeDetector:
-    """Raises the alarm when any of its windows says that the load is another one than before.
+    """Alarm when the statistic of any window exceeds its level.
 
-    The short window is quick about a load, the long one finds a light one. A sample that raises T from below
-    half of the alarm level is doubted: it is left out of the windows, and the next one has to raise the alarm too.
+    The short window detects heavy loads quickly, the long one light loads. A sample that raises T from below half of
+    the alarm level is suspected to be an outlier: it is left out of the windows, and the alarm is raised only if the
+    next sample exceeds the level too.
 
     Attributes
     ----------
@@ -118,9 +119,9 @@ class ChangeDetector:
     windows : sequence of float
         Lengths [samples].
     memory : float
-        Samples over which "usual" is learnt; no alarm before as many, nor by a window that has learnt nothing yet.
+        Samples over which the usual statistic is learnt; no alarm before as many, nor by a window without any learnt.
     probability : float
-        Of the statistic above the alarm level without a change, at a moment.
+        Probability that the statistic exceeds the alarm level at a sample without a change.
     """
 
     size: int = 10
@@ -130,7 +131,7 @@ class ChangeDetector:
     _windows: list[FadingWindow] = field(init=False, repr=False)
     _least: float = field(init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
-    _doubted: bool = field(default=False, init=False, repr=False)
+    _suspected: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
@@ -142,16 +143,16 @@ class ChangeDetector:
         return [w.statistic for w in self._windows]
 
     def update(self, rows: Array, targets: Array, reference: Information, noise: ResidualNoise) -> bool:
-        """Whether this sample raises the alarm: the windows are then empty again.
+        """Whether this sample raises the alarm; the windows are then emptied.
 
         Parameters
         ----------
         rows, targets
-            Of the newest sample, weighted: ``rows p = targets`` with unit variance, shapes (n, size) and (n,).
+            Weighted equations of the newest sample, ``rows p = targets`` of unit variance, shapes (n, size) and (n,).
         reference
             All samples before it, since the last change.
         noise
-            What the residual usually is.
+            Usual noise of the residual.
         """
         self._seen += 1
         alarm, sudden, variance = False, True, noise.variance_with(reference.rest, reference.count)
@@ -161,12 +162,67 @@ class ChangeDetector:
                 level = window.level(self.probability)
                 alarm = alarm or statistic > level
                 sudden = sudden and not (statistic > level and window.before > level / 2)
-        self._doubted = alarm and sudden and not self._doubted
+        self._suspected = alarm and sudden and not self._suspected
         for window in self._windows:
-            if self._doubted:
+            if self._suspected:
                 window.undo()
             elif alarm:
                 window.forget()
             else:
                 window.learn(self.memory, noise)
-        return alarm and not self._doubted
+        return alarm and not self._suspected
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Equations of one sample, whitened and original, and the information before it."""
+
+    row: Array
+    target: Array
+    plain_row: Array
+    plain_target: Array
+    time: float
+    before: Information
+
+
+@dataclass
+class RecentSamples:
+    """The last samples before an alarm.
+
+    With parameters p before and others after a change at sample k, the most likely k minimises
+
+        sum_{i < k} (increase of min ||rho - R p||^2 by sample i) + min over samples from k on of their sum of squares
+
+    (Basseville and Nikiforov 1993, Sec. 2.6: the maximum likelihood estimate of the change time).
+
+    Attributes
+    ----------
+    length : int
+        Samples.
+    """
+
+    length: int
+    _samples: deque[Sample] = field(default_factory=deque, init=False, repr=False)
+
+    def add(self, sample: Sample) -> None:
+        """Add the newest sample and drop the oldest."""
+        self._samples.append(sample)
+        if len(self._samples) > self.length:
+            self._samples.popleft()
+
+    def since_change(self) -> list[Sample]:
+        """Samples after the most likely change; the first of them, which may have begun before it, is left out.
+
+        The buffer is empty afterwards.
+        """
+        samples = list(self._samples)
+        self._samples.clear()
+        if not samples:
+            return []
+        added = [s.before.updated(s.plain_row, s.plain_target).rest - s.before.rest for s in samples]
+        own, after = Information.nothing(len(samples[0].before.rho)), []
+        for s in reversed(samples):
+            own = own.updated(s.plain_row, s.plain_target)
+            after.append(own.rest)
+        squares = np.concatenate([[0.0], np.cumsum(added)[:-1]]) + np.array(after[::-1])
+        return samples[int(np.argmin(squares)) + 1 :]

@@ -1,7 +1,7 @@
-"""Drive gains from a load whose mass is known (Gautier and Briot 2014): what makes torques of the drives' signals.
+"""Calibration of the drive gains with a load of known mass (Gautier and Briot 2014).
 
-Torques that are currents times nominal gains are wrong by a factor a joint, and the whole robot scales with it. A known
-mass m fixes the scale: with the load's mass column on the other side, ::
+Torques that are currents times nominal gains are wrong by a factor for each joint, and the whole robot scales with it.
+A known mass m fixes the scale: with the load's mass column on the other side, ::
 
     g_j tau_j = W_j beta + W_lj x + drift    ->    [W_j, W_lj', drift, -tau_j] [beta; x'; d; g_j] = -m w_mj
 
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.payload import Payload, combined, load_stack, payload
+from casid.identification.loads._payload import Payload, payload
+from casid.identification.loads._stack import combined, load_stack
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
@@ -33,20 +34,20 @@ STEPS = 50
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """Factors of the torques.
+    """Correction factors of the torques.
 
     Attributes
     ----------
     common : float
-        One factor for all joints, which makes the load weigh what it does.
+        One factor for all joints, with which the identified mass of the load equals the known one.
     interval : tuple of float
         95 % interval of it.
     joints, sd : ndarray, shape (n,)
-        A factor for each joint, and its standard deviation; NaN where the recordings do not tell it.
+        A factor for each joint, and its standard deviation; NaN where the recordings do not determine it.
     mass : float
         Known mass [kg].
     payload : Payload
-        The load with the torques as they were.
+        The load identified with uncorrected torques.
     """
 
     common: float
@@ -74,22 +75,22 @@ def gains(
     Parameters
     ----------
     model, loaded, unloaded, drift
-        As `payload`.
+        As in `payload`.
     mass
         Of the load [kg].
 
     Raises
     ------
     DatasetError
-        If the mass is not positive, or as `payload`.
+        If the mass is not positive, or as in `payload`.
     """
     if not (np.isfinite(mass) and mass > 0):
-        raise DatasetError(f"gains: the mass of the load must be positive, got {mass}")
+        raise DatasetError(f"gains: expected a positive mass of the load, got {mass}")
     found = payload(model, loaded, unloaded, drift=drift)
     low, high = found.intervals["m"]
     if low <= 0:
         raise DatasetError(
-            f"gains: the recordings do not tell the load from none: {found.mass:.3g} kg, at least {low:.3g}; record "
+            f"gains: the load cannot be distinguished from none: {found.mass:.3g} kg, at least {low:.3g} kg; record "
             "more motion against gravity, or a heavier load"
         )
     joints, sd = _each(model, loaded, unloaded, mass, drift)
@@ -120,13 +121,13 @@ def _each(
         beta, h = beta + step[:width], h + step[width:]
         if np.abs(step[width:]).max() <= 1e-10 * np.abs(h).max():
             break
-    else:  # of what is not the maximum nothing is told
+    else:  # no convergence: the factors are not the maximum of the likelihood
         h[:] = np.nan
     variance = float(left @ left) / max(share, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         values, sd = 1.0 / h, spread[width:] * np.sqrt(variance) / h**2
-    told = np.isfinite(values) & (values > 0) & (sd > 0) & (sd < VAGUE * values)
-    return np.where(told, values, np.nan), np.where(told, sd, np.nan)
+    determined = np.isfinite(values) & (values > 0) & (sd > 0) & (sd < VAGUE * values)
+    return np.where(determined, values, np.nan), np.where(determined, sd, np.nan)
 
 
 def _least_norm(A: Array, b: Array) -> tuple[Array, Array]:
