@@ -36,10 +36,8 @@ from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._nlp import LiftedProgram
 from casid.retrieval.program._starts import random_parameters
 from casid.retrieval.solver._certify import PreparedProblem
-from casid.retrieval.solver._ipopt import Minimiser
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core: small dense systems, and times that can be compared
-
 
 Array = NDArray[np.float64]
 CERTIFIED = 1e-6
@@ -107,20 +105,17 @@ def lifted(
         prepared.program = program(
             problem.variables.x,
             problem.objective,
-            prepared.linear,
-            prepared.nonlinear,
-            prepared.cones,
-            prepared.nominal,
+            prepared.feasible_set,
         )
+        prepared._minimiser.program = prepared.program
     first = {"tol": 1e-7, "mu_target": 1e-8} if two_calls else {"tol": 1e-10}
     solver = prepared.program.solver({**first, "max_iter": options.max_iterations, **(options.ipopt or {})})
-    minimiser = Minimiser(prepared)
-    minimiser._first = solver
+    prepared._minimiser._first = solver
 
     def run(x0: Array) -> Answer:
         began = time.perf_counter()
         if two_calls:
-            outcome, scale = minimiser.minimise(x0)
+            outcome, scale = prepared._minimiser.minimise(x0)
         else:
             scale = options.initial_gradient / prepared.program.gradient_size()
             outcome = prepared.program.solve(solver, prepared.program.start(x0), scale, 0.0)

@@ -239,7 +239,7 @@ class RegressionProblem:
     def solve(self, throw: bool = True) -> FeasibleFit:
         """Solve, from the nominal bodies."""
         solution = self._prepared.solve(throw=throw)
-        if self._prior is not None and self._prior.metric == "entropic" and solution.usable:
+        if self._prior is not None and not self._prior.quadratic and solution.usable:
             solution = self._newton(solution, throw)
         return self._fitted(solution, solution.x)
 

@@ -32,7 +32,7 @@ _LINK_NUMBER = re.compile(r"\b(L[xyz]{2}|l[xyz]|m)\d+\b")
 
 @dataclass(frozen=True)
 class Branch:
-    """Where a point stands with respect to a condition: whether it holds, and by which margin."""
+    """State of a condition at a point: whether it holds, and by which margin."""
 
     constraint: str
     condition: str
@@ -74,7 +74,7 @@ class Combination:
 def combinations(problem: Problem, most: int = 64) -> Iterator[Combination]:
     """Every combination of branches; together they cover the problem.
 
-    Conditions that ask for equality cannot be branched on and stay as they are.
+    Conditions of equality cannot be branched on and stay as they are.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def _chosen(
 
 
 def _as_constraint(condition: Condition, holds: bool) -> Constraint:
-    """The condition, or its contrary, closed: what a branch asks for."""
+    """The condition of a branch, or its contrary, closed."""
     low, high = (0.0, np.inf) if holds else (-np.inf, 0.0)
     return Constraint(f"{condition.text} is {'true' if holds else 'false'}", condition.margin, low, high)
 

@@ -1,4 +1,4 @@
-"""Constraints that cannot be met together: which ones, the smallest relaxation, and whether that is proven."""
+"""Constraints that cannot be met together: their labels, the smallest relaxation, and whether the conflict is proven."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Conflict:
     proven: bool
 
     def words(self) -> str:
-        """What conflicts and what would help."""
+        """The conflict and its smallest relaxation, as a sentence."""
         if not self.proven:
             start = "no feasible point was found near; the smallest relaxation found"
         elif len(self.conflicting) > 1:
@@ -62,7 +62,7 @@ class Conflict:
         return f"{start} that satisfies all: {', '.join(self.advice)}"
 
     def error(self, name: str, solution: object) -> SolveError:
-        """The exception that says so, for the problem of that name."""
+        """The exception for the problem of that name."""
         message = f"problem '{name}': {self.words()}"
         if not self.proven:
             return SolveError(message, solution)

@@ -18,7 +18,7 @@ from casid.retrieval.constraints._constraint import Constraint
 
 #: What a user's file is called in messages.
 PROBLEM, CONSTRAINTS = "problem file", "constraint file"
-#: What CasADi says of ``if``, ``and``, ``or`` and ``not`` of an expression, and what to do.
+#: CasADi's message for ``if``, ``and``, ``or`` and ``not`` of an expression, and the remedy.
 _TRUTH = "Cannot compute the truth value"
 _SYMBOLIC = (
     " Link quantities are symbols without a value: write casadi.if_else(condition, then, otherwise), logic_and, "
@@ -58,7 +58,7 @@ def executed(path: Path, what: str) -> ModuleType:
 
 @contextmanager
 def users_code(path: Path, what: str) -> Iterator[None]:
-    """Errors within are told with the place in the user's file; other exceptions than casid's as a `ProblemError`."""
+    """Add the place in the user's file to errors raised within; exceptions other than casid's become a `ProblemError`."""
     try:
         yield
     except CasidError as error:

@@ -12,8 +12,9 @@ The last two do not depend on units or frames. All three vanish at the prior and
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,7 +38,7 @@ class LeastSquares:
     target : ndarray, shape (p,)
         r.
     constant : float
-        The part of the sum of squares that no x can change.
+        The part of the sum of squares that does not depend on x.
     """
 
     matrix: NDArray[np.float64]
@@ -77,11 +78,11 @@ class LeastSquares:
 
     @property
     def size(self) -> float:
-        """Value at x = 0 (1 if that is zero): what a fit is good or bad in comparison with, for the solver's scale."""
+        """Value at x = 0 (1 if that is zero): reference for the solver's scale."""
         return float(self.target @ self.target) + self.constant or 1.0
 
     def negligible(self, x: ArrayLike) -> float:
-        """Sum of squares that is as good as none at x: residuals of 1e-10 of the terms they are the difference of.
+        """Sum of squares at x that counts as zero: every residual 1e-10 of the terms that it is the difference of.
 
         Row by row, ``sum_i (1e-10 (|R_i| |x| + |r_i|))^2``, plus the rounding of the constant.
         """
@@ -205,7 +206,7 @@ Metric = Literal["euclidean", "entropic", "pullback"]
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Where the parameters are drawn to, how strongly, and how distance is measured.
+    """Prior bodies, the weight of the distance from them, and its metric.
 
     Attributes
     ----------
@@ -237,8 +238,8 @@ class Prior:
             raise ProblemError(f"prior: expected {size} standard parameters, got shape {x.shape}")
         if not (np.isfinite(self.weight) and self.weight > 0):
             raise ProblemError(f"prior: the weight must be positive and finite, got {self.weight}")
-        if self.metric not in ("euclidean", "entropic", "pullback"):
-            raise ProblemError(f"prior: metric '{self.metric}' is none of 'pullback', 'entropic', 'euclidean'")
+        if self.metric not in _METRICS:
+            raise ProblemError(f"prior: metric '{self.metric}' is none of {', '.join(map(repr, _METRICS))}")
         for link, ten in zip(self.robot.links, x.reshape(-1, 10), strict=True):
             complaint = consistency(ten).complaint()
             if complaint:
@@ -246,10 +247,15 @@ class Prior:
         x.setflags(write=False)
         object.__setattr__(self, "parameters", x)
 
+    @property
+    def quadratic(self) -> bool:
+        """Whether the squared distance is a quadratic of the parameters, so that `rows` are exact."""
+        return _METRICS[self.metric].quadratic
+
     def distance(self, parameters: ArrayLike) -> float:
         """Squared distance of standard parameters, shape (10 n,), from the prior."""
         x = np.asarray(parameters, dtype=float)
-        if self.metric != "entropic":
+        if self.quadratic:
             matrix, target = self.rows()
             return float(np.sum((matrix @ x - target) ** 2) / self.weight)
         prior = Divergence(pseudo_inertia(self.parameters.reshape(-1, 10)))
@@ -263,26 +269,48 @@ class Prior:
         around
             Where the entropic divergence is expanded, shape (10 n,); default: the prior.
         """
-        n = len(self.robot.links)
         at = self.parameters if around is None else np.asarray(around, dtype=float)
-        A, b = np.zeros((standard_size(n), standard_size(n))), np.zeros(standard_size(n))
-        for k in range(n):
+        size, metric = standard_size(len(self.robot.links)), _METRICS[self.metric]
+        A, b = np.zeros((size, size)), np.zeros(size)
+        for k in range(len(self.robot.links)):
             link = link_slice(k)
-            if self.metric == "euclidean":
-                block, target = (
-                    np.diag(1.0 / _sizes(self.parameters[link])),
-                    self.parameters[link] / _sizes(self.parameters[link]),
-                )
-            elif self.metric == "pullback":
-                block = _metric_root(self.parameters[link])
-                target = block @ self.parameters[link]
-            else:
-                block = _metric_root(at[link])
-                # gradient 2 (J0^-1 - J^-1), Hessian 2 J^-1 . J^-1: the model's minimiser is J + J (J^-1 - J0^-1) J
-                J, J0 = pseudo_inertia(at[link]), pseudo_inertia(self.parameters[link])
-                target = block @ from_pseudo_inertia(2.0 * J - J @ np.linalg.solve(J0, J))
-            A[link, link], b[link] = np.sqrt(self.weight) * block, np.sqrt(self.weight) * target
+            root, target = metric.expanded(self.parameters[link], at[link])
+            A[link, link], b[link] = np.sqrt(self.weight) * root, np.sqrt(self.weight) * target
         return A, b
+
+
+class _Metric(ABC):
+    """A squared distance between two bodies, given by ten parameters each; other than quadratic: log-det divergence."""
+
+    quadratic: ClassVar[bool] = True
+
+    @abstractmethod
+    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
+        """Root R, shape (10, 10), and target r of ``|R x - r|^2``: the distance from ten0, expanded at a body."""
+
+
+class _Euclidean(_Metric):
+    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
+        return np.diag(1.0 / _sizes(ten0)), ten0 / _sizes(ten0)
+
+
+class _Pullback(_Metric):
+    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
+        root = _metric_root(ten0)
+        return root, root @ ten0
+
+
+class _Entropic(_Metric):
+    quadratic: ClassVar[bool] = False
+
+    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
+        # gradient 2 (J0^-1 - J^-1), Hessian 2 J^-1 . J^-1: the model's minimiser is J + J (J^-1 - J0^-1) J
+        root, J, J0 = _metric_root(at), pseudo_inertia(at), pseudo_inertia(ten0)
+        return root, root @ from_pseudo_inertia(2.0 * J - J @ np.linalg.solve(J0, J))
+
+
+#: The metrics of `Prior` by name.
+_METRICS: dict[str, _Metric] = {"pullback": _Pullback(), "entropic": _Entropic(), "euclidean": _Euclidean()}
 
 
 def _sizes(ten: Array) -> Array:

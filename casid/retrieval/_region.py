@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 class Facts:
     """Ranges of link quantities, collected from constraints; infinite where nothing is known.
 
-    A statement about a link that is not one of these unknowns (a view of a shifted or substituted body) is ignored.
+    Ranges of a link that is not one of these unknowns (a view of a shifted or substituted body) are ignored.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class LinkRegion:
 
 
 def link_regions(facts: Facts, cones: Sequence[ConsistencyCone]) -> tuple[LinkRegion, ...]:
-    """Region of every link, from what the hard constraints say and what each link's cone implies."""
+    """Region of every link, implied by the hard constraints and by each link's cone."""
     masses = facts.mass.copy()
     for k, cone in enumerate(cones):
         if cone.positive_mass:

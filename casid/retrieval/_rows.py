@@ -1,8 +1,8 @@
 """Solver forms of the constraints: scalar rows, linear ones as numbers, the others as well-behaved expressions.
 
-A bound on a physical quantity has equivalent forms that a solver likes better: ``l - m lower >= 0`` (linear) for a
-centre of mass, ``m (Lxx - upper) <= ly^2 + lz^2`` (no division) for an inertia about it. Each constraint knows its own
-(`Constraint.rows`); here they are put together.
+A bound on a physical quantity has equivalent forms that a solver handles better: ``l - m lower >= 0`` (linear) for a
+centre of mass, ``m (Lxx - upper) <= ly^2 + lz^2`` (no division) for an inertia about it. Each constraint makes its own
+(`Constraint.rows`); this module collects them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Row:
-    """Where a scalar row comes from: for messages, relaxations and soft weights.
+    """Origin of a scalar row: for messages, relaxations and soft weights.
 
     Attributes
     ----------
@@ -70,6 +70,16 @@ class LinearRows:
     upper: Array
     rows: tuple[Row, ...]
 
+    def hard(self) -> LinearRows:
+        """Without the soft rows."""
+        keep = [k for k, row in enumerate(self.rows) if row.weight is None]
+        return LinearRows(self.matrix[keep], self.lower[keep], self.upper[keep], tuple(self.rows[k] for k in keep))
+
+    @classmethod
+    def none(cls, size: int) -> LinearRows:
+        """No rows of ``size`` unknowns."""
+        return cls(np.zeros((0, size)), np.zeros(0), np.zeros(0), ())
+
 
 @dataclass(frozen=True, eq=False)
 class NonlinearRows:
@@ -90,6 +100,14 @@ class NonlinearRows:
         if not self.rows:
             return np.zeros(0)
         return np.array(ca.Function("rows", [symbols], [self.expression])(x)).reshape(-1)
+
+    def hard(self) -> NonlinearRows:
+        """Without the soft rows."""
+        keep = [k for k, row in enumerate(self.rows) if row.weight is None]
+        if not keep:
+            return NonlinearRows.none()
+        rows = tuple(self.rows[k] for k in keep)
+        return NonlinearRows(self.expression[keep], self.lower[keep], self.upper[keep], rows)
 
     @classmethod
     def none(cls) -> NonlinearRows:
@@ -131,7 +149,7 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
 def _numbers(rows: list[tuple[ScalarRow, Row]], x: ca.SX) -> LinearRows:
     """Slope and offset of affine rows, all in one function."""
     if not rows:
-        return LinearRows(np.zeros((0, x.numel())), np.zeros(0), np.zeros(0), ())
+        return LinearRows.none(x.numel())
     expression = ca.vertcat(*[row.expression for row, _ in rows])
     function = ca.Function("affine", [x], [ca.jacobian(expression, x), expression])
     slope, offset = function(ca.DM.zeros(x.numel()))

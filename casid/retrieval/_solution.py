@@ -1,8 +1,9 @@
-"""What a solve returns: parameters and a bound; everything else about them is computed from the problem."""
+"""Solutions: parameters and a proven bound; everything else is computed from them and the problem."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -15,16 +16,14 @@ from numpy.typing import NDArray
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions._evaluate import evaluate
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-from collections.abc import Mapping
-
 from casid.inertia import Parameters
 from casid.retrieval._conflict import Conflict
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult, checked_bound, relative_gap
 from casid.retrieval._variables import UnknownVariableError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 Status = Literal["optimal", "feasible", "stopped", "infeasible", "failed"]
@@ -71,7 +70,7 @@ class Solution(ParameterResult, Displayed):
     multipliers : mapping of str to ndarray
         Multipliers of each constraint's solver rows (> 0 at an upper bound), in units of the objective.
     converged : bool
-        The solver says that it is at a (local) optimum.
+        Whether the solver reported a (local) optimum.
     conflict : Conflict or None
         Why no feasible point was found, where the reason is known.
     search_region : mapping of str to float
@@ -84,7 +83,7 @@ class Solution(ParameterResult, Displayed):
     seed : int or None
         Of the random start.
     solver_status : str
-        The solver's own words.
+        Status that the solver reported.
     trace : tuple
         Steps of the method, where it takes several: see the method.
     """
@@ -280,7 +279,7 @@ def assess(
 ) -> Solution:
     """The solution that a point and a bound are: the only place where a `Solution` is made.
 
-    A bound above the value of the point itself, if that is feasible, is given up with a `BoundWarning`; a sum of
+    A bound above the value of the point itself, if that is feasible, is discarded with a `BoundWarning`; a sum of
     squares is never smaller than the part of it that no x can change.
 
     Parameters

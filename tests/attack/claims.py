@@ -124,7 +124,7 @@ def _tried(attack: Attack, tally: Tally, what: str, run: Callable[[], Solution])
             result = run()
         for warning in caught:
             if warning.category.__name__ == "BoundWarning":
-                _note(attack, tally, "bound given up", f"{what}: {warning.message}")
+                _note(attack, tally, "bound discarded", f"{what}: {warning.message}")
         return result
     except ProblemError:
         tally.refused += 1
@@ -156,7 +156,7 @@ def _check_solution(attack: Attack, method: str, found: Solution, points: np.nda
 
 
 def _check_bound(attack: Attack, method: str, found: Solution, points: np.ndarray, tally: Tally) -> None:
-    """No feasible point is better than a bound says any can be."""
+    """No feasible point is better than its bound."""
     if not np.isfinite(found.lower_bound):
         return
     tally.bounds += 1
@@ -168,7 +168,7 @@ def _check_bound(attack: Attack, method: str, found: Solution, points: np.ndarra
 
 
 def _covered(attack: Attack, found: Solution | Intervals, points: np.ndarray) -> np.ndarray:
-    """Points that a bound speaks of: all, or those within the search region that it states."""
+    """Points that a bound is about: all, or those within the search region that it states."""
     keep = np.ones(points.shape[1], dtype=bool)
     if not found.search_region:
         return keep

@@ -39,7 +39,7 @@ def many_points(attack: Attack, rng: np.random.Generator, rounds: int = 6) -> np
 
 
 def false_parts(attack: Attack, rng: np.random.Generator) -> list[str]:
-    """What is wrong with the parts of a problem's proof, in words; empty where all hold."""
+    """Errors in the parts of a problem's proof; empty where all hold."""
     points = many_points(attack, rng)
     if not points.shape[1]:
         return []

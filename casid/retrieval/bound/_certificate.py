@@ -52,33 +52,8 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class RelaxedRows:
-    """``lower <= matrix z <= upper`` with multipliers, > 0 at an upper bound."""
-
-    matrix: Array
-    lower: Array
-    upper: Array
-    multipliers: Array
-
-
-def relaxed_rows(relaxation: Relaxation, nonlinear: NonlinearRows, multipliers: Array, x: Array) -> RelaxedRows:
-    """Cuts that stand for the nonlinear rows with a multiplier, made near x."""
-    cuts = [
-        found
-        for row, multiplier in zip(nonlinear.rows, multipliers, strict=True)
-        if row.weight is None and (found := relaxation.row_cut(row, float(multiplier), x)) is not None
-    ]
-    return RelaxedRows(
-        np.array([cut.form for cut, _ in cuts]).reshape(len(cuts), len(x)),
-        np.array([cut.low for cut, _ in cuts]),
-        np.full(len(cuts), np.inf),
-        np.array([-amount for _, amount in cuts]),
-    )
-
-
-@dataclass(frozen=True, eq=False)
 class Certificate:
-    """A proven lower bound and how it came about.
+    """A proven lower bound and its terms.
 
     Attributes
     ----------
@@ -86,7 +61,7 @@ class Certificate:
         No feasible point of the problem (within the search region, if one was needed) has a smaller objective, nor
         has one that misses no row by more than the point of linearisation does.
     leftover : float
-        How much of the bound was given away to inexact multipliers, >= 0.
+        Part of the bound that inexact multipliers cost, >= 0.
     search_region : mapping of str to float
         Links (or extras) whose size the problem does not bound -> how many times as large as the nominal body the
         bound lets them be: ``tr Jt <= 4 factor`` in the coordinates in which the nominal J is 1. Usually empty.
@@ -110,7 +85,7 @@ class Certificate:
 class Search:
     """Where links and extras are searched that nothing bounds: up to ``factor`` times the nominal point, shape (N,).
 
-    Without a nominal point nothing is said about such links, and the bound may be trivial.
+    Without a nominal point the size of such links is not limited, and the bound may be trivial.
     """
 
     nominal: Array | None = None
@@ -125,7 +100,7 @@ class DualBound:
     ----------
     value : float
     leftover : float
-        Given away to inexact multipliers.
+        Cost of inexact multipliers.
     search_region : mapping of str to float
     terms : float
         Size of the rows' terms in it, for rounding.
@@ -170,14 +145,27 @@ class Dual:
         weights = np.array([np.inf if row.weight is None else row.weight for row in rows.rows])
         return cls(rows.matrix, rows.lower, rows.upper, multipliers, weights)
 
-    def and_relaxed(self, extra: RelaxedRows) -> Dual:
-        """With rows that stand for nonlinear ones."""
+    @classmethod
+    def relaxed(cls, relaxation: Relaxation, nonlinear: NonlinearRows, multipliers: Array, x: Array) -> Dual:
+        """Cuts that stand for the hard nonlinear rows with a multiplier, made near x."""
+        cuts = [
+            found
+            for row, multiplier in zip(nonlinear.rows, multipliers, strict=True)
+            if row.weight is None and (found := relaxation.row_cut(row, float(multiplier), x)) is not None
+        ]
+        count = len(cuts)
+        forms = np.array([cut.form for cut, _ in cuts]).reshape(count, len(x))
+        low, amounts = np.array([cut.low for cut, _ in cuts]), np.array([-amount for _, amount in cuts])
+        return cls(forms, low, np.full(count, np.inf), amounts, np.full(count, np.inf))
+
+    def joined(self, extra: Dual) -> Dual:
+        """With further rows."""
         return Dual(
             np.vstack([self.matrix, extra.matrix]),
             np.concatenate([self.lower, extra.lower]),
             np.concatenate([self.upper, extra.upper]),
             np.concatenate([self.multipliers, extra.multipliers]),
-            np.concatenate([self.weights, np.full(len(extra.lower), np.inf)]),
+            np.concatenate([self.weights, extra.weights]),
         )
 
     def missed(self, x: Array) -> float:
@@ -229,8 +217,8 @@ def lower_bound(
     search
         Of links that the problem does not bound.
     regions
-        Where each link's parameters can be, if the caller knows better than the problem's bounds: any superset of the
-        feasible points that are at least as good as x will do.
+        Where each link's parameters can be, where tighter limits than the problem's bounds are known: any superset of
+        the feasible points that are at least as good as x.
     relaxation
         Of the nonlinear rows; made if not given.
     """
@@ -238,7 +226,7 @@ def lower_bound(
     slope = objective.gradient(x)
     dual = Dual.of(linear, multipliers)
     if nonlinear is not None and nonlinear_multipliers is not None and nonlinear.size:
-        dual = dual.and_relaxed(relaxed_rows(relaxation or Relaxation(problem), nonlinear, nonlinear_multipliers, x))
+        dual = dual.joined(Dual.relaxed(relaxation or Relaxation(problem), nonlinear, nonlinear_multipliers, x))
     found = dual_bound(problem, slope, dual, search or Search(), regions)
     rounding = _rounding(objective, x, found.terms + dual.size_at(x))
     value = found.value + objective(x) - float(slope @ x) - rounding

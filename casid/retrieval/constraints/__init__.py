@@ -1,1 +1,1 @@
-"""Constraints on link quantities: any CasADi expression with bounds, and bounds on masses, centres of mass, inertias."""
+"""Constraints on link quantities: any CasADi expression, bounds on physical quantities, shapes, physical consistency."""

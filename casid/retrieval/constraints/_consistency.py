@@ -55,7 +55,7 @@ class PhysicalConsistency:
 
     @property
     def constrains(self) -> bool:
-        """Whether it asks for anything."""
+        """Whether it restricts the link's parameters."""
         return self.cone.constrains
 
 

@@ -1,7 +1,7 @@
 """Constraints: an expression of the unknowns with bounds, its solver rows, its units and what it implies.
 
 `Constraint` is any CasADi expression; only its structure is used. `LinkConstraint` is the base of constraints on a
-physical quantity of links (mass, centre of mass, inertia), which know equivalent rows that a solver handles better. No
+physical quantity of links (mass, centre of mass, inertia), which have equivalent rows that a solver handles better. No
 other module depends on which kinds there are.
 """
 
@@ -307,7 +307,7 @@ def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Sett
 
 
 def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
-    """Linear rows of all parts of a minimum or maximum that a bound asks for; None where it is not that simple."""
+    """Linear rows of all parts of a minimum or maximum that a bound requires; None where a part is not linear."""
     low, high = (-np.inf, bound) if upper else (bound, np.inf)
     options = alternatives(expression, setting.x, _MOST, upper)
     if len(options) == 1 and options[0].numel() == 1:

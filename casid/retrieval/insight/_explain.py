@@ -1,4 +1,4 @@
-"""What holds a solution where it is: active constraints, what relaxing each would gain, branches, what is open."""
+"""Explanation of a solution: active bounds, the gain of relaxing each, branches, constraints not known to be convex."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ActiveBound:
-    """A bound that the solution leans on.
+    """A bound with a positive multiplier: relaxing it would improve the fit.
 
     Attributes
     ----------

@@ -32,9 +32,6 @@ from numpy.typing import ArrayLike, NDArray
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions._polynomial import polynomials
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 from casid.inertia._chi_square import chi_square
 from casid.inertia._parameter_vector import mass_index
 from casid.retrieval._problem import Problem
@@ -43,6 +40,9 @@ from casid.retrieval._variables import UnknownVariableError
 from casid.retrieval.insight._level_set import LevelSet
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = None, confidence: float = 0.95) -> float:
@@ -69,8 +69,8 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
     Raises
     ------
     ProblemError
-        If the number of standard deviations is not that of the residuals, one is not positive, or nothing tells the
-        noise.
+        If the number of standard deviations is not that of the residuals, one is not positive, or the noise level
+        is not known.
     """
     if not 0 < confidence < 1:
         raise ProblemError(f"the confidence must lie between 0 and 1, got {confidence}")
@@ -92,7 +92,7 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
     samples = residuals + rank if given is None or given.samples is None else given.samples
     if optimum <= 1e-11 * problem.objective.size or samples <= rank:
         raise ProblemError(
-            f"problem '{problem.name}': a perfect fit does not tell the noise; give the tolerance, or the standard "
+            f"problem '{problem.name}': the noise level cannot be estimated from a perfect fit; give the tolerance, or the standard "
             f"deviations sd of its residuals"
         )
     return optimum / (samples - rank) * chi_square(rank, 1 - confidence)
@@ -141,7 +141,7 @@ class ParameterInterval:
     def known(self) -> float:
         """``1 - width / prior width``.
 
-        0 where the data say nothing beyond the bounds, 1 where they pin the value down.
+        0 where the data add nothing to the bounds, 1 where they determine the value.
         """
         before = self.prior[1] - self.prior[0]
         return (
@@ -249,7 +249,7 @@ def parameter_intervals(
         raise ProblemError(f"the tolerance must be positive and finite, got {tolerance}")
     least = 1e-11 * problem.objective.size
     if solution.objective + tolerance < least:
-        raise ProblemError(f"the tolerance {tolerance:.3g} drowns in rounding; allow at least {least:.3g}")
+        raise ProblemError(f"the tolerance {tolerance:.3g} is below rounding; allow at least {least:.3g}")
     forms = _standard_forms(problem) if quantities is None else _forms(problem, quantities)
     search = LevelSet(problem, solution, tolerance, options)
     entries = tuple(_interval(search, name, form, link) for name, (form, link) in forms.items())

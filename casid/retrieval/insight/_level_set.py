@@ -14,8 +14,9 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._result import checked_bound
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row, split_rows
 from casid.retrieval._solution import Solution
-from casid.retrieval.bound._certificate import Dual, Search, dual_bound, relaxed_rows
+from casid.retrieval.bound._certificate import Dual, Search, dual_bound
 from casid.retrieval.constraints._constraint import Constraint
+from casid.retrieval.program._blocks import FeasibleSet
 from casid.retrieval.program._nlp import LiftedProgram, Point
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
@@ -64,10 +65,7 @@ class LevelSet:
         program = LiftedProgram(
             x,
             LeastSquares(np.zeros((0, size)), np.zeros(0)),
-            linear,
-            rows,
-            self.prepared.cones,
-            self.prepared.nominal,
+            FeasibleSet(linear, rows, self.prepared.cones, self.prepared.nominal),
             self.prepared.unbounded,
             4 * self.options.search_factor,
         )
@@ -98,7 +96,7 @@ class LevelSet:
         return self._sound(form, bound, attained, scale), attained, point
 
     def _sound(self, form: Array, bound: float, attained: float, scale: float) -> float:
-        """The bound, given up in favour of the prior one if a point of the set contradicts it."""
+        """The bound; the prior one where a point of the set contradicts it."""
         return max(checked_bound(bound, attained, 1.0 / scale, "an interval's end"), self.prior(form)[0])
 
     def prior(self, form: Array) -> tuple[float, float]:
@@ -116,7 +114,7 @@ class LevelSet:
         return self._least_mass[link]
 
     def _margin(self, link: int) -> float:
-        """What consistency alone says of the mass: a diagonal entry of a matrix >= margin 1."""
+        """Least mass by consistency alone: a diagonal entry of a matrix >= margin 1."""
         entry = self.problem.cones[link]
         return entry.margin if entry.constrains else 0.0
 
@@ -138,7 +136,7 @@ class LevelSet:
         slope = objective.gradient(x)
         dual = Dual.of(search.linear, linear)
         if search.nonlinear.size:
-            dual = dual.and_relaxed(relaxed_rows(self.prepared.relaxation, search.nonlinear, curved[:-1], x))
+            dual = dual.joined(Dual.relaxed(self.prepared.relaxation, search.nonlinear, curved[:-1], x))
         found = dual_bound(
             self.problem, form + weight * slope, dual, Search(self.prepared.nominal, self.options.search_factor)
         )
@@ -177,7 +175,7 @@ class LevelSet:
 
 
 def with_secants(problem: Problem) -> Problem:
-    """The problem with constraints that know an outer approximation by linear rows replaced by it.
+    """The problem with constraints replaced by their outer approximation by linear rows, where they have one.
 
     Over the boxes of the centres of mass; constraints keep their places. The same problem if nothing is replaced.
     """

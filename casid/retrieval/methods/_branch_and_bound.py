@@ -1,4 +1,4 @@
-"""Gaps of nonconvex problems, closed by branching on boxes of the centres of mass."""
+"""Branch and bound on boxes of the centres of mass: smaller gaps of nonconvex problems."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ class _Search:
     def bound(self) -> float:
         """Proven bound of the whole problem so far."""
         lowest = min((node.bound for node in self._heap), default=np.inf)
-        # nodes whose bound has reached the best value are dropped: nothing in them is better
+        # no node whose bound has reached the best value holds a better point
         return max(min(lowest, self._closed, self.best.total), self._given)
 
     @property
     def open(self) -> bool:
-        """Whether the gap is still larger than asked for."""
+        """Whether the gap still exceeds the requested one."""
         return bool(self._heap) and relative_gap(self.best.total, self.bound, self._negligible) > self._gap
 
     def split_lowest(self, deadline: float) -> bool:
@@ -110,7 +110,7 @@ class _Search:
         return True
 
     def _look_at(self, parent: _Node, problem: Problem, late: bool) -> None:
-        """Bound a part; a late one keeps its parent's bound."""
+        """Bound a part; after the deadline it keeps its parent's bound."""
         if late:
             heappush(self._heap, _Node(parent.bound, next(self._order), problem, parent.relaxed))
             return

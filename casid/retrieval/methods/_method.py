@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +17,8 @@ from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
 
 Array = NDArray[np.float64]
+#: From the seed of a random start to the solution reached from it.
+SolveSeed = Callable[[int], Solution]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +46,8 @@ class Start:
 class Method(ABC):
     """A way to solve a problem; a frozen dataclass of its own settings.
 
-    A method heeds everything in `Start`, or refuses it. It never raises because a problem could not be solved: the
-    solution's status says so, and its ``conflict`` why, where that is known.
+    A method uses everything in `Start`, or refuses it. It never raises because a problem could not be solved: that is
+    the solution's status, and the reason, where it is known, its ``conflict``.
     """
 
     #: Name on the command line and in files.
@@ -62,20 +65,9 @@ class Method(ABC):
             If the method does not apply to the problem, or cannot use something of ``start``.
         """
 
-    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> Bound:
-        """The method for many starts of one problem; methods that can prepare something once override it."""
-        return Bound(self, problem, nominal, options)
-
-
-class Bound:
-    """A method bound to a problem: solves it from one start after another."""
-
-    def __init__(self, method: Method, problem: Problem, nominal: Array | None, options: SolveOptions) -> None:
-        self._method, self._problem, self._nominal, self._options = method, problem, nominal, options
-
-    def solve(self, seed: int) -> Solution:
-        """From the random start of a seed."""
-        return self._method.solve(self._problem, Start(None, seed, self._nominal, self._options))
+    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+        """Solve one problem from the random starts of many seeds; overridden where work can be done once for all."""
+        return lambda seed: self.solve(problem, Start(None, seed, nominal, options))
 
 
 @dataclass(frozen=True)
@@ -93,15 +85,7 @@ class Direct(Method):
                 return found
         return PreparedProblem(problem, start.nominal, options).solve(start.point, start.seed, throw=False)
 
-    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> Bound:
-        """The program is built once."""
-        return _PreparedBound(self, problem, nominal, options)
-
-
-class _PreparedBound(Bound):
-    def __init__(self, method: Method, problem: Problem, nominal: Array | None, options: SolveOptions) -> None:
-        super().__init__(method, problem, nominal, options)
-        self._prepared = PreparedProblem(problem, nominal, options)
-
-    def solve(self, seed: int) -> Solution:
-        return self._prepared.solve(seed=seed, throw=False)
+    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+        """See `Method.bind`: the program is built once."""
+        prepared = PreparedProblem(problem, nominal, options)
+        return lambda seed: prepared.solve(seed=seed, throw=False)

@@ -35,7 +35,7 @@ from casid.retrieval._solution import Solution, assess, reassess
 from casid.retrieval._variables import LinkView, link_variables
 from casid.retrieval.constraints._consistency import PhysicalConsistency
 from casid.retrieval.constraints._constraint import Constraint
-from casid.retrieval.methods._method import Bound, Method, Start
+from casid.retrieval.methods._method import Method, SolveSeed, Start
 from casid.retrieval.program._starts import nominal_parameters, uniform_parameters
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
@@ -78,13 +78,13 @@ class Penalty(Method):
     kappa : int
         Number of successive solves. With ``kappa = 1`` no constraint but the bounds acts, since ``xi_1 = 0``.
     lower_bound : float or None
-        A proven lower bound of the problem, if one is known; by default that of the direct solve is computed, which
-        tells how far from the optimum the result is.
+        A proven lower bound of the problem, if one is known; by default that of the direct solve is computed; the
+        gap to it is the distance from the optimum.
 
     Raises
     ------
     ProblemError
-        If kappa is not positive; when solving, if a link asks for semi-consistency (its penalty is not that of
+        If kappa is not positive; when solving, if a link has semi-consistency (its penalty is not that of
         Algorithm 1).
     """
 
@@ -142,27 +142,19 @@ class Penalty(Method):
             return assess(problem, nominal_parameters(problem), converged=False)
         return PreparedProblem(problem, start.nominal, start.options).solve(throw=False)
 
-    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> Bound:
-        """The bound is computed once."""
+    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+        """See `Method.bind`: the bound is computed once, by the direct solve."""
         if self.lower_bound is not None:
-            return Bound(self, problem, nominal, options)
+            return super().bind(problem, nominal, options)
         direct = PreparedProblem(problem, nominal, options).solve(throw=False)
-        return _Bounded(Penalty(self.kappa, direct.lower_bound), problem, nominal, options, direct)
+        bounded = Penalty(self.kappa, direct.lower_bound)
 
+        def solve(seed: int) -> Solution:
+            found = bounded.solve(problem, Start(None, seed, nominal, options))
+            conflict = None if found.usable else direct.conflict
+            return reassess(found, search_region=direct.search_region, conflict=conflict)
 
-class _Bounded(Bound):
-    """With what the direct solve says about the search region and conflicts."""
-
-    def __init__(
-        self, method: Method, problem: Problem, nominal: Array | None, options: SolveOptions, direct: Solution
-    ) -> None:
-        super().__init__(method, problem, nominal, options)
-        self._direct = direct
-
-    def solve(self, seed: int) -> Solution:
-        found = super().solve(seed)
-        conflict = None if found.usable else self._direct.conflict
-        return reassess(found, search_region=self._direct.search_region, conflict=conflict)
+        return solve
 
 
 def penalty_weights(kappa: int) -> tuple[float, ...]:

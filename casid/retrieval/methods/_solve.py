@@ -61,7 +61,7 @@ def solve(
     options
         Of every solve, see `SolveOptions`.
     throw
-        Raise if no feasible point is found; otherwise return a `Solution` whose status says so (for sweeps).
+        Raise if no feasible point is found; otherwise return a `Solution` with that status (for sweeps).
     method
         `Direct` (the default), `Penalty`, `Branches`, `Smoothed`, `Global`, `SimulatedAnnealing`, or one of your own;
         or a name, for default settings.
@@ -71,8 +71,8 @@ def solve(
     ProblemError
         If the start has a wrong shape, a constraint is NaN there, or the method cannot use what it is given.
     SolveError
-        If no feasible point is found; `InfeasibleError` where it is proven that there is none (says which constraints
-        conflict, and the smallest relaxation).
+        If no feasible point is found; `InfeasibleError` where it is proven that there is none (with the constraints
+        that conflict, and the smallest relaxation).
     """
     chosen = method_of(method)
     if start is not None and seed is not None and not chosen.draws:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from casid.errors import ProblemError
 from casid.inertia._cones import ConsistencyCone
 from casid.inertia._parameter_vector import link_slice, standard_size
-from casid.retrieval._rows import LinearRows, NonlinearRows
+from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.constraints._consistency import PhysicalConsistency
 
 Array = NDArray[np.float64]
@@ -55,6 +55,25 @@ class Cone:
     def parameters(self, t: Array) -> Array:
         """The ten parameters at t: consistent up to rounding, whatever t."""
         return np.asarray(self.basis @ self.notion.compose(t) + self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleSet:
+    """Rows and cones that a program's points obey, and the nominal point that sets their scale, shape (N,)."""
+
+    linear: LinearRows
+    nonlinear: NonlinearRows
+    cones: tuple[Cone, ...]
+    nominal: Array
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Linear rows, then the others."""
+        return (*self.linear.rows, *self.nonlinear.rows)
+
+    def hard(self) -> FeasibleSet:
+        """Without the soft rows, which exclude nothing."""
+        return FeasibleSet(self.linear.hard(), self.nonlinear.hard(), self.cones, self.nominal)
 
 
 @dataclass(frozen=True, eq=False)

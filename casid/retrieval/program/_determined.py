@@ -37,7 +37,7 @@ from casid.retrieval._region import LinkRegion
 from casid.retrieval._rows import LinearRows, NonlinearRows
 from casid.retrieval._solution import Solution, Tolerances, assess
 from casid.retrieval.bound._certificate import lower_bound
-from casid.retrieval.program._blocks import Cone
+from casid.retrieval.program._blocks import Cone, FeasibleSet
 from casid.retrieval.program._nlp import LiftedProgram, Point
 
 Array = NDArray[np.float64]
@@ -171,7 +171,7 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
     x, iterations, status = program.minimise()
     if not np.isfinite(x).all():
         return None
-    certificate = lower_bound(problem, x, _no_rows(len(x)), np.zeros(0), regions=program.regions_within(x))
+    certificate = lower_bound(problem, x, LinearRows.none(len(x)), np.zeros(0), regions=program.regions_within(x))
     found = assess(
         problem,
         x,
@@ -195,10 +195,7 @@ class _Determined:
         self._program = LiftedProgram(
             problem.variables.x,
             LeastSquares(R, r, problem.objective.constant),
-            _no_rows(size),
-            NonlinearRows.none(),
-            cones,
-            nominal,
+            FeasibleSet(LinearRows.none(size), NonlinearRows.none(), cones, nominal),
             barrier=False,
         )
         self._solver = self._program.solver(_IPOPT)
@@ -278,7 +275,3 @@ def balanced_bodies(R: Array, margins: list[float]) -> Array:
             for body, mean, margin in zip(bodies, means, margins, strict=True)
         ]
     )
-
-
-def _no_rows(size: int) -> LinearRows:
-    return LinearRows(np.zeros((0, size)), np.zeros(0), np.zeros(0), ())

@@ -11,7 +11,7 @@ multipliers are, and whatever the nonlinear constraints are, since these enter b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound
 from casid.retrieval.bound._cuts import Cut, Relaxation
 from casid.retrieval.constraints._constraint import Side
-from casid.retrieval.program._blocks import Cone
+from casid.retrieval.program._blocks import FeasibleSet
 from casid.retrieval.program._nlp import LiftedProgram
 from casid.retrieval.program._starts import random_parameters
 
@@ -41,26 +41,7 @@ _PROVEN = 1e-9
 _ROUNDS = 6
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """A problem's rows and cones, as its program has them."""
-
-    linear: LinearRows
-    nonlinear: NonlinearRows
-    cones: tuple[Cone, ...]
-    nominal: Array
-
-    @property
-    def every(self) -> tuple[Row, ...]:
-        """Linear rows, then the others."""
-        return (*self.linear.rows, *self.nonlinear.rows)
-
-    def hard(self) -> Rows:
-        """Without the soft rows, which exclude nothing."""
-        return Rows(_hard_linear(self.linear), _hard_nonlinear(self.nonlinear), self.cones, self.nominal)
-
-
-def find_conflict(problem: Problem, rows: Rows, relaxation: Relaxation, factor: float) -> Conflict | None:
+def find_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, factor: float) -> Conflict | None:
     """Conflict among the hard constraints of a problem; ``None`` if they can be met, or if it is not understood.
 
     Parameters
@@ -76,12 +57,12 @@ def find_conflict(problem: Problem, rows: Rows, relaxation: Relaxation, factor: 
     return proven if proven is not None or not hard.nonlinear.size else _local_conflict(problem, hard)
 
 
-def _proven_conflict(problem: Problem, rows: Rows, relaxation: Relaxation, factor: float) -> Conflict | None:
+def _proven_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, factor: float) -> Conflict | None:
     """The conflict of linear rows and cuts that hold wherever the nonlinear constraints do; None without a proof."""
     cuts: list[Cut] = []
     x = rows.nominal
     for _ in range(_ROUNDS):
-        relaxed = Rows(_with_cuts(problem, rows.linear, cuts), NonlinearRows.none(), rows.cones, rows.nominal)
+        relaxed = FeasibleSet(_with_cuts(problem, rows.linear, cuts), NonlinearRows.none(), rows.cones, rows.nominal)
         elastic = _elastic(relaxed)
         found = _least_relaxation(problem, elastic, [rows.nominal])
         if found is None:
@@ -97,7 +78,7 @@ def _proven_conflict(problem: Problem, rows: Rows, relaxation: Relaxation, facto
     return None
 
 
-def _local_conflict(problem: Problem, rows: Rows) -> Conflict | None:
+def _local_conflict(problem: Problem, rows: FeasibleSet) -> Conflict | None:
     """The smallest relaxation found from a few starts, where the constraints are not convex."""
     rng = np.random.default_rng(0)
     starts = [rows.nominal, *(random_parameters(problem, rng) for _ in range(_STARTS))]
@@ -106,16 +87,13 @@ def _local_conflict(problem: Problem, rows: Rows) -> Conflict | None:
     return None if found is None else _read(problem, elastic, found[1], found[0], proven=False)
 
 
-def _least_relaxation(problem: Problem, elastic: Rows, starts: list[Array]) -> tuple[Array, Array] | None:
+def _least_relaxation(problem: Problem, elastic: FeasibleSet, starts: list[Array]) -> tuple[Array, Array] | None:
     """Point of least relaxation, and the multipliers of the linear and nonlinear rows there."""
     size = len(elastic.nominal)
     program = LiftedProgram(
         problem.variables.x,
         LeastSquares(np.zeros((0, size)), np.zeros(0)),
-        elastic.linear,
-        elastic.nonlinear,
-        elastic.cones,
-        elastic.nominal,
+        elastic,
         tuple(range(len(problem.cones))),
         1e8,
     )
@@ -128,7 +106,7 @@ def _least_relaxation(problem: Problem, elastic: Rows, starts: list[Array]) -> t
     return program.parameters(best.point.w), np.concatenate(program.row_multipliers(best.point, 1.0))
 
 
-def _read(problem: Problem, elastic: Rows, multipliers: Array, x: Array, proven: bool) -> Conflict | None:
+def _read(problem: Problem, elastic: FeasibleSet, multipliers: Array, x: Array, proven: bool) -> Conflict | None:
     """Rows with a slack, and rows with a multiplier, in words."""
     lower = np.concatenate([elastic.linear.lower, elastic.nonlinear.lower])
     upper = np.concatenate([elastic.linear.upper, elastic.nonlinear.upper])
@@ -136,7 +114,7 @@ def _read(problem: Problem, elastic: Rows, multipliers: Array, x: Array, proven:
     conflicting: list[str] = []
     relaxation: dict[str, float] = {}
     advice: dict[str, str] = {}
-    for k, row in enumerate(elastic.every):
+    for k, row in enumerate(elastic.rows):
         if row.weight is None:
             continue
         above = multipliers[k] > 0 or value[k] > upper[k]
@@ -196,7 +174,7 @@ def _with_cuts(problem: Problem, linear: LinearRows, cuts: list[Cut]) -> LinearR
     )
 
 
-def _elastic(rows: Rows) -> Rows:
+def _elastic(rows: FeasibleSet) -> FeasibleSet:
     """Every row with a slack whose price is one over the size of its bound.
 
     A row that is m times its bound costs nothing where the mass vanishes: the masses keep a share of the nominal ones.
@@ -214,7 +192,7 @@ def _elastic(rows: Rows) -> Rows:
     places = [mass_index(cone.link) for cone in rows.cones if cone.notion.positive_mass]
     least = LEAST_MASS * x0[places]
     floors = [Row(-1, k, None, "least mass") for k in range(len(places))]
-    return Rows(
+    return FeasibleSet(
         LinearRows(
             np.vstack([linear.matrix, np.eye(len(x0))[places]]),
             np.concatenate([linear.lower, least]),
@@ -225,19 +203,6 @@ def _elastic(rows: Rows) -> Rows:
         rows.cones,
         x0,
     )
-
-
-def _hard_linear(linear: LinearRows) -> LinearRows:
-    keep = [k for k, row in enumerate(linear.rows) if row.weight is None]
-    return LinearRows(linear.matrix[keep], linear.lower[keep], linear.upper[keep], tuple(linear.rows[k] for k in keep))
-
-
-def _hard_nonlinear(curved: NonlinearRows) -> NonlinearRows:
-    keep = [k for k, row in enumerate(curved.rows) if row.weight is None]
-    if not keep:
-        return NonlinearRows.none()
-    rows = tuple(curved.rows[k] for k in keep)
-    return NonlinearRows(curved.expression[keep], curved.lower[keep], curved.upper[keep], rows)
 
 
 def _size(low: float, high: float, typical: float, least: float) -> float:

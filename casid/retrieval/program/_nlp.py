@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from casid.expressions._evaluate import interruptible
 from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._rows import LinearRows, NonlinearRows
 from casid.retrieval.program._blocks import (
     Affine,
     Cone,
+    FeasibleSet,
     Proximal,
     ScaledRows,
     Unknowns,
@@ -79,14 +79,12 @@ class LiftedProgram:
     ----------
     x
         Symbols of the unknowns, shape (N,).
-    objective, linear, nonlinear
-        The sum of squares and the scalar rows.
-    cones
-        One a link with physical consistency.
-    nominal
-        Nominal point, shape (N,).
+    objective
+        The sum of squares.
+    within
+        Scalar rows, one cone a link with physical consistency, and the nominal point.
     unbounded
-        Links that no bound limits; they are unbounded to the nominal body.
+        Links that no bound limits; they are drawn to the nominal body.
     region
         Upper bound of ``|T_k|^2`` for those links (4 at the nominal body).
     barrier
@@ -97,14 +95,12 @@ class LiftedProgram:
         self,
         x: ca.SX,
         objective: LeastSquares,
-        linear: LinearRows,
-        nonlinear: NonlinearRows,
-        cones: tuple[Cone, ...],
-        nominal: Array,
+        within: FeasibleSet,
         unbounded: tuple[int, ...] = (),
         region: float = 1e6,
         barrier: bool = True,
     ) -> None:
+        linear, nonlinear, cones, nominal = within.linear, within.nonlinear, within.cones, within.nominal
         self.objective, self.linear, self.nonlinear, self.cones = objective, linear, nonlinear, cones
         self.nominal, self._x, self._unbounded, self._region = nominal, x, unbounded, region
         self._barrier = barrier

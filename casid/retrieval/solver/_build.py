@@ -16,7 +16,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import Tolerances
 from casid.retrieval.bound._cuts import Relaxation
-from casid.retrieval.program._blocks import Cone
+from casid.retrieval.program._blocks import Cone, FeasibleSet
 from casid.retrieval.program._nlp import LiftedProgram
 from casid.retrieval.program._starts import nominal_parameters, random_parameters
 
@@ -27,7 +27,7 @@ _OUTGROWN = 0.1
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How a problem is solved.
+    """Options of every solve.
 
     Attributes
     ----------
@@ -46,13 +46,12 @@ class SolveOptions:
     search_factor : float
         How many times as large as the nominal body a link may become that the problem does not bound.
     proximal : bool
-        Add a proximal term that draws such links to the nominal body, ever so slightly: they have no other reason to be
-        of any size.
+        Add a very small proximal term that draws such links to the nominal body; nothing else determines their size.
     ipopt : mapping
         Further options of IPOPT for the first call.
     direct : bool
         Take the fast way (`casid.retrieval.program._determined`) where the optimum is a single point and no start is
-        given; of these options it heeds ``certified_gap`` and ``feasibility``.
+        given; of these options it uses ``certified_gap`` and ``feasibility``.
     """
 
     certified_gap: float = 1e-6
@@ -98,13 +97,11 @@ class BuiltProblem:
             for entry, region in zip(problem.cones, problem.regions, strict=True)
             if not np.isfinite(region.trace if entry.constrains else region.box).all()
         )
+        self.feasible_set = FeasibleSet(self.linear, self.nonlinear, self.cones, self.nominal)
         self.program = LiftedProgram(
             problem.variables.x,
             problem.objective,
-            self.linear,
-            self.nonlinear,
-            self.cones,
-            self.nominal,
+            self.feasible_set,
             self.unbounded,
             4 * self.options.search_factor,
         )

@@ -24,7 +24,7 @@ from casid.retrieval._solution import Solution, annotated, assess
 from casid.retrieval.bound._certificate import Certificate, Search, lower_bound
 from casid.retrieval.bound._cuts import Cut, Relaxation
 from casid.retrieval.constraints._constraint import Constraint
-from casid.retrieval.program._elastic import Rows, find_conflict
+from casid.retrieval.program._elastic import find_conflict
 from casid.retrieval.program._nlp import Outcome
 from casid.retrieval.solver._build import BuiltProblem, SolveOptions
 from casid.retrieval.solver._ipopt import LEAST_SCALE, Minimiser
@@ -72,7 +72,7 @@ class PreparedProblem(BuiltProblem):
         seed
             Start from the random point of this seed instead.
         throw
-            Raise on failure (`Solution.or_raise`); otherwise the solution's status says so.
+            Raise on failure (`Solution.or_raise`); otherwise the failure is the solution's status.
         """
         began = perf_counter()
         best: Solution | None = None
@@ -172,8 +172,7 @@ class PreparedProblem(BuiltProblem):
     @cached_property
     def conflict(self) -> Conflict | None:
         """Why the constraints cannot be met together; ``None`` if they can."""
-        rows = Rows(self.linear, self.nonlinear, self.cones, self.nominal)
-        return find_conflict(self.problem, rows, self.relaxation, self.options.search_factor)
+        return find_conflict(self.problem, self.feasible_set, self.relaxation, self.options.search_factor)
 
     def _by_label(self, linear: Array, curved: Array) -> dict[str, Array]:
         found: dict[str, list[float]] = {c.label: [] for c in self.problem.constraints}

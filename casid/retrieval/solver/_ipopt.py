@@ -30,8 +30,7 @@ class Minimiser:
 
     def __init__(self, built: BuiltProblem) -> None:
         self.problem, self.options, self.program = built.problem, built.options, built.program
-        rows = [*built.linear.rows, *built.nonlinear.rows]
-        self._terms = 2 * len(built.cones) + 2 * len(rows) + 1
+        self._terms = 2 * len(built.cones) + 2 * len(built.feasible_set.rows) + 1
         self._first = self.program.solver(
             {
                 "tol": 1e-7,

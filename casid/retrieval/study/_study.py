@@ -21,7 +21,7 @@ from casid.errors import ProblemError
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
-from casid.retrieval.methods._method import Array, Bound, Method
+from casid.retrieval.methods._method import Array, Method, SolveSeed
 from casid.retrieval.methods._solve import method_of
 from casid.retrieval.solver._build import SolveOptions, checked_point
 from casid.retrieval.study._file import FORMAT, appending, fingerprint, read, record, revived
@@ -40,12 +40,12 @@ def solve_here(
     problems: Mapping[str, Problem], tasks: Sequence[Task], method: Method, nominal: Array | None, options: SolveOptions
 ) -> Iterator[tuple[Task, Solution]]:
     """In this process, in order."""
-    bound: dict[str, Bound] = {}
+    bound: dict[str, SolveSeed] = {}
     for task in tasks:
         name, _, seed = task
         if name not in bound:
             bound[name] = method.bind(problems[name], nominal, options)
-        yield task, bound[name].solve(seed)
+        yield task, bound[name](seed)
 
 
 def solve_elsewhere(
@@ -72,12 +72,12 @@ def solve_elsewhere(
 def _solve_one(blob: bytes, name: str, number: int, seed: int, study: int | None = None) -> dict[str, Any]:
     if study is not None and study != os.getpid():
         _end_with(study)
-    return record(name, number, _bound(blob).solve(seed))
+    return record(name, number, _bound(blob)(seed))
 
 
 @lru_cache(maxsize=1)
 def _end_with(study: int) -> None:
-    """End this worker when the process of the study is gone, which may have been killed without a word."""
+    """End this worker when the process of the study has ended or was killed."""
 
     def watch() -> None:
         while os.getppid() == study:
@@ -89,10 +89,10 @@ def _end_with(study: int) -> None:
 
 
 @lru_cache(maxsize=4)
-def _bound(blob: bytes) -> Bound:
+def _bound(blob: bytes) -> SolveSeed:
     """The method bound to the problem, kept between the starts that a process solves."""
     problem, method, nominal, options = pickle.loads(blob)
-    found: Bound = method.bind(problem, nominal, options)
+    found: SolveSeed = method.bind(problem, nominal, options)
     return found
 
 
@@ -145,12 +145,12 @@ class StudyResult:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study(Displayed):
-    """All starts, ordered by problem and number.
+    """The solutions of all starts, ordered by problem and number.
 
     Attributes
     ----------
     results : tuple of StudyResult
-        Failed starts included, their status says so.
+        Failed starts included, with their status.
     solved : int
         How many of them were solved in this run; the others came from the file.
     time : float
@@ -305,20 +305,10 @@ def run_study(
     for problem in named.values():
         check_dead_branches(problem)
     chosen, given, path = method_of(method), options or SolveOptions(), Path(file)
-    header = {
-        "casid_study": FORMAT,
-        "problems": {name: fingerprint(p) for name, p in named.items()},
-        "seed": seed,
-        "method": repr(chosen),
-        "options": repr(given),
-    }
+    header = _header(named, seed, chosen, given)
     done = {key: r for key, r in read(path, header).items() if key[0] in named and key[1] < starts}
-    tasks = [
-        (name, number, one)
-        for name in named
-        for number, one in enumerate(start_seeds(starts, seed))
-        if (name, number) not in done
-    ]
+    seeds = list(enumerate(start_seeds(starts, seed)))
+    tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in done]
     solutions = {key: revived(named[key[0]], stored, given.tolerances) for key, stored in done.items()}
     with connected(cluster), appending(path, header) as append:
         for stored, solution in _solved(named, tasks, chosen, given, jobs, cluster):
@@ -326,10 +316,17 @@ def run_study(
             solutions[(stored["problem"], stored["start"])] = solution
             if progress is not None:
                 progress(len(solutions), len(named) * starts)
-    order = {name: k for k, name in enumerate(named)}
-    keys = sorted(solutions, key=lambda key: (order[key[0]], key[1]))
+    keys = [(name, number) for name in named for number, _ in seeds if (name, number) in solutions]
     results = tuple(StudyResult(name, number, solutions[(name, number)]) for name, number in keys)
     return Study(results, len(tasks), perf_counter() - began, seed)
+
+
+def _header(named: Mapping[str, Problem], seed: int, method: Method, options: SolveOptions) -> dict[str, Any]:
+    """First line of the file: what a run must share with an earlier one to continue it."""
+    problems = {name: fingerprint(problem) for name, problem in named.items()}
+    return {
+        "casid_study": FORMAT, "problems": problems, "seed": seed, "method": repr(method), "options": repr(options),
+    }  # fmt: skip
 
 
 def _solved(

@@ -18,19 +18,18 @@ ROOMS = (
 )  # fmt: skip
 #: Inside retrieval: files and folders, those of one group are equals.
 RETRIEVAL = (
-    ("_result", "variables", "objectives", "coefficients", "conflict", "gap", "quadrics", "users_code"),
+    ("_variables", "_objectives", "_conflict", "_result", "_quadrics"),
+    ("_region",),
     ("constraints",),
-    ("region", "pickling"),
-    ("problem",),
-    ("load", "solution"),
-    ("rows", "branches"),
+    ("_problem",),
+    ("_load", "_solution"),
+    ("_rows", "_combinations"),
     ("bound",),
     ("program", "plausible"),
     ("solver",),
     ("methods",),
-    ("multistart", "study"),
+    ("study",),
     ("insight",),
-    ("builders",),
     ("__init__",),
 )
 
@@ -135,7 +134,7 @@ def constraint_kinds() -> dict[str, set[str]]:
     """
     kinds: dict[str, str] = {}
     grown = True
-    bases = {"Constraint"}
+    bases = {"Constraint", "LinkConstraint"}
     while grown:
         grown = False
         for module, (_, tree) in trees().items():

@@ -36,7 +36,7 @@ def test_explain_names_the_active_bounds():
 def test_intervals_need_a_noise_level():
     refused = run("intervals", "spatial_2r")
     assert refused.exit_code == 1
-    assert "a perfect fit does not tell the noise" in refused.output
+    assert "noise level cannot be estimated from a perfect fit" in refused.output
 
 
 def test_intervals_write_table_and_picture(tmp_path):
