@@ -92,6 +92,12 @@ def identify(
         described: dict[str, Any] = {key: given[key] for key in ("friction",) if key in given}
         if "terms" in given:
             described["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
+        obeyed: dict[str, Any] = {
+            "build": "default" if constraints is None else load_constraints(constraints),
+            "bounds": settings.bounds(),
+            "consistency": consistency,
+            "prior": Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
+        }
         result = run(
             loaded,
             data,
@@ -99,12 +105,7 @@ def identify(
             delay=settings.delay(),
             model=ModelOptions(velocity_deadband=float(given.get("deadband", 0.0)), **described),
             estimator=given.get("method", "WLS"),
-            constraints=Constraints(
-                "default" if constraints is None else load_constraints(constraints),
-                settings.bounds() or {},
-                consistency,
-                prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
-            ),
+            constraints=Constraints(**obeyed),
             choice=Choice(believable, share=share),
             checks=Checks(folds, intervals=intervals),
             progress=progress,

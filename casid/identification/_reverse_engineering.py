@@ -219,8 +219,10 @@ def reverse_engineered(
     if data is None:
         return ReverseEngineering(estimate, solution, model, links)
     made = refit_friction(model, links, data, friction)
-    checks = (predict(one, values, data) for one, values in ((made.model, made.values), (model, links)))
-    return ReverseEngineering(estimate, solution, made.model, made.values, made.friction, *checks, processing)
+    validation, unfitted = predict(made.model, made.values, data), predict(model, links, data)
+    return ReverseEngineering(
+        estimate, solution, made.model, made.values, made.friction, validation, unfitted, processing
+    )
 
 
 def _nearest_links(

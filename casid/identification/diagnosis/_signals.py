@@ -96,7 +96,7 @@ def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
         if np.ptp(data.tau[:, k]) <= 1e-9 * max(float(np.abs(data.tau).max()), 1e-300):
             found.append(Finding("dead channel", data.name, joint.name, {"others": others}))
         elif fit.relative_errors[k] > NOISE:
-            values = {"others": others, "error": float(fit.relative_errors[k])}
+            values: dict[str, float | str] = {"others": others, "error": float(fit.relative_errors[k])}
             found.append(Finding("noisy channel", data.name, joint.name, values))
     return found
 

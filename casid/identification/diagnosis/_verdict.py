@@ -213,7 +213,7 @@ def _upside_down(
     weights = [float(f.standard_parameters[9::10].sum()) for f in (other, feasible)]
     if ratio > LIGHTER_FIT or weights[0] > weights[1]:
         return []
-    values = {
+    values: dict[str, float | str] = {
         "turned_mass": weights[0],
         "mass": weights[1],
         "reading": 100 * ratio,

@@ -33,7 +33,6 @@ from casid.inertia._parameter_vector import link_slice
 from casid.inertia.entropic._nearest import nearest_bodies, nearest_right_side
 from casid.retrieval.plausible._bodies import plausible_bodies
 
-
 Array = NDArray[np.float64]
 
 #: Base parameters count as kept where they change by less than this, relative to their size.
@@ -258,8 +257,8 @@ def reference_bodies(description: Description, bodies: Sequence[Body]) -> Array:
     """Standard parameters of a consistent body for each body, shape (bodies, 10).
 
     A body that is consistent is its own reference. Of the others, a positive mass and a centre of mass near the link
-    are kept; the principal second moments are floored at `ROUND` times their sum. Without usable values the mass is the mean of those that are, the centre lies between the link's joint and the joints on it, and the body
-    is as round as a ball.
+    are kept; the principal second moments are floored at `ROUND` times their sum. Without usable values the mass is
+    the mean of the others', the centre lies between the link's joint and the joints on it, and the body is a ball.
     """
     arms = _arms(description)
     usable = [float(body.given[9]) for body in bodies if body.state.full]
