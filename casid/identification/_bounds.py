@@ -1,7 +1,7 @@
-"""Bounds of an identification where the robot's description is silent: they scale with its size and its torques.
+"""Bounds of an identification where the robot's description has none: they scale with its size and its torques.
 
-They are there to keep what the data leave open within reason, and the certificate's region bounded; a real robot keeps
-them by far. Where one of them is reached all the same, the result says so (`casid.identification.active`).
+They keep the parameters that the data leave open, and with them the region of the certificate, bounded; a real robot
+is far from them. Where one is reached, the result lists it (`FeasibleFit.active`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
+from casid.description.robot import STANDARD_GRAVITY
 from casid.errors import ProblemError
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.measurement import Dataset
@@ -28,11 +29,11 @@ Array = NDArray[np.float64]
 TIMES_HELD, TIMES_NOMINAL = 6.0, 4.0
 #: How far beyond the arm's own length a link's radius of gyration may reach.
 TIMES_REACH = 1.0
-STANDARD_G = 9.80665
+STANDARD_G = -STANDARD_GRAVITY[2]
 
 
 def reach(robot: Robot) -> float:
-    """Length of the arm stretched out: the sum of all placements [m]; 1 where there is none."""
+    """Sum of the lengths of all placements [m]; 1 where there are none. Not `Robot.reach`, the longest chain."""
     lengths = [np.linalg.norm(p[:3, 3]) for joint in robot.joints for p in (joint.placement, joint.link_placement)]
     return float(sum(lengths)) or 1.0
 
@@ -43,8 +44,7 @@ def largest_mass(robot: Robot, torques: ArrayLike | None = None) -> float:
     Parameters
     ----------
     torques
-        Largest measured torque of each joint [N.m], shape (n,): joints whose limit is not known make at most thrice
-        that.
+        Largest measured torque of each joint [N.m], shape (n,); three times that where a joint's limit is not known.
     """
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     known = np.where(np.isfinite(robot.limits.effort) & (robot.limits.effort > 0), robot.limits.effort, 0.0)
@@ -55,7 +55,7 @@ def largest_mass(robot: Robot, torques: ArrayLike | None = None) -> float:
 
 
 def default_bounds(robot: Robot, torques: ArrayLike | None = None) -> ConstraintBuilder:
-    """Constraints of an identification: those of the description, and generous ones where it is silent.
+    """Constraints of an identification: those of the description, and generous ones where it has none.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ def split_bounds(bounds: Mapping[str, tuple[float, float]]) -> tuple[dict[str, t
 def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[float, float]]:
     """Bounds of joint terms: no friction is larger than the largest torque that was measured at its joint.
 
-    A joint that only moves one way does not tell Coulomb friction from an offset, one that hardly moves tells nothing
-    about viscous friction: without bounds noise decides between numbers of any size.
+    Data of a joint that only moves one way do not separate Coulomb friction from an offset, and those of a joint that
+    hardly moves do not determine viscous friction: without bounds their values are noise of any size.
 
     Parameters
     ----------

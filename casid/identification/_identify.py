@@ -37,7 +37,7 @@ from casid.regression.friction._cross_validation import Candidate
 from casid.regression.friction._shape_fits import fit_jointly
 from casid.retrieval.insight._intervals import Intervals
 
-#: Condition number from which a note says that the motion excites poorly.
+#: Condition number above which the excitation counts as poor.
 CONDITION = 1e4
 #: Called with a step in words, and how much of it is done: ``(text, done, total)``.
 Progress = Callable[[str, int, int], None]

@@ -1,4 +1,4 @@
-"""Predicted torques and their errors: of a recording by Newton-Euler, and of parts of a motion that a fit did not see.
+"""Predicted torques and their errors: of a recording by Newton-Euler, and of held-out parts of a motion.
 
 For the held-out error the motion is cut into stretches whose R factors are kept (`CompressedData.segments`), so that
 leaving some out costs no pass over the samples. Each fold leaves out every so many-th stretch; each stretch is
@@ -125,7 +125,7 @@ class Errors:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Errors on the parts that a fit saw and on those it did not.
+    """Errors on the parts of the motion that were fitted and on those that were held out.
 
     Attributes
     ----------

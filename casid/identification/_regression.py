@@ -131,7 +131,6 @@ def feasible_regression(
     prior: Prior | None = None,
     nominal: ArrayLike | None = None,
     options: SolveOptions | None = None,
-    throw: bool = True,
 ) -> FeasibleFit:
     """Physically consistent parameters that fit the data best.
 
@@ -151,8 +150,8 @@ def feasible_regression(
         Regularisation.
     nominal
         Standard parameters of plausible bodies, shape (10 n,): they scale the solver's unknowns.
-    throw
-        Raise `SolveError` on failure; otherwise return a fit whose solution has that status.
+    options
+        Of the solver.
 
     Raises
     ------
@@ -160,7 +159,7 @@ def feasible_regression(
         As `casid.retrieval.solve`.
     """
     built = RegressionProblem(fit, consistency, margin, constraints, bounds, prior, nominal, options)
-    return built.solve(throw)
+    return built.solve()
 
 
 class RegressionProblem:
@@ -237,7 +236,7 @@ class RegressionProblem:
         return LeastSquares(made.matrix, made.target, made.constant + self._rest)
 
     def solve(self, throw: bool = True) -> FeasibleFit:
-        """Solve, from the nominal bodies."""
+        """The consistent fit, from the nominal bodies; with ``throw=False`` a failure is the status of its solution."""
         solution = self._prepared.solve(throw=throw)
         if self._prior is not None and not self._prior.quadratic and solution.usable:
             solution = self._newton(solution, throw)

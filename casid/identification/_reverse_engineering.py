@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import Friction, JointFriction
@@ -29,6 +27,11 @@ from casid.retrieval._solution import Solution
 from casid.retrieval._variables import link_variables
 from casid.retrieval.constraints._bounds import sensible_bounds
 from casid.retrieval.methods._solve import solve
+
+
+
+
+
 
 Array = NDArray[np.float64]
 
@@ -218,8 +221,10 @@ def reverse_engineered(
     if data is None:
         return ReverseEngineering(estimate, solution, model, links)
     made = refit_friction(model, links, data, friction)
-    fitted, unfitted = predict(made.model, made.values, data), predict(model, links, data)
-    return ReverseEngineering(estimate, solution, made.model, made.values, made.friction, fitted, unfitted, processing)
+    validation, unfitted = predict(made.model, made.values, data), predict(model, links, data)
+    return ReverseEngineering(
+        estimate, solution, made.model, made.values, made.friction, validation, unfitted, processing
+    )
 
 
 def _nearest_links(

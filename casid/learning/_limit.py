@@ -66,9 +66,7 @@ def certified_limit(loss: TorqueLoss, kind: Parametrisation) -> Limit:
     weights = 1.0 / (loss.scale * np.sqrt(loss.samples * model.n))
     same = [replace(data, full=None) for data in loss.datasets]  # the loss knows no filtered columns
     fit = wls(compress(model, same), weights=weights)
-    found = feasible_regression(
-        fit, consistency="full" if kind.triangle else "semi", margin=0.0, constraints=None, throw=True
-    )
+    found = feasible_regression(fit, consistency="full" if kind.triangle else "semi", margin=0.0, constraints=None)
     value, lower = found.objective, found.objective - found.gap * found.objective
     columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
     return Limit(float(value), float(lower), found.values[columns], perf_counter() - began)

@@ -13,7 +13,7 @@ import casid
 from casid.cli import app
 from casid.description import Inertial, load_description, load_robot
 from casid.description.write import description_of
-from casid.identification import repair
+from casid.identification.repair import repair
 from casid.identification.repair._check import check_file
 from casid.identification.repair._feasibility import nearest_feasible
 from casid.inertia import consistency

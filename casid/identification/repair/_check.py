@@ -1,4 +1,4 @@
-"""Which bodies of a file are unphysical, whether the robot's dynamics are all the same, and the repaired file."""
+"""Check of a file: its unphysical bodies, the feasibility of its dynamics, and the repaired file."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ class FileCheck:
 
     @property
     def unphysical(self) -> tuple[LinkCheck, ...]:
-        """The links that no real body can have."""
+        """The links whose parameters are those of no real body."""
         return tuple(link for link in self.links if not link.state.full)
 
     @property
     def verdict(self) -> str:
-        """What the file is, in a sentence."""
+        """The verdict with its evidence, in one sentence."""
         if not self.unphysical:
             return "feasible: every body can exist"
         count = f"{len(self.unphysical)} of {len(self.links)} bodies cannot exist"
         if self.repair is None:
-            return f"{count}; without a robot nobody can tell whether its dynamics can"
+            return f"{count}; whether their dynamics are feasible depends on the robot, which was not given"
         if self.repair.verdict == "virtually feasible":
             return (
                 f"virtually feasible: {count}, but a consistent set has the same base parameters; the repair keeps "
@@ -157,7 +157,8 @@ def check_file(
         return _check_values(path, robot)
     if robot is not None:
         raise RobotError(
-            f"'{path.name}' is a robot of its own; another says whose parameters a json, csv or npy file holds"
+            f"'{path.name}' is the file of a robot; a second robot is expected beside a json, csv or npy file of "
+            "parameters only"
         )
     description = load_description(name_or_path, angle_tolerance=angle_tolerance).changed(lock=lock, gravity=gravity)
     done = repair(description)

@@ -153,7 +153,6 @@ def nearest_feasible(
     consistency: ConsistencyKind = "full",
     margin: float | None = None,
     constraints: ConstraintBuilder | None = None,
-    options: SolveOptions | None = None,
 ) -> Feasibility:
     """Nearest feasible base parameters, with a verdict on the given ones.
 
@@ -183,7 +182,7 @@ def nearest_feasible(
     variables = link_variables(robot, {name: extras[name] for name in given.kept if name in extras})
     rows = () if constraints is None else constraints(variables)
     problem = Problem(f"{robot.name} feasibility", variables, given.objective(), rows, consistency, margin)
-    solution = solve(problem, options=options or SolveOptions(initial_gradient=1e3))
+    solution = solve(problem, options=SolveOptions(initial_gradient=1e3))
     x, y = solution.x, given.best_free(solution.x)
     corrected = given.matrix @ x + given.freedom @ y
     return Feasibility(given.values, corrected, (*given.kept, *given.free), np.concatenate([x, y]), solution)
@@ -198,7 +197,6 @@ def feasibility_test(
     consistency: ConsistencyKind = "full",
     margin: float | None = None,
     constraints: ConstraintBuilder | None = None,
-    options: SolveOptions | None = None,
 ) -> Feasibility:
     """Verdict on the base parameters of a model, and their nearest correction (Sousa 2014, Sec. 3.3 and 3.4).
 
@@ -222,7 +220,6 @@ def feasibility_test(
         consistency=consistency,
         margin=margin,
         constraints=constraints,
-        options=options,
     )
 
 

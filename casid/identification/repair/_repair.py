@@ -1,4 +1,4 @@
-"""Unphysical bodies of a robot file, and the nearest file without any: with the same dynamics wherever there is one.
+"""Repair of the unphysical bodies of a robot file: with the same dynamics wherever a consistent set has them.
 
 A set of standard parameters whose bodies cannot exist may still move as a real robot does: what torques see are the
 base parameters ``beta = K x``. Such a set is *virtually feasible* (Sousa 2014, Sec. 3.6, eq. 3.55): some consistent
@@ -8,7 +8,7 @@ divergence,
     minimise  sum_k tr(R_k^-1 J_k) - log det(R_k^-1 J_k) - 4   subject to   K x = beta,  J_k(x) > 0,
 
 with the pseudo-inertia J_k of every body, fixed ones included. R_k is the body itself where it is consistent, otherwise
-a real body made of what the file says of it (`casid.identification.reference`). The divergence is the one of Wensing et
+a real body made of the file's plausible values (`reference_bodies`). The divergence is the one of Wensing et
 al. (2018): it does not depend on units or frames, and keeps bodies away from needles and points. Bodies that are
 consistent stay as they are where that suffices. Where no consistent set has the file's base parameters, they become
 the nearest that one has, with a certified distance (eq. 3.56-3.57 in base parameters).
@@ -28,8 +28,7 @@ from casid.description import Description, Inertial, Robot
 from casid.description.merged import moving_bodies
 from casid.dynamics import Model
 from casid.errors import InertiaWarning
-from casid.identification.reference import reference_bodies
-from casid.inertia import Consistency, consistency, express_in, from_standard
+from casid.inertia import Consistency, consistency, express_in, from_standard, to_standard
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia.entropic._nearest import nearest_bodies, nearest_right_side
 from casid.retrieval.plausible._bodies import plausible_bodies
@@ -68,7 +67,7 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """What is wrong in a file, and what to write instead.
+    """The unphysical bodies of a file and the repaired ones.
 
     Attributes
     ----------
@@ -78,7 +77,7 @@ class Repair:
     verdict : str
         ``feasible``: every body is consistent; ``virtually feasible``: some consistent set has the same base
         parameters; ``infeasible``: proven that none has; ``marginal``: none was found, but some come as near as
-        shown: bodies without extent, say, whose base parameters real bodies only approach.
+        shown: for example bodies without extent, whose base parameters real bodies only approach.
     base_given, base_repaired : ndarray, shape (rank,)
         Base parameters as given and repaired; empty for objects that do not move.
     base_names : tuple of str
@@ -174,7 +173,7 @@ def repair(description: Description) -> Repair:
     if not wrong:
         return Repair(bodies, tens, "feasible", beta, beta, names)
     references = reference_bodies(description, bodies)
-    if description.moving and 2 * len(wrong) > len(bodies):  # little in such a file says what its bodies are
+    if description.moving and 2 * len(wrong) > len(bodies):  # too few bodies of such a file are usable as references
         references = _plausible(description, bodies, references, A, beta)
     for free in _stages(bodies, wrong):
         found = nearest_bodies(A, beta, tens, references, free)
@@ -184,7 +183,7 @@ def repair(description: Description) -> Repair:
 
 
 def _assembled(description: Description) -> Robot:
-    """The robot, without warnings of what the repair tells in full."""
+    """The robot, without warnings of unphysical bodies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)
         return description.robot()
@@ -242,3 +241,55 @@ def _nearest(bodies: tuple[Body, ...], references: Array, A: Array, beta: Array,
     proven = bound > 0.5 * float(np.linalg.norm(moved - beta))
     verdict = "virtually feasible" if change <= KEPT else "infeasible" if proven else "marginal"
     return Repair(bodies, found, verdict, beta, moved, names, bound if proven else 0.0)
+
+
+#: Smallest principal second moment of a reference body, relative to their sum: no needles, no sheets.
+ROUND = 0.02
+#: Length of a link without placements, and radius of gyration of a body without a usable inertia [m].
+SHORT, GYRATION = 0.2, 0.05
+#: A centre of mass more than this many link lengths away is not usable.
+FAR = 2.0
+#: Fraction of J's smallest eigenvalue, congruence-free, below which a consistent body counts as on the boundary.
+_EDGE = 1e-7
+
+
+def reference_bodies(description: Description, bodies: Sequence[Body]) -> Array:
+    """Standard parameters of a consistent body for each body, shape (bodies, 10).
+
+    A body that is consistent is its own reference. Of the others, a positive mass and a centre of mass near the link
+    are kept; the principal second moments are floored at `ROUND` times their sum. Without usable values the mass is
+    the mean of the others', the centre lies between the link's joint and the joints on it, and the body is a ball.
+    """
+    arms = _arms(description)
+    usable = [float(body.given[9]) for body in bodies if body.state.full]
+    positive = [float(body.given[9]) for body in bodies if body.given[9] > 0]
+    mean = float(np.mean(usable or positive or [1.0]))
+    return np.array([_reference(body, arms.get(body.link, np.zeros((0, 3))), mean) for body in bodies]).reshape(-1, 10)
+
+
+def _arms(description: Description) -> dict[str, Array]:
+    """Origins of the joints on each link, in the link's frame."""
+    arms: dict[str, list[Array]] = {}
+    for joint in description.joints:
+        arms.setdefault(joint.parent, []).append(joint.placement[:3, 3])
+    return {name: np.array(origins) for name, origins in arms.items()}
+
+
+def _reference(body: Body, arms: Array, mean: float) -> Array:
+    if body.state.full and body.state.triangle_margin > _EDGE * body.state.smallest_principal_moment:
+        return body.given
+    mass, com, inertia = from_standard(body.given)
+    length = max(float(np.linalg.norm(arms, axis=1).max(initial=0.0)), SHORT)
+    sigma = np.trace(inertia) / 2 * np.eye(3) - inertia
+    moments, axes = np.linalg.eigh(sigma)
+    spread = float(np.maximum(moments, 0.0).sum())
+    if not 1e-9 < mass:
+        mass = spread / (3 * GYRATION**2) if 0 < spread < 10 * mean * length**2 else mean
+    if np.linalg.norm(com) > FAR * length or body.given[9] <= 0:
+        com = arms.mean(axis=0) / 2 if len(arms) else np.zeros(3)
+    if not 1e-12 * mass < spread < 4 * mass * length**2:
+        moments, spread = np.full(3, mass * GYRATION**2), 3 * mass * GYRATION**2
+    sigma = axes @ np.diag(np.maximum(moments, ROUND * spread)) @ axes.T
+    ten = np.asarray(to_standard(mass, com, np.trace(sigma) * np.eye(3) - sigma))
+    assert consistency(ten).full
+    return ten
