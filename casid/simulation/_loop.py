@@ -188,7 +188,8 @@ class Loop:
         """The controller's memory at rest at states (lanes, size), shape (lanes, n states)."""
         if not self.controller.states:
             return np.zeros((len(start), 0))
-        return np.array(self.controller.start(start[:, : self.plant.n].T).full(), dtype=float).T
+        memory: Array = np.array(self.controller.start(start[:, : self.plant.n].T).full(), dtype=float)
+        return np.asarray(memory.T)
 
 
 @dataclass(frozen=True, eq=False)

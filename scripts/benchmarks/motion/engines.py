@@ -23,7 +23,7 @@ from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
 from casid.motion import Sine
 from casid.simulation import Plant, Simulation, Stops, simulate
-from casid.simulation._loop import CompiledLoop
+from casid.simulation._loop import CompiledLoop, Loop
 from casid.simulation._sampling import Sampling
 from casid.simulation.compiled import compiled_call
 from casid.simulation.integrators import RungeKutta4
@@ -107,7 +107,8 @@ def speed() -> Result:
     rollout = need("mujoco.rollout")
     plant, controller, done = closed_loop()
     rows = signals(controller, done)
-    loop = CompiledLoop(plant, controller, RungeKutta4(STEP), Sampling(10.0), Stops())
+    integrator = RungeKutta4(STEP)
+    loop = CompiledLoop(Loop(plant, controller, integrator, Sampling(10.0), Stops()), integrator)
     start = plant.start(done.q[0], done.dq[0])[None]
 
     def timed(run: Callable[[], object]) -> float:

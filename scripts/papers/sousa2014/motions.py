@@ -45,7 +45,7 @@ def table(name: str) -> Item:
         rows = [[row[key] for key in row] for row in published.table(printed)]
         columns = tuple(published.table(printed)[0])
         limits, motion = thesis.model().robot.limits, trajectory(name).motion(np.arange(0.0, thesis.PERIOD, 0.005))
-        inside = ((motion.q >= limits.lower) & (motion.q <= limits.upper)).all(axis=0)
+        inside = np.all((motion.q >= limits.lower) & (motion.q <= limits.upper), axis=0)
         outside = [str(k + 1) for k in range(7) if not inside[k]]
         found, measured = condition(name), float(np.linalg.cond(of(setting).sets[name].stacked()[0]))
         words = (
