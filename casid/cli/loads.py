@@ -45,9 +45,10 @@ def payload(
 ) -> None:
     """Identify a load on the last link: mass, centre of mass, inertia, and what to type into the controller."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, write_files
+    from casid.files import write_files
+    from casid.files._texts import json_bytes
     from casid.identification import load_model
-    from casid.identification import payload as run
+    from casid.identification.loads._payload import payload as run
     from casid.report import flange_of, payload_record, payload_tables
 
     if (without is None) == (identification is None):
@@ -65,11 +66,11 @@ def payload(
         progress("reading", 0, 2)
         if identification is not None:
             model, parameters = load_model(identification, machine)
-            found = run(model, _prepared(loaded, settings, robot, model), parameters=parameters, drift=drift)
+            found = run(model, _prepared(loaded, settings, model), parameters=parameters, drift=drift)
         else:
             assert without is not None
             model = _model(machine, settings)
-            data = [_prepared(path, settings, robot, model) for path in (loaded, without)]
+            data = [_prepared(path, settings, model) for path in (loaded, without)]
             found = run(model, *data, drift=drift)
         progress("payload", 2, 2)
     name, placement = flange_of(machine, frame)
@@ -95,7 +96,7 @@ def gains(
     only: o.Only = None,
 ) -> None:
     """Calibrate the drives' gains with a load of known mass."""
-    from casid.identification import gains as run
+    from casid.identification.loads._gains import gains as run
     from casid.report import gains_tables
 
     settings = o.Settings.merged([without, loaded], terms=terms, deadband=deadband, only=only, **reading)
@@ -103,7 +104,7 @@ def gains(
     with steps() as progress:
         progress("reading", 0, 2)
         model = _model(machine, settings)
-        data = [_prepared(path, settings, robot, model) for path in (loaded, without)]
+        data = [_prepared(path, settings, model) for path in (loaded, without)]
         found = run(model, data[0], data[1], mass, drift=drift)
         progress("gains", 2, 2)
     screen = console()
@@ -111,8 +112,8 @@ def gains(
         screen.print(table)
 
 
-def _prepared(path: Path, settings: o.Settings, robot: str, model: Model) -> Dataset:
-    return settings.prepared(settings.recording(path, robot, model.robot), None, model)
+def _prepared(path: Path, settings: o.Settings, model: Model) -> Dataset:
+    return settings.prepared(settings.recording(path, model.robot), None, model)
 
 
 def _model(machine: Robot, settings: o.Settings) -> Model:

@@ -68,7 +68,7 @@ def simulate(
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the book of energy."""
     from casid.control import ControllerSettings, Saturated, controller_of
-    from casid.export import default_frame, numbers
+    from casid.export._payload import numbers
     from casid.inertia import read_parameters
     from casid.motion import Follow, Sine, read_trajectory
     from casid.report import simulation_table, write_simulation
@@ -94,7 +94,7 @@ def simulate(
     links, inertial = plant.links
     settings = ControllerSettings(
         links, inertial if believed is None else read_parameters(believed).standard, reference.at(0.0).q[0],
-        bandwidth, frame or default_frame(loaded), None if kp is None else numbers(kp, "kp"),
+        bandwidth, frame or loaded.flange.name, None if kp is None else numbers(kp, "kp"),
         None if kd is None else numbers(kd, "kd"),
     )  # fmt: skip
     law = controller_of(controller, settings)

@@ -12,7 +12,7 @@ from casid.codegen import evaluate_batch
 from casid.control._controller import Array, Signal, gains
 from casid.control._joint_space import ModelBased
 from casid.dynamics import Model
-from casid.dynamics.derived import operational_space
+from casid.dynamics._derived import operational_space
 from casid.errors import RobotError
 from casid.motion import Motion
 

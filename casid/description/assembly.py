@@ -19,7 +19,7 @@ from casid.description.raw import MOVING_TYPES, Lock, RawFrame, RawJoint, lock_j
 from casid.description.robot import STANDARD_GRAVITY, Frame, Limits, Robot
 from casid.description.tree import base_link, check_types, check_unique, follow, parents_first
 from casid.errors import InertiaWarning, RobotError
-from casid.files import listed, near
+from casid.files._words import listed, near
 from casid.inertia import consistency, express_in, from_standard
 
 

@@ -20,7 +20,8 @@ from casid.description.raw import Lock
 from casid.description.robot import Robot
 from casid.description.sidecar import SUFFIX, restore
 from casid.errors import DatasetError, RobotError
-from casid.files import listed, near, read_bytes
+from casid.files._read import read_bytes
+from casid.files._words import listed, near
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):

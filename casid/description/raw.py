@@ -11,7 +11,7 @@ from casid.description.joint import JointType
 from casid.description.link import Link
 from casid.description.placement import Array, rotation_about, transform
 from casid.errors import RobotError
-from casid.files import listed, near
+from casid.files._words import listed, near
 
 #: Joints to turn into fixed ones: names (at position 0), or positions [rad or m] by name.
 Lock = Sequence[str] | Mapping[str, float]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from casid.description.raw import MOVING_TYPES, MimicRule, RawFrame, RawJoint
 from casid.errors import RobotError
-from casid.files import listed, near
+from casid.files._words import listed, near
 
 #: Types as users write them.
 _TYPES = ("revolute", "continuous", "prismatic", "fixed")

@@ -71,4 +71,4 @@ def certified_limit(loss: TorqueLoss, kind: Parametrisation) -> Limit:
     )
     value, lower = found.objective, found.objective - found.gap * found.objective
     columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
-    return Limit(float(value), float(lower), found.parameters[columns], perf_counter() - began)
+    return Limit(float(value), float(lower), found.values[columns], perf_counter() - began)

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError, ProblemError
-from casid.files import npz_arrays, read_bytes, write_files
+from casid.files import write_files
+from casid.files._arrays import npz_arrays
+from casid.files._read import read_bytes
 from casid.learning._chart import Chart
 from casid.learning._limit import Limit
 from casid.learning._loss import Loss

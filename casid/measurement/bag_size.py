@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from casid.errors import DatasetError
-from casid.files.limits import data_limit, too_large
+from casid.files._read import data_limit, too_large
 
 #: Record of an MCAP file that holds a chunk of messages (https://mcap.dev/spec).
 _CHUNK = 0x06

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError
-from casid.files import finite_number, numeric_array, shown
+from casid.files._arrays import numeric_array
+from casid.files._texts import finite_number
+from casid.files._words import shown
 from casid.measurement.columns import choose_signals
 from casid.measurement.dataset import Array, Dataset
 from casid.measurement.formats import read_columns

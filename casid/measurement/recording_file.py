@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from casid.errors import DatasetError
-from casid.files import Table, read_toml
+from casid.files._table import Table
+from casid.files._texts import read_toml
 
 #: Option -> how it is taken from the table.
 _OPTIONS: dict[str, Callable[[Table, str], Any]] = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from casid.errors import DatasetError
-from casid.files import listed, reason, shown
+from casid.files._words import listed, reason, shown
 from casid.measurement.bag_size import check_bag_size
 from casid.measurement.dataset import Array
 

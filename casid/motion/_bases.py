@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
 from casid.errors import ProblemError
-from casid.files import Table
+from casid.files._table import Table
 from casid.motion._basis import MOST, Array, Basis, check_order, positive
 
 Form = Literal["velocity", "position"]
@@ -134,7 +134,7 @@ class Fourier(Basis):
     def tightening(self, count: int) -> float:
         """``cos(pi L / count)``: a trigonometric polynomial of degree L is at most 1 / cos(pi L / m) larger than its
         largest absolute value at m > 2 L uniform samples of a period (Ehlich and Zeller 1964).
-        """  # noqa: D205
+        """
         return float(np.cos(np.pi * self.harmonics / count)) if count > 2 * self.harmonics else 1.0
 
     def fastest_rate(self) -> float:

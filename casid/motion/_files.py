@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from casid.errors import DatasetError, ProblemError
-from casid.files import Table, listed, read_toml, shown
+from casid.files._table import Table
+from casid.files._texts import read_toml
+from casid.files._words import listed, shown
 from casid.motion._bases import Fourier, Poses, QuinticSpline
 from casid.motion._basis import LARGEST, Basis, Ramped, positive
 from casid.motion._trajectory import Trajectory

@@ -11,7 +11,9 @@ from rich.table import Table
 from casid.description import Robot
 from casid.excitation import CollisionConstraint, Design, Designer, certify_clearance, certify_limits, weak_parameters
 from casid.excitation.limits._motion_limits import LimitCheck
-from casid.files import json_bytes, prepare_directory, write_files
+from casid.files import write_files
+from casid.files._texts import json_bytes
+from casid.files._write import prepare_directory
 from casid.motion import trajectory_text
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
 from casid.report.plain_table import PlainTable

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen import CFunction, batch_source, scalar_source
-from casid.codegen.source import WIDTH
+from casid.codegen._evaluate import compiled_call
+from casid.codegen._library import PREFIX, Program
+from casid.codegen._source import WIDTH, CFunction, batch_source, scalar_source
 from casid.control import Controller
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._sampling import Sampling
 from casid.simulation._stops import End, Reason, Stopped, Stops
-from casid.simulation.compiled import PREFIX, compiled_call, compiled_program
 from casid.simulation.integrators._fixed_step import FixedStep
 from casid.simulation.integrators._integrator import Integrator, check_smooth
 
@@ -255,10 +255,10 @@ class CompiledLoop:
         functions = [rate, loop.controller.stacked, *integrator.points(plant.size, plant.n)]
         stages = integrator.stages
         content = f"{type(integrator).__name__} {stages} {parametric} {lanes}"
-        library = compiled_program(
-            functions, lambda built: loop_source(built, stages, parametric, lanes), "rollout", content, TEMPLATE
+        program = Program(
+            functions, lambda built: loop_source(built, stages, parametric, lanes), "rollout", (content, TEMPLATE)
         )
-        self._call = library.casid_rollout
+        self._call = program.load().casid_rollout
         self.per = integrator.steps(sampling.period)
         delay = sampling.delay / integrator.step
         if abs(delay - round(delay)) > 1e-6:
@@ -312,9 +312,9 @@ class CompiledLoop:
         return states, applied, commands, found
 
 
-def compiled_loop(loop: Loop, integrator: FixedStep, start: Array, signals: Array, noise: Array) -> Trace:
+def compiled_loop(compiled: CompiledLoop, start: Array, signals: Array, noise: Array) -> Trace:
     """`sampled_loop` of a fixed-step integrator in C."""
-    compiled = CompiledLoop(loop, integrator)
+    loop = compiled.loop
     states, applied, commands, (end,) = compiled(start[None], signals, noise[:, :, None] if noise.any() else None)
     count = recorded(end, loop.sampling)
     trace = Trace(states[:count, :, 0], applied[:count, :, 0], commands[:count, :, 0], end)

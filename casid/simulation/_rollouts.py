@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import bound_batch
+from casid.codegen._evaluate import bound_batch
 from casid.control import Controller
 from casid.errors import DatasetError
 from casid.motion import Reference

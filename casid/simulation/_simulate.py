@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from casid.codegen import find_compiler
+from casid.codegen._library import without_failure
 from casid.control import ComputedTorque, Controller
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.motion import Follow, Motion, Reference, Trajectory
-from casid.simulation._loop import Array, Loop, compiled_loop, sampled_loop
+from casid.simulation._loop import CompiledLoop, Loop, compiled_loop, sampled_loop
 from casid.simulation._plant import Plant
 from casid.simulation._result import Simulation
 from casid.simulation._sampling import Sampling, Sensor
@@ -18,6 +16,12 @@ from casid.simulation._stops import Stops
 from casid.simulation.integrators import RungeKutta4
 from casid.simulation.integrators._fixed_step import FixedStep
 from casid.simulation.integrators._integrator import Integrator
+from casid.motion import Follow, Motion, Reference, Trajectory
+from casid.simulation._loop import Array, Loop, compiled_loop, sampled_loop
+
+
+
+
 
 
 def simulate(
@@ -56,7 +60,7 @@ def simulate(
     stops
         Conditions that end the simulation early.
     compiled
-        Whether a fixed-step integrator runs in C; default: if there is a compiler.
+        Whether a fixed-step integrator runs in C; default: if a compiler works.
 
     Returns
     -------
@@ -90,8 +94,9 @@ def _simulation(
     signals, (state_errors, torque_errors) = loop.controller.rows(motion), errors
     if isinstance(integrator, FixedStep):
         integrator.check_friction(plant, start[:n])
-    if isinstance(integrator, FixedStep) and (find_compiler() is not None if compiled is None else compiled):
-        trace = compiled_loop(loop, integrator, start, signals, state_errors)
+    compiled_form = _compiled_form(loop, integrator, compiled)
+    if compiled_form is not None:
+        trace = compiled_loop(compiled_form, start, signals, state_errors)
     else:
         trace = sampled_loop(loop, start, signals, state_errors)
     count, x = len(trace.states), trace.states
@@ -99,6 +104,15 @@ def _simulation(
         plant, loop.sampling.times[:count], x[:, :n], x[:, n : 2 * n], trace.applied, trace.commands, motion.q[:count],
         motion.dq[:count], state_errors[:count], torque_errors[:count], x[:, 2 * n], x[:, 2 * n + 1], trace.end,
     )  # fmt: skip
+
+
+def _compiled_form(loop: Loop, integrator: Integrator, compiled: bool | None) -> CompiledLoop | None:
+    """The loop in C, or None where it runs in Python."""
+    if not isinstance(integrator, FixedStep) or compiled is False:
+        return None
+    if compiled:
+        return CompiledLoop(loop, integrator)
+    return without_failure(lambda: CompiledLoop(loop, integrator))
 
 
 def default_integrator(plant: Plant, sampling: Sampling, q: ArrayLike) -> RungeKutta4:

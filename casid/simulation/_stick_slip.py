@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from casid.dynamics import dry_friction_places, equation_of_motion
+from casid.codegen._evaluate import compiled_call
+from casid.dynamics import equation_of_motion
+from casid.dynamics._derived import dry_friction_places
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
-from casid.simulation.compiled import compiled_call
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,8 @@ from casid.dynamics import Model
 from casid.excitation import CollisionConstraint, DesignSettings
 from casid.export import export_robot
 from casid.export import load as load_export
-from casid.identification import check_file, identify, load_model
+from casid.identification import Checks, ModelOptions, identify, load_model
+from casid.identification.repair._check import check_file
 from casid.learning import Chart, TorqueLoss
 from casid.motion import Motion, Sine
 from casid.regression import choose_friction
@@ -106,19 +107,19 @@ def test_friction_of_a_follower_acts_on_the_joint_that_it_follows(arm: Path) -> 
 def test_identification_recovers_dynamics_and_friction(recorded, tmp_path: Path) -> None:
     plant, data = recorded
     robot = plant.model.robot
-    result = identify(robot, data, terms=["viscous", "coulomb"], folds=0)
-    error = result.model.base.K @ (result.parameters - plant.parameters)
+    result = identify(robot, data, model=ModelOptions(terms=["viscous", "coulomb"]), checks=Checks(folds=0))
+    error = result.model.base.K @ (result.parameters.values - plant.parameters)
     assert np.abs(error).max() < 0.02 * np.abs(result.model.base.K @ plant.parameters).max()
     record_ = json.loads(json.dumps(result.record(), default=lambda value: np.asarray(value).tolist()))
     model, again = load_model(record_, robot)
-    np.testing.assert_allclose(again, result.parameters, rtol=1e-12)
+    np.testing.assert_allclose(again, result.parameters.values, rtol=1e-12)
     assert model.parameter_names == result.model.parameter_names
     for suffix in (".urdf", ".xml", ".sdf", ".toml"):
-        found = robot.with_parameters(result.model.named(result.parameters))
+        found = robot.with_parameters(result.parameters)
         write_robot(found, tmp_path / f"out{suffix}")
         back = load_robot(tmp_path / f"out{suffix}")
         state = np.random.default_rng(0).uniform(-1, 1, (3, 3))
-        want = vector(result.model.inverse_dynamics(*state, result.parameters))
+        want = vector(result.model.inverse_dynamics(*state, result.parameters.values))
         with_terms = Model(back, ["viscous", "coulomb"])
         got = vector(with_terms.inverse_dynamics(*state, with_terms.parameters(back.parameters)))
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)

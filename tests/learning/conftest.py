@@ -12,7 +12,7 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.control import PD
 from casid.dynamics import Model
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import TorqueLoss
 from casid.measurement import Dataset
 from casid.motion import Sine

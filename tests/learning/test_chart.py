@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError, ProblemError
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import (
     LBFGS,
     AccelerationLoss,

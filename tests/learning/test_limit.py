@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import (
     Chart,
     GaussNewton,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from casid.dynamics import Model
+from casid.dynamics.terms._joint_terms import GEAR_FRICTION
 from casid.errors import DatasetError
-from casid.identification.online import GEAR_FRICTION
 from casid.learning import (
     AccelerationLoss,
     Chart,

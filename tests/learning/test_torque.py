@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from casid.dynamics import Model
+from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._friction import Friction, JointFriction
 from casid.learning import (
     Chart,
     GaussNewton,
@@ -13,7 +15,6 @@ from casid.learning import (
     certified_limit,
     train,
 )
-from casid.regression import Friction, JointFriction, friction_model, with_friction
 
 
 def test_the_compressed_loss_is_the_mean_over_samples(loss_of, model, data):
@@ -40,7 +41,7 @@ def test_batches_drawn_once_are_compressed_exactly(loss_of, model, data):
 def test_friction_with_memory_is_learnt_at_the_states_of_the_recording(data):
     """The limit comes from `compress`, which follows the memory along the motion: the loss has to agree with it."""
     joints = (JointFriction(friction_model("dahl"), (0.05,)), JointFriction(friction_model("linear"), ()))
-    model = with_friction(Model("spatial_2r"), Friction(joints))
+    model = Model("spatial_2r").with_friction(Friction(joints))
     chart, loss = Chart(model, "cov"), TorqueLoss(model, data)
     limit = certified_limit(loss, chart.links)
     assert loss.value(limit.parameters) == pytest.approx(limit.value, rel=1e-6)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import casid
+from casid.identification import Checks, Choice, ModelOptions
 from casid.retrieval import Constraint, parameter_intervals
-from casid.retrieval.objectives import LeastSquares
+from casid.retrieval._objectives import LeastSquares
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -102,7 +103,13 @@ def test_pictures_hold_the_numbers_and_belong_to_pyplot() -> None:
     assert len(axes) == 14 and axes[0].figure.number in plt.get_fignums()  # type: ignore[union-attr]
     np.testing.assert_array_equal(axes[0].lines[1].get_ydata(), run.q[:, 0])
     assert len(run.plot_energy()) == 2
-    result = casid.identify(robot, run.dataset("run"), terms=("viscous",), believable=False, folds=0)
+    result = casid.identify(
+        robot,
+        run.dataset("run"),
+        model=ModelOptions(terms=("viscous",)),
+        choice=Choice(believable=False),
+        checks=Checks(folds=0),
+    )
     torques = result.plot_torques()
     np.testing.assert_allclose(torques[2].lines[0].get_ydata(), result.datasets[0].tau[:, 2])
     with pytest.raises(casid.CasidError, match="there is no recording 1: there are 1"):

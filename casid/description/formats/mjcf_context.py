@@ -11,7 +11,7 @@ from casid.description.formats.numbers import rotation_of_quaternion, snapped
 from casid.description.formats.xml import Element, Elements, XmlFile
 from casid.description.placement import Array, rotation_about, rotation_x, rotation_y, rotation_z, transform, unit_axis
 from casid.errors import RobotError
-from casid.files import read_bytes
+from casid.files._read import read_bytes
 
 _ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 

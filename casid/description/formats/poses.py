@@ -9,7 +9,7 @@ import numpy as np
 from casid.description.formats.numbers import snapped
 from casid.description.placement import Array
 from casid.errors import RobotError
-from casid.files import listed, near
+from casid.files._words import listed, near
 
 
 class Poses:

@@ -28,8 +28,8 @@ from casid.description.raw import JointLimits, Lock, MimicRule, RawJoint
 from casid.description.robot import STANDARD_GRAVITY, Robot
 from casid.description.tree import base_link
 from casid.errors import RobotError
-from casid.files import read_bytes
-from casid.inertia import tensor, tensor_entries
+from casid.files._read import read_bytes
+from casid.inertia._parameters import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 

@@ -9,10 +9,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.dynamics.base_parameters import regroup
+from casid.dynamics._base_parameters import regroup
 from casid.errors import DatasetError, ProblemError
 from casid.excitation.information._mapped import Mapped
-from casid.expressions.walk import as_function, rebuild, walk
+from casid.expressions._walk import as_function, rebuild, walk
 from casid.motion import Motion
 from casid.motion._basis import Array
 

@@ -15,7 +15,8 @@ from scipy.spatial import ConvexHull, QhullError
 from casid.description import Capsule, Robot, capsule_on
 from casid.description.placement import xyz_rpy
 from casid.errors import RobotError
-from casid.files import read_xml, shown
+from casid.files._texts import read_xml
+from casid.files._words import shown
 from casid.motion._basis import Array
 
 #: No robot is larger [m].

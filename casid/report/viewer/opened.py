@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from casid.description import Robot, load_robot, robot_names
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
-from casid.files import read_json, read_text, read_toml, reason
-from casid.identification import check_file
+from casid.files import read_text
+from casid.files._texts import read_json, read_toml
+from casid.files._words import reason
+from casid.identification.repair._check import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset
 from casid.motion import read_trajectory

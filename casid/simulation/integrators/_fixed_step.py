@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from casid.dynamics import dry_friction_places
+from casid.codegen._evaluate import compiled_call
+from casid.dynamics._derived import dry_friction_places
 from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import CasidWarning, ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._stops import Stops
-from casid.simulation.compiled import compiled_call
 from casid.simulation.integrators._integrator import Advance, Array, Integrator, check_smooth
 
 

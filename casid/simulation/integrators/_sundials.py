@@ -10,10 +10,10 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from casid.codegen._evaluate import compiled_call
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._stops import Reason, Stopped, Stops
-from casid.simulation.compiled import compiled_call
 from casid.simulation.integrators._integrator import Advance, Array, Integrator, check_smooth
 
 

@@ -18,6 +18,7 @@ from benchmarks.motion.drake_dart import Dart, Drake
 from benchmarks.motion.peers import Bullet, Engine, MuJoCo, running
 from benchmarks.motion.replay import STEP, replay
 from casid.codegen import evaluate_batch
+from casid.codegen._evaluate import compiled_call
 from casid.control import ComputedTorque
 from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
@@ -25,7 +26,6 @@ from casid.motion import Sine
 from casid.simulation import Plant, Simulation, Stops, simulate
 from casid.simulation._loop import CompiledLoop, Loop
 from casid.simulation._sampling import Sampling
-from casid.simulation.compiled import compiled_call
 from casid.simulation.integrators import RungeKutta4
 
 Array = NDArray[np.float64]

@@ -13,8 +13,8 @@ from benchmarks.measure import Measure
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
 from casid.control import PD
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import friction_terms
 from casid.measurement import Dataset, Processing
-from casid.regression import friction_terms
 from casid.regression.estimators import (
     OLS,
     ClosedLoop,

@@ -156,7 +156,7 @@ class Urdf(Kind):
 
     def read(self, path: Path) -> Iterable[Any]:
         from casid.excitation import fit_capsules
-        from casid.identification import check_file
+        from casid.identification.repair._check import check_file
 
         numbers: list[Any] = []
         failures: list[CasidError] = []
@@ -190,7 +190,7 @@ class Stl(Binary):
         return super().spoilt(rng)
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.retrieval import read_stl
+        from casid.retrieval.constraints._shapes import read_stl
 
         return [read_stl(path)]
 
