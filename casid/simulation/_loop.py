@@ -5,10 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
 import numpy as np
 from numpy.typing import NDArray
-
 from casid.codegen._evaluate import compiled_call
 from casid.codegen._library import PREFIX, Program
 from casid.codegen._source import WIDTH, CFunction, batch_source, scalar_source
@@ -19,6 +17,11 @@ from casid.simulation._sampling import Sampling
 from casid.simulation._stops import End, Reason, Stopped, Stops
 from casid.simulation.integrators._fixed_step import FixedStep
 from casid.simulation.integrators._integrator import Integrator, check_smooth
+
+
+
+
+
 
 #: Codes of why a rollout ended.
 ENDED_IN_TIME, INDEFINITE, NOT_FINITE, DIVERGED = 0, 1, 2, 3
@@ -188,7 +191,8 @@ class Loop:
         """The controller's memory at rest at states (lanes, size), shape (lanes, n states)."""
         if not self.controller.states:
             return np.zeros((len(start), 0))
-        return np.asarray(self.controller.start(start[:, : self.plant.n].T).full().T, dtype=float)
+        memory: Array = np.array(self.controller.start(start[:, : self.plant.n].T).full(), dtype=float)
+        return np.asarray(memory.T)
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,5 +156,5 @@ def test_a_mapped_function_is_the_function_at_every_sample() -> None:
     assert matrices.shape == (2, 3, 5)
     for k in range(5):
         a, B = f(samples[k], 0.5)
-        assert vectors[:, k] == pytest.approx(np.ravel(a))
+        assert vectors[:, k] == pytest.approx(np.array(a).ravel())
         assert matrices[:, :, k] == pytest.approx(np.array(B))

@@ -76,8 +76,8 @@ def test_integrators_by_name(name: str) -> None:
 def test_points_and_step_are_those_of_the_classical_tableau() -> None:
     point2, point3, point4, advance = RungeKutta4(0.1).points(3, 1)
     x, k, h = np.arange(3.0), np.eye(4, 3), 0.1
-    assert np.ravel(point2(x, k[0], h)) == pytest.approx(x + h / 2 * k[0])
-    assert np.ravel(point3(x, *k[:2], h)) == pytest.approx(x + h / 2 * k[1])
-    assert np.ravel(point4(x, *k[:3], h)) == pytest.approx(x + h * k[2])
-    assert np.ravel(advance(x, *k, h)) == pytest.approx(x + h / 6 * (k[0] + 2 * k[1] + 2 * k[2] + k[3]))
+    assert np.array(point2(x, k[0], h)).ravel() == pytest.approx(x + h / 2 * k[0])
+    assert np.array(point3(x, *k[:2], h)).ravel() == pytest.approx(x + h / 2 * k[1])
+    assert np.array(point4(x, *k[:3], h)).ravel() == pytest.approx(x + h * k[2])
+    assert np.array(advance(x, *k, h)).ravel() == pytest.approx(x + h / 6 * (k[0] + 2 * k[1] + 2 * k[2] + k[3]))
     assert isinstance(advance, ca.Function)
