@@ -18,7 +18,7 @@ from casid.errors import CasidError, CasidWarning
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from casid.description import Written
+    from casid.description._write import Written
 
 RobotArgument = Annotated[
     str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml, .urdf, .xml (MJCF) or .sdf file.")

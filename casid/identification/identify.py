@@ -22,7 +22,8 @@ from casid.identification.plausible import PlausibleBodies
 from casid.identification.regression import Bounds, RegressionProblem
 from casid.identification.statement import Statement
 from casid.identification.verdict import judge
-from casid.measurement import Dataset, Processing, check_against, prepare
+from casid.measurement import Dataset, Processing, prepare
+from casid.measurement._checks import check_against
 from casid.regression import (
     CompressedData,
     Fit,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.description import Description
+from casid.description._document import Description
 from casid.inertia import consistency, from_standard, to_standard
 
 if TYPE_CHECKING:

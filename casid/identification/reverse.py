@@ -13,7 +13,8 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.prediction import Prediction, predict
 from casid.identification.refit import refit_friction
-from casid.measurement import Dataset, Processing, check_angles, prepare
+from casid.measurement import Dataset, Processing, prepare
+from casid.measurement._checks import check_angles
 from casid.regression import Estimate, reverse_engineer, reverse_engineer_with_torques
 from casid.regression.friction import Friction
 from casid.retrieval.coefficients import Coefficients

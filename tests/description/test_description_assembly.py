@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from casid.description import Inertial, Link, LinkBounds, Robot
-from casid.description.assembly import assemble
-from casid.description.placement import rotation_rpy, transform
-from casid.description.raw import JointLimits, RawFrame, RawJoint
+from casid.description._document import assemble
+from casid.description._placement import rotation_rpy, transform
+from casid.description._raw import JointLimits, RawFrame, RawJoint
 from casid.errors import RobotError
 from casid.inertia import consistency, pseudo_inertia
 

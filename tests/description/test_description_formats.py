@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Description, convert, load_description, load_robot, write_description, write_robot
-from casid.description.formats.numbers import quaternion_of, rotation_of_quaternion, rpy_of
-from casid.description.placement import rotation_rpy
+from casid.description import convert, load_robot, write_robot
+from casid.description._document import Description
+from casid.description._load import load_description
+from casid.description._placement import quaternion_of, rotation_of_quaternion, rotation_rpy, rpy_of
+from casid.description._write import write_description
 from casid.errors import InertiaWarning, RobotError, RobotWarning
 from casid.inertia import Parameters, consistency
 

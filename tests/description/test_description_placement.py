@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from casid.description.placement import (
+from casid.description._placement import (
     cos_sin,
     modified_dh,
     rotation_about,

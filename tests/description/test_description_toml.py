@@ -6,7 +6,8 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from casid.description import load_robot, parse_toml, read_toml
+from casid.description import load_robot
+from casid.description.formats._toml import parse_toml, read_toml
 from casid.errors import InertiaWarning, RobotError
 
 HEAD = """

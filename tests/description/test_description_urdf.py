@@ -7,7 +7,8 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-from casid.description import load_robot, read_urdf
+from casid.description import load_robot
+from casid.description.formats._urdf import read_urdf
 from casid.errors import InertiaWarning, RobotError, RobotWarning
 
 BODY = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Inertial, load_robot, read_urdf, robot_names
+from casid.description import Inertial, load_robot, robot_names
+from casid.description.formats._urdf import read_urdf
 from casid.errors import RobotError
 from casid.inertia import consistency, tensor, tensor_entries
 from problems.spatial_2r import TRUE_BODIES

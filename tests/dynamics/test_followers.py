@@ -15,7 +15,7 @@ import pytest
 import casid
 from casid.codegen import find_compiler
 from casid.description import load_robot, write_robot
-from casid.description.robot import Capsule
+from casid.description._parts import Capsule
 from casid.dynamics import Model
 from casid.excitation import CollisionConstraint, Motion, Study
 from casid.export import export_robot

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Capsule, Robot, parse_toml, read_toml
+from casid.description import Capsule, Robot
+from casid.description.formats._toml import parse_toml, read_toml
 from casid.errors import ProblemError, RobotError
 from casid.excitation import (
     CollisionConstraint,

@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.description import Inertial, load_description, load_robot
-from casid.description.write import description_of
+from casid.description import Inertial, load_robot
+from casid.description._load import load_description
+from casid.description._write import description_of
 from casid.identification import check_file, nearest_feasible, repair
 from casid.inertia import consistency
 

@@ -8,7 +8,8 @@ from scipy.io import savemat
 import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.measurement import Dataset, Processing, check_against, read_dataset
+from casid.measurement import Dataset, Processing, read_dataset
+from casid.measurement._checks import check_against
 from casid.testing.synthetic import motion, recording
 
 

@@ -11,7 +11,8 @@ from scipy.io import savemat
 
 from casid import load_robot
 from casid.errors import DatasetError
-from casid.measurement import Dataset, Processing, check_against, read_dataset
+from casid.measurement import Dataset, Processing, read_dataset
+from casid.measurement._checks import check_against
 from casid.testing.synthetic import motion
 
 T, Q, DQ, _ = motion(3, 40, 1)

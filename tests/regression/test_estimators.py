@@ -9,7 +9,7 @@ import pytest
 import casid
 from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
-from casid.description.placement import modified_dh
+from casid.description._placement import modified_dh
 from casid.dynamics import JointTerm, Model
 from casid.errors import DatasetError, SolveError
 from casid.identification import feasible_regression, identify

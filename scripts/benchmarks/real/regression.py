@@ -13,7 +13,7 @@ from benchmarks.measure import Measure, NotMeasured, data_folder
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
 from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
-from casid.description.placement import modified_dh
+from casid.description._placement import modified_dh
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.regression import choose_friction, compress, estimate_delay, friction_terms, ols, torques, wls
