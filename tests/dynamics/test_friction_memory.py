@@ -30,7 +30,7 @@ from casid.regression import (
 )
 from casid.regression.friction.maxwell import WAYS
 from casid.regression.friction.memory import sensitive_states
-from casid.testing.synthetic import motion
+from casid.testing._synthetic import motion
 
 PERIOD = 1e-3
 REACH = 4e-3

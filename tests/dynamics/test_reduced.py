@@ -12,8 +12,8 @@ from casid.codegen import operation_count
 from casid.description import Robot
 from casid.dynamics import JOINT_TERMS, Model, reduced
 from casid.export import PUBLISHED, count_robot
-from casid.testing.agreement import close, states
-from casid.testing.random_robots import random_robot
+from casid.testing._random_robots import random_robot
+from casid.testing._rigid_body import close, states
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from casid.export import (
     with_payload,
 )
 from casid.inertia import express_in, to_standard
-from casid.testing.agreement import close, states
+from casid.testing._rigid_body import close, states
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))

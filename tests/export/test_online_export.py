@@ -23,7 +23,7 @@ from casid.identification.online import (
 )
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.parameter_files import write_parameters
-from casid.testing.synthetic_online import TERMS, plausible, recorded
+from casid.testing._synthetic import TERMS, plausible, recorded
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")

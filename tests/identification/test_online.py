@@ -26,7 +26,7 @@ from casid.identification.online.recent import RecentSamples, Sample
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset
 from casid.regression import ResidualNoise, compress, wls
-from casid.testing.synthetic_online import TERMS, plausible, recorded
+from casid.testing._synthetic import TERMS, plausible, recorded
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.online import Online, OnlineLoad, Plausible
 from casid.inertia import pseudo_inertia, to_standard
-from casid.testing.synthetic_online import TERMS, plausible, recorded
+from casid.testing._synthetic import TERMS, plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 KINDS = ("robot", "load", "load with correlation")

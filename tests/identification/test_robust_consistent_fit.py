@@ -10,7 +10,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import feasible_regression, identify
 from casid.regression import compress, irls, residual_torques, wls
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 EXTRAS = {"viscous": 0.4, "coulomb": 0.3, "offset": -0.1, "load_friction": 0.05}

@@ -9,7 +9,7 @@ import casid
 from casid.dynamics import Model
 from casid.identification import identify
 from casid.report import html_report
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from casid import inertia
-from casid.testing.random_robots import random_placement
-from casid.testing.rigid_body import random_body, standard_parameters
+from casid.testing._random_robots import random_placement
+from casid.testing._rigid_body import random_body, standard_parameters
 
 
 @pytest.fixture

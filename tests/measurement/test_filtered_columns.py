@@ -13,7 +13,7 @@ from casid.errors import DatasetError
 from casid.identification import identify
 from casid.measurement import Dataset, LowPass, Processing, choose_cutoff, prepare
 from casid.regression import compress, irls, predicted_torques, residual_torques, torques, wls
-from casid.testing.synthetic import motion
+from casid.testing._synthetic import motion
 
 FRICTION = ("viscous", "coulomb", "offset")
 NOISE = 0.05

@@ -13,7 +13,7 @@ from casid.description._load import load_description
 from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
 from casid.measurement import Dataset, without_locked
-from casid.testing.synthetic import motion
+from casid.testing._synthetic import motion
 from tests.helpers import run
 
 

@@ -10,7 +10,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.measurement._checks import check_against
-from casid.testing.synthetic import motion, recording
+from casid.testing._synthetic import motion, recording
 
 
 def sine(rate=1000.0, seconds=10.0, n=2):

@@ -13,7 +13,7 @@ from casid import load_robot
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.measurement._checks import check_against
-from casid.testing.synthetic import motion
+from casid.testing._synthetic import motion
 
 T, Q, DQ, _ = motion(3, 40, 1)
 TAU = 2.0 * Q + 1.0

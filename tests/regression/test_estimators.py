@@ -29,7 +29,7 @@ from casid.regression.estimators import (
     OutputError,
     ProportionalDerivative,
 )
-from casid.testing.synthetic import motion, recording
+from casid.testing._synthetic import motion, recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 

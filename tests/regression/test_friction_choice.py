@@ -25,7 +25,7 @@ from casid.regression import (
     wls,
 )
 from casid.regression.friction import Amplitude, separable
-from casid.testing.synthetic import motion, recording
+from casid.testing._synthetic import motion, recording
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from casid.regression import (
     unexcited_reasons,
     wls,
 )
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")

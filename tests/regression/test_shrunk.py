@@ -16,7 +16,7 @@ from casid.identification.online import OnlineLoad
 from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.regression import ResidualNoise, compress, friction_dictionary, shrunk, torques, wls
-from casid.testing.synthetic_online import motion
+from casid.testing._synthetic import motion
 
 TERMS = ("viscous", "coulomb", "offset")
 COUNT = 3000
@@ -29,7 +29,7 @@ def rich() -> Model:
 
 def recording(rich: Model, seed: int, ripple: float, correlation: float = 0.9) -> Dataset:
     """Ripple ``sin(2 q) sign(dq)`` at every joint and residuals that repeat each other."""
-    t, q, dq, ddq = motion(rich.n, COUNT, seed)
+    t, q, dq, ddq = motion(rich.n, COUNT, seed, periodic=False)
     plain = Model(rich.robot, TERMS)
     pi = plain.parameters(rich.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], rich.n))
     tau = np.asarray(evaluate_batch(plain.inverse_dynamics, q, dq, ddq, pi))[..., 0]

@@ -22,7 +22,7 @@ from casid.inertia import parameter_csv
 from casid.report import html_report
 from casid.report.links_plot import link_placements
 from casid.report.viewer import html_table, page, robot_box, scene, torque_charts, view
-from casid.testing.synthetic import motion, recording
+from casid.testing._synthetic import motion, recording
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""

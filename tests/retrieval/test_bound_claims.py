@@ -22,7 +22,7 @@ from casid.retrieval import (
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.program.starts import nominal_parameters
 from casid.retrieval.rows import split_rows
-from casid.testing.synthetic_problems import BODY, nearest
+from casid.testing._synthetic import BODY, nearest
 
 
 @pytest.mark.claim("a bound counts what its own point gains by missing the rows a little")

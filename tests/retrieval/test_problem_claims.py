@@ -36,7 +36,7 @@ from casid.retrieval import (
     spatial_inertia,
     total_mass,
 )
-from casid.testing.synthetic_problems import BODY, arm, nearest
+from casid.testing._synthetic import BODY, arm, nearest
 
 
 @pytest.mark.claim("a constraint's expression, replaced, is what is solved and re-checked")

@@ -33,7 +33,7 @@ from casid.retrieval import (
     random_parameters,
     solve,
 )
-from casid.testing.synthetic_problems import BODY, arm, nearest
+from casid.testing._synthetic import BODY, arm, nearest
 
 # ---------------------------------------------------------------------- methods
 

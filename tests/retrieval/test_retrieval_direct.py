@@ -7,8 +7,8 @@ from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.retrieval import Problem, SolveOptions, Tolerances, least_squares, link_variables, mass_bounds, solve
 from casid.retrieval.program.splitting import from_svec, lower_factors, split, to_svec
 from casid.retrieval.solver.determined import applies, balanced_bodies, solve_determined
-from casid.testing.random_robots import random_robot
-from casid.testing.rigid_body import random_body, standard_parameters
+from casid.testing._random_robots import random_robot
+from casid.testing._rigid_body import random_body, standard_parameters
 
 
 def regression(links=3, noise=0.1, seed=0, scales=1.0, rows=None, **options):

@@ -25,7 +25,7 @@ from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.errors import InertiaWarning
 from casid.export import FUNCTIONS, PUBLISHED, LoadedLibrary, export_robot, load
-from casid.testing.peer_pinocchio import build, parameter_map, relative_error
+from casid.testing._pinocchio import build, parameter_map, relative_error
 
 ROBOTS = ("panda", "kuka_iiwa")
 #: Samples of the published Panda trajectory.

@@ -21,7 +21,7 @@ from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.dynamics.derived import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from casid.inertia import express_in, from_standard, link_slice, to_standard
-from casid.testing.peer_pinocchio import parameter_map
+from casid.testing._pinocchio import parameter_map
 
 HERE = Path(__file__).resolve().parent
 _EIGEN = (Path("/usr/include/eigen3"), Path("/usr/local/include/eigen3"), Path("/opt/homebrew/include/eigen3"))

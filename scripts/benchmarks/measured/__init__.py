@@ -21,7 +21,7 @@ from casid.measurement import Dataset
 from casid.regression import Fit, compress, fit_jointly, ols, wls
 from casid.retrieval import Constraint, LinkVariables, com_box, gyration_bound, mass_bounds, total_mass
 from casid.retrieval.constraints import ConsistencyKind
-from casid.testing.peer_clarabel import clarabel_regression
+from casid.testing._clarabel import clarabel_regression
 
 Result = tuple[str, bool]
 DRIVE_TERMS = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 import casid
 from benchmarks.measure import Measure, need
 from benchmarks.motion.drake_dart import Dart, Drake
-from benchmarks.motion.peers import Bullet, Engine, MuJoCo, running
 from benchmarks.motion.replay import STEP, replay
 from casid.codegen import evaluate_batch
 from casid.description import Inertial, Robot, write_robot
@@ -23,6 +22,7 @@ from casid.dynamics import Model
 from casid.simulation import ComputedTorque, Plant, RungeKutta4, Sampling, Simulation, Sine, Stops, simulate
 from casid.simulation.compiled import compiled_call
 from casid.simulation.loop import CompiledLoop
+from casid.testing._engines import Bullet, Engine, MuJoCo, running
 
 Array = NDArray[np.float64]
 Result = tuple[str, bool]

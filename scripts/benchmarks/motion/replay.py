@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 import casid
 from benchmarks import recordings
-from benchmarks.motion.peers import Bullet, MuJoCo, running
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.measurement import Processing
 from casid.simulation import ComputedTorque, Plant, Samples
 from casid.simulation.compiled import compiled_call
+from casid.testing._engines import Bullet, MuJoCo, running
 
 Array = NDArray[np.float64]
 #: Step of the engines [s], and rate of the controller.

@@ -100,3 +100,15 @@ def standard_parameters(bodies: list[Body]) -> np.ndarray:
         L = inertia + m * (c @ c * np.eye(3) - np.outer(c, c))
         values += [L[0, 0], L[0, 1], L[0, 2], L[1, 1], L[1, 2], L[2, 2], *(m * c), m]
     return np.array(values)
+
+
+def states(n: int, seed: int = 0) -> np.ndarray:
+    """Random q, dq, ddq, shape (3, n)."""
+    return np.random.default_rng(seed).uniform(-1.5, 1.5, (3, n))
+
+
+def close(value: object, expected: object, tolerance: float = 1e-11) -> None:
+    """Assert that both agree, relative to the largest expected number or to 1."""
+    expected = np.array(expected, dtype=float)
+    value = np.array(value, dtype=float).reshape(expected.shape)
+    assert np.abs(value - expected).max() <= tolerance * max(1.0, np.abs(expected).max())

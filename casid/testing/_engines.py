@@ -1,4 +1,4 @@
-"""Physics engines that run casid's robots from the files it writes."""
+"""Physics engines that run robots from the files that casid writes: one adapter an engine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measure import need
 from casid.description import Robot, write_robot
+from casid.testing._optional import need
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class Engine(ABC):
     def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
         """Accelerations (n) under torques."""
 
-    def close(self) -> None:  # noqa: B027  most have nothing to end
+    def close(self) -> None:  # noqa: B027  most engines hold no connection
         """End the engine."""
 
 
@@ -119,6 +119,13 @@ class MuJoCo(Engine):
         self.data.qfrc_applied[self.order] = tau
         self.mujoco.mj_forward(self.model, self.data)
         return np.array(self.data.qacc[self.order])
+
+    def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Torques (n) of a motion."""
+        self.at(q, dq)
+        self.data.qacc[self.order] = ddq
+        self.mujoco.mj_inverse(self.model, self.data)
+        return np.array(self.data.qfrc_inverse[self.order])
 
     def start(self, q: Array, dq: Array, step: float) -> None:
         """Begin a simulation by the classical Runge-Kutta method."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from casid.description import Joint, Link, Robot
-from casid.testing.rigid_body import rotation_about
+from casid.testing._rigid_body import rotation_about
 
 
 def random_placement(rng: np.random.Generator) -> np.ndarray:

@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 import scipy.sparse as sparse
-from benchmarks.measure import need
 
 from casid.identification import RegressionProblem
 from casid.inertia import PSEUDO_INERTIA_MAP, link_slice
 from casid.regression import Fit
 from casid.retrieval.load import ConstraintBuilder
+from casid.testing._optional import need
 
 
 def clarabel_regression(fit: Fit, constraints: ConstraintBuilder, margin: float = 1e-6) -> tuple[float, float]:

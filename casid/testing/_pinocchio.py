@@ -8,11 +8,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-from benchmarks.measure import NotMeasured, need
 
 import casid
 from casid.description import Robot
 from casid.inertia import express_in, link_slice, to_pinocchio
+from casid.testing._optional import NotMeasured, need
 
 #: Package and file of URDF robots with full inertial values: arms, torsos with a prismatic lift, branched trees.
 URDFS = (
