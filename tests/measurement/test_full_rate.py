@@ -1,4 +1,6 @@
-"""Filtering both sides of the regression alike, and what it does to estimates and their deviations."""
+"""Columns filtered like the torques, at the full rate of the recording."""
+
+from __future__ import annotations
 
 from dataclasses import replace
 
@@ -11,11 +13,13 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import identify
-from casid.measurement import Dataset, LowPass, Processing, choose_cutoff, prepare
+from casid.measurement import Dataset, LowPass, Processing, prepare
 from casid.regression import compress, irls, predicted_torques, residual_torques, torques, wls
 from casid.testing._synthetic import motion
 
 FRICTION = ("viscous", "coulomb", "offset")
+
+
 NOISE = 0.05
 
 
@@ -119,43 +123,9 @@ def test_given_derivatives_are_neither_filtered_nor_thinned(model, truth):
         prepare(Dataset(t, q, data.tau), False)
 
 
-@pytest.mark.claim("a jump of the clock does not allocate gigabytes")
-def test_a_long_gap_is_an_error():
-    t = np.r_[np.arange(0, 2, 1e-3), 1e7 + np.arange(0, 2, 1e-3)]
-    with pytest.raises(DatasetError, match=r"longest gap is 1e\+07 s, after sample 1999"):
-        Processing().apply(Dataset(t, np.zeros((4000, 2)), np.zeros((4000, 2))))
-
-
-def test_the_cutoff_lies_between_motion_and_noise(model):
-    t, q, *_ = motion(7, 10_000, 0)  # up to 0.5 Hz, at 1 kHz
-    rng = np.random.default_rng(0)
-    quiet, loud = (choose_cutoff(q + noise * rng.normal(size=q.shape), 1000.0) for noise in (1e-7, 1e-4))
-    assert 1.0 < loud < quiet < 200.0
-    assert choose_cutoff(np.zeros((1000, 2)), 1000.0) == 400.0
-    step = Processing().apply(Dataset(t, q + 1e-5 * rng.normal(size=q.shape), q)).steps
-    assert any("chosen from the spectra" in sentence for sentence in step)
-
-
-def test_a_delay_is_taken_out():
-    t = np.arange(0, 10, 1e-3)
-    late = np.sin(2 * np.pi * 0.5 * (t - 0.0037))[:, None]
-    data = Processing(delay=0.0037, cutoff=None, every=1, trim=0.1).apply(Dataset(t, late, late))
-    np.testing.assert_allclose(data.tau[:, 0], np.sin(2 * np.pi * 0.5 * data.t), atol=1e-9)
-
-
 def test_segments_are_the_data_in_parts(model, truth, recording):
     data = compress(model, Processing(cutoff=5.0).apply(recording))
     halves = [data.only(range(k, len(data.segments), 2)) for k in (0, 1)]
     beta = model.base.values(truth) * 1.01
     np.testing.assert_allclose(sum(h.squared_errors(beta) for h in halves), data.squared_errors(beta), rtol=1e-9)
     assert sum(h.counts[0] for h in halves) == data.counts[0]
-
-
-@pytest.mark.claim("a short recording with noisy positions is filtered, not taken at the full rate")
-@pytest.mark.parametrize("noise", [3e-5, 2e-4])
-def test_short_noisy_motion_is_still_filtered(noise):
-    t = np.arange(0.0, 1.9, 1e-3)
-    rng = np.random.default_rng(1)
-    q = np.column_stack([0.6 * np.sin(2 * np.pi * f * t + f) for f in (0.3, 0.4, 0.5)])
-    chosen = choose_cutoff(q + noise * rng.normal(size=q.shape), 1000.0)
-    assert 3.0 < chosen < 20.0

@@ -1,4 +1,4 @@
-"""Bags written by the library `rosbags` are read, and the JointTrajectory that is written is a message of ROS 2."""
+"""Joint states of ROS 2 bags."""
 
 from __future__ import annotations
 
@@ -12,11 +12,82 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
+from casid.errors import DatasetError
 from casid.excitation import Fourier, Trajectory, trajectory_ros2
 from casid.measurement import read_dataset
 from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
 
+
+def test_joint_states_of_a_bag(tmp_path):
+    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.LATEST)
+    types = store.types
+    State, Header, Time = (
+        types[f"{n}"] for n in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time")
+    )
+    with rosbags.Writer(tmp_path / "bag", version=9) as writer:
+        connection = writer.add_connection("/joint_states", State.__msgtype__, typestore=store)
+        for k in range(30):
+            header = Header(Time(sec=k // 10, nanosec=(k % 10) * 10**8), "")
+            message = State(header, ["b", "a"], np.array([k, -1.0 * k]), np.zeros(2), np.array([0.5 * k, 0.25 * k]))
+            writer.write(connection, k * 10**8, store.serialize_cdr(message, State.__msgtype__))
+    data = read_dataset(tmp_path / "bag")
+    np.testing.assert_allclose(data.q[:, 0], -np.arange(30.0))
+    np.testing.assert_allclose(data.tau[:, 1], 0.5 * np.arange(30))
+    np.testing.assert_allclose(data.t, 0.1 * np.arange(30))
+
+
+def bag(path: Path, count: int = 30, stamped: bool = True, topics: tuple[str, ...] = ("/joint_states",)) -> None:
+    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.LATEST)
+    kind = "sensor_msgs/msg/JointState"
+    State, Header, Time = (store.types[name] for name in (kind, "std_msgs/msg/Header", "builtin_interfaces/msg/Time"))
+    with rosbags.Writer(path, version=9, storage_plugin=rosbags.StoragePlugin.MCAP) as writer:
+        for topic in topics:
+            connection = writer.add_connection(topic, kind, typestore=store)
+            for k in range(count):
+                header = Header(Time(sec=k // 10 * stamped, nanosec=(k % 10) * 10**8 * stamped), "")
+                message = State(header, ["b", "a"], np.array([k, -1.0 * k]), np.zeros(2), np.array([0.5 * k, 0.25 * k]))
+                writer.write(connection, 10**9 + k * 10**8, store.serialize_cdr(message, kind))
+
+
+def test_bags_find_their_topic_and_their_clock(tmp_path: Path) -> None:
+    bag(tmp_path / "two", topics=("/joint_states", "/gripper"))
+    assert read_dataset(tmp_path / "two").joints == ("a", "b")
+    bag(tmp_path / "other", stamped=False, topics=("/arm/state",))
+    np.testing.assert_allclose(read_dataset(tmp_path / "other").t, 0.1 * np.arange(30))
+    bag(tmp_path / "none", topics=("/left", "/right"))
+    with pytest.raises(DatasetError, match=r"name the topic.*: /left, /right"):
+        read_dataset(tmp_path / "none")
+    with pytest.raises(DatasetError, match="no such file"):
+        read_dataset(tmp_path / "absent.mcap")
+
+
+@pytest.mark.claim("compressed chunks of a bag cannot unpack without end")
+def test_a_compressed_bag_is_counted_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.LATEST)
+    kind = "std_msgs/msg/String"
+    writer = rosbags.Writer(tmp_path / "bag", version=9, storage_plugin=rosbags.StoragePlugin.MCAP)
+    writer.set_compression(rosbags.CompressionMode.STORAGE, rosbags.CompressionFormat.ZSTD)
+    with writer:
+        connection = writer.add_connection("/text", kind, typestore=store)
+        writer.write(connection, 1, store.serialize_cdr(store.types[kind]("x" * 2**23), kind))
+    assert sum(file.stat().st_size for file in (tmp_path / "bag").iterdir()) < 2**16
+    monkeypatch.setenv("CASID_MAX_BYTES", str(2**20))
+    with pytest.raises(DatasetError, match="more than 1 MiB; set CASID_MAX_BYTES"):
+        read_dataset(tmp_path / "bag")
+
+
 rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+
+
 STORAGES = ["SQLITE3", "MCAP"]
 
 

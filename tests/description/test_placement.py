@@ -1,4 +1,6 @@
-"""Transforms: exact at multiples of pi/2, right elsewhere."""
+"""Placements of frames: exact quarter turns, rotations as angles and quaternions."""
+
+from __future__ import annotations
 
 import math
 
@@ -8,14 +10,26 @@ import pytest
 from casid.description._placement import (
     cos_sin,
     modified_dh,
+    quaternion_of,
     rotation_about,
+    rotation_of_quaternion,
     rotation_rpy,
     rotation_x,
     rotation_y,
     rotation_z,
+    rpy_of,
     standard_dh,
     unit_axis,
 )
+
+
+@pytest.mark.parametrize("angles", [(0.3, -1.2, 2.9), (1.0, math.pi / 2, 0.0), (0.2, 1.5708, -0.7), (0, -1.5707, 3.1)])
+def test_rotations_survive_as_angles_and_as_quaternions(angles: tuple[float, float, float]) -> None:
+    R = rotation_rpy(angles, 0.0)
+    np.testing.assert_allclose(rotation_rpy(rpy_of(R), 0.0), R, atol=1e-13)
+    np.testing.assert_allclose(rotation_of_quaternion(quaternion_of(R)), R, atol=1e-13)
+    assert rpy_of(rotation_rpy(rpy_of(R), 0.0)) == rpy_of(R)
+    assert quaternion_of(rotation_of_quaternion(quaternion_of(R))) == quaternion_of(R)
 
 
 @pytest.mark.parametrize("turns", range(-9, 10))
