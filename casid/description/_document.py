@@ -14,6 +14,7 @@ from casid.description._placement import Array
 from casid.description._raw import (
     MOVING_TYPES,
     Lock,
+    MimicRule,
     RawCapsule,
     RawFrame,
     RawJoint,
@@ -47,13 +48,13 @@ class Description:
     frames, capsules
         Named frames and bodies for collision checks, on any link.
     gravity : ndarray, shape (3,), optional
-        [m/s^2]; ``None``: standard gravity along -z, which files need not say.
+        [m/s^2]; ``None``: standard gravity along -z, the default of files.
     total_mass, source
         As in `Robot`.
     transmission : ndarray, optional
         As in `Robot`, over the moving joints in the file's order.
     notes : tuple of str
-        What the reader noticed that is worth a look.
+        Findings of the reader that leave the robot as it is.
     format : str
         Name of the file's format; empty for a description that was never a file.
     content : bytes
@@ -96,18 +97,7 @@ class Description:
         RobotError
             See `casid.description._document.assemble`; and where a transmission couples a locked joint with a free one.
         """
-        stated = STANDARD_GRAVITY if self.gravity is None else self.gravity
-        robot = assemble(
-            self.name,
-            self.joints,
-            where=self.where,
-            base=self.base.name,
-            frames=self.frames,
-            gravity=stated if gravity is None else gravity,
-            total_mass=self.total_mass,
-            source=self.source or ({"description": f"{self.format} file {self.where}"} if self.format else {}),
-            lock=lock,
-        )
+        robot = assemble(self, lock, gravity)
         capsules = tuple(
             place_capsule(robot, capsule, number, self.where) for number, capsule in enumerate(self.capsules, start=1)
         )
@@ -155,19 +145,7 @@ class Origin(RobotOrigin):
         return self.description.robot(lock=fixed)
 
 
-def assemble(
-    name: str,
-    joints: Sequence[RawJoint],
-    *,
-    where: str,
-    base: str | None = None,
-    loose: Sequence[str] = (),
-    frames: Sequence[RawFrame] = (),
-    gravity: ArrayLike = STANDARD_GRAVITY,
-    total_mass: tuple[float, float] = (0.0, np.inf),
-    source: Mapping[str, str] | None = None,
-    lock: Lock = (),
-) -> Robot:
+def assemble(description: Description, lock: Lock = (), gravity: ArrayLike | None = None) -> Robot:
     """Assemble a robot on a fixed base.
 
     Joints keep their order wherever parents already come before their children. The links of fixed joints become named
@@ -176,26 +154,12 @@ def assemble(
 
     Parameters
     ----------
-    name
-        Of the robot.
-    joints
-        Of any type, in any order.
-    where
-        What the joints come from (a file name), for messages.
-    base
-        Name of the base link; default: the only link that no joint carries.
-    loose
-        Links that no joint mentions (an error unless there is no joint at all).
-    frames
-        More named frames.
-    gravity, total_mass, source
-        As in `Robot`.
+    description
+        The machine; its joints in any order.
     lock
         Names of joints to fix at position 0, or a mapping from their names to positions [rad or m].
-
-    Returns
-    -------
-    Robot
+    gravity
+        Shape (3,) [m/s^2]; default: that of the description.
 
     Raises
     ------
@@ -208,72 +172,95 @@ def assemble(
     InertiaWarning
         For each link whose nominal mass and inertia no real body can have.
     """
-    joints = lock_joints(joints, lock, where)
+    where = description.where
+    joints = lock_joints(description.joints, lock, where)
     check_types(joints, where)
-    base = base_link(joints, base, loose, where)
-    check_unique(joints, frames, base, where)
-    ordered = parents_first(joints, base, where)
+    base = base_link(joints, description.base.name, (), where)
+    check_unique(joints, description.frames, base, where)
+    merged = _Merged(description.name, where, base)
+    for joint in parents_first(joints, base, where):
+        merged.add(joint)
     rules = follow(joints, where)
-
-    carrier: dict[str, tuple[int, Array]] = {base: (-1, np.eye(4))}  # link -> carrying moving joint, placement there
-    moving: list[tuple[RawJoint, int, Array]] = []  # joint, index of the parent, placement in the parent moving link
-    bodies: list[_Body] = []
-    named = [Frame(base, -1, np.eye(4))]
-    lost_mass = False
-    for joint in ordered:
-        parent, placement = carrier[joint.parent]
-        if joint.type == "fixed":
-            placement = placement @ joint.rest + 0.0
-            carrier[joint.link.name] = (parent, placement)
-            named.append(Frame(joint.link.name, parent, placement))
-            if parent >= 0:
-                _warn_of(joint.link, name, where, strict=False)
-                bodies[parent].add(joint, placement)
-            else:
-                lost_mass |= joint.locked
-        else:
-            carrier[joint.link.name] = (len(moving), np.eye(4))
-            moving.append((joint, parent, placement @ joint.placement + 0.0))
-            bodies.append(_Body(joint.link))
-    if not moving:
-        raise RobotError(f"{where}: robot '{name}' has no moving joint (joints: {listed(j.name for j in joints)})")
-
-    for frame in frames:
-        if frame.link not in carrier:
-            raise RobotError(
-                f"{where}: frame '{frame.name}' stands on link '{frame.link}', which does not exist"
-                f"{near(frame.link, carrier)} (links: {listed(carrier)})"
-            )
-        index, placement = carrier[frame.link]
-        named.append(Frame(frame.name, index, placement @ frame.placement + 0.0))
-
-    links = [body.link() for body in bodies]
-    for link in links:
-        _warn_of(link, name, where, strict=True)
-    number = {joint.name: k for k, (joint, _, _) in enumerate(moving)}
-    mimic = {name: Mimic(number[rule.joint], rule.multiplier, rule.offset) for name, rule in rules.items()}
+    if not merged.moving:
+        names = listed(joint.name for joint in joints)
+        raise RobotError(f"{where}: robot '{description.name}' has no moving joint (joints: {names})")
+    for frame in description.frames:
+        merged.add_frame(frame)
+    stated = STANDARD_GRAVITY if description.gravity is None else description.gravity
+    read_from = {"description": f"{description.format} file {where}"} if description.format else {}
     return Robot(
-        name=name,
-        joints=tuple(
+        name=description.name,
+        joints=merged.joints(rules),
+        gravity=np.asarray(stated if gravity is None else gravity, dtype=float),
+        limits=_limits([joint for joint, _, _ in merged.moving if joint.name not in rules], where),
+        frames=tuple(merged.frames),
+        total_mass=(0.0, description.total_mass[1]) if merged.lost_mass else description.total_mass,
+        source=description.source or read_from,
+    )
+
+
+class _Merged:
+    """Moving links with everything that is fixed to them.
+
+    Attributes
+    ----------
+    moving : list of (RawJoint, int, ndarray)
+        Joint, index of its parent, placement in the parent's moving link.
+    frames : list of Frame
+        The base, fixed links and named frames.
+    lost_mass : bool
+        Whether a locked joint has left mass in the base.
+    """
+
+    def __init__(self, name: str, where: str, base: str) -> None:
+        self.name, self.where = name, where
+        self.moving: list[tuple[RawJoint, int, Array]] = []
+        self.frames = [Frame(base, -1, np.eye(4))]
+        self.lost_mass = False
+        self._bodies: list[_Body] = []
+        self._carrier: dict[str, tuple[int, Array]] = {base: (-1, np.eye(4))}  # link -> moving joint, placement there
+
+    def add(self, joint: RawJoint) -> None:
+        """Add a joint whose parent link has been added."""
+        parent, placement = self._carrier[joint.parent]
+        if joint.type != "fixed":
+            self._carrier[joint.link.name] = (len(self.moving), np.eye(4))
+            self.moving.append((joint, parent, placement @ joint.placement + 0.0))
+            self._bodies.append(_Body(joint.link))
+            return
+        placement = placement @ joint.rest + 0.0
+        self._carrier[joint.link.name] = (parent, placement)
+        self.frames.append(Frame(joint.link.name, parent, placement))
+        if parent >= 0:
+            _warn_of(joint.link, self.name, self.where, strict=False)
+            self._bodies[parent].add(joint, placement)
+        else:
+            self.lost_mass |= joint.locked
+
+    def add_frame(self, frame: RawFrame) -> None:
+        """Add a named frame of any link."""
+        if frame.link not in self._carrier:
+            raise RobotError(
+                f"{self.where}: frame '{frame.name}' stands on link '{frame.link}', which does not exist"
+                f"{near(frame.link, self._carrier)} (links: {listed(self._carrier)})"
+            )
+        index, placement = self._carrier[frame.link]
+        self.frames.append(Frame(frame.name, index, placement @ frame.placement + 0.0))
+
+    def joints(self, rules: Mapping[str, MimicRule]) -> tuple[Joint, ...]:
+        """The moving joints with their lumped links."""
+        links = [body.link() for body in self._bodies]
+        for link in links:
+            _warn_of(link, self.name, self.where, strict=True)
+        number = {joint.name: k for k, (joint, _, _) in enumerate(self.moving)}
+        mimic = {name: Mimic(number[rule.joint], rule.multiplier, rule.offset) for name, rule in rules.items()}
+        return tuple(
             Joint(
-                j.name,
-                MOVING_TYPES[j.type],
-                parent,
-                link,
-                placement,
-                j.axis,
-                j.link_placement,
-                mimic.get(j.name),
+                j.name, MOVING_TYPES[j.type], parent, link, placement, j.axis, j.link_placement, mimic.get(j.name),
                 j.terms,
             )
-            for (j, parent, placement), link in zip(moving, links, strict=True)
-        ),
-        gravity=np.asarray(gravity, dtype=float),
-        limits=_limits([joint for joint, _, _ in moving if joint.name not in rules], where),
-        frames=tuple(named),
-        total_mass=(0.0, total_mass[1]) if lost_mass else total_mass,
-        source=source or {},
-    )
+            for (j, parent, placement), link in zip(self.moving, links, strict=True)
+        )  # fmt: skip
 
 
 class _Body:
@@ -327,7 +314,7 @@ def _warn_of(link: Link, robot: str, where: str, *, strict: bool) -> None:
             return
     complaint = margins.complaint()
     if complaint:
-        warnings.warn(f"robot '{robot}' ({where}), link '{link.name}': {complaint}", InertiaWarning, stacklevel=4)
+        warnings.warn(f"robot '{robot}' ({where}), link '{link.name}': {complaint}", InertiaWarning, stacklevel=5)
 
 
 def place_capsule(robot: Robot, capsule: RawCapsule, number: int, where: str) -> Capsule:

@@ -50,7 +50,7 @@ def load_robot(
     lock
         Joints to turn into fixed ones: names (at position 0), or a mapping from names to positions [rad or m].
     gravity
-        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; default: what the file says, else
+        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; default: that of the file, else
         (0, 0, -9.80665).
     angle_tolerance
         Angles this close to a multiple of pi/2 count as that multiple [rad]; 1e-5 suits files that print 1.5708.
@@ -62,7 +62,7 @@ def load_robot(
     Raises
     ------
     RobotError
-        If there is no such robot or file, or the description is malformed; the message says where and what to do.
+        If there is no such robot or file, or the description is malformed; the message names the place and what to do.
 
     Warns
     -----

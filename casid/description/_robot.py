@@ -70,7 +70,7 @@ class Robot(Displayed):
     origin : RobotOrigin, optional
         What the robot was read from: restores the fixed links and edits the file when the robot is written.
     notes : tuple of str
-        What a reader noticed that is worth a look but changes nothing.
+        Findings of the reader that leave the robot as it is.
     """
 
     name: str
@@ -258,7 +258,7 @@ class Robot(Displayed):
         return terms
 
     def with_parameters(self, parameters: Parameters | ArrayLike) -> Robot:
-        """The same robot with other nominal bodies and joint terms: identified ones, say.
+        """The same robot with other nominal bodies and joint terms: identified ones, for instance.
 
         Parameters
         ----------

@@ -187,7 +187,7 @@ def _bounds(bounds: LinkBounds) -> dict[str, Any]:
 
 def words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     """What a sidecar holds, in words: one line a kind."""
-    said = {
+    texts = {
         "gravity": "gravity",
         "total_mass": "bounds of the total mass",
         "transmission": "the transmission matrix (coupled drive trains)",
@@ -196,7 +196,7 @@ def words(tables: Mapping[str, Any]) -> tuple[str, ...]:
         "bounds": "bounds of links",
         "capsule": "capsules",
     }
-    lines = [text for key, text in said.items() if key in tables]
+    lines = [text for key, text in texts.items() if key in tables]
     joints: Mapping[str, Any] = tables.get("joint", {})
     limits = sorted({key for table in joints.values() for key in table.get("limits", {})})
     terms = sorted({key for table in joints.values() for key in table.get("terms", {})})

@@ -94,7 +94,7 @@ def moving_bodies(description: Description, locked: Mapping[str, float]) -> dict
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, and what the format cannot say.
+    """Files that were written, and what the format cannot hold.
 
     Attributes
     ----------

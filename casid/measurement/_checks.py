@@ -38,8 +38,8 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
         )
     if not (np.ptp(dataset.q, axis=0) >= STILL).any():
         raise DatasetError(
-            f"{dataset.name}: no joint moves (by {STILL:g} rad or m at least): a recording of standstill says nothing "
-            "of the dynamics; are these the measured positions?"
+            f"{dataset.name}: no joint moves (by {STILL:g} rad or m at least): a recording of standstill does not "
+            "determine the dynamics; choose the columns of the measured positions"
         )
     check_angles(dataset.q, robot, dataset.name)
     notes = [*_dead_channels(dataset, robot), *_saturation(dataset, robot), *_velocity_scale(dataset, robot)]

@@ -92,7 +92,7 @@ class Bag:
         """By the ending; every folder counts as a bag."""
         try:
             return path.is_dir() or path.suffix in (".mcap", ".db3")
-        except OSError:  # a name too long for the file system: the reader of files says so
+        except OSError:  # a name too long for the file system: the reader of files reports it
             return False
 
     def read(self, path: Path, topic: str | None) -> Columns:

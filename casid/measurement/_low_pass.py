@@ -108,7 +108,7 @@ DEPTH, RISE = 1e-3, 4.0
 NOISE, MOST_NOISE = 3e-5, 1e-2
 #: Least cut-off over the frequency below which 99 % of the velocity's energy lies.
 BREADTH = 4.0
-#: A joint that moves less than this share of the most active one has no say.
+#: A joint that moves less than this share of the most active one is left out.
 LEAST_MOTION = 0.02
 #: Bounds of the choice: periods that a recording must hold, and share of the Nyquist frequency.
 FEWEST_PERIODS, HIGHEST_SHARE = 10.0, 0.8
@@ -120,7 +120,7 @@ def choose_cutoff(q: Array, rate: float) -> float:
     Twice differentiated, a position's spectrum falls behind the last harmonic of the motion and rises again, as f^4,
     where noise begins. Of each joint's spectrum, smoothed over half an octave, the deepest point before the rise is
     found; the cut-off lies above it, where what passes has gathered a small share of the motion's energy: friction's
-    jumps are wide in frequency and worth keeping. The median over the joints is taken, since all signals must go
+    jumps are wide in frequency and belong to the signal. The median over the joints is taken, since all signals must go
     through one filter. A recording without noise gets the highest cut-off that its rate allows.
 
     Parameters

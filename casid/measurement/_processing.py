@@ -165,21 +165,23 @@ class Processing:
             steps=(*data.steps, *self._sentences(self.cutoff, torque_cutoff, chosen)),
         )
         if self.trim:
-            span = data.t[-1] - data.t[0]
-            if 2 * self.trim >= span:
-                raise DatasetError(
-                    f"{data.name}: lasts {span:.3g} s, trimming {self.trim:g} s at both ends leaves nothing"
-                )
-            first, last = data.t[0] + self.trim, data.t[-1] - self.trim
-            count = round(self.trim * frequency)
-            inside = slice(count, len(data) - count) if _regular(data.t) else (data.t >= first) & (data.t <= last)
-            data = data.rows(inside, f"trimmed {self.trim:g} s from both ends")
+            data = self._trimmed(data, frequency)
         every = self._every(frequency, torque_cutoff)
         if every > 1:
             data = data.rows(slice(None, None, every), f"kept every {every}th sample")
         if self.between is not None:
             data = data.between(*self.between)
         return data.moving(self.slowest) if self.slowest else data
+
+    def _trimmed(self, data: Dataset, frequency: float) -> Dataset:
+        """The data without both ends, where filters settle."""
+        span = data.t[-1] - data.t[0]
+        if 2 * self.trim >= span:
+            raise DatasetError(f"{data.name}: lasts {span:.3g} s, trimming {self.trim:g} s at both ends leaves nothing")
+        first, last = data.t[0] + self.trim, data.t[-1] - self.trim
+        count = round(self.trim * frequency)
+        inside = slice(count, len(data) - count) if _regular(data.t) else (data.t >= first) & (data.t <= last)
+        return data.rows(inside, f"trimmed {self.trim:g} s from both ends")
 
     def _every(self, frequency: float, torque_cutoff: float | None) -> int:
         """Samples from one that is kept to the next."""

@@ -103,7 +103,7 @@ def read_dataset(
     rate
         Sampling rate of a file without a time column [Hz].
     time_scale
-        Factor to seconds: 1e-3 for milliseconds; by default 1, or what the column's name says (``t_ms``).
+        Factor to seconds: 1e-3 for milliseconds; by default 1, or the unit in the column's name (``t_ms``).
     degrees
         Whether angles are in degrees.
     gains
@@ -137,20 +137,11 @@ def read_dataset(
     found["t"] = _time(found, rate, time_scale, path.name)
     steps = [f"read {path.name}: " + ", ".join(f"{k} {np.shape(v)}" for k, v in found.items())]
     if rows is not None:
-        first, end = rows
-        if first >= len(found["q"]):
-            raise DatasetError(f"{path.name}: rows {first} to {end - 1} are beyond its {len(found['q'])} samples")
-        end = min(end, len(found["q"]))
-        found = {k: v[first:end] for k, v in found.items()}
-        steps.append(f"kept rows {first} to {end - 1}")
+        found = _cut(found, rows, steps, path.name)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as not finite
-        if degrees is True:
-            for key in _MOTION:
-                if key in found:
-                    found[key] = np.deg2rad(found[key])
+        if _flag(degrees, path.name):
+            found.update({key: np.deg2rad(found[key]) for key in _MOTION if key in found})
             steps.append("degrees to radians")
-        elif degrees is not False:
-            raise DatasetError(f"{path.name}: degrees must be True or False, got {shown(degrees)}")
         if gains is not None:
             found["tau"] = found["tau"] * _vector(gains, n, f"{path.name}: gains")
             steps.append("torque = gain * signal")
@@ -169,6 +160,21 @@ def read_dataset(
     except DatasetError as error:
         raise DatasetError(f"{path.name}: {error.message.removeprefix(f'{name}: ')}") from None
     return dataset if between is None else dataset.between(*between)
+
+
+def _cut(found: dict[str, Array], rows: Sequence[int], steps: list[str], where: str) -> dict[str, Array]:
+    first, end = rows
+    if first >= len(found["q"]):
+        raise DatasetError(f"{where}: rows {first} to {end - 1} are beyond its {len(found['q'])} samples")
+    end = min(end, len(found["q"]))
+    steps.append(f"kept rows {first} to {end - 1}")
+    return {key: value[first:end] for key, value in found.items()}
+
+
+def _flag(degrees: bool, where: str) -> bool:
+    if degrees is not True and degrees is not False:
+        raise DatasetError(f"{where}: degrees must be True or False, got {shown(degrees)}")
+    return degrees
 
 
 #: Signals of the motion, in the units of the positions.

@@ -107,7 +107,7 @@ def _zstd() -> Any:
 
 
 _TYPE = "sensor_msgs/msg/JointState"
-#: The topic on which robots publish their state, unless told otherwise.
+#: The topic on which robots publish their state, the default.
 _USUAL = "/joint_states"
 
 

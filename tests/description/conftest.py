@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from casid.description import Robot
-from casid.description._document import assemble
-from casid.description._raw import RawJoint
+from casid.description import Link, Robot
+from casid.description._document import Description, assemble
+from casid.description._raw import Lock, RawJoint, base_link
 
 URDF = """<?xml version="1.0"?>
 <!-- a comment before -->
@@ -54,6 +55,10 @@ def arm(tmp_path: Path) -> Path:
     return path
 
 
-def build(joints: list[RawJoint], **options: object) -> Robot:
+def build(
+    joints: list[RawJoint], lock: Lock = (), base: str | None = None, loose: tuple[str, ...] = (), **options: Any
+) -> Robot:
     """A robot of these joints."""
-    return assemble("machine", joints, where="machine.toml", **options)
+    where = "machine.toml"
+    base = base_link(joints, base, loose, where)
+    return assemble(Description("machine", where, Link(base), tuple(joints), **options), lock)

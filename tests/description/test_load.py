@@ -92,5 +92,5 @@ def test_options_reach_shipped_robots():
     assert robot.gravity.tolist() == [0, 9.81, 0]
     merged, own = robot.links[5], load_robot("panda").links
     assert merged.inertial.mass == pytest.approx(own[5].inertial.mass + own[6].inertial.mass)
-    assert np.isinf(merged.bounds.com).all()  # the bounds of link 6 say nothing about 6 and 7 together
+    assert np.isinf(merged.bounds.com).all()  # the bounds of link 6 do not bound 6 and 7 together
     assert {frame.name for frame in robot.frames} == {"base", "link7", "flange"}

@@ -1,4 +1,4 @@
-"""The TOML format: what it says is what a Robot holds, and what it cannot say is refused with words that help."""
+"""The TOML format: what a file holds is what the robot holds, and errors name the file, the table and the key."""
 
 import math
 from importlib import resources

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from casid.description import load_robot
+from casid.dynamics import Model
 from casid.measurement import Dataset
 from casid.testing import motion
 
@@ -23,3 +26,9 @@ def sine(rate: float = 1000.0, seconds: float = 10.0, n: int = 2) -> Dataset:
     phase = np.arange(1, n + 1) * 0.7
     q = np.sin(2 * np.pi * 0.3 * t[:, None] + phase)
     return Dataset(t, q, np.cos(t)[:, None] * np.ones(n), name="sine")
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """A seven-joint arm with friction."""
+    return Model(load_robot("kuka_iiwa"), ("viscous", "coulomb", "offset"))

@@ -8,24 +8,14 @@ import numpy as np
 import pytest
 from scipy.signal import butter, filtfilt
 
-import casid
 from casid.codegen import evaluate_batch
-from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import identify
 from casid.measurement import Dataset, LowPass, Processing, prepare
 from casid.regression import compress, irls, predicted_torques, residual_torques, torques, wls
 from casid.testing._synthetic import motion
 
-FRICTION = ("viscous", "coulomb", "offset")
-
-
 NOISE = 0.05
-
-
-@pytest.fixture(scope="module")
-def model():
-    return Model(casid.load_robot("kuka_iiwa"), FRICTION)
 
 
 @pytest.fixture(scope="module")

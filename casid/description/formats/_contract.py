@@ -1,4 +1,4 @@
-"""What a file format is: read, write, edit in place, and say what it cannot hold."""
+"""The contract of file formats: read, write, edit in place, name what cannot be held."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _TERMS = (("damping", "fv"), ("frictionloss", "fc"), ("armature", "Ia"), ("stiff
 
 
 def range_is_written(limits: JointLimits) -> bool:
-    """Whether MJCF can say a joint's position limits: none, or two finite ones in order."""
+    """Whether MJCF can express a joint's position limits: none, or two finite ones in order."""
     free = not math.isfinite(limits.lower) and not math.isfinite(limits.upper)
     return free or -math.inf < limits.lower < limits.upper < math.inf
 
@@ -192,7 +192,7 @@ def edited(content: bytes, changes: Changes, where: str) -> bytes:
         terms = changes.terms.get(joint.get("name", ""))
         if terms is None or (file.parents.get(joint) is not None and file.parents[joint].tag == "equality"):
             continue
-        # zeros are written out: a class of defaults may say otherwise
+        # zeros are written out: a class of defaults may hold other values
         values: dict[str, str | None] = {key: number(terms.get(symbol, 0.0)) for key, symbol in _TERMS}
         values = {key: value for key, value in values.items() if value != "0" or key != "stiffness"}
         edits[joint] = file.retagged(joint, values)

@@ -240,7 +240,7 @@ class _Reader(Elements):
         joints = [self._joint(element, bodies, version) for element in elements]
         mounts = [j for j in joints if j.parent == _WORLD and j.type == "fixed" and np.array_equal(j.rest, np.eye(4))]
         rooted = [j for j in joints if j.parent == _WORLD]
-        if len(mounts) == 1 and len(rooted) == 1:  # a fixed base: the joint that says so is no joint of the robot
+        if len(mounts) == 1 and len(rooted) == 1:  # a fixed base: the joint that fixes it is no joint of the robot
             return [j for j in joints if j is not mounts[0]], mounts[0].link.name
         if rooted:
             return joints, _WORLD

@@ -1,6 +1,6 @@
 """Reader of casid's own robot files (TOML, ``schema = 1``).
 
-A file says what the machine is, in SI units, and where every number comes from::
+A file describes the machine in SI units and names the source of every number::
 
     schema = 1
     name = "example"
@@ -139,7 +139,7 @@ def read_toml(
     lock
         Names of joints to fix at position 0, or a mapping from names to positions [rad or m].
     gravity
-        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; default: what the file says.
+        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; default: that of the file.
     angle_tolerance
         Angles this close to a multiple of pi/2 count as that multiple [rad].
 

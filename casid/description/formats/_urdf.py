@@ -124,7 +124,7 @@ def read_urdf(
         Names of joints to fix at position 0, or a mapping from names to positions [rad or m]. The way to leave out
         grippers, and the way to read files with planar or floating joints.
     gravity
-        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; a URDF does not say.
+        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; a URDF does not hold it.
     angle_tolerance
         Angles this close to a multiple of pi/2 count as that multiple [rad]; 1e-5 suits files that print 1.5708.
 
@@ -219,7 +219,7 @@ class _Reader(Elements):
             if link not in links:
                 self.fail(f"{what}: its {end} link '{link}' does not exist")
             ends[end] = link
-        moves = kind != "fixed"  # a fixed joint follows nothing, whatever it says
+        moves = kind != "fixed"  # a fixed joint follows nothing, whatever its mimic element
         return RawJoint(
             name=name,
             type="revolute" if kind == "continuous" else kind,
