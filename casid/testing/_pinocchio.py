@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,6 +14,9 @@ import casid
 from casid.description import Robot
 from casid.inertia import express_in, link_slice, to_pinocchio
 from casid.testing._optional import NotMeasured, need
+
+#: Takes a name, a value and the expected one.
+Note = Callable[[str, object, np.ndarray], None]
 
 #: Package and file of URDF robots with full inertial values: arms, torsos with a prismatic lift, branched trees.
 URDFS = (
@@ -130,19 +134,27 @@ def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3
         minv = np.triu(data.Minv) + np.triu(data.Minv, 1).T
         for name, theirs in (("dddq_dq", data.ddq_dq), ("dddq_ddq", data.ddq_dv), ("dddq_dtau", minv)):
             note(f"forward_dynamics {name}", ours[name], np.array(theirs)[np.ix_(order, order)], size)
-        pin.computeJointJacobians(peer, data, pq)
-        placements, jacobians = model.forward_kinematics(q), model.jacobian(q)
-        if robot.n == 1:
-            placements, jacobians = (placements,), (jacobians,)
-        for k, joint in enumerate(robot.joints):
-            at = peer.getJointId(joint.name)
-            link = data.oMi[at] * pin.SE3(np.array(joint.link_placement))
-            note("forward_kinematics", placements[k], link.homogeneous)
-            J = pin.getJointJacobian(peer, data, at, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
-            J = J.reshape(6, -1)[:, order].copy()
-            J[:3] += np.cross(J[3:].T, link.translation - data.oMi[at].translation).T
-            note("jacobian", jacobians[k], J)
+        _compare_kinematics(robot, model, peer, data, q, order, note)
     return worst
+
+
+def _compare_kinematics(
+    robot: Robot, model: casid.Model, peer: Any, data: Any, q: np.ndarray, order: list[int], note: Note
+) -> None:
+    """Placements and Jacobians of all links at one posture."""
+    pin = need("pinocchio")
+    pin.computeJointJacobians(peer, data, q[np.argsort(order)])
+    placements, jacobians = model.forward_kinematics(q), model.jacobian(q)
+    if robot.n == 1:
+        placements, jacobians = (placements,), (jacobians,)
+    for k, joint in enumerate(robot.joints):
+        at = peer.getJointId(joint.name)
+        link = data.oMi[at] * pin.SE3(np.array(joint.link_placement))
+        note("forward_kinematics", placements[k], link.homogeneous)
+        J = pin.getJointJacobian(peer, data, at, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+        J = J.reshape(6, -1)[:, order].copy()
+        J[:3] += np.cross(J[3:].T, link.translation - data.oMi[at].translation).T
+        note("jacobian", jacobians[k], J)
 
 
 def mimicking_joints(path: Path) -> list[str]:

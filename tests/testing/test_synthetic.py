@@ -35,5 +35,5 @@ def test_torques_are_those_of_the_parameters() -> None:
 
 def test_the_nearest_consistent_parameters_to_consistent_ones_are_these() -> None:
     assert arm(2).n == 2
-    solution = nearest(BODY).solve()
+    solution = casid.solve(nearest(BODY))
     np.testing.assert_allclose(solution.standard_parameters, BODY, atol=1e-6)
