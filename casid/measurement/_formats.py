@@ -24,7 +24,7 @@ class RecordingFormat(Protocol):
     #: How a message names it, e.g. ``.npz``.
     name: str
 
-    def knows(self, path: Path) -> bool:
+    def accepts(self, path: Path) -> bool:
         """Whether a path looks like this format."""
 
     def read(self, path: Path, topic: str | None) -> Columns:
@@ -36,7 +36,7 @@ class Npz:
 
     name = ".npz"
 
-    def knows(self, path: Path) -> bool:
+    def accepts(self, path: Path) -> bool:
         """By the ending."""
         return path.suffix == ".npz"
 
@@ -51,7 +51,7 @@ class Mat:
 
     name = ".mat"
 
-    def knows(self, path: Path) -> bool:
+    def accepts(self, path: Path) -> bool:
         """By the ending."""
         return path.suffix == ".mat"
 
@@ -66,7 +66,7 @@ class Csv:
 
     name = ".csv, .csv.gz"
 
-    def knows(self, path: Path) -> bool:
+    def accepts(self, path: Path) -> bool:
         """By the ending."""
         return path.suffix in (".csv", ".tsv") or path.name.endswith((".csv.gz", ".tsv.gz"))
 
@@ -88,7 +88,7 @@ class Bag:
 
     name = ".mcap, .db3 or a rosbag2 folder"
 
-    def knows(self, path: Path) -> bool:
+    def accepts(self, path: Path) -> bool:
         """By the ending; every folder counts as a bag."""
         try:
             return path.is_dir() or path.suffix in (".mcap", ".db3")
@@ -111,10 +111,10 @@ def read_columns(path: Path, topic: str | None) -> Columns:
     Raises
     ------
     DatasetError
-        If no format knows the file, or it cannot be read.
+        If the file is of no known format, or it cannot be read.
     """
     for one in FORMATS:
-        if one.knows(path):
+        if one.accepts(path):
             return one.read(path, topic)
     raise DatasetError(f"'{path.name}': recordings are {', '.join(one.name for one in FORMATS)}, or a .toml about one")
 
