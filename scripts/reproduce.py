@@ -34,7 +34,8 @@ from papers.item import Item, Setting
 from papers.page import Done, counts, page, slug
 
 from casid.errors import CasidError
-from casid.files import prepare_directory, write_files
+from casid.files import write_files
+from casid.files._write import prepare_directory
 
 #: Resolution of the pages' pictures: they are many.
 DPI = 80

@@ -54,8 +54,11 @@ def export(
 ) -> None:
     """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
     from casid.cli.online_export import export_estimator
-    from casid.dynamics import Model, terms_of
-    from casid.export import all_functions, default_functions, export_fmu, export_robot, export_ros2, numbers
+    from casid.dynamics import Model
+    from casid.dynamics.terms._joint_terms import terms_of
+    from casid.export import export_fmu, export_robot, export_ros2
+    from casid.export._payload import numbers
+    from casid.export._robot import all_functions, default_functions
     from casid.identification import load_model
     from casid.report.tables import operations_table
 
@@ -132,7 +135,8 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False,
 ) -> None:
     """Show the folder of compiled code, or empty it."""
-    from casid.codegen import cache_directory, cache_entries, clear_cache
+    from casid.codegen import cache_directory, clear_cache
+    from casid.codegen._cache import cache_entries
 
     if clear:
         typer.echo(f"{clear_cache()} files removed from {cache_directory()}")

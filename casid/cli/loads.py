@@ -45,9 +45,10 @@ def payload(
 ) -> None:
     """Identify a load on the last link: mass, centre of mass, inertia, and what to type into the controller."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, write_files
+    from casid.files import write_files
+    from casid.files._texts import json_bytes
     from casid.identification import load_model
-    from casid.identification import payload as run
+    from casid.identification.loads._payload import payload as run
     from casid.report import flange_of, payload_record, payload_tables
 
     if (without is None) == (identification is None):
@@ -95,7 +96,7 @@ def gains(
     only: o.Only = None,
 ) -> None:
     """Calibrate the drives' gains with a load of known mass."""
-    from casid.identification import gains as run
+    from casid.identification.loads._gains import gains as run
     from casid.report import gains_tables
 
     settings = o.Settings.merged([without, loaded], terms=terms, deadband=deadband, only=only, **reading)

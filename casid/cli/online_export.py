@@ -23,9 +23,10 @@ def export_estimator(
     """Write an estimator of the robot or of its load."""
     import numpy as np
 
-    from casid.export import numbers
-    from casid.export.online import export_online
-    from casid.identification import Online, OnlineLoad
+    from casid.export._online import export_online
+    from casid.export._payload import numbers
+    from casid.identification.loads._online_load import OnlineLoad
+    from casid.identification.online._estimator import Online
     from casid.inertia import to_standard
 
     if kind not in ("robot", "load"):

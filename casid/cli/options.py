@@ -259,7 +259,7 @@ def vector(value: Any) -> list[float]:
 def _options_of(path: Path) -> dict[str, Any]:
     if path.suffix.lower() != ".toml":
         return {}
-    from casid.files import read_toml  # brings numpy, which the command line's help does without
+    from casid.files._texts import read_toml
 
     table = read_toml(path, "recording", DatasetError).get(TABLE, {})
     if not isinstance(table, Mapping):

@@ -64,7 +64,8 @@ def identify(
     from casid.description import write_robot
     from casid.identification import identify as run
     from casid.report import identification_tables, write_identification
-    from casid.retrieval import Prior, load_constraints
+    from casid.retrieval._load import load_constraints
+    from casid.retrieval._objectives import Prior
 
     if not believable:
         refuse(context, ("share",), "does not go with --no-believable")
@@ -230,7 +231,10 @@ def reverse_engineer(
 ) -> None:
     """Find feasible links behind a controller's mass matrices and gravity torques, and friction from a recording."""
     from casid.errors import DatasetError
-    from casid.files import json_bytes, npz_arrays, read_bytes, write_files
+    from casid.files import write_files
+    from casid.files._arrays import npz_arrays
+    from casid.files._read import read_bytes
+    from casid.files._texts import json_bytes
     from casid.identification import reverse_engineered
     from casid.report import solution_tables, validation_tables, write_solution, write_validation
 

@@ -34,7 +34,7 @@ def ops(
 ) -> None:
     """Count the operations of a robot's functions, beside the published counts."""
     from casid.dynamics import Model
-    from casid.export import count_robot
+    from casid.export._robot import count_robot
     from casid.report.tables import operations_table
 
     model = Model(o.robot_of(robot, lock, gravity, angle_tolerance), names(terms))

@@ -105,7 +105,7 @@ def out_folder(out: Path | None) -> Path | None:
 
     Folders that the command has made and left empty, because it failed, are removed when it ends.
     """
-    from casid.files import prepare_directory
+    from casid.files._write import prepare_directory
 
     if out is None:
         return None

@@ -68,7 +68,7 @@ def simulate(
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the book of energy."""
     from casid.excitation import read_trajectory
-    from casid.export import numbers
+    from casid.export._payload import numbers
     from casid.inertia import read_parameters
     from casid.report import simulation_table, write_simulation
     from casid.simulation import (

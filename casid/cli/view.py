@@ -25,7 +25,8 @@ def view(
     import tempfile
     import webbrowser
 
-    from casid.files import prepare_directory, write_files
+    from casid.files import write_files
+    from casid.files._write import prepare_directory
     from casid.report.viewer import view as page_of
 
     content = page_of(file, robot)

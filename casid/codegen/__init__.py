@@ -1,16 +1,11 @@
-"""C code of CasADi functions: programs, operation counts, sources, compilation and its cache, batched evaluation."""
+"""C code of CasADi functions: programs, operation counts, sources, compilation and its cache, evaluation."""
 
-from casid.codegen.accumulate import accumulate
-from casid.codegen.batch import evaluate_batch, evaluate_blocks
-from casid.codegen.bound import bound_batch
-from casid.codegen.cache import CacheEntry, cache_directory, cache_entries, clear_cache
-from casid.codegen.compiler import compile_shared, find_compiler
-from casid.codegen.operations import Operations
-from casid.codegen.simplify import operation_count
-from casid.codegen.source import CFunction, batch_source, check_identifier, identifier, scalar_source
+# evaluation
+# compiler and cache
+from casid.codegen._cache import cache_directory as cache_directory
+from casid.codegen._cache import clear_cache as clear_cache
+from casid.codegen._compiler import find_compiler as find_compiler
+from casid.codegen._evaluate import evaluate_batch as evaluate_batch
 
-__all__ = [
-    "CFunction", "CacheEntry", "Operations", "accumulate", "batch_source", "bound_batch", "cache_directory",
-    "cache_entries", "check_identifier", "clear_cache", "compile_shared", "evaluate_batch", "evaluate_blocks",
-    "find_compiler", "identifier", "operation_count", "scalar_source",
-]  # fmt: skip
+# what a function costs
+from casid.codegen._simplify import operation_count as operation_count

@@ -28,7 +28,7 @@ from casid.description._raw import (
 )
 from casid.description._robot import STANDARD_GRAVITY, Robot, RobotOrigin, capsule_on
 from casid.errors import InertiaWarning, RobotError
-from casid.files import listed, near
+from casid.files._words import listed, near
 from casid.inertia import consistency, express_in, from_standard
 
 

@@ -112,6 +112,13 @@ _ALL = (
     JointParameter("kss", _TORQUE, "gravity-compensation spring: kss sin(q)"),
     JointParameter("ksc", _TORQUE, "gravity-compensation spring: ksc cos(q)"),
     JointParameter("kg", "-", "relative error of the drive gain: true torque = (1 + kg) signal"),
+    _friction(
+        "fg",
+        "-",
+        "friction of gears that grows with the torque they carry: fg |measured torque| sign(dq)",
+        dry=True,
+        nonnegative=True,
+    ),
     # amplitudes of friction laws with shapes
     _friction("fvp", _SLOPE, "viscous friction while dq > 0: fvp dq", nonnegative=True),
     _friction("fvn", _SLOPE, "viscous friction while dq < 0: fvn dq", nonnegative=True),
@@ -168,4 +175,5 @@ def symbol_and_joint(name: str, joints: int) -> tuple[str, int] | None:
     ways = [(name[:i], int(name[i:]) - 1) for i in cuts]
     ways = [(symbol, k) for symbol, k in ways if k < joints]
     known = [way for way in ways if joint_parameter(way[0]) is not None]
-    return (known or ways[::-1] or [None])[0]
+    found = known or ways[::-1]
+    return found[0] if found else None

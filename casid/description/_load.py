@@ -22,7 +22,8 @@ from casid.description._sidecar import SUFFIX, restore
 from casid.description.formats import FORMATS, Format
 from casid.description.formats._contract import Reading
 from casid.errors import DatasetError, RobotError, RobotWarning
-from casid.files import listed, near, read_bytes
+from casid.files._read import read_bytes
+from casid.files._words import listed, near
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):

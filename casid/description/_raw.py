@@ -12,7 +12,7 @@ import numpy as np
 from casid.description._parts import JointType, Link
 from casid.description._placement import Array, rotation_about, transform
 from casid.errors import RobotError
-from casid.files import listed, near
+from casid.files._words import listed, near
 
 #: Joints to turn into fixed ones: names (at position 0), or positions [rad or m] by name.
 Lock = Sequence[str] | Mapping[str, float]
@@ -60,7 +60,7 @@ class RawJoint:
         Which joint this one follows, and how.
     terms : mapping
         Nominal parameters of the joint's terms by their symbols (``fv``: viscous friction, ``fc``: Coulomb friction,
-        ``Ia``: rotor inertia, ...), see `casid.dynamics.JOINT_TERMS`.
+        ``Ia``: rotor inertia, ...), see `casid.dynamics.terms`.
     """
 
     name: str

@@ -15,8 +15,9 @@ from casid.description._joint_parameters import joint_parameter, symbol_and_join
 from casid.description._parts import Array, Capsule, Frame, Inertial, Joint, Limits, Link, Mimic, readonly
 from casid.display import Displayed
 from casid.errors import RobotError
-from casid.files import near
-from casid.inertia import Parameters, standard_names
+from casid.files._words import near
+from casid.inertia import Parameters
+from casid.inertia._parameters import standard_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,9 +14,11 @@ from casid.description._joint_parameters import JOINT_PARAMETERS, joint_paramete
 from casid.description._parts import Inertial, Link, LinkBounds
 from casid.description._raw import JointLimits, RawCapsule, RawJoint
 from casid.errors import RobotError
-from casid.files import Table as AnyTable
-from casid.files import decode, parse_toml
-from casid.inertia import from_standard, tensor
+from casid.files._read import decode
+from casid.files._table import Table as AnyTable
+from casid.files._texts import parse_toml
+from casid.inertia import from_standard
+from casid.inertia._parameters import tensor
 
 if TYPE_CHECKING:
     from casid.description.formats._contract import Format

@@ -1,20 +1,13 @@
 """C code for controllers, as a folder that builds anywhere; problems as files that other solvers read."""
 
-from casid.export.catalogue import FUNCTIONS, Exportable
-from casid.export.controller import export_controller
-from casid.export.counts import PUBLISHED, count_robot
-from casid.export.directory import ExportedDirectory, export_c
-from casid.export.fmu import ExportedFmu, export_fmu
-from casid.export.load import LoadedFunction, LoadedLibrary, load
-from casid.export.parameters import numbers, with_payload
-from casid.export.robot import DEFAULT_FUNCTIONS, all_functions, default_functions, export_robot
-from casid.export.ros2 import ExportedPackage, export_ros2
-from casid.export.sdpa import SemidefiniteProgram, parse_sdpa, read_sdpa, semidefinite_program, write_sdpa
+# C code, and back in Python
+from casid.export._controller import export_controller as export_controller
+from casid.export._directory import export_c as export_c
+from casid.export._load import load as load
+from casid.export._online import export_online as export_online
+from casid.export._robot import export_robot as export_robot
 
-__all__ = [
-    "DEFAULT_FUNCTIONS", "FUNCTIONS", "PUBLISHED", "Exportable", "ExportedDirectory", "ExportedFmu",
-    "ExportedPackage", "LoadedFunction", "LoadedLibrary", "SemidefiniteProgram",
-    "all_functions", "count_robot", "default_functions", "export_c", "export_controller",
-    "export_fmu", "export_robot", "export_ros2", "load", "numbers", "parse_sdpa", "read_sdpa", "semidefinite_program",
-    "with_payload", "write_sdpa",
-]  # fmt: skip
+# other tools
+from casid.export._sdpa import write_sdpa as write_sdpa
+from casid.export.fmu._archive import export_fmu as export_fmu
+from casid.export.ros2._package import export_ros2 as export_ros2

@@ -32,43 +32,12 @@ Any other arithmetic
         Evaluates a graph in whatever arithmetic ``apply`` defines.
 """
 
-from casid.expressions.affine import AffineForm, affine_rows, is_affine
-from casid.expressions.alternatives import alternatives
-from casid.expressions.conditions import (
-    Condition,
-    choose,
-    conditions,
-    decided,
-    has_conditions,
-    replace_conditions,
-)
-from casid.expressions.interval_arithmetic import Interval, enclose
-from casid.expressions.polynomial import Polynomial, polynomials
-from casid.expressions.quadratic import QuadraticForm, quadratic_form
-from casid.expressions.smoothing import smooth, smooth_step
-from casid.expressions.walk import as_function, operations, rebuild, walk
+# which kind an expression is
+from casid.expressions._affine import affine_rows as affine_rows
 
-__all__ = [
-    "AffineForm",
-    "Condition",
-    "Interval",
-    "Polynomial",
-    "QuadraticForm",
-    "affine_rows",
-    "alternatives",
-    "as_function",
-    "choose",
-    "conditions",
-    "decided",
-    "enclose",
-    "has_conditions",
-    "is_affine",
-    "operations",
-    "polynomials",
-    "quadratic_form",
-    "rebuild",
-    "replace_conditions",
-    "smooth",
-    "smooth_step",
-    "walk",
-]
+# if-else, logic, either-or
+from casid.expressions._conditions import conditions as conditions
+
+# which values it takes
+from casid.expressions._intervals import enclose as enclose
+from casid.expressions._polynomial import polynomials as polynomials

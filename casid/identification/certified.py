@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from casid.errors import ProblemError
 from casid.identification.feasible_fit import FeasibleFit
-from casid.retrieval import Intervals, parameter_intervals
-from casid.retrieval.insight.chi_square import chi_square
+from casid.inertia._chi_square import chi_square
+from casid.retrieval.insight._intervals import Intervals, parameter_intervals
 
 
 def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals:

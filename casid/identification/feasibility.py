@@ -16,15 +16,15 @@ from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.identification.regression import Bounds, _complement, extra_bounds
-from casid.inertia import standard_names
-from casid.retrieval.constraints import ConsistencyKind, consistency_cone
-from casid.retrieval.load import ConstraintBuilder
-from casid.retrieval.methods.solve import solve
-from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.problem import Problem
-from casid.retrieval.solution import Solution
-from casid.retrieval.solver.options import SolveOptions
-from casid.retrieval.variables import link_variables
+from casid.inertia._parameters import standard_names
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution
+from casid.retrieval._variables import link_variables
+from casid.retrieval.constraints._consistency import ConsistencyKind, consistency_cone
+from casid.retrieval.methods._solve import solve
+from casid.retrieval.solver._build import SolveOptions
 
 Array = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.identification.active import ActiveBound
-from casid.identification.believable import Believable
 from casid.inertia import LinkParameters
 from casid.regression import CompressedData, Fit
-from casid.retrieval.solution import Solution
+from casid.retrieval._solution import Solution
+from casid.retrieval.plausible._choice import Believable
 
 Array = NDArray[np.float64]
 

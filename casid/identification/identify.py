@@ -9,36 +9,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidError, DatasetError
-from casid.identification.believable import check_share
 from casid.identification.bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
 from casid.identification.certified import certified_intervals
 from casid.identification.delay import without_delay
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.held_out import HeldOut, held_out
 from casid.identification.identification import Identification
-from casid.identification.plausible import PlausibleBodies
 from casid.identification.regression import Bounds, RegressionProblem
 from casid.identification.statement import Statement
 from casid.identification.verdict import judge
 from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_against
-from casid.regression import (
-    CompressedData,
-    Fit,
-    choose_friction,
-    fit_jointly,
-    irls,
-    ols,
-    unexcited_reasons,
-    wls,
-)
+from casid.regression import CompressedData, Fit, choose_friction, wls
+from casid.regression._fit import irls, ols, unexcited_reasons
 from casid.regression.estimators import Estimator, MaximumLikelihood, MeasurementNoise, Observations
-from casid.regression.friction import Candidate, Friction
-from casid.retrieval.builders.priors import Prior
-from casid.retrieval.constraints import ConsistencyKind
-from casid.retrieval.load import ConstraintBuilder
+from casid.regression.friction._cross_validation import Candidate
+from casid.regression.friction._shape_fits import fit_jointly
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import Prior
+from casid.retrieval.constraints._consistency import ConsistencyKind
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import check_share
 
 Array = NDArray[np.float64]
 #: Condition number from which a note says that the motion excites poorly.

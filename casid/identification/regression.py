@@ -23,24 +23,23 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification.active import active_bounds
-from casid.identification.believable import believable, noise_share
 from casid.identification.feasible_fit import FeasibleFit
-from casid.identification.plausible import PlausibleBodies
 from casid.identification.statement import Statement
-from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
-from casid.regression import Fit, quadratic
-from casid.retrieval.builders.priors import Prior
-from casid.retrieval.constraints import (
-    ConsistencyKind,
-    sensible_bounds,
-)
-from casid.retrieval.load import ConstraintBuilder
-from casid.retrieval.methods.direct import prepare
-from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import LinearRows
-from casid.retrieval.solution import Solution
-from casid.retrieval.solver.options import SolveOptions
+from casid.inertia import from_pseudo_inertia, pseudo_inertia
+from casid.inertia._parameter_vector import standard_size
+from casid.regression import Fit
+from casid.regression._fit import quadratic
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import LeastSquares, Prior
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import LinearRows
+from casid.retrieval._solution import Solution
+from casid.retrieval.constraints._bounds import sensible_bounds
+from casid.retrieval.constraints._consistency import ConsistencyKind
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import believable, noise_share
+from casid.retrieval.solver._build import SolveOptions
+from casid.retrieval.solver._certify import PreparedProblem
 
 Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
@@ -162,7 +161,7 @@ class RegressionProblem:
         if self._nominal is None and prior is not None:
             margins = [entry.margin for entry in self._problem.cones]
             self._nominal = self._with_extras(_thickened(prior.parameters, margins))
-        self._prepared = prepare(self._problem, self._nominal, self._options)
+        self._prepared = PreparedProblem(self._problem, self._nominal, self._options)
         self.build_time = perf_counter() - began
 
     def _left_out(self, names: list[str], every: Bounds, used: set[str]) -> tuple[set[str], set[str]]:
@@ -235,7 +234,7 @@ class RegressionProblem:
         part = noise_share(samples, self._fit.rank) if share is None else share
         start = None if near is None else near.parameters[self._order][self._kept]
         choice = believable(self._problem, result.solution, bodies, share=part, near=start)
-        return replace(self._fitted(result.solution, choice.parameters), believable=choice)
+        return replace(self._fitted(result.solution, choice.x), believable=choice)
 
     def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
         """The fit of the problem's unknowns: eliminated scalars put back."""
@@ -262,7 +261,7 @@ class RegressionProblem:
         value = self._true_objective(x)
         for _ in range(PRIOR_STEPS):
             problem = replace(self._problem, objective=self._objective(x[:count]))
-            found = prepare(problem, self._nominal, self._options).solve(start=x, throw=throw)
+            found = PreparedProblem(problem, self._nominal, self._options).solve(start=x, throw=throw)
             step = 1.0
             while (new := self._true_objective(x + step * (found.x - x))) > value and step > 1e-10:
                 step /= 2.0

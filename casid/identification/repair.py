@@ -29,10 +29,11 @@ from casid.description._document import Description
 from casid.description._write import moving_bodies
 from casid.dynamics import Model
 from casid.errors import InertiaWarning
-from casid.identification.entropic import nearest_bodies, nearest_right_side
-from casid.identification.plausible import plausible_bodies
 from casid.identification.reference import reference_bodies
-from casid.inertia import Consistency, consistency, express_in, from_standard, link_slice
+from casid.inertia import Consistency, consistency, express_in, from_standard
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia.entropic._nearest import nearest_bodies, nearest_right_side
+from casid.retrieval.plausible._bodies import plausible_bodies
 
 Array = NDArray[np.float64]
 

@@ -10,21 +10,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction
 from casid.errors import DatasetError
 from casid.identification.prediction import Prediction, predict
 from casid.identification.refit import refit_friction
 from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_angles
-from casid.regression import Estimate, reverse_engineer, reverse_engineer_with_torques
-from casid.regression.friction import Friction
-from casid.retrieval.coefficients import Coefficients
-from casid.retrieval.constraints import sensible_bounds
-from casid.retrieval.load import ConstraintBuilder
-from casid.retrieval.methods.solve import solve
-from casid.retrieval.objectives import base_parameter_error
-from casid.retrieval.problem import Problem
-from casid.retrieval.solution import Solution
-from casid.retrieval.variables import link_variables
+from casid.regression import reverse_engineer, reverse_engineer_with_torques
+from casid.regression._reverse_engineering import Estimate
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import Coefficients, base_parameter_error
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution
+from casid.retrieval._variables import link_variables
+from casid.retrieval.constraints._bounds import sensible_bounds
+from casid.retrieval.methods._solve import solve
 
 Array = NDArray[np.float64]
 #: Coefficients with a larger standard deviation are left out of the retrieval [%] (Gaz et al. 2019, Sec. VI).

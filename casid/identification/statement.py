@@ -9,11 +9,12 @@ import casadi as ca
 import numpy as np
 
 from casid.description import Robot
-from casid.retrieval.constraints import Constraint, PhysicalConsistency
-from casid.retrieval.load import ConstraintBuilder
-from casid.retrieval.objectives import LeastSquares
-from casid.retrieval.problem import Problem
-from casid.retrieval.variables import LinkVariables, link_variables
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._problem import Problem
+from casid.retrieval._variables import LinkVariables, link_variables
+from casid.retrieval.constraints._consistency import PhysicalConsistency
+from casid.retrieval.constraints._constraint import Constraint
 
 Bounds = Mapping[str, tuple[float, float]]
 Stated = tuple[Constraint | PhysicalConsistency, ...]

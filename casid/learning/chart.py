@@ -9,12 +9,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen._evaluate import Call, compiled_call
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia import PSEUDO_INERTIA_MAP, consistency, from_pseudo_inertia, pseudo_inertia
-from casid.inertia.parametrisations import Parametrisation, non_negative, parametrisation
+from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._divergence import divergence_hessian
+from casid.inertia.parametrisations import Parametrisation, parametrisation
+from casid.inertia.parametrisations._maps import non_negative
 from casid.learning.compiled_adam import CompiledAdam
-from casid.simulation.compiled import Call, compiled_call
 
 Array = NDArray[np.float64]
 #: Coordinates of terms start at this size unless said otherwise.
@@ -158,8 +160,8 @@ class Chart:
             J = pseudo_inertia(pi[count * k : count * k + 10])
             own = np.eye(count)
             if np.linalg.eigvalsh(J)[0] > 0:
-                inverse = np.linalg.inv(J + 1e-12 * np.trace(J) * np.eye(4))  # links on the boundary: rank-deficient
-                own[:10, :10] = PSEUDO_INERTIA_MAP.T @ np.kron(inverse, inverse) @ PSEUDO_INERTIA_MAP / 2
+                lifted = J + 1e-12 * np.trace(J) * np.eye(4)  # links on the boundary: rank-deficient
+                own[:10, :10] = divergence_hessian(lifted) / 2
             G[size * k : size * k + size, size * k : size * k + size] = block.T @ own @ block
         split = self.n * size
         for i, squared in enumerate(self._squared):

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.files import npz_arrays, read_bytes, write_files
+from casid.files import write_files
+from casid.files._arrays import npz_arrays
+from casid.files._read import read_bytes
 from casid.learning.epoch import Epoch
 from casid.learning.optimiser import Step
 

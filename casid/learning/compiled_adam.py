@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen import CFunction, find_compiler, scalar_source
-from casid.simulation.compiled import PREFIX, compiled_program
+from casid.codegen._library import Program, c_name
+from casid.codegen._source import CFunction, scalar_source
 
 Array = NDArray[np.float64]
 _TEMPLATE = """
@@ -58,20 +58,19 @@ class CompiledAdam:
         self._maps = parameters, pullback
 
     @cached_property
-    def _routine(self) -> Callable[..., object]:
-        names = [f"{PREFIX}{function.name()}" for function in self._maps]
+    def _routine(self) -> Callable[..., object] | None:
+        names = [c_name(function) for function in self._maps]
         template = _TEMPLATE.replace("PARAMETERS", names[0]).replace("PULLBACK", names[1])
 
         def written(built: Sequence[CFunction]) -> str:
             return scalar_source(list(built), "casid") + template
 
-        routine: Callable[..., object] = compiled_program(self._maps, written, "adam", template).casid_adam
-        return routine
+        library = Program(self._maps, written, "adam", (template,)).load_if(None)
+        return None if library is None else library.casid_adam
 
-    @staticmethod
-    def available() -> bool:
-        """Whether there is a compiler."""
-        return find_compiler() is not None
+    def available(self) -> bool:
+        """Whether there is a compiler that works."""
+        return self._routine is not None
 
     def epoch(
         self, A: Array, b: Array, order: NDArray[np.intp], rate: float, decay: tuple[float, float], count: int,
@@ -99,4 +98,5 @@ class CompiledAdam:
             counts, settings, A, b, order.astype(ctypes.c_long), theta, first, second, np.zeros(columns),
             np.zeros(columns), np.zeros(len(theta)),
         ]  # fmt: skip
+        assert self._routine is not None  # see `available`
         self._routine(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))

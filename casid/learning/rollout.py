@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen import bound_batch
+from casid.codegen._evaluate import bound_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.learning.loss import Loss, check_terms, check_torques
@@ -52,7 +52,7 @@ class RolloutLoss(Loss):
         check_terms(model)
         if window < 1 or (stride is not None and stride < 1) or len(data) <= window:
             raise DatasetError(f"{data.name}: windows of {window} steps do not fit into {len(data)} samples")
-        dry = [term.name for term in model.terms if term.name in ("coulomb", "motor_coulomb")]
+        dry = [term.name for term in model.terms if term.dry]
         if dry:
             raise DatasetError(f"joint term '{dry[0]}' stops motions: rollouts have no derivative; leave it out")
         steps = np.diff(data.t)

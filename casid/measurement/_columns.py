@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from casid.errors import DatasetError
-from casid.files import listed, near, numeric_array, shown
+from casid.files._arrays import numeric_array
+from casid.files._words import listed, near, shown
 from casid.measurement._dataset import Array
 
 #: Signals of a recording, and the words under which they are looked for, in this order.

@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError
-from casid.files import Table, finite_number, numeric_array, read_toml, shown
+from casid.files._arrays import numeric_array
+from casid.files._table import Table
+from casid.files._texts import finite_number, read_toml
+from casid.files._words import shown
 from casid.measurement._columns import choose_signals
 from casid.measurement._dataset import Array, Dataset
 from casid.measurement._formats import read_columns

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from casid.errors import DatasetError
-from casid.files import listed, reason, shown
-from casid.files.limits import data_limit, too_large
+from casid.files._read import data_limit, too_large
+from casid.files._words import listed, reason, shown
 from casid.measurement._dataset import Array
 
 #: Record of an MCAP file that holds a chunk of messages (https://mcap.dev/spec).

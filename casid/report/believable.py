@@ -7,10 +7,10 @@ from typing import Any
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.identification import Believable
-from casid.inertia import Parameters, parameter_record
+from casid.inertia._parameter_files import parameter_record
 from casid.report.links_plot import links_figure
 from casid.report.tables import links_table, summary_table
+from casid.retrieval.plausible._choice import Believable
 
 
 def believable_tables(choice: Believable) -> list[Table]:
@@ -33,7 +33,7 @@ def believable_record(choice: Believable) -> dict[str, Any]:
     return {
         "problem": choice.problem.name,
         "robot": choice.problem.variables.robot.name,
-        **parameter_record(_parameters(choice)),
+        **parameter_record(choice.parameters),
         "objective": choice.objective,
         "allowed": choice.limit,
         "best": choice.best,
@@ -54,11 +54,6 @@ def believable_figures(choice: Believable) -> dict[str, Figure]:
     title = f"{choice.problem.name}: the most plausible links, as ellipsoids of uniform density"
     robot = choice.problem.variables.robot
     return {"believable_links": links_figure(robot, choice.standard_parameters, title=title)}
-
-
-def _parameters(choice: Believable) -> Parameters:
-    variables = choice.problem.variables
-    return Parameters(variables.names, choice.parameters, tuple(link.name for link in variables))
 
 
 def _origins(choice: Believable) -> str:

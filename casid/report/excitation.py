@@ -21,7 +21,9 @@ from casid.excitation import (
     trajectory_toml,
     weak_parameters,
 )
-from casid.files import json_bytes, prepare_directory, write_files
+from casid.files import write_files
+from casid.files._texts import json_bytes
+from casid.files._write import prepare_directory
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
 from casid.report.plain_table import PlainTable
 from casid.report.tables import summary_table

@@ -8,9 +8,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.files import csv_bytes, json_bytes, write_files
+from casid.files import write_files
+from casid.files._texts import csv_bytes, json_bytes
 from casid.identification import FileCheck, Identification, Prediction
-from casid.inertia import parameter_csv
+from casid.inertia._parameter_files import parameter_csv
 from casid.report.identification_page import identification_page
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
 from casid.report.links_plot import links_figure

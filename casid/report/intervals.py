@@ -11,13 +11,15 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from rich.text import Text
 
-from casid.files import csv_bytes, write_files
+from casid.files import write_files
+from casid.files._texts import csv_bytes
 from casid.report.plain_table import PlainTable
 from casid.report.style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 from casid.report.write import pictures
 
 if TYPE_CHECKING:
-    from casid.retrieval import Intervals, ParameterInterval, WhatIf
+    from casid.retrieval.insight._intervals import Intervals, ParameterInterval
+    from casid.retrieval.insight._what_if import WhatIf
 
 #: A quantity counts as known from this many digits on, as open below half a digit.
 _KNOWN, _OPEN = 2.0, 0.5

@@ -13,7 +13,8 @@ from rich.table import Table
 
 from casid.description import Robot
 from casid.errors import RobotError
-from casid.identification import Gains, Payload
+from casid.identification.loads._gains import Gains
+from casid.identification.loads._payload import Payload
 from casid.report.tables import summary_table
 
 Array = NDArray[np.float64]

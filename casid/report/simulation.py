@@ -10,7 +10,9 @@ import numpy as np
 from rich.table import Table
 
 from casid.errors import DatasetError
-from casid.files import json_bytes, prepare_directory, write_files
+from casid.files import write_files
+from casid.files._texts import json_bytes
+from casid.files._write import prepare_directory
 from casid.measurement import Dataset
 from casid.report.excitation_plots import skeleton_gif
 from casid.report.simulation_plots import energy_figure, motion_figure

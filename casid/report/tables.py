@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.table import Table
 
-from casid.codegen import Operations
+from casid.codegen._graph import Operations
 from casid.description import Robot
 from casid.dynamics import BaseParameters
 from casid.report.plain_table import PlainTable

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from casid.errors import CasidWarning
-from casid.files import reason
+from casid.files._words import reason
 
 
 def png_bytes(figure: Figure, dpi: float | None = None) -> bytes:

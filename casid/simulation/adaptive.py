@@ -20,16 +20,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.files import numeric_array
-from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
+from casid.files._arrays import numeric_array
+from casid.inertia import pseudo_inertia
+from casid.inertia._divergence import STANDARD_MAP, Divergence
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.simulation.controllers.controller import gains
 from casid.simulation.references import Reference
 
 Array = NDArray[np.float64]
 #: ``vec(J) = P p`` and back; of symmetric L, ``tr(L J(p)) = y'p`` makes ``vec(L) = P (P'P)^-1 y``.
-_MAP, _INVERSE = (
-    ca.sparsify(ca.DM(matrix), 1e-12) for matrix in (PSEUDO_INERTIA_MAP, np.linalg.pinv(PSEUDO_INERTIA_MAP))
-)
+_MAP, _INVERSE = (ca.sparsify(ca.DM(matrix), 1e-12) for matrix in (PSEUDO_INERTIA_MAP, STANDARD_MAP))
 
 
 class Adaptation(ABC):
@@ -96,11 +97,7 @@ class NaturalAdaptation(Adaptation):
 
     def distance(self, truth: Array, estimate: Array) -> Array:
         """Log-det divergence of the truth from the estimate."""
-        J, own = pseudo_inertia(estimate), pseudo_inertia(truth)
-        sign, logdet = np.linalg.slogdet(J)
-        trace = np.trace(np.linalg.solve(J, np.broadcast_to(own, J.shape)), axis1=-2, axis2=-1)
-        value = (logdet - np.linalg.slogdet(own)[1] + trace - 4) / self.gain
-        return np.where(sign > 0, value, np.inf)
+        return Divergence(pseudo_inertia(estimate)).value(pseudo_inertia(truth)) / self.gain
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import bound_batch
+from casid.codegen._evaluate import bound_batch
 from casid.errors import DatasetError
 from casid.simulation.integrators import FixedStep
 from casid.simulation.plant import Plant

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from casid.codegen import CFunction, batch_source, scalar_source
-from casid.codegen.source import WIDTH
-from casid.simulation.compiled import PREFIX
+from casid.codegen._library import PREFIX
+from casid.codegen._source import WIDTH, CFunction, batch_source, scalar_source
 
 #: Codes of why a rollout ended.
 ENDED_IN_TIME, INDEFINITE, NOT_FINITE, DIVERGED = 0, 1, 2, 3

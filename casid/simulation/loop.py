@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.codegen._evaluate import compiled_call
+from casid.codegen._library import Program
 from casid.errors import ProblemError
-from casid.simulation.compiled import compiled_call, compiled_program
 from casid.simulation.controllers import Controller
 from casid.simulation.driver import DIVERGED, INDEFINITE, LANES, NOT_FINITE, TEMPLATE, loop_source
 from casid.simulation.integrators import FixedStep, Integrator
@@ -86,10 +87,16 @@ class CompiledLoop:
         functions = [rate, controller.stacked, *integrator.points(plant.size, plant.n)]
         stages = integrator.stages
         content = f"{type(integrator).__name__} {stages} {parametric} {lanes}"
-        library = compiled_program(
-            functions, lambda built: loop_source(built, stages, parametric, lanes), "rollout", content, TEMPLATE
+        self._call = (
+            Program(
+                functions,
+                lambda built: loop_source(built, stages, parametric, lanes),
+                "rollout",
+                (content, TEMPLATE),
+            )
+            .load()
+            .casid_rollout
         )
-        self._call = library.casid_rollout
         self.per = integrator.steps(sampling.period)
         delay = sampling.delay / integrator.step
         if abs(delay - round(delay)) > 1e-6:
@@ -143,20 +150,17 @@ class CompiledLoop:
         return states, applied, commands, found
 
 
-def compiled_loop(
-    plant: Plant, controller: Controller, integrator: FixedStep, sampling: Sampling, stops: Stops, start: Array,
-    signals: Array, noise: Array,
-) -> Trace:  # fmt: skip
+def compiled_loop(loop: CompiledLoop, stops: Stops, start: Array, signals: Array, noise: Array) -> Trace:
     """`sampled_loop` of a fixed-step integrator in C."""
-    loop = CompiledLoop(plant, controller, integrator, sampling, stops)
+    sampling = loop.sampling
     states, applied, commands, (end,) = loop(start[None], signals, noise[:, :, None] if noise.any() else None)
     count = recorded(end, sampling)
     trace = Trace(states[:count, :, 0], applied[:count, :, 0], commands[:count, :, 0], end)
-    return trace if end.finished else replace(trace, end=_told(plant, integrator, sampling, stops, trace))
+    return trace if end.finished else replace(trace, end=_detailed(loop.plant, loop.integrator, sampling, stops, trace))
 
 
-def _told(plant: Plant, integrator: FixedStep, sampling: Sampling, stops: Stops, trace: Trace) -> End:
-    """The end with what was seen there: the last interval once more, a step at a time."""
+def _detailed(plant: Plant, integrator: FixedStep, sampling: Sampling, stops: Stops, trace: Trace) -> End:
+    """The end with its detail: the last interval once more, a step at a time."""
     begin = (len(trace.states) - 1) * sampling.period
     if sampling.delay and trace.end.time > begin:  # the torque may have changed within the interval
         return trace.end

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.codegen import find_compiler
+from casid.codegen._library import without_failure
 from casid.errors import DatasetError
 from casid.simulation.controllers import Controller
 from casid.simulation.integrators import FixedStep, Integrator, RungeKutta4
-from casid.simulation.loop import compiled_loop, sampled_loop
+from casid.simulation.loop import CompiledLoop, compiled_loop, sampled_loop
 from casid.simulation.plant import Plant
 from casid.simulation.references import Reference
 from casid.simulation.result import Simulation
@@ -58,7 +58,7 @@ def simulate(
     stops
         What ends the simulation early.
     compiled
-        Whether a fixed-step integrator runs in C; default: if there is a compiler.
+        Whether a fixed-step integrator runs in C; default: if a compiler works.
 
     Returns
     -------
@@ -85,8 +85,9 @@ def simulate(
     stops = stops or Stops()
     if isinstance(integrator, FixedStep):
         integrator.check_friction(plant, start[:n])
-    if isinstance(integrator, FixedStep) and (find_compiler() is not None if compiled is None else compiled):
-        trace = compiled_loop(plant, controller, integrator, sampling, stops, start, signals, state_errors)
+    loop = _compiled_loop(plant, controller, integrator, sampling, stops, compiled)
+    if loop is not None:
+        trace = compiled_loop(loop, stops, start, signals, state_errors)
     else:
         trace = sampled_loop(plant, controller, integrator, sampling, stops, start, signals, state_errors)
     count = len(trace.states)
@@ -95,6 +96,18 @@ def simulate(
         plant, times[:count], x[:, :n], x[:, n : 2 * n], trace.applied, trace.commands, motion.q[:count],
         motion.dq[:count], state_errors[:count], torque_errors[:count], x[:, 2 * n], x[:, 2 * n + 1], trace.end,
     )  # fmt: skip
+
+
+def _compiled_loop(
+    plant: Plant, controller: Controller, integrator: Integrator, sampling: Sampling, stops: Stops,
+    compiled: bool | None,
+) -> CompiledLoop | None:  # fmt: skip
+    """The loop in C, or None where it runs in Python."""
+    if not isinstance(integrator, FixedStep) or compiled is False:
+        return None
+    if compiled:
+        return CompiledLoop(plant, controller, integrator, sampling, stops)
+    return without_failure(lambda: CompiledLoop(plant, controller, integrator, sampling, stops))
 
 
 def default_integrator(plant: Plant, sampling: Sampling, q: ArrayLike) -> RungeKutta4:

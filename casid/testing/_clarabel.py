@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sparse
 
 from casid.identification import RegressionProblem
-from casid.inertia import PSEUDO_INERTIA_MAP, link_slice
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.regression import Fit
-from casid.retrieval.load import ConstraintBuilder
+from casid.retrieval._load import ConstraintBuilder
 from casid.testing._optional import need
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 import casid
 from casid.description import Robot
-from casid.inertia import express_in, link_slice, to_pinocchio
+from casid.inertia import express_in, to_pinocchio
+from casid.inertia._parameter_vector import link_slice
 from casid.testing._optional import NotMeasured, need
 
 #: Takes a name, a value and the expected one.

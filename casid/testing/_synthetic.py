@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from casid.codegen import evaluate_batch
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.dynamics import Model
-from casid.identification.online import Plausible
 from casid.inertia import to_standard
+from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
 

@@ -26,7 +26,8 @@ from benchmarks import published
 from benchmarks.measure import NotMeasured
 from benchmarks.motion.replay import ENGINES, Replay, replay
 
-from casid.files import prepare_directory, write_files
+from casid.files import write_files
+from casid.files._write import prepare_directory
 from casid.report.style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report.write import png_bytes
 

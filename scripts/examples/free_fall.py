@@ -19,9 +19,10 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.motion import thesis_cases as thesis
+from papers import wam_cases as thesis
 
-from casid.files import prepare_directory, write_files
+from casid.files import write_files
+from casid.files._write import prepare_directory
 from casid.report.simulation_plots import energy_figure
 from casid.report.style import BLUE, GREEN, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report.write import png_bytes

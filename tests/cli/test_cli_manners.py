@@ -12,7 +12,7 @@ import casid
 from casid.cli import app, progress
 from casid.errors import SolveError
 from casid.report import identification_tables
-from casid.retrieval.solution import assess
+from casid.retrieval._solution import assess
 from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
 
 IMPOSSIBLE = """

@@ -12,7 +12,8 @@ import casid
 from casid.cli import app
 from casid.errors import DatasetError, ProblemError
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.retrieval import link_variables, load_constraints, load_problem
+from casid.retrieval import link_variables, load_problem
+from casid.retrieval._load import load_constraints
 from casid.simulation import Sine
 
 

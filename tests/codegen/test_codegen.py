@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import cache_directory, cache_entries, clear_cache, compile_shared, evaluate_batch, operation_count
-from casid.codegen.graph import Graph, graph_of
-from casid.codegen.operations import count_operations
-from casid.codegen.simplify import simplify
+from casid.codegen import cache_directory, clear_cache, evaluate_batch, operation_count
+from casid.codegen._cache import cache_entries
+from casid.codegen._compiler import compile_shared
+from casid.codegen._graph import Graph, count_operations, graph_of
+from casid.codegen._simplify import simplify
+from casid.codegen._source import CFunction, batch_source
 from casid.errors import DatasetError, ExportError
 
 needs_compiler = pytest.mark.skipif(codegen.find_compiler() is None, reason="needs a C compiler")
@@ -149,9 +151,9 @@ def test_entries_that_are_always_zero(count: int) -> None:
     dense = ca.vertcat(ca.SX.zeros(9), x[0] * x[1], x[0] - x[0], ca.sin(x[0]), ca.SX.zeros(20), x[1])
     sparse = ca.vertcat(x[0], ca.SX(17, 1), x[1])
     function = ca.Function("f", [x], [dense, sparse], ["x"], ["dense", "sparse"])
-    built = codegen.CFunction(function, "f")
+    built = CFunction(function, "f")
     assert built.zeros == (frozenset({*range(9), 10, *range(12, 32)}), frozenset(range(1, 18)))
-    library = ctypes.CDLL(str(compile_shared(codegen.batch_source([built], "p"), "zeros")))
+    library = ctypes.CDLL(str(compile_shared(batch_source([built], "p"), "zeros")))
     values = np.random.default_rng(7).normal(size=(count, 2))
     expected = [np.array(function.map(count)(values.T)[o]).T for o in range(2)]
 
@@ -218,7 +220,7 @@ def test_second_run_compiles_nothing(own_cache: Path, monkeypatch: pytest.Monkey
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(codegen.batch, "compile_shared", forbidden)
+    monkeypatch.setattr(codegen._library, "compile_shared", forbidden)
     second = evaluate_batch(everything(), x, M)  # little work, but the library is there
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)

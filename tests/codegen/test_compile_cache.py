@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import cache_directory, cache_entries, clear_cache, evaluate_batch
+from casid.codegen import cache_directory, clear_cache, evaluate_batch
+from casid.codegen._cache import cache_entries
 from casid.errors import CasidWarning, ExportError
 
 pytestmark = pytest.mark.skipif(codegen.find_compiler() is None or os.name == "nt", reason="needs a C compiler")
@@ -30,8 +31,8 @@ EXPECTED = np.sin(POINTS) * POINTS + 2
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("CASID_CACHE", str(folder))
-    monkeypatch.setattr(codegen.batch, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
-    monkeypatch.setattr(codegen.batch, "_UNUSABLE", set())
+    monkeypatch.setattr(codegen._library, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
+    monkeypatch.setattr(codegen._library, "_UNUSABLE", set())
     return folder
 
 
@@ -93,8 +94,8 @@ def test_a_broken_compiler_falls_back(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.claim("a compiler that hangs is ended with its children, and costs one warning")
 def test_a_hanging_compiler_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codegen.compiler, "_ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr(codegen.compiler, "_COMPILE_SECONDS", 0.5)
+    monkeypatch.setattr(codegen._compiler, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(codegen._compiler, "_COMPILE_SECONDS", 0.5)
     mark = tmp_path / "child"
     for text in ("sleep 60", f'[ "$1" = --version ] || (sleep 3; touch {mark}) | cat'):
         monkeypatch.setenv("CASID_CC", script(tmp_path / f"cc{len(text)}", text))

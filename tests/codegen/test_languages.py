@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import CFunction, evaluate_batch
-from casid.codegen.languages import LANGUAGES, script_source
+from casid.codegen import evaluate_batch
+from casid.codegen._languages import LANGUAGES, script_source
+from casid.codegen._source import CFunction
 from casid.errors import ExportError
 from casid.export import export_c, export_robot
 

@@ -13,7 +13,7 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import RobotError
-from casid.export.parameters import with_payload
+from casid.export._payload import with_payload
 from casid.testing._synthetic import motion
 from tests.helpers import run
 

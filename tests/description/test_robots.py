@@ -17,7 +17,8 @@ import casid
 from casid.description import Inertial, load_robot
 from casid.description.formats._urdf import read_urdf
 from casid.errors import RobotError
-from casid.inertia import consistency, tensor, tensor_entries
+from casid.inertia import consistency
+from casid.inertia._parameters import tensor, tensor_entries
 from problems.spatial_2r import TRUE_BODIES
 
 SHIPPED = {

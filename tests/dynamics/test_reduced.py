@@ -10,8 +10,9 @@ import pytest
 import casid
 from casid.codegen import operation_count
 from casid.description import Robot
-from casid.dynamics import JOINT_TERMS, Model, reduced
-from casid.export import PUBLISHED, count_robot
+from casid.dynamics import Model, reduced
+from casid.dynamics.terms._joint_terms import JOINT_TERMS
+from casid.export._robot import PUBLISHED, count_robot
 from casid.testing._random_robots import random_robot
 from casid.testing._rigid_body import close, states
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+from benchmarks.compiled.controller import build_controller, run_controller
 from typer.testing import CliRunner
 
 import casid
@@ -22,21 +23,15 @@ from casid.codegen import find_compiler
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
-from casid.export import (
-    FUNCTIONS,
-    all_functions,
-    export_c,
-    export_robot,
-    load,
-    with_payload,
-)
+from casid.export import export_c, export_robot, load
+from casid.export._payload import with_payload
+from casid.export._robot import FUNCTIONS, all_functions
 from casid.inertia import express_in, to_standard
 from casid.testing._rigid_body import close, states
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from benchmarks.compiled.controller import build_controller, run_controller  # noqa: E402
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 

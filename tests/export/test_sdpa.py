@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.errors import DatasetError
-from casid.export import parse_sdpa, read_sdpa, semidefinite_program, write_sdpa
+from casid.export import write_sdpa
+from casid.export._sdpa import parse_sdpa, read_sdpa, semidefinite_program
 from casid.inertia import pseudo_inertia
 from casid.retrieval import Constraint, Problem, soften
 

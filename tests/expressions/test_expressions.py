@@ -6,21 +6,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions import (
-    affine_rows,
-    alternatives,
-    as_function,
-    choose,
-    conditions,
-    decided,
-    enclose,
-    is_affine,
-    polynomials,
-    quadratic_form,
-    smooth,
-)
-from casid.expressions.interval_binary import BINARY
-from casid.expressions.interval_unary import UNARY
+from casid.expressions import affine_rows, conditions, enclose, polynomials
+from casid.expressions._affine import is_affine
+from casid.expressions._conditions import alternatives, choose, decided
+from casid.expressions._interval_rules import BINARY, UNARY
+from casid.expressions._polynomial import quadratic_form
+from casid.expressions._smoothing import smooth
+from casid.expressions._walk import as_function
 
 N = 4
 PIECEWISE = {

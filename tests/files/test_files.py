@@ -18,23 +18,11 @@ from scipy.io import savemat
 from casid.description import load_robot
 from casid.errors import CasidError, DatasetError, ExportError, RobotError
 from casid.excitation import fit_capsules
-from casid.files import (
-    csv_table,
-    finite_number,
-    gunzip,
-    matlab_arrays,
-    npy_array,
-    npz_arrays,
-    numeric_array,
-    parse_json,
-    parse_toml,
-    parse_xml,
-    read_bytes,
-    read_text,
-    unzip,
-    write_directory,
-    write_files,
-)
+from casid.files import read_text, write_files
+from casid.files._arrays import matlab_arrays, npy_array, npz_arrays, numeric_array
+from casid.files._read import gunzip, read_bytes, unzip
+from casid.files._texts import csv_table, finite_number, parse_json, parse_toml, parse_xml
+from casid.files._write import write_directory
 from casid.identification import check_file
 
 MEBIBYTE = 2**20

@@ -20,7 +20,8 @@ from casid.identification import (
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
-from casid.retrieval import Constraint, Prior, com_box, load_constraints, sensible_bounds, total_mass
+from casid.retrieval import Constraint, Prior, com_box, sensible_bounds, total_mass
+from casid.retrieval._load import load_constraints
 from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")

@@ -12,7 +12,7 @@ import pytest
 
 import casid
 from casid.retrieval import Constraint, parameter_intervals
-from casid.retrieval.objectives import LeastSquares
+from casid.retrieval._objectives import LeastSquares
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

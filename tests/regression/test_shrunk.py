@@ -11,11 +11,14 @@ from scipy.signal import lfilter
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.dynamics.terms._dictionary import friction_dictionary
 from casid.errors import DatasetError, RobotError
-from casid.identification.online import OnlineLoad
+from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import to_standard
 from casid.measurement import Dataset
-from casid.regression import ResidualNoise, compress, friction_dictionary, shrunk, torques, wls
+from casid.regression import compress, shrunk, wls
+from casid.regression._observation import torques
+from casid.regression._statistics import ResidualNoise
 from casid.testing._synthetic import motion
 
 TERMS = ("viscous", "coulomb", "offset")
@@ -70,7 +73,7 @@ def test_a_ripple_that_is_there_is_found_by_terms_of_its_kind(rich):
 def test_the_result_is_what_an_estimator_of_loads_asks_for(rich):
     own = shrunk(rich, recording(rich, 1, 1.0))
     body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
-    online = OnlineLoad(rich, own.parameters, own.weights, body, correlation=own.correlation)
+    online = OnlineLoad(rich, own.parameters, own.weights, body, errors=TorqueErrors(correlation=own.correlation))
     other = recording(rich, 4, 1.0)
     assert not online.update(other.q, other.dq, other.ddq, other.tau, other.t)
     assert online.estimate().interval[0] < 0.15

@@ -16,7 +16,9 @@ from rich.console import Console
 from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, DatasetError, ExportError
-from casid.files import csv_bytes, json_bytes, prepare_directory, write_files
+from casid.files import write_files
+from casid.files._texts import csv_bytes, json_bytes
+from casid.files._write import prepare_directory
 from casid.inertia import LinkParameters, to_standard
 from casid.report.fit_plot import fit_figure
 from casid.report.links_plot import link_placements, links_figure, middle_posture

@@ -40,7 +40,8 @@ def test_mujoco_runs_what_casid_writes() -> None:
 def test_clarabel_solves_the_feasible_regression() -> None:
     pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
     from casid.dynamics import Model
-    from casid.regression import compress, ols
+    from casid.regression import compress
+    from casid.regression._fit import ols
     from casid.testing import recording
     from casid.testing._clarabel import clarabel_regression
 

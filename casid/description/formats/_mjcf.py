@@ -23,7 +23,7 @@ from casid.description._robot import STANDARD_GRAVITY
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
 from casid.description.formats._mjcf_reader import read_mjcf_content
 from casid.description.formats._xml import Element, Elements, XmlFile, tag
-from casid.inertia import tensor_entries
+from casid.inertia._parameters import tensor_entries
 
 _WORLD = "world"
 _TERMS = (("damping", "fv"), ("frictionloss", "fc"), ("armature", "Ia"), ("stiffness", "ks"))

@@ -17,7 +17,8 @@ from casid.description.formats._contract import Reading
 from casid.description.formats._mjcf_context import Context, joint_couplings, unsupported, with_includes
 from casid.description.formats._xml import Element, XmlFile
 from casid.errors import RobotError
-from casid.inertia import express_in, from_standard, tensor, to_standard
+from casid.inertia import express_in, from_standard, to_standard
+from casid.inertia._parameters import tensor
 
 #: Number of sizes that matter, by type of geom; with ``fromto`` the length is not among them.
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}

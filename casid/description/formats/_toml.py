@@ -87,8 +87,9 @@ from casid.description._sidecar import FEATURES, Table, bounds_of, inertial, rea
 from casid.description.formats._contract import Changes, Format, Reading
 from casid.description.formats._toml_writer import edited, written
 from casid.errors import RobotError, RobotWarning
-from casid.files import decode, read_bytes, shown
-from casid.files import parse_toml as toml_values
+from casid.files._read import decode, read_bytes
+from casid.files._texts import parse_toml as toml_values
+from casid.files._words import shown
 
 #: Convention -> key of the Denavit-Hartenberg row of a joint.
 _ROW = {"modified-dh": "mdh", "standard-dh": "dh", "placement": None}

@@ -17,7 +17,7 @@ from casid.description._placement import Array, rpy_of
 from casid.description._raw import RawJoint
 from casid.description.formats._contract import Changes
 from casid.errors import RobotError
-from casid.inertia import tensor_entries
+from casid.inertia._parameters import tensor_entries
 
 _LIMITS = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
 

@@ -35,8 +35,8 @@ from casid.description._robot import STANDARD_GRAVITY, Robot
 from casid.description.formats._contract import Changes, Format, Reading, frames_as_links, links_at_joints
 from casid.description.formats._xml import Element, Elements, XmlFile, tag
 from casid.errors import RobotError
-from casid.files import read_bytes
-from casid.inertia import tensor, tensor_entries
+from casid.files._read import read_bytes
+from casid.inertia._parameters import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import casadi as ca
 
-from casid.expressions.walk import as_function, rebuild, walk
+from casid.expressions._walk import as_function, rebuild, walk
 
 
 def smooth_signs(function: ca.Function, width: ca.SX) -> ca.Function:

@@ -16,7 +16,8 @@ from casid.description import Capsule, Robot, capsule_on
 from casid.description._placement import xyz_rpy
 from casid.errors import RobotError
 from casid.excitation.motions.basis import Array
-from casid.files import read_xml, shown
+from casid.files._texts import read_xml
+from casid.files._words import shown
 
 #: No robot is larger [m].
 _LARGEST = 1e6

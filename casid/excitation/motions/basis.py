@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.files import Table
+from casid.files._table import Table
 
 Array = NDArray[np.float64]
 #: Most harmonics, points, poses or periods of a file, and its largest number.

@@ -16,7 +16,9 @@ from casid.excitation.motions.poses import Poses
 from casid.excitation.motions.ramps import Ramped
 from casid.excitation.motions.spline import QuinticSpline
 from casid.excitation.motions.trajectory import Trajectory
-from casid.files import Table, listed, read_toml, shown
+from casid.files._table import Table
+from casid.files._texts import read_toml
+from casid.files._words import listed, shown
 
 #: Kinds of motions that a file may hold.
 KINDS: dict[str, type[Basis]] = {basis.kind: basis for basis in (Fourier, QuinticSpline, Poses)}

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
 from casid.excitation.motions.basis import MOST, Array, Basis, check_order, positive
-from casid.files import Table
+from casid.files._table import Table
 
 Form = Literal["velocity", "position"]
 

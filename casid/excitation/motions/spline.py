@@ -12,7 +12,7 @@ from scipy.interpolate import BSpline
 
 from casid.errors import ProblemError
 from casid.excitation.motions.basis import MOST, Array, Basis, check_order, positive
-from casid.files import Table
+from casid.files._table import Table
 
 DEGREE = 5
 

@@ -17,7 +17,9 @@ from casid.description.formats import FORMATS as ROBOT_FORMATS
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
 from casid.excitation import read_trajectory
-from casid.files import read_json, read_text, read_toml, reason
+from casid.files import read_text
+from casid.files._texts import read_json, read_toml
+from casid.files._words import reason
 from casid.identification import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset

@@ -8,8 +8,8 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import brentq
 
+from casid.codegen._evaluate import compiled_call
 from casid.errors import ProblemError
-from casid.simulation.compiled import compiled_call
 from casid.simulation.integrators.integrator import Advance, Array, Integrator
 from casid.simulation.plant import Plant
 from casid.simulation.stick_slip import Mode, StickSlip

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from casid.dynamics import dry_friction_places
+from casid.codegen._evaluate import compiled_call
+from casid.dynamics._derived import dry_friction_places
 from casid.errors import CasidWarning, ProblemError
-from casid.simulation.compiled import compiled_call
 from casid.simulation.integrators.integrator import Advance, Array, Integrator
 from casid.simulation.plant import Plant
 from casid.simulation.stops import Stops

@@ -10,8 +10,8 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from casid.codegen._evaluate import compiled_call
 from casid.errors import ProblemError
-from casid.simulation.compiled import compiled_call
 from casid.simulation.integrators.fixed_step import check_smooth
 from casid.simulation.integrators.integrator import Advance, Array, Integrator
 from casid.simulation.plant import Plant

@@ -24,7 +24,9 @@ from casid.codegen import evaluate_batch, find_compiler, operation_count
 from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.errors import InertiaWarning
-from casid.export import FUNCTIONS, PUBLISHED, LoadedLibrary, export_robot, load
+from casid.export import export_robot, load
+from casid.export._load import LoadedLibrary
+from casid.export._robot import FUNCTIONS, PUBLISHED
 from casid.testing._pinocchio import build, parameter_map, relative_error
 
 ROBOTS = ("panda", "kuka_iiwa")

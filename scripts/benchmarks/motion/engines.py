@@ -17,10 +17,10 @@ from benchmarks.measure import Measure, need
 from benchmarks.motion.drake_dart import Dart, Drake
 from benchmarks.motion.replay import STEP, replay
 from casid.codegen import evaluate_batch
+from casid.codegen._evaluate import compiled_call
 from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
 from casid.simulation import ComputedTorque, Plant, RungeKutta4, Sampling, Simulation, Sine, Stops, simulate
-from casid.simulation.compiled import compiled_call
 from casid.simulation.loop import CompiledLoop
 from casid.testing._engines import Bullet, Engine, MuJoCo, running
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 import casid
 from benchmarks import recordings
 from casid.codegen import evaluate_batch
+from casid.codegen._evaluate import compiled_call
 from casid.dynamics import Model
 from casid.measurement import Processing
 from casid.simulation import ComputedTorque, Plant, Samples
-from casid.simulation.compiled import compiled_call
 from casid.testing._engines import Bullet, MuJoCo, running
 
 Array = NDArray[np.float64]

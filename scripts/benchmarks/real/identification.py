@@ -15,7 +15,8 @@ from benchmarks.measure import Measure, data_folder
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.excitation import Study
-from casid.identification import identify, payload
+from casid.identification import identify
+from casid.identification.loads._payload import payload
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing, prepare, read_dataset
 from casid.regression import compress

@@ -92,7 +92,8 @@ def sdpa() -> Result:
     need("clarabel")
     from papers.methods.sdpa import solve_sdpa
 
-    from casid.export import read_sdpa, write_sdpa
+    from casid.export import write_sdpa
+    from casid.export._sdpa import read_sdpa
 
     solution = of(FULL).feasible.solution
     with tempfile.TemporaryDirectory() as folder:

@@ -190,7 +190,7 @@ class Stl(Binary):
         return super().spoilt(rng)
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.retrieval import read_stl
+        from casid.retrieval.constraints._shapes import read_stl
 
         return [read_stl(path)]
 

@@ -99,7 +99,7 @@ class SolutionJson(Kind):
 
     @cached_property
     def seeds(self) -> Sequence[bytes]:
-        from casid.files import json_bytes
+        from casid.files._texts import json_bytes
         from casid.report import solution_record
         from casid.retrieval import solve
 
@@ -130,7 +130,7 @@ class IdentificationJson(Kind):
 
     @cached_property
     def seeds(self) -> Sequence[bytes]:
-        from casid.files import json_bytes
+        from casid.files._texts import json_bytes
         from casid.identification import identify
 
         arrays = recording(600)
@@ -208,7 +208,7 @@ class ConstraintFile(Kind):
         return [CONSTRAINTS.encode()]
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.retrieval import load_constraints
+        from casid.retrieval._load import load_constraints
 
         load_constraints(path)(self.variables)
         return []

@@ -8,7 +8,7 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from casid.export import SemidefiniteProgram
+from casid.export._sdpa import SemidefiniteProgram
 from papers.methods.lmi import settings
 from papers.methods.regression import Array
 

@@ -12,10 +12,10 @@ from benchmarks import published
 from numpy.typing import NDArray
 
 import casid
-from casid.codegen import CFunction, evaluate_batch
-from casid.codegen.compiler import compile_shared
-from casid.codegen.languages import LANGUAGES, script_source
-from casid.codegen.source import scalar_source
+from casid.codegen import evaluate_batch
+from casid.codegen._compiler import compile_shared
+from casid.codegen._languages import LANGUAGES, script_source
+from casid.codegen._source import CFunction, scalar_source
 from casid.dynamics import Model
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 

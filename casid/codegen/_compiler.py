@@ -1,0 +1,161 @@
+"""Shared libraries from C source, through the user's compiler and the cache."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from casid.codegen._cache import cache_directory, cached_file, digest
+from casid.errors import ExportError
+from casid.files._words import reason
+
+_CANDIDATES = ("gcc", "clang", "cc")
+_FLAGS = ("-std=gnu11", "-O3", "-ffp-contract=fast", "-fPIC", "-shared")
+#: Lines of the compiler's output that an error message repeats.
+_SHOWN_LINES = 20
+#: How long the compiler may take for a source, and for its version [s].
+_COMPILE_SECONDS, _ANSWER_SECONDS = 300.0, 20.0
+
+
+def find_compiler() -> list[str] | None:
+    """Command of a C compiler: ``$CASID_CC``, ``$CC``, gcc, clang or cc; None if there is none."""
+    for variable in ("CASID_CC", "CC"):
+        if chosen := os.environ.get(variable):
+            try:
+                command = shlex.split(chosen)
+            except ValueError:  # a quotation without end
+                return None
+            return command if command and shutil.which(command[0]) else None
+    found = next((path for name in _CANDIDATES if (path := shutil.which(name))), None)
+    return None if found is None else [found]
+
+
+def require_compiler() -> list[str]:
+    """`find_compiler`, or ExportError."""
+    command = find_compiler()
+    if command is None:
+        chosen = os.environ.get("CASID_CC") or os.environ.get("CC")
+        wish = (
+            f"'{chosen}' (from the environment) is not there" if chosen else f"none of {', '.join(_CANDIDATES)} found"
+        )
+        raise ExportError(f"no C compiler: {wish}; install one, e.g. gcc, or set CASID_CC to its path")
+    return command
+
+
+def compile_shared(source: str, label: str, key: str | None = None, *, native: bool = True) -> Path:
+    """Shared library of a C source, from the cache if it is there.
+
+    Parameters
+    ----------
+    source
+        C text.
+    label
+        Beginning of the file's name.
+    key
+        What identifies the content instead of the source.
+    native
+        Use every instruction of this machine's processor; else the library runs on all of its kind.
+
+    Raises
+    ------
+    ExportError
+        Without a compiler, or if compiling fails: with the compiler's words and the path of the source, which is kept.
+    """
+    command = [*require_compiler(), *flags(native)]
+    name = library_name(label, key or source, native)
+
+    def build(path: Path) -> None:
+        # from standard input: the same bytes whatever the name of a temporary file
+        arguments = [*command, "-x", "c", "-o", str(path), "-", "-lm"]
+        done = _run(arguments, source, _COMPILE_SECONDS)
+        if not done.returncode and path.stat().st_size:
+            return
+        kept = cache_directory() / f"{Path(name).stem}-failed.c"
+        kept.write_text(source, encoding="utf-8")
+        words = done.stderr.strip().splitlines()[:_SHOWN_LINES] or [f"exit code {done.returncode}, no library"]
+        raise ExportError(
+            f"{command[0]} could not compile {kept} (kept for you to look at): "
+            f"{next((line for line in words if 'error' in line), words[0])}",
+            "\n".join(words),
+        )
+
+    return cached_file(name, build)
+
+
+def library_name(label: str, key: str, native: bool = True) -> str:
+    """Name of the library in the cache for a content, this machine, compiler and flags."""
+    return (
+        f"{label}-{digest(key, compiler_identity(tuple(require_compiler())), ' '.join(flags(native)), _processor())}.so"
+    )
+
+
+def flags(native: bool = True) -> tuple[str, ...]:
+    """Compiler flags: for speed on this machine; nothing that changes the meaning of floating-point arithmetic."""
+    known = native and platform.machine().lower() in ("x86_64", "amd64")
+    return (*_FLAGS, "-march=native") if known else _FLAGS
+
+
+@functools.lru_cache(maxsize=8)
+def compiler_identity(command: tuple[str, ...]) -> str:
+    """First line that the compiler says about its version.
+
+    Raises
+    ------
+    ExportError
+        If it cannot be run or does not answer.
+    """
+    done = _run([*command, "--version"], "", _ANSWER_SECONDS)
+    return (done.stdout or done.stderr).partition("\n")[0]
+
+
+def _run(command: list[str], text: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a command with a text as its input; it and everything it has started end after so many seconds.
+
+    Raises
+    ------
+    ExportError
+        If it cannot be run or takes longer.
+    """
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            text=True, encoding="utf-8", errors="replace",
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        raise ExportError(f"the C compiler '{command[0]}' cannot be run: {reason(error).lower()}") from None
+    try:
+        out, err = process.communicate(text, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise ExportError(f"the C compiler '{command[0]}' did not finish within {seconds:g} s") from None
+    finally:
+        if process.poll() is None:
+            _end(process)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process and its children, without waiting for what they may still want to say."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (AttributeError, OSError):  # no process groups on Windows
+        process.kill()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    process.wait()
+
+
+@functools.lru_cache(maxsize=1)
+def _processor() -> str:
+    """What ``-march=native`` depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next((line for line in lines if line.startswith("flags")), platform.processor())
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"

@@ -1,0 +1,280 @@
+"""Straight-line programs: what a CasADi function computes, as a graph that simplifies itself while it grows.
+
+Every value is referred to by a signed number: node k or its negative. Negations therefore cost nothing and never hide a
+common subexpression: ``a - b`` and ``b - a`` are one node. Equal expressions are one node by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+
+from casid.errors import ExportError
+
+#: A value: node number (from 1), negative for its negation.
+Ref = int
+
+
+class Node(NamedTuple):
+    """One operation. ``op`` is const, input, add, mul, div or the C name of a function; ``args`` its values."""
+
+    op: str
+    args: tuple[Ref, ...] = ()
+    value: float = 0.0
+
+
+#: CasADi operations that are C functions of the same meaning.
+_C_FUNCTIONS = {
+    ca.OP_SIN: "sin", ca.OP_COS: "cos", ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos", ca.OP_ATAN: "atan",
+    ca.OP_SINH: "sinh", ca.OP_COSH: "cosh", ca.OP_TANH: "tanh", ca.OP_ASINH: "asinh", ca.OP_ACOSH: "acosh",
+    ca.OP_ATANH: "atanh", ca.OP_ATAN2: "atan2", ca.OP_EXP: "exp", ca.OP_LOG: "log", ca.OP_POW: "pow",
+    ca.OP_CONSTPOW: "pow", ca.OP_SQRT: "sqrt", ca.OP_FABS: "fabs", ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil",
+    ca.OP_FMOD: "fmod", ca.OP_FMIN: "fmin", ca.OP_FMAX: "fmax", ca.OP_COPYSIGN: "copysign", ca.OP_ERF: "erf",
+    ca.OP_LOG1P: "log1p", ca.OP_EXPM1: "expm1", ca.OP_HYPOT: "hypot",
+}  # fmt: skip
+#: CasADi operations written by the emitter itself.
+_OWN_FUNCTIONS = {
+    ca.OP_SIGN: "sign", ca.OP_LT: "less", ca.OP_LE: "less_equal", ca.OP_EQ: "equal", ca.OP_NE: "not_equal",
+    ca.OP_NOT: "not", ca.OP_AND: "and", ca.OP_OR: "or", ca.OP_IF_ELSE_ZERO: "if_else_zero",
+}  # fmt: skip
+_FUNCTIONS = _C_FUNCTIONS | _OWN_FUNCTIONS
+#: ``f(-x) = -f(x)`` and ``f(-x) = f(x)``.
+_ODD = {"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "sign", "erf"}
+_EVEN = {"cos", "cosh", "fabs"}
+
+
+class Graph:
+    """Nodes of a program and the values it returns.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        Node k is ``nodes[k - 1]``; arguments come before their users.
+    outputs : list of (int, int, Ref)
+        Output number, position among its structural nonzeros (column by column), value.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.outputs: list[tuple[int, int, Ref]] = []
+        self._known: dict[Node, int] = {}
+        self.zero = self._node(Node("const", value=0.0))
+        self.one = self._node(Node("const", value=1.0))
+
+    def _node(self, node: Node) -> Ref:
+        number = self._known.get(node)
+        if number is None:
+            self.nodes.append(node)
+            number = self._known[node] = len(self.nodes)
+        return number
+
+    def append(self, node: Node) -> Ref:
+        """A node as it is, its arguments being of this graph."""
+        return self._node(node)
+
+    def __getitem__(self, ref: Ref) -> Node:
+        return self.nodes[abs(ref) - 1]
+
+    def constant(self, value: float) -> Ref:
+        """A number; its sign goes into the reference."""
+        if value < 0.0:
+            return -self._node(Node("const", value=-value))
+        return self._node(Node("const", value=value + 0.0))
+
+    def number(self, ref: Ref) -> float | None:
+        """Numeric value where the reference is constant, else None."""
+        node = self[ref]
+        if node.op != "const":
+            return None
+        return node.value if ref > 0 else -node.value
+
+    def input(self, index: int, position: int) -> Ref:
+        """Nonzero ``position`` of input ``index``."""
+        return self._node(Node("input", (index, position)))
+
+    def add(self, a: Ref, b: Ref) -> Ref:
+        """``a + b``"""
+        x, y = self.number(a), self.number(b)
+        if x is not None and y is not None:
+            return self.constant(x + y)
+        if x == 0.0:
+            return b
+        if y == 0.0:
+            return a
+        if a == -b:
+            return self.zero
+        if a == b:
+            return self.multiply(self.constant(2.0), a)
+        if abs(a) > abs(b):
+            a, b = b, a
+        return self._node(Node("add", (a, b))) if a > 0 else -self._node(Node("add", (-a, -b)))
+
+    def multiply(self, a: Ref, b: Ref) -> Ref:
+        """``a b``"""
+        x, y = self.number(a), self.number(b)
+        if x is not None and y is not None:
+            return self.constant(x * y)
+        sign = 1 if (a > 0) == (b > 0) else -1
+        a, b = abs(a), abs(b)
+        if self.zero in (a, b):
+            return self.zero
+        if a == self.one:
+            return sign * b
+        if b == self.one:
+            return sign * a
+        return sign * self._node(Node("mul", (min(a, b), max(a, b))))
+
+    def divide(self, a: Ref, b: Ref) -> Ref:
+        """``a / b``"""
+        x, y = self.number(a), self.number(b)
+        if y is not None and y != 0.0:
+            return self.constant(x / y) if x is not None else self.multiply(a, self.constant(1.0 / y))
+        if abs(a) == self.zero:
+            return self.zero
+        sign = 1 if (a > 0) == (b > 0) else -1
+        return sign * self._node(Node("div", (abs(a), abs(b))))
+
+    def call(self, name: str, *args: Ref) -> Ref:
+        """A function by its C name."""
+        if name in _ODD or name in _EVEN:
+            sign = -1 if name in _ODD and args[0] < 0 else 1
+            return sign * self._node(Node(name, (abs(args[0]),)))
+        return self._node(Node(name, args))
+
+    def live(self) -> list[int]:
+        """Numbers of the nodes that the outputs need, arguments first."""
+        needed = [False] * (len(self.nodes) + 1)
+        for _, _, ref in self.outputs:
+            needed[abs(ref)] = True
+        for number in range(len(self.nodes), 0, -1):
+            node = self.nodes[number - 1]
+            if needed[number] and node.op != "input":
+                for arg in node.args:
+                    needed[abs(arg)] = True
+        return [number for number in range(1, len(self.nodes) + 1) if needed[number]]
+
+    def uses(self) -> list[int]:
+        """How often the outputs and live nodes use each node, by number."""
+        count = [0] * (len(self.nodes) + 1)
+        for number in self.live():
+            node = self.nodes[number - 1]
+            if node.op != "input":
+                for arg in node.args:
+                    count[abs(arg)] += 1
+        for _, _, ref in self.outputs:
+            count[abs(ref)] += 1
+        return count
+
+
+def graph_of(function: ca.Function) -> Graph:
+    """The program of a CasADi function.
+
+    Raises
+    ------
+    ExportError
+        If the function cannot be expanded to scalar operations (e.g. it holds a solver) or has an unknown operation.
+    """
+    scalar = function
+    if not scalar.is_a("SXFunction"):
+        try:
+            scalar = function.expand()
+        except RuntimeError as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise ExportError(
+                f"function '{function.name()}' cannot be written as scalar operations: {reason}"
+            ) from error
+    graph = Graph()
+    work: dict[int, Ref] = {}
+    for k in range(scalar.n_instructions()):
+        op, read, write = scalar.instruction_id(k), scalar.instruction_input(k), scalar.instruction_output(k)
+        if op == ca.OP_OUTPUT:
+            graph.outputs.append((write[0], write[1], work[read[0]]))
+        elif op == ca.OP_INPUT:
+            work[write[0]] = graph.input(read[0], read[1])
+        elif op == ca.OP_CONST:
+            work[write[0]] = graph.constant(scalar.instruction_constant(k))
+        else:
+            work[write[0]] = _apply(graph, op, [work[i] for i in read], function.name())
+    return graph
+
+
+def _apply(graph: Graph, op: int, args: Sequence[Ref], name: str) -> Ref:
+    a = args[0]
+    if op == ca.OP_ADD:
+        return graph.add(a, args[1])
+    if op == ca.OP_SUB:
+        return graph.add(a, -args[1])
+    if op == ca.OP_MUL:
+        return graph.multiply(a, args[1])
+    if op == ca.OP_SQ:
+        return graph.multiply(a, a)
+    if op == ca.OP_TWICE:
+        return graph.add(a, a)
+    if op == ca.OP_NEG:
+        return -a
+    if op == ca.OP_DIV:
+        return graph.divide(a, args[1])
+    if op == ca.OP_INV:
+        return graph.divide(graph.one, a)
+    if op == ca.OP_ASSIGN:
+        return a
+    if op in _FUNCTIONS:
+        return graph.call(_FUNCTIONS[op], *args)
+    raise ExportError(f"function '{name}' uses CasADi operation {op}, which has no C counterpart here")
+
+
+_TRIGONOMETRIC = {"sin", "cos", "tan", "asin", "acos", "atan", "atan2"}
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Operation counts of a program.
+
+    Attributes
+    ----------
+    multiplications : int
+        Products, squares included.
+    additions : int
+        Sums and differences; doubling a value counts as one.
+    divisions : int
+    trigonometric : int
+        Calls of sin, cos, ...; two for the sine and the cosine of one angle.
+    other : int
+        Any other function: sign, sqrt, comparisons, ...
+    negations : int
+        Changes of sign that no sum or difference absorbs: results returned with the opposite sign, mostly. As in the
+        literature, they are not counted as additions.
+    """
+
+    multiplications: int = 0
+    additions: int = 0
+    divisions: int = 0
+    trigonometric: int = 0
+    other: int = 0
+    negations: int = 0
+
+
+def count_operations(graph: Graph) -> Operations:
+    """Operations of a program's live nodes."""
+    count = dict.fromkeys(Operations.__dataclass_fields__, 0)
+    negated: set[int] = set()
+    for number in graph.live():
+        node = graph[number]
+        if node.op in ("const", "input"):
+            continue
+        if node.op == "mul":
+            doubling = any(graph.number(arg) == 2.0 for arg in node.args)
+            count["additions" if doubling else "multiplications"] += 1
+        elif node.op == "add":
+            count["additions"] += 1
+        elif node.op == "div":
+            count["divisions"] += 1
+        else:
+            count["trigonometric" if node.op in _TRIGONOMETRIC else "other"] += 1
+            negated.update(-arg for arg in node.args if arg < 0 and graph.number(arg) is None)
+    negated.update(-ref for _, _, ref in graph.outputs if ref < 0 and graph.number(ref) is None)
+    count["negations"] = len(negated)
+    return Operations(**count)

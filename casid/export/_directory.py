@@ -1,0 +1,160 @@
+"""A folder of C code that stands on its own: functions, header, build files, example and self-test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.codegen._languages import LANGUAGES, script_source
+from casid.codegen._source import CFunction, batch_source, check_identifier, scalar_source
+from casid.errors import ExportError
+from casid.export import _texts as texts
+from casid.files._write import check_target, write_directory
+
+#: Random states that the self-test compares at.
+_TEST_SAMPLES = 4
+
+
+@dataclass(frozen=True)
+class ExportedDirectory:
+    """What an export wrote.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    files : tuple of str
+        Names of its files.
+    functions : tuple of CFunction
+        The C functions, with their operation counts.
+    """
+
+    path: Path
+    files: tuple[str, ...]
+    functions: tuple[CFunction, ...]
+
+
+def export_c(
+    functions: Mapping[str, ca.Function] | Sequence[ca.Function],
+    out: str | Path,
+    prefix: str,
+    *,
+    words: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+    samples: Mapping[str, ArrayLike] | None = None,
+    batched: bool = False,
+    languages: Sequence[str] = (),
+    overwrite: bool = False,
+) -> ExportedDirectory:
+    """Write CasADi functions as plain C.
+
+    Every function becomes ``int <prefix>_<name>(const double <input>[...], ..., double <output>[...])``: C99 that is
+    also C++, no allocation, no static state, matrices row by row.
+
+    Parameters
+    ----------
+    functions
+        Functions by name, or functions with names of their own.
+    out
+        Folder to make.
+    prefix
+        Beginning of all names; names the files.
+    words
+        What each function returns, for the header.
+    units
+        Meaning and unit of arguments by name, for the header.
+    notes
+        Paragraphs for the head of the header.
+    samples
+        Values that arguments of these names take in the self-test; others are random.
+    batched
+        Add functions for many samples at once (GCC or Clang).
+    languages
+        Other languages in which the functions are written beside C: ``python``, ``julia``.
+    overwrite
+        Replace files of an earlier export in the same folder.
+
+    Returns
+    -------
+    ExportedDirectory
+        The folder, its files and functions.
+
+    Raises
+    ------
+    ExportError
+        If a name is no C identifier, the folder exists or cannot be written, or a function has an operation without a C
+        counterpart.
+    """
+    check_identifier(prefix, "prefix")
+    named = functions if isinstance(functions, Mapping) else {f.name(): f for f in functions}
+    if not named:
+        raise ExportError("no function to export")
+    target = Path(out)
+    check_target(target, overwrite)
+    built = [CFunction(function, f"{prefix}_{name}") for name, function in named.items()]
+    described = [
+        texts.Described(c, (words or {}).get(name, ""), units or {}) for name, c in zip(named, built, strict=True)
+    ]
+    contents = {
+        f"{prefix}.h": texts.header(prefix, described, notes),
+        f"{prefix}.c": f'#include "{prefix}.h"\n\n' + scalar_source(built, prefix),
+        "self_test.c": texts.self_test(prefix, built, [_cases(c, samples or {}) for c in built]),
+        "example.c": texts.example(prefix, built),
+        "Makefile": texts.makefile(prefix, batched),
+        "CMakeLists.txt": texts.cmake(prefix, batched),
+        f"{prefix}.json": json.dumps(_manifest(prefix, built, named, batched), indent=1) + "\n",
+    }
+    if batched:
+        contents[f"{prefix}_batch.h"] = texts.batch_header(prefix, built)
+        contents[f"{prefix}_batch.c"] = f'#include "{prefix}_batch.h"\n\n' + batch_source(built, f"{prefix}_batch")
+    for name in languages:
+        if name not in LANGUAGES:
+            raise ExportError(f"language '{name}': expected {', '.join(LANGUAGES)}")
+        contents[f"{prefix}.{LANGUAGES[name].ending}"] = script_source(built, prefix, LANGUAGES[name])
+    write_directory(target, contents, overwrite=overwrite)
+    return ExportedDirectory(target, tuple(contents), tuple(built))
+
+
+def _cases(function: CFunction, samples: Mapping[str, ArrayLike]) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
+    """Inputs and the CasADi graph's values there, both as the C arrays hold them."""
+    rng = np.random.default_rng(20190704)
+    cases = []
+    for _ in range(_TEST_SAMPLES):
+        inputs, call = [], []
+        for i, argument in enumerate(function.inputs):
+            given = samples.get(argument.name)
+            flat = np.zeros(argument.size)
+            if given is not None and np.size(given) == argument.size:
+                flat[:] = np.ravel(np.asarray(given, dtype=float))
+            else:
+                flat[list(argument.positions)] = rng.uniform(-1.5, 1.5, len(argument.positions))
+            inputs.append(flat)
+            dense = ca.DM(flat.reshape(argument.rows, argument.columns))
+            call.append(ca.project(dense, function.function.sparsity_in(i)))
+        outputs = [np.array(value.full(), dtype=float).ravel() for value in function.function.call(call)]
+        cases.append((inputs, outputs))
+    return cases
+
+
+def _manifest(
+    prefix: str, built: Sequence[CFunction], named: Mapping[str, ca.Function], batched: bool
+) -> dict[str, object]:
+    def arguments(function: CFunction) -> dict[str, object]:
+        return {
+            "inputs": [{"name": a.name, "rows": a.rows, "columns": a.columns} for a in function.inputs],
+            "outputs": [{"name": a.name, "rows": a.rows, "columns": a.columns} for a in function.outputs],
+            "operations": vars(function.operations),
+        }
+
+    return {
+        "prefix": prefix,
+        "batched": batched,
+        "functions": {name: arguments(function) for name, function in zip(named, built, strict=True)},
+    }

@@ -1,0 +1,218 @@
+"""On-line identification as C: update with a sample, estimate physical parameters, no allocation."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen._source import CFunction, check_identifier, scalar_source
+from casid.errors import ExportError
+from casid.export._directory import ExportedDirectory
+from casid.files._write import check_target, write_directory
+from casid.identification.loads._online_load import OnlineLoad
+from casid.identification.online import Online
+from casid.identification.online._information import SILENT
+from casid.identification.online._samples import LARGEST
+from casid.inertia._parameters import STANDARD_NAMES
+from casid.inertia.entropic._estimate import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
+
+Array = NDArray[np.float64]
+
+#: What every exported estimator includes.
+_PARTS = "online_filter.h", "online_core.h"
+_STRUCT = """
+/* {words} */
+typedef struct {{
+    double x[{nx}];             /* {unknowns} */
+    double suboptimality;       /* proven: no physical x has an objective smaller by more than this */
+    int iterations;             /* Newton steps of the last estimate */
+    double R[{nr}][{nr}], rho[{nr}], rest, count; /* information: |rho - R p|^2 + rest */
+    double slope0[{nl}][10], logdet0[{nl}];
+    double A[{nr}][{nx}], H0[{nx}][{nx}], H[{nx}][{nx}], trial[{nx}];
+}} {name}_state;
+
+/* Start without any data; x are the plausible values. */
+void {name}_init({name}_state *s);
+/* One sample: joint positions [rad, m], velocities, accelerations, torques [N.m, N].
+   0: done; 1: a number is not finite or too large to be measured, and the state is as it was. */
+int {name}_update(
+    {name}_state *s, const double q[{n}], const double dq[{n}], const double ddq[{n}], const double tau[{n}]);
+/* Physically consistent parameters of all that was seen, into s->x, from the last estimate on; physical after any
+   number of iterations. 0: done; 2: stopped by rounding, x is physical. */
+int {name}_estimate({name}_state *s, int iterations);
+"""
+
+
+def export_online(
+    online: Online | OnlineLoad, out: str | Path, prefix: str, *, overwrite: bool = False
+) -> ExportedDirectory:
+    """Write an on-line estimator as C99 that is also warning-free with -Wall -Wextra -Wpedantic.
+
+    Parameters
+    ----------
+    online
+        The estimator: its model, weights, plausible bodies, forgetting and mu are folded in, its samples are not.
+    out
+        Folder to make: ``<prefix>.h``, ``<prefix>.c``, ``online_filter.h``, ``online_core.h``, ``example.c`` and
+        ``Makefile``.
+    prefix
+        Beginning of all names.
+    overwrite
+        Replace files of an earlier export in the same folder.
+
+    Raises
+    ------
+    ExportError
+        If the prefix is no C identifier, or the folder exists or cannot be written.
+    """
+    check_identifier(prefix, "prefix")
+    target = Path(out)
+    check_target(target, overwrite)
+    if isinstance(online, Online):
+        rows, combine, names, words = _robot_rows(online)
+    else:
+        rows, combine, names, words = _load_rows(online)
+    n, plausible = online.model.n, online.plausible
+    function = CFunction(rows, f"{prefix}_rows")
+    sizes = {
+        "n": n, "nr": combine.shape[0], "nl": len(plausible.bodies), "nx": combine.shape[1], "name": prefix,
+        "words": words, "unknowns": ", ".join(names),
+    }  # fmt: skip
+    guard = f"{prefix.upper()}_H"
+    header = f"#ifndef {guard}\n#define {guard}\n\n" + '#ifdef __cplusplus\nextern "C" {\n#endif\n'
+    header += _STRUCT.format(**sizes) + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+    source = f'#include "{prefix}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
+    source += _declared_static(scalar_source([function], prefix), function)
+    source += _constants(online, plausible, combine, sizes)
+    source += _rows_call(function, n)
+    source += f'#define NAME(suffix) {prefix}##suffix\n#include "online_filter.h"\n#include "online_core.h"\n'
+    contents = {
+        f"{prefix}.h": header,
+        f"{prefix}.c": source,
+        **{name: resources.files("casid.export").joinpath(name).read_text(encoding="utf-8") for name in _PARTS},
+        "example.c": _example(prefix, n, len(names)),
+        "Makefile": _MAKEFILE.replace("PREFIX", prefix),
+    }
+    write_directory(target, contents, overwrite=overwrite)
+    return ExportedDirectory(target, tuple(contents), (function,))
+
+
+def _robot_rows(online: Online) -> tuple[ca.Function, Array, list[str], str]:
+    """Regressor and torques of the whole robot, and how its filter's parameters follow from the unknowns."""
+    model = online.model
+    inputs = _symbols(model.base_regressor, model.n)
+    Y = ca.densify(model.base_regressor(*inputs.values()))
+    order = online.order
+    return (
+        _rows(inputs, Y, ca.SX.zeros(model.n)),
+        model.base.K[:, order],
+        [model.parameter_names[c] for c in order],
+        f"Links and joint terms of {model.robot.name}.",
+    )
+
+
+def _symbols(regressor: ca.Function, n: int) -> dict[str, ca.SX]:
+    """Symbols of a regressor's inputs: q, dq, ddq, and the measured torque where terms use it."""
+    return {name: ca.SX.sym(name, n) for name in regressor.name_in()}
+
+
+def _rows(inputs: dict[str, ca.SX], Y: ca.SX, known: ca.SX) -> ca.Function:
+    """``(q, dq, ddq[, signal]) -> (Y, known)`` with ``Y p = tau - known``."""
+    outputs = [Y, ca.densify(known)]
+    return ca.Function("rows", list(inputs.values()), outputs, list(inputs), ["Y", "known"], {"cse": True})
+
+
+def _load_rows(online: OnlineLoad) -> tuple[ca.Function, Array, list[str], str]:
+    """Regressor of a body on the last link, and the torque of the robot without it."""
+    if online.correlation.any():
+        raise ExportError("the C code of a load knows no correlation of the residual; export one without")
+    model = online.model
+    inputs = _symbols(model.regressor, model.n)
+    Y = model.regressor(*inputs.values())
+    known = ca.mtimes(Y, online.parameters)
+    load = ca.densify(Y[:, list(model.link_columns[-1])])
+    return (
+        _rows(inputs, load, known),
+        np.eye(10),
+        list(STANDARD_NAMES),
+        f"A load on the last link of {model.robot.name}.",
+    )
+
+
+def _declared_static(source: str, function: CFunction) -> str:
+    """The regressor is private to the file."""
+    declaration = function.declaration.rstrip(";")
+    if declaration not in source:
+        raise ExportError(f"the code of '{function.name}' has no definition as declared")
+    return source.replace(declaration, f"static {declaration}", 1)
+
+
+def _rows_call(function: CFunction, n: int) -> str:
+    signal = ", tau" if len(function.inputs) == 4 else ""
+    return (
+        "static void rows_of(const double *q, const double *dq, const double *ddq, const double *tau, double *Y,\n"
+        "                    double *e) {\n"
+        f"    {function.name}(q, dq, ddq{signal}, Y, e);\n"
+        f"    for (int j = 0; j < {n}; j++) e[j] = tau[j] - e[j];\n}}\n#define ROWS rows_of\n"
+    )
+
+
+def _constants(online: Online | OnlineLoad, plausible: Plausible, combine: Array, sizes: dict[str, object]) -> str:
+    text = f"#define NQ {sizes['n']}\n#define NJ {sizes['n']}\n#define NR {sizes['nr']}\n#define NL {sizes['nl']}\n"
+    text += f"#define NPOS {len(plausible.positive)}\n#define NFREE {len(plausible.free)}\n#define NX {sizes['nx']}\n"
+    text += f"#define KEEP {online.forgetting!r}\n#define MU {online.mu!r}\n#define LARGEST {LARGEST!r}\n"
+    text += f"#define SILENT {SILENT!r}\n#define WARM {WARM}\n#define FIRST {FIRST!r}\n#define SMALLEST {SMALLEST!r}\n"
+    text += f"#define STEEPEST {STEEPEST!r}\n#define SLOW {SLOW}\n#define KEPT {KEPT!r}\n"
+    arrays: dict[str, ArrayLike] = {
+        "WEIGHTS": online.weights,
+        "COMBINE": combine,
+        "BODIES": plausible.bodies,
+        "POSITIVE": np.append(plausible.positive, 1.0),
+        "FREE": np.append(plausible.free, 1.0),
+    }
+    for name, values in arrays.items():
+        flat = np.ravel(np.asarray(values, dtype=float))
+        body = ",\n    ".join(", ".join(repr(float(v)) for v in flat[i : i + 6]) for i in range(0, len(flat), 6))
+        text += f"static const double {name}[{len(flat)}] = {{\n    {body}}};\n"
+    return text
+
+
+def _example(prefix: str, n: int, count: int) -> str:
+    return f"""#include <stdio.h>
+
+#include "{prefix}.h"
+
+static {prefix}_state state; /* about {(count * count * 2 + count * 200) * 8 // 1024} kB: not on a small stack */
+
+int main(void) {{
+    double q[{n}] = {{0}}, dq[{n}] = {{0}}, ddq[{n}] = {{0}}, tau[{n}] = {{0}};
+    {prefix}_init(&state);
+    for (int k = 0; k < 1000; k++) {{ /* in the control loop: measured samples */
+        for (int j = 0; j < {n}; j++) q[j] = 0.001 * k * (j + 1);
+        if ({prefix}_update(&state, q, dq, ddq, tau)) return 1;
+    }}
+    {prefix}_estimate(&state, 20); /* outside of it, as often as wanted */
+    printf("%d steps, within %g of the optimum\\n", state.iterations, state.suboptimality);
+    for (int i = 0; i < {count}; i++) printf("%.6g\\n", state.x[i]);
+    return 0;
+}}
+"""
+
+
+_MAKEFILE = """CC ?= cc
+CFLAGS ?= -std=c99 -O3 -march=native -Wall -Wextra -Wpedantic
+
+example: example.c PREFIX.c PREFIX.h online_filter.h online_core.h
+\t$(CC) $(CFLAGS) -o $@ example.c PREFIX.c -lm
+
+libPREFIX.so: PREFIX.c PREFIX.h online_filter.h online_core.h
+\t$(CC) $(CFLAGS) -fPIC -shared -o $@ PREFIX.c -lm
+
+clean:
+\trm -f example libPREFIX.so
+.PHONY: clean
+"""

@@ -1,0 +1,360 @@
+"""The functions of a robot that can be exported by name."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen import operation_count
+from casid.codegen._graph import Operations
+from casid.codegen._source import check_identifier, identifier
+from casid.description import Robot
+from casid.dynamics import Model, reduced
+from casid.dynamics._derived import (
+    forward_dynamics_derivatives,
+    inverse_dynamics_derivatives,
+    inverse_mass_matrix,
+    operational_space,
+)
+from casid.dynamics.terms._joint_terms import JointTerm
+from casid.errors import ExportError
+from casid.export._directory import ExportedDirectory, export_c
+from casid.export._payload import warn_if_infeasible, with_payload
+from casid.files._write import check_target
+from casid.inertia import Parameters
+
+
+@dataclass(frozen=True)
+class Parametrised:
+    """The models behind an export.
+
+    Attributes
+    ----------
+    torques : Model
+        For everything that only torques depend on; may be an equivalent model with moved frames.
+    links : Model
+        For everything that refers to the links themselves.
+    frame : str
+        Where operational-space quantities are taken.
+    """
+
+    torques: Model
+    links: Model
+    frame: str
+
+
+@dataclass(frozen=True)
+class Exportable:
+    """A function by name: what it returns, in words, and how to build it."""
+
+    words: str
+    build: Callable[[Parametrised], ca.Function]
+
+
+FUNCTIONS: dict[str, Exportable] = {
+    "inverse_dynamics": Exportable(
+        "Joint torques of a motion: tau = M(q) ddq + c(q, dq) + g(q) + joint terms.",
+        lambda m: m.torques.inverse_dynamics,
+    ),
+    "gravity": Exportable("Gravity torques g(q).", lambda m: m.torques.gravity),
+    "coriolis": Exportable("Coriolis and centrifugal torques c(q, dq).", lambda m: m.torques.coriolis),
+    "coriolis_matrix": Exportable(
+        "Matrix C with c = C dq, from the Christoffel symbols: dM/dt - 2 C is skew.",
+        lambda m: m.torques.coriolis_matrix,
+    ),
+    "friction": Exportable("Torques of the joint terms that depend on velocity.", lambda m: m.torques.friction),
+    "mass_matrix": Exportable("Joint-space mass matrix M(q), symmetric.", lambda m: m.torques.mass_matrix),
+    "inverse_mass_matrix": Exportable(
+        "Inverse of the joint-space mass matrix.", lambda m: inverse_mass_matrix(m.torques)
+    ),
+    "forward_dynamics": Exportable(
+        "Joint accelerations: ddq = M^-1 (tau - c - g - joint terms).", lambda m: m.torques.forward_dynamics
+    ),
+    "inverse_dynamics_derivatives": Exportable(
+        "Partial derivatives of the torques with respect to q, dq and ddq (the last is M).",
+        lambda m: inverse_dynamics_derivatives(m.torques),
+    ),
+    "forward_dynamics_derivatives": Exportable(
+        "Partial derivatives of the accelerations with respect to q, dq and tau (the last is M^-1).",
+        lambda m: forward_dynamics_derivatives(m.torques),
+    ),
+    "operational_space": Exportable(
+        "At the frame named above: Jacobian J, dJ/dt dq, and Lambda, mu, p of Lambda xdd + mu + p = F. Not in singular "
+        "postures.",
+        lambda m: operational_space(m.torques, m.frame, m.links),
+    ),
+    "regressor": Exportable("Regressor Y of the standard parameters: tau = Y pi.", lambda m: m.links.regressor),
+    "base_regressor": Exportable("Regressor Y of the base parameters: tau = Y beta.", lambda m: m.links.base_regressor),
+    "static_regressor": Exportable(
+        "Regressor of [rows of the lower triangle of M; g] in the standard parameters.",
+        lambda m: m.links.static_regressor,
+    ),
+    "joint_wrenches": Exportable(
+        "Force [N] and moment [N.m] that the parent exerts on each link, one column a joint, in the joint's frame.",
+        lambda m: m.links.joint_wrenches,
+    ),
+    "kinetic_energy": Exportable("Kinetic energy [J].", lambda m: m.links.kinetic_energy),
+    "potential_energy": Exportable("Potential energy [J].", lambda m: m.links.potential_energy),
+    "forward_kinematics": Exportable(
+        "Placement (4 x 4) of every link frame in the base frame.", lambda m: m.links.forward_kinematics
+    ),
+    "jacobian": Exportable(
+        "Geometric Jacobian (6 x n) of every link frame: linear velocity, then angular velocity, in base axes.",
+        lambda m: m.links.jacobian,
+    ),
+}  # fmt: skip
+
+
+def check_functions(names: Sequence[str]) -> None:
+    """ExportError for an unknown name, or none at all."""
+    for name in names:
+        if name not in FUNCTIONS:
+            near = difflib.get_close_matches(name, FUNCTIONS, n=1)
+            hint = f"did you mean '{near[0]}'? " if near else ""
+            raise ExportError(f"unknown function '{name}'; {hint}known: {', '.join(FUNCTIONS)}")
+    if not names:
+        raise ExportError(f"no function to export; known: {', '.join(FUNCTIONS)}")
+
+
+def build_functions(names: Sequence[str], models: Parametrised) -> dict[str, ca.Function]:
+    """The named functions, each once."""
+    check_functions(names)
+    return {name: FUNCTIONS[name].build(models) for name in dict.fromkeys(names)}
+
+
+RuntimeParameters = Literal["none", "standard", "base"]
+
+#: What most controllers and simulators need.
+DEFAULT_FUNCTIONS = ("inverse_dynamics", "gravity", "coriolis", "mass_matrix", "forward_dynamics")
+#: Functions that divide by the mass matrix or simulate with it.
+_SIMULATION = {
+    "forward_dynamics", "inverse_mass_matrix", "forward_dynamics_derivatives", "operational_space", "mass_matrix",
+}  # fmt: skip
+#: Functions of what happens inside the links, which base parameters do not determine.
+_LINKS = {"joint_wrenches", "potential_energy"}
+#: Meaning and unit of arguments, by name.
+UNITS = {
+    "q": "joint positions [rad, m for prismatic joints]",
+    "dq": "joint velocities [rad/s, m/s]",
+    "ddq": "joint accelerations [rad/s^2, m/s^2]",
+    "tau": "joint torques [N.m, N]",
+    "pi": "parameters, see above [kg, kg.m, kg.m^2, ...]",
+    "beta": "base parameters, see above",
+    "signal": "measured torque, or current times nominal drive gain [N.m]",
+    "memory": "states of what the joint terms remember",
+    "gravity": "acceleration of gravity in the base frame [m/s^2]",
+    "M": "[kg.m^2], row by row",
+    "Y": "row by row",
+}
+
+
+def export_robot(
+    robot: Robot,
+    out: str | Path,
+    functions: Sequence[str] = DEFAULT_FUNCTIONS,
+    *,
+    parameters: Parameters | ArrayLike | None = None,
+    runtime_parameters: RuntimeParameters = "none",
+    terms: Sequence[str | JointTerm] = (),
+    payload: ArrayLike | None = None,
+    frame: str | None = None,
+    gravity: ArrayLike | str | None = None,
+    prefix: str | None = None,
+    batched: bool = False,
+    languages: Sequence[str] = (),
+    overwrite: bool = False,
+) -> ExportedDirectory:
+    """Write C functions of a robot's dynamics.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    out
+        Folder to make.
+    functions
+        Names, any of `FUNCTIONS`.
+    parameters
+        As for `casid.Model.parameters`; default: those of the description. With run-time parameters they are only
+        used by the self-test.
+    runtime_parameters
+        ``none``: numbers folded into the code, regrouped so that it needs the fewest operations; ``standard`` or
+        ``base``: an argument ``pi`` or ``beta`` of every function that depends on them.
+    terms
+        Joint terms: viscous, coulomb, offset, rotor.
+    payload
+        A body added at ``frame``, see `casid.export._payload.with_payload`.
+    frame
+        Name of a link or frame, for the payload and the operational space; default: the flange or last link.
+    gravity
+        Three numbers, or ``"input"`` for an argument ``gravity``; default: the robot's.
+    prefix
+        Beginning of the functions' and files' names; default: the robot's name, other characters as underscores.
+    batched
+        Add functions for many samples at once (GCC or Clang).
+    languages
+        Other languages beside C: ``python``, ``julia``.
+    overwrite
+        Replace files of an earlier export in the same folder.
+
+    Raises
+    ------
+    ExportError
+        If a function is unknown, a name is no C identifier, or the folder exists or cannot be written.
+    DatasetError
+        If the parameters do not belong to the robot.
+
+    Warns
+    -----
+    InertiaWarning
+        If a function for simulation is exported with parameters that no real robot can have.
+    """
+    model = Model(robot, terms, gravity)
+    frame = robot.flange.name if frame is None else robot.frame(frame).name
+    prefix = identifier(robot.name) if prefix is None else check_identifier(prefix, "prefix")
+    check_functions(functions)
+    check_target(Path(out), overwrite)
+    inside = _LINKS.intersection(functions) if runtime_parameters == "base" else ()
+    if inside:
+        raise ExportError(
+            f"'{min(inside)}' depends on more than the base parameters: export it with runtime parameters "
+            "'standard' or 'none'"
+        )
+    values = _values(model, parameters, runtime_parameters)
+    if payload is not None:
+        values = with_payload(model, values, payload, frame)
+    needs_values = runtime_parameters == "none"
+    if needs_values and _SIMULATION.intersection(functions):
+        warn_if_infeasible(model, values)
+    models = _models(model, values, runtime_parameters, frame)
+    chosen = build_functions(functions, models)
+    arguments = {"pi": values, "beta": model.base.values(values) if runtime_parameters == "base" else values}
+    return export_c(
+        chosen,
+        out,
+        prefix=prefix,
+        words={name: FUNCTIONS[name].words for name in chosen},
+        units=UNITS,
+        notes=notes_of(model, values, runtime_parameters, frame, payload),
+        samples={name: arguments[name] for name in ("pi", "beta")},
+        batched=batched,
+        languages=languages,
+        overwrite=overwrite,
+    )
+
+
+def default_functions(runtime_parameters: str) -> tuple[str, ...]:
+    """`DEFAULT_FUNCTIONS`, with the regressor of the parameters that are an argument."""
+    return DEFAULT_FUNCTIONS + {"standard": ("regressor",), "base": ("base_regressor",)}.get(runtime_parameters, ())
+
+
+def all_functions(robot: Robot, runtime_parameters: str) -> tuple[str, ...]:
+    """Every function that exists for a robot in a parametrisation."""
+    absent = (_LINKS if runtime_parameters == "base" else set()) | ({"operational_space"} if robot.n < 6 else set())
+    return tuple(name for name in FUNCTIONS if name not in absent)
+
+
+def _values(model: Model, parameters: Parameters | ArrayLike | None, runtime_parameters: str) -> NDArray[np.float64]:
+    if runtime_parameters not in ("none", "standard", "base"):
+        raise ExportError(f"runtime parameters: 'none', 'standard' or 'base', not '{runtime_parameters}'")
+    if parameters is not None:
+        return model.parameters(parameters)
+    without = [link for link in model.robot.links if link.inertial is None]
+    if without and runtime_parameters != "none":
+        rng = np.random.default_rng(0)  # any numbers do for the self-test of functions of the parameters
+        return rng.uniform(0.1, 1.0, len(model.parameter_names))
+    return model.parameters(model.robot.standard_parameters())
+
+
+def _models(model: Model, values: NDArray[np.float64], runtime_parameters: str, frame: str) -> Parametrised:
+    if runtime_parameters == "standard":
+        return Parametrised(model, model, frame)
+    if runtime_parameters == "base":
+        based = model.with_base_parameters()
+        return Parametrised(based, based, frame)
+    return Parametrised(reduced(model, values), model.with_parameters(values), frame)
+
+
+def notes_of(
+    model: Model, values: NDArray[np.float64], runtime_parameters: str, frame: str, payload: ArrayLike | None
+) -> list[str]:
+    """Paragraphs for a header: the robot, its parameters, where they come from."""
+    robot = model.robot
+    gravity = "an argument" if model.gravity_vector is None else f"{_numbers(model.gravity_vector)} m/s^2, base frame"
+    notes = [
+        f"Robot '{robot.name}', {robot.n} joints: {', '.join(joint.name for joint in robot.joints)}.",
+        f"Gravity: {gravity}. Frame for payload and operational space: '{frame}'.",
+        f"Joint terms: {', '.join(term.name for term in model.terms) or 'none'}.",
+    ]
+    notes += [
+        f"Licence of the description: {text}." if what == "licence" else f"Source of the {what}: {text}."
+        for what, text in robot.source.items()
+    ]
+    if payload is not None:
+        notes.append(f"Payload at '{frame}': {_numbers(np.ravel(payload))} (mass, centre, inertia; kg, m, kg.m^2).")
+    if runtime_parameters == "none":
+        digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
+        notes.append(f"Parameters are folded in; SHA-256 of their {len(values)} doubles begins {digest}.")
+        notes.append(f"Parameters: {_named(model.parameter_names, values)}.")
+    elif runtime_parameters == "standard":
+        names = model.parameter_names
+        notes.append(f"Argument pi[{len(names)}]: {_columns(names)}.")
+        notes.append("L is the inertia about the link-frame origin, l = m c the first moment, m the mass of each link.")
+    else:
+        base = model.base
+        listed = "; ".join(f"beta[{i}] = {form}" for i, form in enumerate(base.expressions))
+        notes.append(f"Argument beta[{base.rank}]: {listed}.")
+        notes.append("The kinetic energy and everything else that torques determine depend on beta alone.")
+    return notes
+
+
+def _numbers(values: ArrayLike) -> str:
+    return "(" + ", ".join(f"{value:.10g}" for value in np.ravel(values)) + ")"
+
+
+def _named(names: Sequence[str], values: NDArray[np.float64]) -> str:
+    return ", ".join(f"{name}={value:.9g}" for name, value in zip(names, values, strict=True))
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join(f"[{i}] {name}" for i, name in enumerate(names))
+
+
+#: Inverse dynamics generated by SymPyBotics (Sousa 2014, Table 7.1), by robot; joint terms are not stated there.
+PUBLISHED = {
+    "stanford": Operations(multiplications=477, additions=393),
+    "puma560": Operations(multiplications=576, additions=454),
+    "wam7": Operations(multiplications=626, additions=493),
+}
+
+
+def count_robot(model: Model) -> list[tuple[str, Operations]]:
+    """Operation counts of a model's functions, as (label, counts).
+
+    Standard parameters as an argument, base parameters as an argument, and numbers folded in. The counts do not depend
+    on the numbers unless some are zero, so random ones stand for them.
+    """
+    numbers = np.random.default_rng(1).uniform(0.1, 1.0, len(model.parameter_names))
+    based, given = model.with_base_parameters(), reduced(model, numbers)
+    rows = [
+        ("inverse dynamics, standard parameters", model.inverse_dynamics),
+        ("inverse dynamics, base parameters", based.inverse_dynamics),
+        ("inverse dynamics, numbers", given.inverse_dynamics),
+        ("gravity, numbers", given.gravity),
+        ("mass matrix, numbers", given.mass_matrix),
+        ("forward dynamics, numbers", given.forward_dynamics),
+        ("regressor", model.regressor),
+        ("base regressor", model.base_regressor),
+    ]
+    counts = [(label, operation_count(function)) for label, function in rows]
+    if model.robot.name in PUBLISHED:
+        counts.append(("inverse dynamics, published (Sousa 2014, Table 7.1)", PUBLISHED[model.robot.name]))
+    return counts

@@ -1,0 +1,250 @@
+"""Conditions of if-else and of logic: which there are, what a box decides about them, an expression with some decided.
+
+``casadi.if_else(condition, a, b)`` enters a graph as ``(condition ? a : 0) + (not condition ? b : 0)``. The conditions
+are read off the graph, so that a user's expression needs no annotation. Two conditions are one where their structure
+is the same with exactly the same constants: thresholds that print alike are still two, and one rule that is used in
+several places, or built twice, is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.expressions._intervals import enclose
+from casid.expressions._walk import COMPARISONS, as_function, operations, rebuild, walk
+
+Array = NDArray[np.float64]
+#: What takes a truth value, in whichever operand.
+_LOGIC = frozenset({ca.OP_NOT, ca.OP_AND, ca.OP_OR})
+_COMMUTATIVE = frozenset({ca.OP_ADD, ca.OP_MUL, ca.OP_EQ, ca.OP_NE, ca.OP_AND, ca.OP_OR, ca.OP_FMIN, ca.OP_FMAX})
+_LONGEST = 200
+_LEFT, _RIGHT = "\x01", "\x02"
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """A comparison ``left < right`` (or <=, ==, !=), or a number that is tested for not being zero.
+
+    Attributes
+    ----------
+    text : str
+        Its structure with exact constants: conditions of the same text are one.
+    margin : SX
+        ``right - left``: positive where the condition holds. The number itself where one is tested.
+    equality : bool
+        It asks whether the margin is zero, or is not: one of its sides is a set without interior.
+    code : int
+        `casadi.OP_LT`, `OP_LE`, `OP_EQ` or `OP_NE` (also where a number is tested).
+    """
+
+    text: str
+    margin: ca.SX
+    equality: bool
+    code: int
+
+    def holds(self, margin: ArrayLike) -> NDArray[np.bool_]:
+        """Whether it holds at points where the margin has these values; never where it is NaN."""
+        value = np.asarray(margin, dtype=float)
+        if self.code == ca.OP_LT:
+            return np.asarray(value > 0)
+        if self.code == ca.OP_LE:
+            return np.asarray(value >= 0)
+        return np.asarray(value == 0 if self.code == ca.OP_EQ else np.abs(value) > 0)
+
+
+#: A condition's value: decided, blended (an expression between 0 and 1), or None to leave it as it is.
+Decide = Callable[[Condition], "bool | ca.SX | None"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """An expression with its identity; ``logical`` where it is 0 or 1, ``blend`` where it is anything between."""
+
+    value: ca.SX
+    key: str
+    text: str
+    logical: bool = False
+    blend: bool = False
+
+
+def conditions(expression: ca.SX, x: ca.SX) -> tuple[Condition, ...]:
+    """All conditions of an expression's entries, in order of appearance, each once."""
+    found: dict[str, Condition] = {}
+
+    def note(condition: Condition) -> None:
+        found.setdefault(condition.text, condition)
+
+    replace_conditions(expression, x, note)
+    return tuple(found.values())
+
+
+def has_conditions(expression: ca.SX, x: ca.SX) -> bool:
+    """Whether an expression compares anything, or tests a number."""
+    return bool(operations(as_function(expression, x)) & {*COMPARISONS, *_LOGIC, ca.OP_IF_ELSE_ZERO})
+
+
+def choose(expression: ca.SX, x: ca.SX, choices: Mapping[str, bool]) -> ca.SX:
+    """The expression, as a column, with the conditions of these texts decided."""
+    return replace_conditions(expression, x, lambda condition: choices.get(condition.text))
+
+
+def decided(
+    found: Sequence[Condition],
+    x: ca.SX,
+    low: ArrayLike,
+    high: ArrayLike,
+    quotients: Mapping[tuple[int, int], Array] | None = None,
+) -> dict[str, bool]:
+    """Conditions that are the same everywhere in a box, by their text; arguments as in `enclose`."""
+    if not found:
+        return {}
+    ranges = enclose(as_function(ca.vertcat(*[c.margin for c in found]), x), low, high, quotients)
+    result = {}
+    for condition, interval in zip(found, ranges, strict=True):
+        if np.any(interval.undefined):
+            continue
+        ends = condition.holds(interval.low), condition.holds(interval.high)
+        inside = np.asarray((interval.low <= 0) & (interval.high >= 0))
+        if condition.equality:
+            settled = ~inside | (interval.low == interval.high)
+        else:
+            settled = ends[0] == ends[1]
+        if np.all(settled) and (np.all(ends[0]) or not np.any(ends[0])):
+            result[condition.text] = bool(np.all(ends[0]))
+    return result
+
+
+def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
+    """The expression, as a column, with each condition as ``decide`` says.
+
+    Where a condition is blended, what depends on it is blended: ``c ? a : 0`` is c a, "not" 1 - c, "and" c d, "or"
+    c + d - c d.
+    """
+
+    def entry(index: int) -> _Node:
+        name = str(x[index])
+        return _Node(x[index], f"x{index}", name)
+
+    def constant(value: float) -> _Node:
+        text = repr(value)
+        return _Node(ca.SX(value), value.hex(), text.removesuffix(".0"))
+
+    def truth(node: _Node) -> _Node:
+        """A number that is tested, as a logical value."""
+        if node.logical or node.value.is_constant():
+            return node
+        condition = Condition(f"{node.text}!=0", node.value, True, ca.OP_NE)
+        return _settled(node, decide(condition))
+
+    def apply(code: int, operands: list[_Node]) -> _Node:
+        key, text = _identity(code, operands)
+        if code in COMPARISONS:
+            left, right = operands
+            whole = _Node(rebuild(code, [left.value, right.value]), key, text, True)
+            if whole.value.is_constant():
+                return whole
+            equality = code in (ca.OP_EQ, ca.OP_NE)
+            condition = Condition(text, right.value - left.value, equality, code)
+            return _settled(whole, decide(condition))
+        if code in _LOGIC:
+            tested = [truth(o) for o in operands]
+            return _Node(_logic(code, tested), key, text, True, any(o.blend for o in tested))
+        if code == ca.OP_IF_ELSE_ZERO:
+            return _Node(_chosen(truth(operands[0]), operands[1].value), key, text)
+        if len(operands) not in (1, 2):
+            raise NotImplementedError(f"operation {code} of {len(operands)} operands in an expression with conditions")
+        return _Node(rebuild(code, [o.value for o in operands]), key, text)
+
+    outputs = walk(as_function(expression, x), constant, entry, apply)
+    result: ca.SX = ca.vertcat(*[o.value for o in outputs]) if outputs else ca.SX(0, 1)
+    return result
+
+
+def _settled(node: _Node, decision: bool | ca.SX | None) -> _Node:
+    if decision is None:
+        return _Node(node.value, node.key, node.text, True)
+    if isinstance(decision, bool):
+        return _Node(ca.SX(float(decision)), node.key, node.text, True)
+    return _Node(decision, node.key, node.text, True, True)
+
+
+def _logic(code: int, operands: list[_Node]) -> ca.SX:
+    values = [o.value for o in operands]
+    if not any(o.blend for o in operands):
+        return rebuild(code, values)
+    if code == ca.OP_NOT:
+        return 1 - values[0]
+    both = values[0] * values[1]
+    return both if code == ca.OP_AND else values[0] + values[1] - both
+
+
+def _chosen(test: _Node, value: ca.SX) -> ca.SX:
+    if test.value.is_constant():
+        return value if float(test.value) != 0 else ca.SX(0)
+    return test.value * value if test.blend else rebuild(ca.OP_IF_ELSE_ZERO, [test.value, value])
+
+
+def _identity(code: int, operands: Sequence[_Node]) -> tuple[str, str]:
+    """The structure's digest, and the structure in words, with exact constants; cut where it is long."""
+    nodes = sorted(operands, key=lambda o: o.key) if code in _COMMUTATIVE else list(operands)
+    key = hashlib.sha256(" ".join([str(code), *(o.key for o in nodes)]).encode()).hexdigest()
+    texts = [o.text for o in nodes]
+    text = re.sub(f"{_LEFT}|{_RIGHT}", lambda m: texts[m.group() == _RIGHT], _pattern(code, len(nodes)))
+    return key, text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}...#{key[:16]}"
+
+
+@cache
+def _pattern(code: int, operands: int) -> str:
+    """How CasADi prints an operation, with marks for its operands."""
+    if operands not in (1, 2):
+        return f"operation {code}({_LEFT}, ...)"
+    return str(rebuild(code, [ca.SX.sym(mark) for mark in (_LEFT, _RIGHT)[:operands]]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """An expression, and alternatives in place of its bound, each of rows that must all obey it."""
+
+    whole: ca.SX
+    options: tuple[tuple[ca.SX, ...], ...]
+
+
+def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = False) -> tuple[ca.SX, ...]:
+    """A scalar ``expression >= bound`` as alternatives, each a vector of rows that must all be >= the bound.
+
+    ``fmax(a, b) >= bound`` asks for a or b, ``fmin(a, b) >= bound`` for both; any nesting of the two is taken apart,
+    unless it makes more than ``most`` alternatives: then it stays whole. A row may be a constant.
+
+    Parameters
+    ----------
+    expression, x
+        Scalar, and the unknowns.
+    most
+        Largest number of alternatives.
+    upper
+        The same for ``expression <= bound``: there fmax asks for both and fmin for one.
+    """
+    one, both = (ca.OP_FMIN, ca.OP_FMAX) if upper else (ca.OP_FMAX, ca.OP_FMIN)
+
+    def apply(code: int, operands: list[_Rows]) -> _Rows:
+        whole = rebuild(code, [o.whole for o in operands])
+        options: tuple[tuple[ca.SX, ...], ...] = ((whole,),)
+        if code == one:
+            options = operands[0].options + operands[1].options
+        elif code == both and len(operands[0].options) * len(operands[1].options) <= most:
+            options = tuple((*a, *b) for a in operands[0].options for b in operands[1].options)
+        return _Rows(whole, options if len(options) <= most else ((whole,),))
+
+    def constant(value: float) -> _Rows:
+        return _Rows(ca.SX(value), ((ca.SX(value),),))
+
+    (result,) = walk(as_function(expression, x), constant, lambda k: _Rows(x[k], ((x[k],),)), apply)
+    return tuple(ca.vertcat(*rows) for rows in result.options)

@@ -1,0 +1,173 @@
+"""The one door to compiled code, with a damaged cache and a broken compiler behind each of its callers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import casid
+from casid import codegen
+from casid.codegen import cache_directory, evaluate_batch
+from casid.codegen._cache import cache_entries
+from casid.codegen._evaluate import accumulate, bound_batch, compiled_call
+from casid.codegen._library import Program, c_name, load_library, without_failure
+from casid.codegen._source import scalar_source
+from casid.description import Inertial, Joint, Link, Robot
+from casid.errors import CasidWarning, ExportError
+from casid.learning.compiled_adam import CompiledAdam
+from casid.measurement import Dataset
+from casid.regression._observation import observation_blocks, torques
+from casid.simulation import Hold, Passive, Plant, simulate
+
+pytestmark = pytest.mark.skipif(codegen.find_compiler() is None or os.name == "nt", reason="needs a C compiler")
+
+X = ca.SX.sym("x")
+FUNCTION = ca.Function("f", [X], [ca.sin(X) * X + 2])
+VALUE = np.sin(1.0) + 2
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("CASID_CACHE", str(folder))
+    monkeypatch.setattr(codegen._library, "_UNUSABLE", set())
+    return folder
+
+
+def broken_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cc"
+    path.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    path.chmod(0o755)
+    monkeypatch.setenv("CASID_CC", str(path))
+
+
+CALLS = {
+    "compiled_call": "from casid.codegen._evaluate import compiled_call as make",
+    "bound_batch": "from casid.codegen._evaluate import bound_batch as make",
+}
+
+
+@pytest.mark.claim("a truncated library in the cache is made anew, never loaded, by every path that compiles")
+@pytest.mark.parametrize("name", CALLS)
+def test_a_truncated_library_is_compiled_again(name: str, own_cache: Path) -> None:
+    program = f"import casadi as ca, numpy as np; {CALLS[name]}; x = ca.SX.sym('x'); "
+    program += "print(make(ca.Function('f', [x], [ca.sin(x) * x + 2]))(np.ones(1))[0].item())"
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-400:]  # -7: the process got a SIGBUS
+        assert abs(float(done.stdout) - VALUE) < 1e-14
+        (entry,) = cache_entries()
+        whole = entry.path.read_bytes()
+        entry.path.unlink()
+        entry.path.write_bytes(whole[:4200])
+
+
+@pytest.mark.claim("a cache that everyone may write to is not loaded by calls of single functions")
+def test_a_cache_that_others_may_write_to_is_refused(own_cache: Path) -> None:
+    compiled_call(FUNCTION)
+    own_cache.chmod(0o777)
+    with pytest.warns(CasidWarning, match="can be written by everyone"):
+        (value,) = compiled_call(FUNCTION)(np.ones(1))
+    assert abs(value.item() - VALUE) < 1e-14
+
+
+def pendulum() -> casid.Model:
+    """A point mass of 2 kg at 0.5 m that turns about the y axis."""
+    link = Link("bob", Inertial(2.0, np.array([0.0, 0.0, -0.5]), np.zeros((3, 3))))
+    return casid.Model(Robot("pendulum", (Joint("pivot", "revolute", -1, link, axis=np.array([0.0, 1.0, 0.0])),)))
+
+
+def some_samples(model: casid.Model) -> Dataset:
+    q, dq, ddq, tau = np.random.default_rng(1).uniform(-1, 1, (4, 4000, model.n))
+    return Dataset(np.arange(4000) * 1e-3, q, tau, dq, ddq)
+
+
+def regressor_blocks() -> float:
+    model = pendulum()
+    return sum(float(np.abs(values).sum()) for _, values in observation_blocks(model, some_samples(model)))
+
+
+def predicted_torques() -> float:
+    model = pendulum()
+    return float(np.abs(torques(model, np.arange(1.0, 11.0), some_samples(model))).sum())
+
+
+def simulated() -> float:
+    plant = Plant(pendulum())
+    return float(np.abs(simulate(plant, Passive(1), Hold(np.zeros(1)), 0.1, q0=[1.0]).q).sum())
+
+
+def single_call() -> float:
+    return float(compiled_call(FUNCTION)(np.ones(1))[0].item())
+
+
+def bound() -> float:
+    return float(bound_batch(FUNCTION)(np.ones(1))[0].item())
+
+
+def recursion() -> float:
+    u, p = ca.SX.sym("u"), ca.SX.sym("p")
+    step = ca.Function("step", [X, u, p], [X * p + u, X + u])
+    return float(accumulate(step, [1.0], np.ones((5, 1)), [0.5])[0].sum())
+
+
+@pytest.mark.claim("a broken compiler costs one warning, not the result, wherever compiled code is a matter of speed")
+@pytest.mark.parametrize("use", [regressor_blocks, predicted_torques, simulated, single_call, bound, recursion])
+def test_a_broken_compiler_falls_back(
+    use: Callable[[], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codegen._library, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
+    expected = use()
+    assert cache_entries()
+    broken_compiler(tmp_path, monkeypatch)
+    with pytest.warns(CasidWarning, match=r"compiled code is not used.*could not compile") as caught:
+        np.testing.assert_allclose(use(), expected, rtol=1e-9)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        use()
+
+
+def test_training_does_without_compiled_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken_compiler(tmp_path, monkeypatch)
+    theta, slope = ca.SX.sym("theta", 2), ca.SX.sym("slope", 2)
+    maps = ca.Function("map", [theta], [theta**2]), ca.Function("back", [theta, slope], [2 * theta * slope])
+    with pytest.warns(CasidWarning, match="compiled code is not used"):
+        assert not CompiledAdam(*maps).available()
+
+
+def test_a_program_names_its_functions() -> None:
+    program = Program([FUNCTION], lambda built: scalar_source(list(built), "p"), "mine")
+    assert program.load()[c_name(FUNCTION)] is not None
+    (entry,) = cache_entries()
+    assert entry.path.name.startswith("mine-") and entry.path.parent == cache_directory()
+    assert program.load_if(False) is None
+    assert Program([FUNCTION], program.write, "mine", ("other content",)).load_if(None, 0.0) is None
+
+
+def test_what_is_required_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken_compiler(tmp_path, monkeypatch)
+    with pytest.raises(ExportError, match="could not compile"):
+        evaluate_batch(FUNCTION, np.ones(3), compiled=True)
+    (tmp_path / "no.so").write_bytes(b"no library")
+    with pytest.raises(ExportError, match="cannot be loaded"):
+        load_library(tmp_path / "no.so")
+
+
+def test_a_function_without_code_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A callback cannot be compiled: no warning, which would be about the compiler."""
+
+    def refused() -> None:
+        raise codegen._library._NoCode("no code")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert without_failure(refused) is None
