@@ -66,11 +66,11 @@ def payload(
         progress("reading", 0, 2)
         if identification is not None:
             model, parameters = load_model(identification, machine)
-            found = run(model, _prepared(loaded, settings, robot, model), parameters=parameters, drift=drift)
+            found = run(model, _prepared(loaded, settings, model), parameters=parameters, drift=drift)
         else:
             assert without is not None
             model = _model(machine, settings)
-            data = [_prepared(path, settings, robot, model) for path in (loaded, without)]
+            data = [_prepared(path, settings, model) for path in (loaded, without)]
             found = run(model, *data, drift=drift)
         progress("payload", 2, 2)
     name, placement = flange_of(machine, frame)
@@ -104,7 +104,7 @@ def gains(
     with steps() as progress:
         progress("reading", 0, 2)
         model = _model(machine, settings)
-        data = [_prepared(path, settings, robot, model) for path in (loaded, without)]
+        data = [_prepared(path, settings, model) for path in (loaded, without)]
         found = run(model, data[0], data[1], mass, drift=drift)
         progress("gains", 2, 2)
     screen = console()
@@ -112,8 +112,8 @@ def gains(
         screen.print(table)
 
 
-def _prepared(path: Path, settings: o.Settings, robot: str, model: Model) -> Dataset:
-    return settings.prepared(settings.recording(path, robot, model.robot), None, model)
+def _prepared(path: Path, settings: o.Settings, model: Model) -> Dataset:
+    return settings.prepared(settings.recording(path, model.robot), None, model)
 
 
 def _model(machine: Robot, settings: o.Settings) -> Model:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from casid.cli.shared import names
-from casid.errors import CasidWarning, DatasetError
+from casid.errors import DatasetError
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -183,29 +182,20 @@ class Settings:
             options["angle_tolerance"] = tolerance
         return options
 
-    def recording(self, path: Path, name: str, robot: Robot) -> Dataset:
+    def recording(self, path: Path, robot: Robot) -> Dataset:
         """A recording in the order of the robot's joints, locked ones left out, the torques of the chosen joints only.
 
         Parameters
         ----------
         path
-        name
-            Of the robot, as given.
+            The file.
         robot
             As `robot` made it.
         """
-        from casid.description import load_robot
-        from casid.identification import without_locked
-        from casid.measurement import check_against, read_dataset
+        from casid.measurement import check_against, read_dataset, without_locked
 
         data = read_dataset(path, columns={"tau": self.given["tau"]} if "tau" in self.given else None)
-        if "lock" in self.given:
-            options = self.reading()
-            locked = options.pop("lock")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CasidWarning)  # told already
-                data = without_locked(data, load_robot(name, **options), locked)
-        return self._counted(check_against(data, robot), robot)
+        return self._counted(check_against(without_locked(data, robot), robot), robot)
 
     def _counted(self, data: Dataset, robot: Robot) -> Dataset:
         """The recording with the torques of the chosen joints only."""

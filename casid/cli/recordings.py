@@ -87,7 +87,7 @@ def identify(
     loaded = settings.robot(robot)
     given = settings.given
     with steps() as progress:
-        data = [settings.recording(path, robot, loaded) for path in recording]
+        data = [settings.recording(path, loaded) for path in recording]
         options: dict[str, Any] = {
             "consistency": consistency,
             "believable": believable,
@@ -153,7 +153,7 @@ def validate(
     model, parameters = load_model(identification, loaded)
     if "gravity" in settings.given:  # mounted another way since
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
-    data = settings.recording(recording, robot, loaded)
+    data = settings.recording(recording, loaded)
     if refit_friction is not None:
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
         model, parameters = fitted.model, fitted.parameters
@@ -249,7 +249,7 @@ def reverse_engineer(
         if name not in arrays:
             known = ", ".join(arrays) or "none"
             raise DatasetError(f"{samples}: array '{name}' is missing; needed are q, g and M, there are {known}")
-    data = None if recording is None else settings.recording(recording, robot, loaded)
+    data = None if recording is None else settings.recording(recording, loaded)
     result = reverse_engineered(
         loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
         processing=settings.processing(),

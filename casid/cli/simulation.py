@@ -68,7 +68,7 @@ def simulate(
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the book of energy."""
     from casid.excitation import read_trajectory
-    from casid.export._payload import default_frame, numbers
+    from casid.export._payload import numbers
     from casid.inertia import read_parameters
     from casid.report import simulation_table, write_simulation
     from casid.simulation import (
@@ -103,7 +103,7 @@ def simulate(
     links, inertial = plant.links
     settings = Settings(
         links, inertial if believed is None else read_parameters(believed).standard, reference.at(0.0).q[0],
-        bandwidth, frame or default_frame(loaded), None if kp is None else numbers(kp, "kp"),
+        bandwidth, frame or loaded.flange.name, None if kp is None else numbers(kp, "kp"),
         None if kd is None else numbers(kd, "kd"),
     )  # fmt: skip
     law = controller_of(controller, settings)

@@ -12,7 +12,6 @@ from casid.description.raw import RawCapsule
 from casid.description.robot import Capsule, Robot
 from casid.description.tables import Table
 from casid.errors import RobotError
-from casid.files._words import listed, near
 
 
 def read_capsule(data: Mapping[str, Any], number: int, where: str) -> RawCapsule:
@@ -53,12 +52,6 @@ def capsule_on(robot: Robot, link: str, start: ArrayLike, end: ArrayLike, radius
         For an unknown link or a radius that is not positive.
     """
     ends = [np.asarray(end_, dtype=float) for end_ in (start, end)]
-    for k, joint in enumerate(robot.joints):
-        if joint.link.name == link:
-            return Capsule(name or link, k, ends[0], ends[1], radius)
-    for frame in robot.frames:
-        if frame.name == link:
-            placed = [frame.placement[:3, :3] @ point + frame.placement[:3, 3] for point in ends]
-            return Capsule(name or link, frame.joint, placed[0], placed[1], radius)
-    known = [joint.link.name for joint in robot.joints] + [frame.name for frame in robot.frames]
-    raise RobotError(f"there is no link '{link}'{near(link, known)} (links: {listed(known)})")
+    frame = robot.frame(link)
+    placed = [frame.placement[:3, :3] @ point + frame.placement[:3, 3] for point in ends]
+    return Capsule(name or link, frame.joint, placed[0], placed[1], radius)

@@ -12,7 +12,7 @@ from casid.description.assembly import assemble
 from casid.description.capsules import place_capsule
 from casid.description.link import Link
 from casid.description.placement import Array
-from casid.description.raw import Lock, RawCapsule, RawFrame, RawJoint, lock_joints, positions
+from casid.description.raw import MOVING_TYPES, Lock, RawCapsule, RawFrame, RawJoint, lock_joints, positions
 from casid.description.robot import STANDARD_GRAVITY, Robot
 from casid.errors import RobotError
 
@@ -134,3 +134,8 @@ class Origin:
 
     description: Description
     locked: Mapping[str, float]
+
+    def unlocked(self) -> Robot:
+        """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0."""
+        fixed = [joint.name for joint in self.description.joints if joint.type not in ("fixed", *MOVING_TYPES)]
+        return self.description.robot(lock=fixed)

@@ -16,11 +16,6 @@ from casid.errors import RobotError
 Array = NDArray[np.float64]
 JointType = Literal["revolute", "prismatic"]
 
-#: Symbols of all joint terms a file may give (`casid.dynamics.JOINT_TERMS`).
-TERM_SYMBOLS = frozenset(
-    {"fv", "fc", "fo", "fvm", "fcm", "fom", "Ia", "Iam", "fcp", "fcn", "fq", "f3", "fl", "ks", "kss", "ksc", "kg"}
-)
-
 
 @dataclass(frozen=True)
 class Mimic:

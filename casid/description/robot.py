@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -11,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.description.joint import TERM_SYMBOLS, Joint, Mimic
+from casid.description._joint_parameters import joint_parameter, symbol_and_joint
+from casid.description.joint import Joint, Mimic
 from casid.description.link import Inertial, Link, readonly
 from casid.display import Displayed
 from casid.errors import RobotError
+from casid.files._words import near
 from casid.inertia import Parameters, standard_names
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-
-#: Terms of a joint that follows another act on that one, times this power of the ratio of their speeds.
-_THROUGH = {"fv": 2, "fc": 1, "Ia": 2}
 
 #: Standard gravity in the base frame [m/s^2].
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
@@ -221,6 +219,60 @@ class Robot(Displayed):
         """The moving links, in the order of the joints."""
         return tuple(joint.link for joint in self.joints)
 
+    def frame(self, name: str) -> Frame:
+        """The named frame, or the frame of the link of that name.
+
+        Raises
+        ------
+        RobotError
+            If the robot has neither; the message lists what it has.
+        """
+        own = (Frame(joint.link.name, k, np.eye(4)) for k, joint in enumerate(self.joints))
+        for frame in (*own, *self.frames):
+            if frame.name == name:
+                return frame
+        known = [*(link.name for link in self.links), *(frame.name for frame in self.frames)]
+        raise RobotError(f"robot '{self.name}' has no frame '{name}'{near(name, known)}; known: {', '.join(known)}")
+
+    @property
+    def flange(self) -> Frame:
+        """Where a load hangs: the last named frame fixed to the last link; the frame of that link if there is none.
+
+        The default frame of payloads, exports and operational space.
+        """
+        last = len(self.joints) - 1
+        fixed = [frame for frame in self.frames if frame.joint == last]
+        return fixed[-1] if fixed else Frame(self.links[last].name, last, np.eye(4))
+
+    @property
+    def reach(self) -> float:
+        """Length of the stretched arm [m]: the longest sum of placements from the base to the end of a chain.
+
+        Frames count at the ends of chains only; prismatic joints count as they are at position 0.
+        """
+        return max(float(beyond + own) for beyond, own in zip(self.lengths_beyond(), self._lengths(), strict=True))
+
+    def lengths_beyond(self) -> Array:
+        """Length from each link's frame to the end of its chain, the arm stretched, shape (links,) [m]; see `reach`."""
+        beyond, lengths = np.zeros(len(self.joints)), self._lengths()
+        parents = {joint.parent for joint in self.joints}
+        for frame in self.frames:
+            if frame.joint >= 0 and frame.joint not in parents:
+                beyond[frame.joint] = max(beyond[frame.joint], float(np.linalg.norm(frame.placement[:3, 3])))
+        for k in reversed(range(len(self.joints))):
+            parent = self.joints[k].parent
+            if parent >= 0:
+                beyond[parent] = max(beyond[parent], beyond[k] + lengths[k])
+        return beyond
+
+    def _lengths(self) -> list[float]:
+        """From each joint's parent frame to its own link frame [m]."""
+        return [
+            float(np.linalg.norm(joint.placement[:3, 3]))
+            + float(np.linalg.norm(joint.placement[:3, :3] @ joint.link_placement[:3, 3]))
+            for joint in self.joints
+        ]
+
     def standard_parameters(self) -> Array:
         """Nominal standard parameters of all links.
 
@@ -258,11 +310,12 @@ class Robot(Displayed):
         terms: dict[str, float] = {}
         for k, joint in enumerate(self.joints):
             for symbol, value in joint.terms.items():
+                known = joint_parameter(symbol)
                 if joint.mimic is None:
                     name, share = f"{symbol}{k + 1}", 1.0
-                elif symbol in _THROUGH:
+                elif known is not None and known.follower_power is not None:
                     name = f"{symbol}{joint.mimic.joint + 1}"
-                    share = abs(joint.mimic.multiplier) ** _THROUGH[symbol]
+                    share = abs(joint.mimic.multiplier) ** known.follower_power
                 else:
                     continue
                 terms[name] = terms.get(name, 0.0) + share * value
@@ -289,7 +342,7 @@ class Robot(Displayed):
             raise RobotError(f"robot '{self.name}' has {len(self.joints)} links, the parameters are of {given.n}")
         by_joint: dict[int, dict[str, float]] = {}
         for name, value in given.terms.items():
-            symbol, number = _split(name, given.n)
+            symbol, number = symbol_and_joint(name, given.n) or (name, -1)
             by_joint.setdefault(number, {})[symbol] = value
         joints = []
         for k, (joint, link) in enumerate(zip(self.joints, given.links.values(), strict=True)):
@@ -319,11 +372,3 @@ class Robot(Displayed):
         known = f"{sum(masses):.4g} kg" if len(masses) == count else f"{len(masses)} of {count} bodies known"
         follow = f", {count - self.n} of them follow others" if self.coupled else ""
         return f"Robot({self.name}: {count} joints {kinds}{follow}, {known})"
-
-
-def _split(name: str, joints: int) -> tuple[str, int]:
-    """Symbol and index of the joint of a term's parameter: ``fv7``; -1 where it belongs to none."""
-    ways = [(name[:i], int(name[i:]) - 1) for i in range(1, len(name)) if re.fullmatch("[1-9][0-9]*", name[i:])]
-    ways = [(symbol, k) for symbol, k in ways if k < joints]
-    known = [way for way in ways if way[0] in TERM_SYMBOLS]
-    return (known or ways or [(name, -1)])[0]

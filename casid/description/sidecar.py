@@ -11,7 +11,6 @@ import numpy as np
 
 from casid.description.capsules import read_capsule
 from casid.description.document import Description
-from casid.description.joint import TERM_SYMBOLS
 from casid.description.link import Link, LinkBounds
 from casid.description.raw import JointLimits, RawJoint
 from casid.description.tables import Table
@@ -104,7 +103,7 @@ def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
     limits = {key: getattr(joint.limits, key) for key in keys if math.isfinite(getattr(joint.limits, key))}
     if limits:
         found["limits"] = limits
-    terms = {symbol: value for symbol, value in joint.terms.items() if symbol not in form.terms and value}
+    terms = {symbol: value for symbol, value in joint.terms.items() if value and not form.holds_term(symbol)}
     if terms:
         found["terms"] = terms
     return found
@@ -209,13 +208,12 @@ def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]
     old = joints[index[0]]
     name = table.text("name", name)
     limits = table.table("limits", (*_RANGE, *_LIMITS))
-    terms = table.table("terms", TERM_SYMBOLS)
     values = {} if limits is None else {key: limits.number(key) for key in limits.data}
     new = replace(
         old,
         name=name,
         limits=JointLimits(**{**old.limits.__dict__, **values}),
-        terms={**old.terms, **({} if terms is None else {symbol: terms.number(symbol) for symbol in terms.data})},
+        terms={**old.terms, **table.joint_terms()},
     )
     if name != old.name:
         joints = [

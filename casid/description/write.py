@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.description._joint_parameters import joint_parameter
 from casid.description.document import Description
 from casid.description.formats import Changes, Format
 from casid.description.formats.toml_writer import assignments
@@ -86,14 +87,30 @@ def as_file(
     description: Description, form: Format, changes: Changes | None = None
 ) -> tuple[bytes, dict[str, Any], tuple[str, ...]]:
     """Content of a file, the tables of its sidecar, and notes; see `write_description`."""
-    changes = changes or Changes()
+    description, changes, unknown = _catalogued(description, changes or Changes())
     check_types(description.joints, description.where)
     follow(description.joints, description.where)
     changed = with_changes(description, changes)
     if description.format == form.name and description.content:
-        return form.edit(description.content, changes, description.where), lost(changed, form), ()
+        return form.edit(description.content, changes, description.where), lost(changed, form), unknown
     prepared, notes = form.prepared(changed)
-    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), notes
+    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), (*unknown, *notes)
+
+
+def _catalogued(description: Description, changes: Changes) -> tuple[Description, Changes, tuple[str, ...]]:
+    """Without joint terms that are not in the catalogue of joint parameters, which no reader accepts; and a note."""
+    left_out: dict[str, None] = {}
+
+    def known(terms: Mapping[str, float]) -> dict[str, float]:
+        left_out.update(dict.fromkeys(symbol for symbol in terms if joint_parameter(symbol) is None))
+        return {symbol: value for symbol, value in terms.items() if joint_parameter(symbol) is not None}
+
+    joints = tuple(replace(joint, terms=known(joint.terms)) for joint in description.joints)
+    terms = {name: known(values) for name, values in changes.terms.items()}
+    if not left_out:
+        return description, changes, ()
+    note = f"left out, because casid has no joint parameter of this symbol: {', '.join(left_out)}"
+    return replace(description, joints=joints), replace(changes, terms=terms), (note,)
 
 
 def _renamed(description: Description, names: Mapping[str, str]) -> Description:

@@ -59,12 +59,12 @@ class Kinematics:
             self.links.append((ca.mtimes(rotation, turn), origin + ca.mtimes(rotation, shift)))
 
     def placement(self, name: str) -> ca.SX:
-        """Homogeneous placement (4x4) of a link or named frame; KeyError for an unknown name."""
+        """Homogeneous placement (4x4) of a link or named frame; RobotError for an unknown name."""
         k, local = locate(self.robot, name)
         return ca.SX(exact(local)) if k < 0 else ca.mtimes(homogeneous(*self.links[k]), exact(local))
 
     def jacobian(self, name: str) -> ca.SX:
-        """Geometric Jacobian (6 x n) of a link or named frame; KeyError for an unknown name.
+        """Geometric Jacobian (6 x n) of a link or named frame; RobotError for an unknown name.
 
         Rows: linear velocity of the frame's origin, then angular velocity, both in the axes of the base frame.
         """
@@ -85,14 +85,9 @@ class Kinematics:
 
 
 def locate(robot: Robot, name: str) -> tuple[int, np.ndarray]:
-    """Carrying joint (-1: the base) and placement in its link's frame of a link or named frame; KeyError if unknown."""
-    for k, joint in enumerate(robot.joints):
-        if joint.link.name == name:
-            return k, np.eye(4)
-    for frame in robot.frames:
-        if frame.name == name:
-            return frame.joint, frame.placement
-    raise KeyError(name)
+    """Carrying joint (-1: the base) of a link or named frame, and placement in its link's frame; or RobotError."""
+    frame = robot.frame(name)
+    return frame.joint, frame.placement
 
 
 def homogeneous(rotation: ca.SX, origin: ca.SX) -> ca.SX:

@@ -18,7 +18,7 @@ from casid.description import Robot
 from casid.dynamics.base_parameters import BaseParameters, base_parameters
 from casid.dynamics.energy import kinetic_energy, potential_energy
 from casid.dynamics.joint_terms import JointTerm
-from casid.dynamics.kinematics import Kinematics, locate
+from casid.dynamics.kinematics import Kinematics
 from casid.dynamics.mass_matrix import solve_mass_matrix
 from casid.dynamics.newton_euler import newton_euler
 from casid.dynamics.parametrisation import BaseInput, Numbers, Parametrisation, StandardParameters
@@ -293,11 +293,7 @@ class Model(Structure):
 
     def check_frame(self, frame: str) -> None:
         """RobotError, with the known names, for a frame that the robot does not have."""
-        try:
-            locate(self.robot, frame)
-        except KeyError:
-            known = [link.name for link in self.robot.links] + [item.name for item in self.robot.frames]
-            raise RobotError(f"robot '{self.robot.name}' has no frame '{frame}'; known: {', '.join(known)}") from None
+        self.robot.frame(frame)
 
 
 def _identifier(name: str) -> str:

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
 from casid.inertia import consistency, express_in, to_standard
@@ -42,30 +41,13 @@ def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str
         )
     six = values[4:] if len(values) == 10 else np.zeros(6)
     inertia = np.array([[six[0], six[1], six[2]], [six[1], six[3], six[4]], [six[2], six[4], six[5]]])
-    joint, placement = locate_frame(model.robot, frame)
+    hung = model.robot.frame(frame)
+    joint, placement = hung.joint, hung.placement
     result: Array = parameters.copy()
     if joint >= 0:
         body = express_in(to_standard(values[0], values[1:4], inertia), placement[:3, :3], placement[:3, 3])
         result[list(model.link_columns[joint])] += body
     return result
-
-
-def locate_frame(robot: Robot, name: str) -> tuple[int, Array]:
-    """Joint that carries a frame, and the frame's placement in that joint's link frame."""
-    for k, link in enumerate(robot.links):
-        if link.name == name:
-            return k, np.eye(4)
-    for frame in robot.frames:
-        if frame.name == name:
-            return frame.joint, frame.placement
-    known = [link.name for link in robot.links] + [frame.name for frame in robot.frames]
-    raise DatasetError(f"robot '{robot.name}' has no frame '{name}'; known: {', '.join(known)}")
-
-
-def default_frame(robot: Robot) -> str:
-    """The first frame fixed to the last link, e.g. a flange; else the last link."""
-    last = len(robot.links) - 1
-    return next((frame.name for frame in robot.frames if frame.joint == last), robot.links[last].name)
 
 
 def warn_if_infeasible(model: Model, parameters: Array) -> None:

@@ -26,7 +26,7 @@ from casid.dynamics.derived import (
 )
 from casid.errors import ExportError
 from casid.export._directory import ExportedDirectory, export_c
-from casid.export._payload import default_frame, locate_frame, warn_if_infeasible, with_payload
+from casid.export._payload import warn_if_infeasible, with_payload
 from casid.files._write import check_target
 from casid.inertia import Parameters
 
@@ -217,11 +217,10 @@ def export_robot(
         If a function for simulation is exported with parameters that no real robot can have.
     """
     model = Model(robot, terms, gravity)
-    frame = frame or default_frame(robot)
+    frame = robot.flange.name if frame is None else robot.frame(frame).name
     prefix = identifier(robot.name) if prefix is None else check_identifier(prefix, "prefix")
     check_functions(functions)
     check_target(Path(out), overwrite)
-    locate_frame(robot, frame)
     inside = _LINKS.intersection(functions) if runtime_parameters == "base" else ()
     if inside:
         raise ExportError(

@@ -20,7 +20,6 @@ from casid.identification.gains import Gains, gains
 from casid.identification.held_out import Errors, HeldOut, held_out
 from casid.identification.identification import Identification
 from casid.identification.identify import identify
-from casid.identification.locked import without_locked
 from casid.identification.online import Online, OnlineLoad
 from casid.identification.payload import Payload, payload
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
@@ -83,5 +82,4 @@ __all__ = [
     "repair",
     "reverse_engineered",
     "without_delay",
-    "without_locked",
 ]

@@ -1,5 +1,6 @@
 """Recordings: frozen, checked data sets, their readers, filtering, differentiation, and what was done to them."""
 
+from casid.measurement._locked import without_locked
 from casid.measurement.checks import check_against, check_angles
 from casid.measurement.cutoff import choose_cutoff
 from casid.measurement.dataset import Dataset
@@ -18,4 +19,5 @@ __all__ = [
     "choose_cutoff",
     "prepare",
     "read_dataset",
+    "without_locked",
 ]

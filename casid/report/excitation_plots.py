@@ -188,10 +188,9 @@ def skeleton_gif(
 
 
 def _last_frame(robot: Robot, q: Array) -> Array:
-    """Origin of the last frame fixed to the last link (flange or tool), or of that link, shape (3, samples)."""
-    tips = [frame.name for frame in robot.frames if frame.joint == len(robot.links) - 1]
+    """Origin of the flange, shape (3, samples)."""
     symbols = ca.SX.sym("q", robot.n)
-    point = Kinematics(robot, symbols).placement(tips[-1] if tips else robot.joints[-1].link.name)[:3, 3]
+    point = Kinematics(robot, symbols).placement(robot.flange.name)[:3, 3]
     return np.asarray(ca.Function("tip", [symbols], [point]).map(q.shape[1])(q).full())
 
 

@@ -20,25 +20,20 @@ Array = NDArray[np.float64]
 
 
 def flange_of(robot: Robot, name: str | None = None) -> tuple[str, Array]:
-    """Frame that a load is given in: of that name, or the last on the last link; its own frame where there is none.
+    """Frame that a load is given in: the one of that name, by default `Robot.flange`.
 
     Raises
     ------
     RobotError
         If the robot has no such frame on its last link.
     """
-    frames = {frame.name: frame for frame in robot.frames if frame.joint == len(robot.links) - 1}
-    if name is None:
-        if not frames:
-            return robot.links[-1].name, np.eye(4)
-        name = list(frames)[-1]
-    if name == robot.links[-1].name:
-        return name, np.eye(4)
-    if name not in frames:
+    frame = robot.flange if name is None else robot.frame(name)
+    if frame.joint != len(robot.links) - 1:
         raise RobotError(
-            f"robot '{robot.name}' has no frame '{name}' on its last link; it has {', '.join(frames) or 'none'}"
+            f"robot '{robot.name}': frame '{frame.name}' is not fixed to the last link '{robot.links[-1].name}', which "
+            "carries the load; give a frame of that link"
         )
-    return name, np.asarray(frames[name].placement)
+    return frame.name, np.asarray(frame.placement)
 
 
 def payload_tables(found: Payload, frame: str, placement: Array) -> list[Table]:

@@ -19,7 +19,7 @@ from rich.table import Table
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from benchmarks.seeds.two_links import (
+from papers.two_links import (
     Motion,
     outside_shapes,
     relaxed_retrieval,

@@ -19,7 +19,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.motion import thesis_cases as thesis
+from papers import wam_cases as thesis
 
 from casid.files import write_files
 from casid.files._write import prepare_directory

@@ -14,6 +14,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+from benchmarks.compiled.controller import build_controller, run_controller
 from typer.testing import CliRunner
 
 import casid
@@ -21,7 +22,7 @@ from casid.cli import app
 from casid.codegen import find_compiler
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
-from casid.errors import DatasetError, ExportError, InertiaWarning
+from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export import export_c, export_robot, load
 from casid.export._payload import with_payload
 from casid.export._robot import FUNCTIONS, all_functions
@@ -31,7 +32,6 @@ from casid.testing.agreement import close, states
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from benchmarks.compiled.controller import build_controller, run_controller  # noqa: E402
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 
@@ -269,7 +269,7 @@ def test_bad_requests(panda: Robot, tmp_path: Path) -> None:
         export_robot(
             casid.load_robot("three_link"), tmp_path / "c", ["operational_space"], runtime_parameters="standard"
         )
-    with pytest.raises(DatasetError, match=r"has no frame 'gripper'; known: .*flange"):
+    with pytest.raises(RobotError, match=r"has no frame 'gripper'; known: .*flange"):
         export_robot(panda, tmp_path / "c", payload=[1, 0, 0, 0], frame="gripper")
     with pytest.raises(DatasetError, match="payload: give mass"):
         export_robot(panda, tmp_path / "c", payload=[1, 0, 0])

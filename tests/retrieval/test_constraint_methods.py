@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.seeds.two_links import (
+from papers.two_links import (
     force_ratios,
     outside_shapes,
     relaxed_retrieval,

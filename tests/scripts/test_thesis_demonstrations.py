@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.measure import NotMeasured, data_folder
-from benchmarks.motion import thesis_cases as thesis
+from papers import wam_cases as thesis
 
 from casid.simulation import Reason, SmoothCoulomb
 

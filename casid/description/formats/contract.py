@@ -90,6 +90,10 @@ class Format(ABC):
         """The description as the format would have it, and in words what had to change (frames moved, ...)."""
         return description, ()
 
+    def holds_term(self, symbol: str) -> bool:
+        """Whether the format can express the joint term of a symbol."""
+        return symbol in self.terms
+
     def lacks(self, limits: JointLimits) -> tuple[str, ...]:
         """Which of a joint's limits the format cannot express although it knows such limits."""
         return ()

@@ -68,12 +68,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.description._joint_parameters import JOINT_PARAMETERS, joint_parameter
 from casid.description.capsules import read_capsule
 from casid.description.document import Description
 from casid.description.formats.contract import Changes, Format, Reading
 from casid.description.formats.toml_bodies import bounds_of, inertial
 from casid.description.formats.toml_writer import edited, written
-from casid.description.joint import TERM_SYMBOLS
 from casid.description.link import Link, LinkBounds
 from casid.description.notices import angle_notes, degrees_slip
 from casid.description.placement import ANGLE_TOLERANCE, Array, modified_dh, standard_dh, unit_axis, xyz_rpy
@@ -99,7 +99,7 @@ class Toml(Format):
     name = "TOML"
     suffixes = (".toml",)
     holds = FEATURES
-    terms = TERM_SYMBOLS
+    terms = frozenset(JOINT_PARAMETERS)
 
     def read(self, content: bytes, reading: Reading) -> Description:
         """See `Format.read`."""
@@ -109,6 +109,10 @@ class Toml(Format):
     def write(self, description: Description) -> bytes:
         """See `Format.write`."""
         return written(description).encode()
+
+    def holds_term(self, symbol: str) -> bool:
+        """Every symbol of the catalogue of joint parameters, families included."""
+        return joint_parameter(symbol) is not None
 
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
@@ -352,12 +356,9 @@ def _mimic(joint: Table, fixed: bool) -> MimicRule | None:
 
 
 def _terms(joint: Table, fixed: bool) -> dict[str, float]:
-    table = joint.table("terms", TERM_SYMBOLS)
-    if table is None:
-        return {}
-    if fixed:
+    if fixed and "terms" in joint:
         joint.fail("key 'terms': a fixed joint has none")
-    return {symbol: table.number(symbol) for symbol in table.data}
+    return joint.joint_terms()
 
 
 def _limits(table: Table, kind: str) -> JointLimits:

@@ -20,7 +20,7 @@ from casid.description import Robot, write_robot
 from casid.dynamics import JointTerm, Model, reduced
 from casid.errors import CasidWarning, ExportError
 from casid.export._directory import export_c
-from casid.export._payload import default_frame, warn_if_infeasible, with_payload
+from casid.export._payload import warn_if_infeasible, with_payload
 from casid.export._robot import UNITS as ROBOT_UNITS
 from casid.export._robot import notes_of
 from casid.files import read_text
@@ -207,7 +207,7 @@ def export_ros2(
     core = core if core[:1].isalpha() else f"robot_{core}"
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        notes = notes_of(model, values, "none", frame or default_frame(robot), payload)
+        notes = notes_of(model, values, "none", frame or robot.flange.name, payload)
         export_c(functions, place / "core", prefix=core, words=WORDS, units=UNITS, notes=notes)
         write_robot(robot.with_parameters(model.named(values)), place / f"{core}.urdf")
         urdf = read_text(place / f"{core}.urdf", "robot", ExportError)
@@ -244,7 +244,7 @@ def _values(
 ) -> Array:
     given = model.robot.standard_parameters() if parameters is None else parameters
     values = model.parameters(given)
-    return values if payload is None else with_payload(model, values, payload, frame or default_frame(model.robot))
+    return values if payload is None else with_payload(model, values, payload, frame or model.robot.flange.name)
 
 
 def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str]:

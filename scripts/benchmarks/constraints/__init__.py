@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 import numpy as np
+from papers.two_links import force_ratios, outside_shapes, relaxed_retrieval, torques, validation_motion
 
 import casid
 from benchmarks import published
 from benchmarks.constraints.methods import METHOD_MEASURES
 from benchmarks.measure import Measure
-from benchmarks.seeds.two_links import force_ratios, outside_shapes, relaxed_retrieval, torques, validation_motion
 from casid.inertia import from_standard, pseudo_inertia
 from casid.retrieval import Global, Penalty, parameter_intervals, run_study, start_seeds
 from problems import cookbook

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from papers import wam_cases as thesis
 
 from benchmarks.measure import Measure
-from benchmarks.motion import thesis_cases as thesis
 from casid.simulation import Reason, SmoothCoulomb
 
 Result = tuple[str, bool]

@@ -71,12 +71,12 @@ def imported(module: str, annotations: bool = True) -> set[str]:
     return resolved
 
 
-def circles() -> list[list[str]]:
+def circles(annotations: bool = False) -> list[list[str]]:
     """Groups of modules that need one another when they run, directly or by a detour (Tarjan's strong components).
 
-    Imports inside functions count, those for annotations alone do not.
+    Imports inside functions count, those for annotations alone if asked.
     """
-    graph = {module: imported(module, annotations=False) for module in trees()}
+    graph = {module: imported(module, annotations) for module in trees()}
     index: dict[str, int] = {}
     lowest: dict[str, int] = {}
     stack: list[str] = []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.seeds.two_links import torques
 from examples.spatial_2r import torque_figure
 
 from papers.gaz2019_supplement.two_links import motion, relaxed, solved
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
+from papers.two_links import torques
 from problems.spatial_2r import true_parameters
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from benchmarks.seeds.two_links import Motion, Relaxed, relaxed_retrieval, validation_motion
 from numpy.typing import NDArray
 
 import casid
+from papers.two_links import Motion, Relaxed, relaxed_retrieval, validation_motion
 
 Array = NDArray[np.float64]
 

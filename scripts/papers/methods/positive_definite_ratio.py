@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from benchmarks import published
-from benchmarks.motion import thesis_cases as thesis
 
 from casid.dynamics import Model
+from papers import wam_cases as thesis
 from papers.methods.regression import Array
 
 

@@ -24,7 +24,6 @@ from functools import cache, cached_property
 import casadi as ca
 import numpy as np
 from benchmarks import published
-from benchmarks.motion import thesis_cases as thesis
 
 from casid.dynamics import BaseParameters, Model
 from casid.excitation import Fourier, Trajectory
@@ -36,6 +35,7 @@ from casid.retrieval.problem import Constraints
 from casid.simulation import Follow, Plant, SmoothCoulomb, simulate
 from casid.simulation.controllers.model_based import ModelBased
 from casid.simulation.controllers.pd import feedback
+from papers import wam_cases as thesis
 from papers.methods.feasibility_test import FeasibleSet
 from papers.methods.regression import Array, Kind
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from benchmarks.motion import thesis_cases as thesis
 
 from casid.dynamics import Model
 from casid.identification import feasible_regression
 from casid.regression import CompressedData, compress, wls
+from papers import wam_cases as thesis
 from papers.methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
 from papers.methods.regression import Array
 from papers.methods.wam import TRAJECTORIES, disturbed, processed

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 from benchmarks import published
-from benchmarks.motion import thesis_cases as thesis
 
+from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
 

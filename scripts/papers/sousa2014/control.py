@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from benchmarks import published
-from benchmarks.motion import thesis_cases as thesis
 
 from casid.report.simulation_plots import motion_figure
 from casid.report.style import set_title
+from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
 STAND_IN = (

@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 from benchmarks import published
-from benchmarks.motion import thesis_cases as thesis
 
 from casid.identification import Feasibility, feasibility_test
 from casid.retrieval import LinkVariables, com_box, total_mass
 from casid.retrieval.problem import Constraints
+from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
 #: Printed values have four decimals: base parameters this near may be the same.

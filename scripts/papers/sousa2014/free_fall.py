@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.motion import thesis_cases as thesis
 from examples.free_fall import joints_figure, totals_figure
 
 from casid.report.simulation_plots import energy_figure
+from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
 #: Of the integrator, tried beside the one of the picture.

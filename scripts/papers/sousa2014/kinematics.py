@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from benchmarks import published
-from benchmarks.motion import thesis_cases as thesis
 
+from papers import wam_cases as thesis
 from papers.gaz2019_supplement.table_vi import standard_dh, value
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 

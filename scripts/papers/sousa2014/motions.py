@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from benchmarks import published
-from benchmarks.motion import thesis_cases as thesis
 
 from casid.codegen import evaluate_batch
+from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.wam import FUNDAMENTAL, HARMONICS, PERIODS, TRAJECTORIES, recorded, trajectory
 from papers.pictures import joints_figure

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from benchmarks import published
-from benchmarks.motion import thesis_cases as thesis
 from matplotlib.figure import Figure
 
 from casid.regression import CompressedData, predicted_torques
+from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.wam import PERIODS, TRAJECTORIES, disturbed, processed
 from papers.pictures import joints_figure

@@ -1,38 +1,43 @@
-"""Recordings of joints that the model holds still."""
+"""Columns of locked joints in recordings of the whole robot."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
 
 import numpy as np
 
 from casid.description import Robot
-from casid.errors import DatasetError
-from casid.measurement import Dataset, check_against
+from casid.errors import CasidWarning, DatasetError
+from casid.measurement.checks import check_against
+from casid.measurement.dataset import Dataset
 
-#: By how much a joint may move, or be away from where it is locked [rad or m].
+#: Largest motion of a locked joint, and largest distance from the position it is locked at [rad or m].
 HELD = 0.02
 
 
-def without_locked(dataset: Dataset, whole: Robot, locked: Mapping[str, float]) -> Dataset:
+def without_locked(dataset: Dataset, robot: Robot) -> Dataset:
     """The recording without the columns of joints that are locked.
 
     Parameters
     ----------
     dataset
-        As recorded. One that has other columns than the whole robot is returned as it is.
-    whole
-        The robot with all its joints.
-    locked
-        Position of each locked joint, by name [rad or m].
+        As recorded. One without columns of the locked joints is returned as it is; joints of types that casid cannot
+        move (floating, planar) have no columns.
+    robot
+        As loaded, ``load_robot(..., lock=...)``.
 
     Raises
     ------
     DatasetError
-        If a locked joint moves, or is held elsewhere.
+        If a locked joint moves, or stands at another position than the one it is locked at.
     """
+    if robot.origin is None or not robot.origin.locked:
+        return dataset
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CasidWarning)  # the loader has given them
+        whole = robot.origin.unlocked()
     names = [joint.name for joint in whole.coordinates]
-    held = {names.index(name): position for name, position in locked.items() if name in names}
+    held = {names.index(name): position for name, position in robot.origin.locked.items() if name in names}
     if not held or dataset.n < whole.n or (dataset.joints and len(set(dataset.joints)) < whole.n):
         return dataset
     data = check_against(dataset, whole)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from benchmarks import published
 from numpy.typing import NDArray
 
 import casid
-from benchmarks import published
 from casid.dynamics import Model
 from casid.excitation import Fourier, Trajectory
 from casid.simulation import (

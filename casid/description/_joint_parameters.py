@@ -1,0 +1,172 @@
+"""The catalogue of joint parameters: every symbol that joint terms and friction laws of casid know, stated once.
+
+Robot files, sidecars and parameter files accept exactly these symbols; the terms and friction laws of `casid.dynamics`
+refer to an entry by its symbol. A parameter of joint k (counted from 1) is named ``<symbol><k>``: ``fv1``, ``Ia7``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class JointParameter:
+    """What a parameter of a joint means.
+
+    Attributes
+    ----------
+    symbol : str
+        Prefix of the parameter's name: ``fv`` gives ``fv1 ... fv<n>``.
+    unit : str
+        At a revolute joint.
+    meaning : str
+        One line for tables and help, with the torque written out.
+    nonnegative : bool
+        Whether physics forbids a negative value where the parameter stands for the whole effect (Sousa 2014, Sec.
+        2.6.2); a friction law that splits the effect over several parameters may allow it.
+    inertial : bool
+        The torque is proportional to the acceleration: part of the mass matrix.
+    dissipative : bool
+        The torque is friction: it depends on the velocity, or on a state driven by it.
+    dry : bool
+        The torque depends on the direction of motion and does not vanish with the speed.
+    side : {"joint", "motor"}
+        Motor-side torques reach the joints through the transmission.
+    follower_power : int, optional
+        For a joint that follows another (a mimic joint) with the ratio r of velocities: the parameter acts on the
+        joint that is followed, times ``|r|`` to this power. ``None``: it does not carry over.
+    family : bool
+        The symbol carries an order behind it: ``hs`` stands for ``hs1``, ``hs2``, ...
+    """
+
+    symbol: str
+    unit: str
+    meaning: str
+    nonnegative: bool = False
+    inertial: bool = False
+    dissipative: bool = False
+    dry: bool = False
+    side: Literal["joint", "motor"] = "joint"
+    follower_power: int | None = None
+    family: bool = False
+
+
+def _friction(
+    symbol: str,
+    unit: str,
+    meaning: str,
+    *,
+    dry: bool = False,
+    nonnegative: bool = False,
+    side: Literal["joint", "motor"] = "joint",
+    follower_power: int | None = None,
+    family: bool = False,
+) -> JointParameter:
+    return JointParameter(
+        symbol,
+        unit,
+        meaning,
+        nonnegative,
+        dissipative=True,
+        dry=dry,
+        side=side,
+        follower_power=follower_power,
+        family=family,
+    )
+
+
+_SLOPE, _TORQUE = "N.m.s/rad", "N.m"
+_OFFSET = "constant torque of the {}: asymmetry of Coulomb friction, sensor or current offset"
+
+_ALL = (
+    # terms by name
+    _friction("fv", _SLOPE, "viscous friction of the joint: fv dq", nonnegative=True, follower_power=2),
+    _friction(
+        "fc", _TORQUE, "Coulomb friction of the joint: fc sign(dq)", dry=True, nonnegative=True, follower_power=1
+    ),
+    JointParameter("fo", _TORQUE, _OFFSET.format("joint")),
+    _friction("fvm", _SLOPE, "viscous friction of the motor: fvm dq", nonnegative=True, side="motor"),
+    _friction("fcm", _TORQUE, "Coulomb friction of the motor: fcm sign(dq)", dry=True, nonnegative=True, side="motor"),
+    JointParameter("fom", _TORQUE, _OFFSET.format("motor"), side="motor"),
+    JointParameter(
+        "Ia", "kg.m^2", "rotor inertia seen at the joint: Ia ddq", nonnegative=True, inertial=True, follower_power=2
+    ),
+    JointParameter(
+        "Iam",
+        "kg.m^2",
+        "rotor inertia of the motor, through the transmission: T Iam T' ddq",
+        nonnegative=True,
+        inertial=True,
+        side="motor",
+    ),
+    _friction("fcp", _TORQUE, "Coulomb friction while dq > 0: fcp", dry=True, nonnegative=True),
+    _friction("fcn", _TORQUE, "Coulomb friction while dq < 0: -fcn", dry=True, nonnegative=True),
+    _friction("fq", "N.m.(s/rad)^0.5", "friction that flattens with speed: fq sqrt(|dq|) sign(dq)"),
+    _friction("f3", "N.m.(s/rad)^3", "friction that grows or fades with speed: f3 dq^3"),
+    _friction(
+        "fl", "-", "Coulomb friction that grows with the load: fl |tau_nominal| sign(dq)", dry=True, nonnegative=True
+    ),
+    JointParameter("ks", "N.m/rad", "torsional spring: ks q"),
+    JointParameter("kss", _TORQUE, "gravity-compensation spring: kss sin(q)"),
+    JointParameter("ksc", _TORQUE, "gravity-compensation spring: ksc cos(q)"),
+    JointParameter("kg", "-", "relative error of the drive gain: true torque = (1 + kg) signal"),
+    # amplitudes of friction laws with shapes
+    _friction("fvp", _SLOPE, "viscous friction while dq > 0: fvp dq", nonnegative=True),
+    _friction("fvn", _SLOPE, "viscous friction while dq < 0: fvn dq", nonnegative=True),
+    _friction("fs", _TORQUE, "Stribeck friction: fs exp(-(dq/vs)^2) sign(dq)", dry=True),
+    _friction("fp", _TORQUE, "sigmoid friction: fp (sigmoid(s (dq + v0)) - sigmoid(s v0))"),
+    _friction("fls", "-", "Stribeck friction that grows with the load: fls exp(-(dq/vl)^2) |load| sign(dq)", dry=True),
+    _friction("fd", _TORQUE, "friction with a bristle state z: fd z", dry=True, nonnegative=True),
+    _friction("fb", "N.m.s", "damping of a bristle state z: fb dz/dt"),
+    *(
+        _friction(
+            f"fm{letter}", _TORQUE, f"Maxwell element {letter} that slips: fm{letter} z", dry=True, nonnegative=True
+        )
+        for letter in "abc"
+    ),
+    # the dictionary of general terms: families, an order behind the symbol
+    JointParameter("hs", _TORQUE, "torque that depends on the position: hs<k> sin(k q)", family=True),
+    JointParameter("hc", _TORQUE, "torque that depends on the position: hc<k> cos(k q)", family=True),
+    _friction("gs", _TORQUE, "friction that depends on the position: gs<k> sin(k q) sign(dq)", dry=True, family=True),
+    _friction("gc", _TORQUE, "friction that depends on the position: gc<k> cos(k q) sign(dq)", dry=True, family=True),
+    _friction("ht", _TORQUE, "friction around standstill: ht<i> tanh(dq / v_i)", dry=True, family=True),
+)
+
+#: Every joint parameter by its symbol, in the order in which terms follow a link's ten parameters.
+JOINT_PARAMETERS: dict[str, JointParameter] = {parameter.symbol: parameter for parameter in _ALL}
+
+
+def joint_parameter(symbol: str) -> JointParameter | None:
+    """The entry of a symbol (``fs``, or ``hs3`` of a family); ``None`` for a symbol that is not in the catalogue."""
+    found = JOINT_PARAMETERS.get(symbol)
+    if found is not None:
+        return None if found.family else found
+    family = JOINT_PARAMETERS.get(symbol.rstrip("0123456789"))
+    order = symbol[len(family.symbol) :] if family is not None else ""
+    return family if family is not None and family.family and re.fullmatch("[1-9][0-9]{0,2}", order) else None
+
+
+def symbol_and_joint(name: str, joints: int) -> tuple[str, int] | None:
+    """Symbol and index (from 0) of the joint of a parameter's name: ``fs7`` is ``("fs", 6)``.
+
+    Parameters
+    ----------
+    name
+        ``<symbol><number>``.
+    joints
+        Number of joints that a number may count to.
+
+    Returns
+    -------
+    tuple or None
+        Of several readings (``hs12``), the one whose symbol is in the catalogue, the longest first; a symbol that is
+        not in the catalogue is given as it is. ``None``: the name does not end in the number of a joint.
+    """
+    cuts = [i for i in range(len(name) - 1, 0, -1) if re.fullmatch("[1-9][0-9]{0,4}", name[i:])]
+    ways = [(name[:i], int(name[i:]) - 1) for i in cuts]
+    ways = [(symbol, k) for symbol, k in ways if k < joints]
+    known = [way for way in ways if joint_parameter(way[0]) is not None]
+    found = known or ways[::-1]
+    return found[0] if found else None

@@ -1,0 +1,32 @@
+"""Options of the whole suite."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--claims", metavar="WORD", help="only tests whose `claim` begins with WORD; the claims are listed"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    word = config.getoption("--claims")
+    if word:
+        chosen = [item for item in items if any(text.startswith(word) for text in claims(item))]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
+        config.stash[LISTED] = sorted({text for item in items for text in claims(item) if text.startswith(word)})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for text in config.stash.get(LISTED, ()):
+        terminalreporter.write_line(text)
+
+
+def claims(item: pytest.Item) -> list[str]:
+    return [str(mark.args[0]) for mark in item.iter_markers("claim")]
+
+
+LISTED = pytest.StashKey[list[str]]()
