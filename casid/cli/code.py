@@ -8,7 +8,9 @@ from typing import Annotated, Any, cast
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, console, names, refuse
+from casid.cli.shared import RobotArgument, console, refuse
+from casid.errors import DatasetError
+from casid.files._words import comma_list, comma_numbers
 
 
 def export(
@@ -56,14 +58,13 @@ def export(
     from casid.cli.online_export import export_estimator
     from casid.dynamics import Model, terms_of
     from casid.export import export_fmu, export_robot, export_ros2
-    from casid.export._payload import numbers
     from casid.export._robot import all_functions, default_functions
     from casid.identification import load_model
     from casid.report.tables import operations_table
 
     _refuse_unused(context, online is not None, ros2, fmu)
     loaded = o.robot_of(robot, lock, gravity, angle_tolerance)
-    chosen_terms: tuple[Any, ...] = () if terms == "none" else tuple(names(terms))
+    chosen_terms: tuple[Any, ...] = () if terms == "none" else tuple(comma_list(terms))
     given = None
     if parameters is not None:
         identified, values = load_model(parameters, loaded)  # with the friction law that was chosen
@@ -83,7 +84,7 @@ def export(
         model = Model(loaded, chosen_terms)
         export_estimator(model, given, online, deviation, forgetting, out, prefix, overwrite)
         return
-    body = None if payload is None else numbers(payload, "payload")
+    body = None if payload is None else comma_numbers(payload, "payload", DatasetError)
     if ros2 or fmu:
         write: Any = export_ros2 if ros2 else export_fmu
         made = write(loaded, out, parameters=given, terms=chosen_terms, payload=body, frame=frame, overwrite=overwrite)
@@ -92,7 +93,7 @@ def export(
     if functions is None:
         chosen = default_functions(runtime_parameters)
     else:
-        chosen = all_functions(loaded, runtime_parameters) if functions == "all" else tuple(names(functions))
+        chosen = all_functions(loaded, runtime_parameters) if functions == "all" else tuple(comma_list(functions))
     done = export_robot(
         loaded,
         out,
@@ -104,7 +105,7 @@ def export(
         frame=frame,
         prefix=prefix,
         batched=batched,
-        languages=tuple(names(languages)),
+        languages=tuple(comma_list(languages)),
         overwrite=overwrite,
     )
     screen = console()

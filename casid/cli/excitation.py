@@ -11,7 +11,8 @@ import typer
 
 from casid.cli import options as o
 from casid.cli.progress import shown
-from casid.cli.shared import RobotArgument, console, names, out_folder, refuse, say_written
+from casid.cli.shared import RobotArgument, console, out_folder, refuse, say_written
+from casid.files._words import comma_list
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -65,7 +66,7 @@ def excite(
     machine = _with_capsules(machine, robot) if collision else machine
     study = Study(
         criterion=criterion, parameters=tuple(parameter or ()), harmonics=harmonics, duration=duration, basis=basis,
-        ramp=ramp, rest=rest, poses=poses, terms=tuple(names(terms)),
+        ramp=ramp, rest=rest, poses=poses, terms=tuple(comma_list(terms)),
         payload=payload, samples=samples, share=share, collision=collision, torque=torque, floor=floor,
     )  # fmt: skip
     if evaluate is None:

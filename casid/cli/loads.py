@@ -9,7 +9,8 @@ import typer
 
 from casid.cli import options as o
 from casid.cli.progress import steps
-from casid.cli.shared import RobotArgument, console, names, out_folder, refuse, say_written
+from casid.cli.shared import RobotArgument, console, out_folder, refuse, say_written
+from casid.files._words import comma_list
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -122,6 +123,6 @@ def _model(machine: Robot, settings: o.Settings) -> Model:
     given = settings.given.get("terms", "viscous,coulomb,offset")
     return Model(
         machine,
-        names(given) if isinstance(given, str) else list(given),
+        comma_list(given) if isinstance(given, str) else list(given),
         velocity_deadband=float(settings.given.get("deadband", 0.0)),
     )

@@ -23,8 +23,9 @@ def export_estimator(
     """Write an estimator of the robot or of its load."""
     import numpy as np
 
+    from casid.errors import DatasetError
     from casid.export._online import export_online
-    from casid.export._payload import numbers
+    from casid.files._words import comma_numbers
     from casid.identification import Online, OnlineLoad
     from casid.inertia import to_standard
 
@@ -32,7 +33,7 @@ def export_estimator(
         raise typer.BadParameter(f"--online is 'robot' or 'load', got '{kind}'")
     if deviation is None:
         raise typer.BadParameter("--online needs --deviation: how far torques are from the model's [N.m]")
-    sizes = np.array(numbers(deviation, "--deviation"))
+    sizes = np.array(comma_numbers(deviation, "--deviation", DatasetError))
     if sizes.size not in (1, model.n) or not (np.isfinite(sizes).all() and (sizes > 0).all()):
         raise typer.BadParameter(f"--deviation: one or {model.n} positive numbers, got {deviation}")
     weights = np.broadcast_to(1.0 / sizes, (model.n,))

@@ -10,8 +10,9 @@ import typer
 
 from casid.cli import options as o
 from casid.cli.progress import steps
-from casid.cli.shared import RobotArgument, console, names, out_file, out_folder, refuse, say_conversion, say_written
+from casid.cli.shared import RobotArgument, console, out_file, out_folder, refuse, say_conversion, say_written
 from casid.errors import InertiaWarning
+from casid.files._words import comma_list
 
 
 @o.with_reading
@@ -97,7 +98,7 @@ def identify(
         }
         options |= {key: given[key] for key in ("friction", "method") if key in given}
         if "terms" in given:
-            options["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
+            options["terms"] = comma_list(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
         if constraints is not None:
             options["constraints"] = load_constraints(constraints)
         result = run(

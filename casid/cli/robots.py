@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, TermsOption, console, names
+from casid.cli.shared import RobotArgument, TermsOption, console
+from casid.files._words import comma_list
 
 
 def robots() -> None:
@@ -37,5 +38,5 @@ def ops(
     from casid.export._robot import count_robot
     from casid.report.tables import operations_table
 
-    model = Model(o.robot_of(robot, lock, gravity, angle_tolerance), names(terms))
+    model = Model(o.robot_of(robot, lock, gravity, angle_tolerance), comma_list(terms))
     console().print(operations_table(f"Operations: {model.robot.name}", count_robot(model)))

@@ -65,34 +65,6 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
     typer.echo(f"{name}: {' '.join(str(message).split())}", err=True)
 
 
-def names(text: str) -> list[str]:
-    """Words of a list separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def assignments(text: str) -> dict[str, float]:
-    """Names and values of a list like ``viscous=0.5,coulomb=0.3``."""
-    found: dict[str, float] = {}
-    for item in names(text):
-        name, _, value = item.partition("=")
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            raise typer.BadParameter(f"expected NAME=NUMBER, got '{item}'") from None
-    return found
-
-
-def three(text: str, what: str) -> list[float]:
-    """Three numbers separated by commas."""
-    try:
-        found = [float(item) for item in text.split(",")]
-    except ValueError:
-        found = []
-    if len(found) != 3:
-        raise typer.BadParameter(f"{what}: expected three numbers separated by commas, got '{text}'")
-    return found
-
-
 def console() -> Console:
     """Standard output, as wide as the terminal, or wide enough for every table."""
     from rich.console import Console

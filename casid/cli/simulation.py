@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, assignments, console, out_folder, refuse, say_written, three
+from casid.cli.shared import RobotArgument, console, out_folder, refuse, say_written
+from casid.errors import DatasetError
+from casid.files._words import assignments, comma_numbers
 
 
 def simulate(
@@ -68,7 +70,6 @@ def simulate(
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the book of energy."""
     from casid.excitation import read_trajectory
-    from casid.export._payload import numbers
     from casid.inertia import read_parameters
     from casid.report import simulation_table, write_simulation
     from casid.simulation import (
@@ -94,7 +95,7 @@ def simulate(
         ExactCoulomb() if exact else SmoothCoulomb(smooth),
         None,
         given,
-        **assignments(friction),
+        **assignments(friction, "--friction", typer.BadParameter),
     )
     if trajectory is None:
         reference: Follow | Sine = Sine.within(loaded, amplitude, frequency, 10.0 if duration is None else duration)
@@ -103,12 +104,12 @@ def simulate(
     links, inertial = plant.links
     settings = Settings(
         links, inertial if believed is None else read_parameters(believed).standard, reference.at(0.0).q[0],
-        bandwidth, frame or loaded.flange.name, None if kp is None else numbers(kp, "kp"),
-        None if kd is None else numbers(kd, "kd"),
+        bandwidth, frame or loaded.flange.name, None if kp is None else comma_numbers(kp, "kp", DatasetError),
+        None if kd is None else comma_numbers(kd, "kd", DatasetError),
     )  # fmt: skip
     law = controller_of(controller, settings)
     chosen = integrator or ("dormand-prince" if exact else "runge-kutta")
-    position, velocity, torque = three(noise, "noise")
+    position, velocity, torque = comma_numbers(noise, "noise", typer.BadParameter, 3)
     done = run(
         plant,
         Saturated(law, loaded.limits.effort) if limits else law,

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-#: Standard gravity in the base frame [m/s^2].
-STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
+#: Standard gravity [m/s^2], and as a vector of the base frame.
+STANDARD_G = 9.80665
+STANDARD_GRAVITY = (0.0, 0.0, -STANDARD_G)
 
 
 @dataclass(frozen=True, eq=False)

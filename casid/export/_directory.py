@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from casid.codegen._languages import LANGUAGES, script_source
 from casid.codegen._source import CFunction, batch_source, check_identifier, scalar_source
 from casid.errors import ExportError
 from casid.export import _texts as texts
+from casid.files._texts import json_bytes
 from casid.files._write import check_target, write_directory
 
 #: Random states that the self-test compares at.
@@ -109,7 +109,7 @@ def export_c(
         "example.c": texts.example(prefix, built),
         "Makefile": texts.makefile(prefix, batched),
         "CMakeLists.txt": texts.cmake(prefix, batched),
-        f"{prefix}.json": json.dumps(_manifest(prefix, built, named, batched), indent=1) + "\n",
+        f"{prefix}.json": json_bytes(_manifest(prefix, built, named, batched)),
     }
     if batched:
         contents[f"{prefix}_batch.h"] = texts.batch_header(prefix, built)

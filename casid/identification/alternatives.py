@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.description.robot import STANDARD_G
 from casid.dynamics import JointTerm, Model
 from casid.measurement import Dataset
 
@@ -113,7 +114,7 @@ class Readings:
 
     def axes(self) -> Iterator[tuple[str, Array, float]]:
         """Gravity along each axis of the base frame: name, vector and residual."""
-        size = float(np.linalg.norm(self.gravity)) or 9.80665
+        size = float(np.linalg.norm(self.gravity)) or STANDARD_G
         for k, letter in enumerate("xyz"):
             for sign, mark in ((1.0, "+"), (-1.0, "-")):
                 g = np.zeros(3)
@@ -122,7 +123,7 @@ class Readings:
 
     def direction(self, start: Array, rounds: int = 4) -> tuple[Array, float]:
         """Direction of gravity that fits best near a start, by Gauss-Newton steps on its sphere."""
-        size = float(np.linalg.norm(start)) or 9.80665
+        size = float(np.linalg.norm(start)) or STANDARD_G
         g, best = start / np.linalg.norm(start), self.residual(self.regressor(start))
         step = STEP
         for _ in range(rounds):

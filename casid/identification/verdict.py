@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
+from casid.description.robot import STANDARD_G
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.alternatives import FEWER, Readings
-from casid.identification.bounds import STANDARD_G, reach
+from casid.identification.bounds import reach
 from casid.identification.delay import filtered, worthwhile
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.finding import Finding, Verdict
