@@ -37,6 +37,13 @@ def _one_line(message: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in words)
 
 
+class UnknownNameError(CasidError, KeyError):
+    """A name that is looked up and is not there; also a `KeyError`, as of any mapping."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class RobotError(CasidError):
     """A robot description that is missing, malformed or incomplete."""
 
@@ -76,7 +83,7 @@ class InertiaWarning(CasidWarning):
 
 
 class BoundWarning(CasidWarning):
-    """A lower bound that exceeded the value of a feasible point: it proves nothing and is given up. Report it."""
+    """A lower bound that exceeded the value of a feasible point: it proves nothing and is discarded. Report it."""
 
 
 class RobotWarning(CasidWarning):

@@ -30,7 +30,7 @@ from rich.table import Table
 import casid
 from casid.description import Joint, Link, Robot
 from casid.inertia import from_pseudo_inertia
-from casid.inertia.cones import Full
+from casid.inertia._cones import Full
 from casid.retrieval import (
     LeastSquares,
     Problem,

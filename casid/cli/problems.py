@@ -142,7 +142,7 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
     """The most plausible parameters that explain the coefficients; None where nothing says how well they are known."""
     from casid.errors import CasidError
     from casid.identification import believable
-    from casid.inertia.cones import Full
+    from casid.inertia._cones import Full
     from casid.retrieval import indistinguishable
 
     problem = solution.problem

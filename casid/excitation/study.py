@@ -10,7 +10,7 @@ import numpy as np
 
 from casid.description import Capsule, Robot
 from casid.dynamics import Model
-from casid.dynamics.kinematics import Kinematics
+from casid.dynamics._kinematics import Kinematics
 from casid.errors import ProblemError
 from casid.excitation.information.criteria import criterion
 from casid.excitation.information.observation import Observation

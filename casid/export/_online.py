@@ -17,7 +17,7 @@ from casid.identification.online import Online, OnlineLoad, Plausible
 from casid.identification.online.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM
 from casid.identification.online.information import SILENT
 from casid.identification.online.samples import LARGEST
-from casid.inertia import STANDARD_NAMES
+from casid.inertia._parameters import STANDARD_NAMES
 
 Array = NDArray[np.float64]
 

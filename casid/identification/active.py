@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import link_slice, pseudo_inertia
-from casid.inertia.cones import Full
+from casid.inertia import pseudo_inertia
+from casid.inertia._cones import Full
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows
 

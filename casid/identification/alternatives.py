@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description.robot import STANDARD_G
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import Model
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
@@ -183,7 +184,7 @@ class Readings:
 
 def _plain(model: Model) -> list[JointTerm | str]:
     """The model's terms with linear friction in place of what has a shape."""
-    kept: list[JointTerm | str] = [term.settled() for term in model.terms if term.group != "nonlinear_friction"]
+    kept: list[JointTerm | str] = [term.settled() for term in model.terms if not term.fitted]
     if len(kept) < len(model.terms):
         present = {term.name for term in model.terms}
         kept += [name for name in ("viscous", "coulomb", "offset") if name not in present]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions._evaluate import interruptible
-from casid.inertia import link_slice
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import LinearRows, NonlinearRows
 

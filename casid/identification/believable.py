@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from casid.errors import ProblemError
 from casid.identification.divergence import DivergenceProgram, MostPlausible
 from casid.identification.plausible import PlausibleBodies, plausible_bodies
-from casid.inertia import LinkParameters, link_slice
-from casid.inertia.cones import Full
+from casid.inertia import LinkParameters
+from casid.inertia._cones import Full
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.insight.chi_square import chi_square
 from casid.retrieval.problem import Problem
 from casid.retrieval.solution import Solution

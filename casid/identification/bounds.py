@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.description.robot import STANDARD_G
 from casid.errors import ProblemError
-from casid.inertia import STANDARD_NAMES
+from casid.inertia._parameters import STANDARD_NAMES
 from casid.measurement import Dataset
 from casid.regression import Fit
 from casid.retrieval.constraints import Constraint, gyration_bound, mass_bounds, robot_bounds
@@ -131,11 +131,12 @@ def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[floa
     largest = float(torques.max(initial=0.0))
     bounds = {}
     for column, (term, joint) in sorted(model.term_columns.items()):
-        if not term.group.endswith("friction") or term.unit not in ("N.m", "N.m.s/rad") or not torques[joint] > 0:
+        bounded = term.dissipative or term.constant or term.fitted
+        if not bounded or term.unit not in ("N.m", "N.m.s/rad") or not torques[joint] > 0:
             continue
         name = model.parameter_names[column]
         most = float(torques[joint])
-        if term.symbol.startswith("fv"):
+        if term.viscous:
             most = min(most / max(float(speeds[joint]), 1e-9), 10.0 * largest)
         if name in sd and sd[name] < 0.1 * most and abs(values[name]) < most:
             continue

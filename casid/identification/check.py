@@ -17,7 +17,9 @@ from casid.description.write import description_of
 from casid.errors import DatasetError, RobotError
 from casid.identification.feasibility import nearest_consistent
 from casid.identification.repair import Repair, repair
-from casid.inertia import Consistency, consistency, from_standard, parameter_csv, read_parameters, standard_names
+from casid.inertia import Consistency, consistency, from_standard, read_parameters
+from casid.inertia._parameter_files import parameter_csv
+from casid.inertia._parameters import standard_names
 
 Array = NDArray[np.float64]
 

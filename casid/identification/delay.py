@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing, prepare
-from casid.regression import Delay, compress, estimate_delay, wls
+from casid.regression import compress, estimate_delay, wls
+from casid.regression._delay import Delay
 
 #: Delays worth a word: in sampling periods, in standard deviations, and the share of the residual that they explain.
 SAMPLES, DEVIATIONS, GAIN = 0.5, 3.0, 0.005

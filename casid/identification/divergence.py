@@ -34,7 +34,9 @@ from numpy.typing import NDArray
 
 from casid.errors import SolveError
 from casid.identification.ball_program import LOWER, BallOutcome, BallProgram
-from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, link_slice, pseudo_inertia
+from casid.inertia import from_pseudo_inertia, pseudo_inertia
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.retrieval.problem import Problem
 from casid.retrieval.rows import split_rows
 

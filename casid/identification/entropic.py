@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import consistency, from_pseudo_inertia, link_slice, pseudo_inertia
+from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._parameter_vector import link_slice
 
 Array = NDArray[np.float64]
 

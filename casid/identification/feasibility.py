@@ -16,7 +16,7 @@ from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.identification.regression import Bounds, _complement, extra_bounds
-from casid.inertia import standard_names
+from casid.inertia._parameters import standard_names
 from casid.retrieval.constraints import ConsistencyKind, consistency_cone
 from casid.retrieval.load import ConstraintBuilder
 from casid.retrieval.methods.solve import solve

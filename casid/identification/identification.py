@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from casid.display import Displayed
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction
 from casid.identification.determined import Determined, determined
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.finding import Verdict
 from casid.identification.held_out import HeldOut
 from casid.identification.prediction import Prediction, predict
-from casid.inertia import parameter_record
+from casid.inertia._parameter_files import parameter_record
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit
-from casid.regression.friction import Candidate, Friction
+from casid.regression.friction._cross_validation import Candidate
 from casid.retrieval import Intervals
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Identification(Displayed):
             "terms": [
                 f"{t.name}@{j}"
                 for t in self.model.terms
-                if t.group != "nonlinear_friction"
+                if not t.fitted
                 for j in (t.joints or [joint.name for joint in self.model.robot.coordinates])
             ],
             "velocity_deadband": self.model.velocity_deadband,

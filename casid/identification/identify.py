@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidError, DatasetError
 from casid.identification.believable import check_share
 from casid.identification.bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
@@ -23,18 +25,11 @@ from casid.identification.regression import Bounds, RegressionProblem
 from casid.identification.statement import Statement
 from casid.identification.verdict import judge
 from casid.measurement import Dataset, Processing, check_against, prepare
-from casid.regression import (
-    CompressedData,
-    Fit,
-    choose_friction,
-    fit_jointly,
-    irls,
-    ols,
-    unexcited_reasons,
-    wls,
-)
+from casid.regression import CompressedData, Fit, choose_friction, wls
+from casid.regression._fit import irls, ols, unexcited_reasons
 from casid.regression.estimators import Estimator, MaximumLikelihood, MeasurementNoise, Observations
-from casid.regression.friction import Candidate, Friction
+from casid.regression.friction._cross_validation import Candidate
+from casid.regression.friction._shape_fits import fit_jointly
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import ConsistencyKind
 from casid.retrieval.load import ConstraintBuilder

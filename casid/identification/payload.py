@@ -32,7 +32,7 @@ from casid.identification.load_intervals import DETERMINED, load_intervals
 from casid.identification.plausible import PlausibleBodies
 from casid.inertia import express_in, from_standard, to_standard
 from casid.measurement import Dataset
-from casid.regression.observation import filtered_blocks, motion
+from casid.regression._observation import filtered_blocks, motion
 from casid.retrieval.constraints import gyration_bound, mass_bounds
 from casid.retrieval.insight.chi_square import chi_square
 from casid.retrieval.methods.solve import solve

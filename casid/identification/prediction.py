@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression.observation import torques
+from casid.regression._observation import torques
 
 Array = NDArray[np.float64]
 

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
-from casid.dynamics import JointTerm, Model, terms_of
+from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction, friction_terms
+from casid.dynamics.terms._joint_terms import JointTerm, terms_of
 from casid.errors import DatasetError, RobotError
 from casid.files._texts import finite_number, read_json
 from casid.inertia import read_parameters
 from casid.measurement import Processing
-from casid.regression.friction import Friction, friction_terms
 
 Array = NDArray[np.float64]
 

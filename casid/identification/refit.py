@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms._law import FrictionLaw
 from casid.errors import DatasetError
 from casid.identification.prediction import predict
 from casid.measurement import Dataset
-from casid.regression.friction import Friction, JointFriction, fit_friction
-from casid.regression.friction.law import FrictionLaw
-from casid.regression.friction.terms import with_friction
+from casid.regression.friction._shape_fits import fit_friction
 
 Array = NDArray[np.float64]
 
@@ -62,8 +62,7 @@ def refit_friction(
         If the recording does not fit the model, or a joint does not move.
     """
     pi = model.parameters(parameters)
-    gravity = "input" if model.gravity_vector is None else model.gravity_vector
-    links = Model(model.robot, (), gravity, model.velocity_deadband)
+    links = model.like(terms=())
     found = predict(links, pi[np.ravel(model.link_columns)], dataset)
     if dataset.dq is None:
         raise DatasetError(f"{dataset.name}: a processed recording is needed to fit friction")
@@ -75,5 +74,5 @@ def refit_friction(
         for amplitude, value in zip(fit.model.amplitudes, fit.amplitudes.tolist(), strict=True):
             values[f"{amplitude.symbol}{k + 1}"] = value
     laws = Friction(tuple(joints))
-    made = with_friction(links, laws)
+    made = links.with_friction(laws)
     return Refitted(made, np.array([values[name] for name in made.parameter_names]), laws)

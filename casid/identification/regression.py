@@ -27,8 +27,10 @@ from casid.identification.believable import believable, noise_share
 from casid.identification.feasible_fit import FeasibleFit
 from casid.identification.plausible import PlausibleBodies
 from casid.identification.statement import Statement
-from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
-from casid.regression import Fit, quadratic
+from casid.inertia import from_pseudo_inertia, pseudo_inertia
+from casid.inertia._parameter_vector import standard_size
+from casid.regression import Fit
+from casid.regression._fit import quadratic
 from casid.retrieval.builders.priors import Prior
 from casid.retrieval.constraints import (
     ConsistencyKind,

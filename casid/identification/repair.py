@@ -31,7 +31,8 @@ from casid.errors import InertiaWarning
 from casid.identification.entropic import nearest_bodies, nearest_right_side
 from casid.identification.plausible import plausible_bodies
 from casid.identification.reference import reference_bodies
-from casid.inertia import Consistency, consistency, express_in, from_standard, link_slice
+from casid.inertia import Consistency, consistency, express_in, from_standard
+from casid.inertia._parameter_vector import link_slice
 
 Array = NDArray[np.float64]
 

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction
 from casid.errors import DatasetError
 from casid.identification.prediction import Prediction, predict
 from casid.identification.refit import refit_friction
 from casid.measurement import Dataset, Processing, check_angles, prepare
-from casid.regression import Estimate, reverse_engineer, reverse_engineer_with_torques
-from casid.regression.friction import Friction
+from casid.regression import reverse_engineer, reverse_engineer_with_torques
+from casid.regression._reverse_engineering import Estimate
 from casid.retrieval.coefficients import Coefficients
 from casid.retrieval.constraints import sensible_bounds
 from casid.retrieval.load import ConstraintBuilder

@@ -24,7 +24,7 @@ from casid.identification.plausible import nominal_bodies
 from casid.identification.signals import signal_findings
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, estimate_delay, wls
-from casid.regression.observation import torques
+from casid.regression._observation import torques
 
 Array = NDArray[np.float64]
 
@@ -161,10 +161,9 @@ def _friction(feasible: FeasibleFit, datasets: tuple[Dataset, ...]) -> list[Find
     drains = np.zeros((model.n, len(base)))  # power of friction as a linear form of the excited base parameters
     for column, (term, joint) in model.term_columns.items():
         name = model.parameter_names[column]
-        if term.nonnegative and term.group.endswith("friction") and name in base:
+        if term.nonnegative and term.dissipative and name in base:
             speeds = np.concatenate([np.abs(d.dq[:, joint]) for d in datasets if d.dq is not None])
-            viscous = term.symbol.startswith("fv")
-            drains[joint, base.index(name)] = float((speeds**2).mean() if viscous else speeds.mean())
+            drains[joint, base.index(name)] = float((speeds**2).mean() if term.viscous else speeds.mean())
     power = drains @ fit.beta[list(fit.excited.independent)]
     sd = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", drains, fit.covariance, drains), 1e-300))
     joints = [joint.name for joint in model.robot.coordinates]

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from casid.codegen._evaluate import Call, compiled_call
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia import PSEUDO_INERTIA_MAP, consistency, from_pseudo_inertia, pseudo_inertia
-from casid.inertia.parametrisations import Parametrisation, non_negative, parametrisation
+from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.inertia.parametrisations import Parametrisation, parametrisation
+from casid.inertia.parametrisations._maps import non_negative
 from casid.learning.compiled_adam import CompiledAdam
 
 Array = NDArray[np.float64]

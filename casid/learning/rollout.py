@@ -52,7 +52,7 @@ class RolloutLoss(Loss):
         check_terms(model)
         if window < 1 or (stride is not None and stride < 1) or len(data) <= window:
             raise DatasetError(f"{data.name}: windows of {window} steps do not fit into {len(data)} samples")
-        dry = [term.name for term in model.terms if term.name in ("coulomb", "motor_coulomb")]
+        dry = [term.name for term in model.terms if term.dry]
         if dry:
             raise DatasetError(f"joint term '{dry[0]}' stops motions: rollouts have no derivative; leave it out")
         steps = np.diff(data.t)

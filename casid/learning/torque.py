@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen._evaluate import evaluate_blocks
 from casid.dynamics import Model
-from casid.dynamics.newton_euler import newton_euler
+from casid.dynamics._rigid_body import newton_euler
 from casid.errors import DatasetError
 from casid.learning.loss import Loss, Slopes, check_torques
 from casid.measurement import Dataset
-from casid.regression.observation import inputs
+from casid.regression._observation import inputs
 
 Array = NDArray[np.float64]
 #: Bytes that the regressor of all samples may take.

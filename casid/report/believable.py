@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.identification import Believable
-from casid.inertia import Parameters, parameter_record
+from casid.inertia import Parameters
+from casid.inertia._parameter_files import parameter_record
 from casid.report.links_plot import links_figure
 from casid.report.tables import links_table, summary_table
 

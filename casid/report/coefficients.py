@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.dynamics import linear_form
+from casid.dynamics._base_parameters import linear_form
 from casid.retrieval import Coefficients, Solution
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from casid.description import Robot
-from casid.dynamics.kinematics import Kinematics
+from casid.dynamics._kinematics import Kinematics
 from casid.excitation import MotionLimits, Observation, Trajectory
 from casid.report.style import (
     BLUE,

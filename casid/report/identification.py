@@ -11,7 +11,7 @@ from rich.table import Table
 from casid.files import write_files
 from casid.files._texts import csv_bytes, json_bytes
 from casid.identification import FileCheck, Identification, Prediction
-from casid.inertia import parameter_csv
+from casid.inertia._parameter_files import parameter_csv
 from casid.report.identification_page import identification_page
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
 from casid.report.links_plot import links_figure

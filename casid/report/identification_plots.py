@@ -49,7 +49,7 @@ def friction_figure(identification: Identification) -> Figure:
     rigid = identification.parameters.copy()
     friction = np.zeros_like(rigid)
     for column, (term, _) in model.term_columns.items():
-        if term.group != "rotor":
+        if not term.inertial:
             friction[column], rigid[column] = rigid[column], 0.0
     for data in identification.datasets:
         left = predict(model, rigid, data).residual

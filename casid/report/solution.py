@@ -12,7 +12,9 @@ from rich.table import Table
 from casid.files import write_files
 from casid.files._texts import csv_bytes, json_bytes
 from casid.identification import Believable
-from casid.inertia import STANDARD_NAMES, LinkParameters, Parameters, parameter_csv, parameter_record, tensor_entries
+from casid.inertia import LinkParameters, Parameters
+from casid.inertia._parameter_files import parameter_csv, parameter_record
+from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
 from casid.report.believable import believable_figures, believable_record
 from casid.report.coefficients import coefficients
 from casid.report.fit_plot import fit_figure

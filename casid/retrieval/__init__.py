@@ -1,6 +1,6 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
 
-from casid.inertia.cones import ConsistencyCone, Free, Full, Semi
+from casid.inertia._cones import ConsistencyCone, Free, Full, Semi
 from casid.retrieval.bound.certificate import Certificate, Search, lower_bound
 from casid.retrieval.branches import Branch, branch_problems, branches_at
 from casid.retrieval.builders.known_links import (

@@ -16,8 +16,8 @@ from casid.errors import ProblemError
 from casid.expressions import conditions
 from casid.expressions._conditions import Condition, has_conditions
 from casid.expressions._evaluate import NumpyFunction
-from casid.inertia import link_slice
-from casid.inertia.cones import ConsistencyCone
+from casid.inertia._cones import ConsistencyCone
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.coefficients import Coefficients
 from casid.retrieval.constraints import (
     ConsistencyKind,

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions._polynomial import quadratic_form
-from casid.inertia import link_slice, mass_index, standard_size
+from casid.inertia._parameter_vector import link_slice, mass_index, standard_size
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import mass_index, moment_slice
-from casid.inertia.cones import ConsistencyCone
+from casid.inertia._cones import ConsistencyCone
+from casid.inertia._parameter_vector import mass_index, moment_slice
 from casid.retrieval.constraints.facts import Facts
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import mass_index
+from casid.inertia._parameter_vector import mass_index
 from casid.retrieval.constraints import ScalarRow
 from casid.retrieval.constraints.constraint import Side
 from casid.retrieval.problem import Problem

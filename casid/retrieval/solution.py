@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions._evaluate import evaluate
-from casid.inertia import LinkParameters, link_slice
 from casid.retrieval.conflict import Conflict
 from casid.retrieval.gap import checked_bound, relative_gap
 from casid.retrieval.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+from casid.inertia import LinkParameters
+from casid.inertia._parameter_vector import link_slice
 
 Array = NDArray[np.float64]
 Status = Literal["optimal", "feasible", "stopped", "infeasible", "failed"]

@@ -11,7 +11,8 @@ import numpy as np
 
 from casid.description import LinkBounds, Robot
 from casid.errors import ProblemError
-from casid.inertia import TENSOR_INDEX, link_slice, standard_names, standard_size
+from casid.inertia._parameter_vector import link_slice, standard_size
+from casid.inertia._parameters import TENSOR_INDEX, standard_names
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files._arrays import numeric_array
-from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
+from casid.inertia import pseudo_inertia
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.simulation.controllers.controller import gains
 from casid.simulation.references import Reference
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import Model, dry_friction_directions, equation_of_motion, terms_of
-from casid.dynamics.mass_matrix import factor_mass_matrix
+from casid.dynamics import Model, dry_friction_directions, equation_of_motion
+from casid.dynamics._rigid_body import factor_mass_matrix
+from casid.dynamics.terms._joint_terms import terms_of
 from casid.errors import DatasetError, ProblemError
 from casid.inertia import Parameters
 from casid.simulation.friction import FrictionTreatment, SmoothCoulomb
@@ -189,8 +190,7 @@ class Plant:
             P = ca.SX.sym("P", n, n)
             M, right = P @ M @ P + ca.SX.eye(n) - P, P @ right
             inputs, names = [x, u, *pi, signs, P], [*names, "signs", "P"]
-        coupled = any(term.side == "motor" and term.group == "rotor" for term in model.terms)
-        factor = factor_mass_matrix(M, model.robot, dense=modal or coupled)
+        factor = factor_mass_matrix(M, model.robot, dense=modal or model.motor_inertia)
         rate = ca.vertcat(dq, factor.solve(right), ca.dot(u, dq), ca.dot(loss, dq))
         outputs = [ca.densify(rate), ca.densify(ca.vertcat(*factor.D))]
         return ca.Function("rate", inputs, outputs, names, ["dx", "pivots"], {"cse": True})

@@ -24,7 +24,7 @@ from casid.description import Inertial, Joint, Link, Robot
 from casid.errors import CasidWarning, ExportError
 from casid.learning.compiled_adam import CompiledAdam
 from casid.measurement import Dataset
-from casid.regression.observation import observation_blocks, torques
+from casid.regression._observation import observation_blocks, torques
 from casid.simulation import Hold, Passive, Plant, simulate
 
 pytestmark = pytest.mark.skipif(codegen.find_compiler() is None or os.name == "nt", reason="needs a C compiler")

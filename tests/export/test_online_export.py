@@ -22,7 +22,7 @@ from casid.identification.online import (
     OnlineLoad,
 )
 from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia.parameter_files import write_parameters
+from casid.inertia._parameter_files import write_parameters
 from casid.testing.synthetic_online import TERMS, plausible, recorded
 
 

@@ -25,7 +25,8 @@ from casid.identification.online.change import FadingWindow
 from casid.identification.online.recent import RecentSamples, Sample
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset
-from casid.regression import ResidualNoise, compress, wls
+from casid.regression import compress, wls
+from casid.regression._statistics import ResidualNoise
 from casid.testing.synthetic_online import TERMS, plausible, recorded
 
 

@@ -10,7 +10,8 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.identification.online import Information, Online, OnlineLoad, Plausible, entropic, entropic_estimate
-from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia, to_standard
+from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.testing.synthetic_online import TERMS, plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))

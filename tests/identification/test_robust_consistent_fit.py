@@ -9,7 +9,8 @@ import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import feasible_regression, identify
-from casid.regression import compress, irls, residual_torques, wls
+from casid.regression import compress, wls
+from casid.regression._fit import irls, residual_torques
 from casid.testing.synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")

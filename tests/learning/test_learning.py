@@ -8,9 +8,11 @@ import pytest
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._friction import Friction, JointFriction
 from casid.errors import DatasetError, ProblemError
 from casid.identification.online import GEAR_FRICTION
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import (
     LBFGS,
     AccelerationLoss,
@@ -26,7 +28,6 @@ from casid.learning import (
 from casid.learning.compiled_adam import CompiledAdam
 from casid.learning.optimiser import value_and_gradient
 from casid.measurement import Dataset, Processing
-from casid.regression import Friction, JointFriction, friction_model, with_friction
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_held_coordinates_stay_and_the_others_learn(model, data, optimiser):
 def test_friction_with_memory_is_learnt_at_the_states_of_the_recording(data):
     """The limit comes from `compress`, which follows the memory along the motion: the loss has to agree with it."""
     joints = (JointFriction(friction_model("dahl"), (0.05,)), JointFriction(friction_model("linear"), ()))
-    model = with_friction(Model("spatial_2r"), Friction(joints))
+    model = Model("spatial_2r").with_friction(Friction(joints))
     chart, loss = Chart(model, "cov"), TorqueLoss(model, data)
     limit = certified_limit(loss, chart.links)
     assert loss.value(limit.parameters) == pytest.approx(limit.value, rel=1e-6)

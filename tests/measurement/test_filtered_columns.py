@@ -12,7 +12,9 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import identify
 from casid.measurement import Dataset, LowPass, Processing, choose_cutoff, prepare
-from casid.regression import compress, irls, predicted_torques, residual_torques, torques, wls
+from casid.regression import compress, wls
+from casid.regression._fit import irls, predicted_torques, residual_torques
+from casid.regression._observation import torques
 from casid.testing.synthetic import motion
 
 FRICTION = ("viscous", "coulomb", "offset")

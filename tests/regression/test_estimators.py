@@ -9,17 +9,20 @@ import pytest
 import casid
 from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
+from casid.description._joint_parameters import JointParameter
 from casid.description.placement import modified_dh
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import Model
+from casid.dynamics.terms._friction import friction_terms
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import DatasetError, SolveError
 from casid.identification import feasible_regression, identify
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, estimate_delay, friction_terms, ols, quadratic, unexcited_reasons, wls
+from casid.regression import compress, estimate_delay, wls
+from casid.regression._fit import ols, quadratic, unexcited_reasons
 from casid.regression.estimators import (
     IRLS,
     OLS,
     WLS,
-    CascadedDrive,
     ClosedLoop,
     DirectInverse,
     InstrumentalVariables,
@@ -27,8 +30,8 @@ from casid.regression.estimators import (
     MeasurementNoise,
     Observations,
     OutputError,
-    ProportionalDerivative,
 )
+from casid.regression.estimators._controller import CascadedDrive, ProportionalDerivative
 from casid.testing.synthetic import motion, recording
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -89,7 +92,9 @@ def test_identify_takes_a_delay_out_and_says_so():
 @pytest.mark.claim("collinear terms do not grow to 1e5 N.m")
 def test_terms_that_noise_alone_tells_apart_are_regrouped():
     robot = casid.load_robot("kuka_iiwa")
-    almost = JointTerm("almost", "al", "user", "N.m", "almost a constant", _almost_one, joints=(robot.joints[6].name,))
+    almost = JointTerm(
+        "almost", JointParameter("al", "N.m", "almost a constant"), _almost_one, joints=(robot.joints[6].name,)
+    )
     model = Model(robot, (*FRICTION, almost))
     truth = model.parameters(robot.standard_parameters(), [2.0, 3.0, 0.5] * 7 + [0.0])
     data = recording(model, truth, samples=3000, noise=0.1)
@@ -231,7 +236,7 @@ def test_torques_alone_find_the_truth_through_simulation(loop):
 
 
 def test_positions_alone_say_what_they_do_not_tell(loop):
-    idle = JointTerm("idle", "id", "user", "N.m", "almost a constant", _hardly)
+    idle = JointTerm("idle", JointParameter("id", "N.m", "almost a constant"), _hardly)
     model = Model(loop.model.robot, (*loop.model.terms, idle), gravity=(0.0, 0.0, 0.0))
     wider = replace(loop, model=model)
     made = loop.simulate(TRUTH)

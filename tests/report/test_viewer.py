@@ -18,7 +18,7 @@ from casid.cli import app
 from casid.errors import DatasetError
 from casid.excitation import Fourier, Trajectory, trajectory_toml
 from casid.identification import identify
-from casid.inertia import parameter_csv
+from casid.inertia._parameter_files import parameter_csv
 from casid.report import html_report
 from casid.report.links_plot import link_placements
 from casid.report.viewer import html_table, page, robot_box, scene, torque_charts, view

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.inertia import PSEUDO_INERTIA_MAP, from_standard, pseudo_inertia
+from casid.inertia import from_standard, pseudo_inertia
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.retrieval import Problem, SolveOptions, Study, lower_bound, multistart, nominal_parameters, solve
 from casid.retrieval.rows import split_rows
 from casid.retrieval.solver.prepared import Prepared

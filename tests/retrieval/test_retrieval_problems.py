@@ -11,7 +11,8 @@ import pytest
 import casid
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.errors import DatasetError, ProblemError, SolveError
-from casid.inertia import consistency, from_standard, spatial_inertia, to_standard
+from casid.inertia import consistency, from_standard, to_standard
+from casid.inertia._consistency import spatial_inertia
 from casid.retrieval import (
     Constraint,
     InfeasibleError,

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.dynamics.base_parameters import regroup
+from casid.dynamics._base_parameters import regroup
 from casid.errors import DatasetError, ProblemError
 from casid.excitation.information.mapped import Mapped
 from casid.excitation.information.smoothing import smooth_signs

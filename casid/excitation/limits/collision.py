@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from casid.description import Capsule, Robot
-from casid.dynamics.kinematics import Kinematics
+from casid.dynamics._kinematics import Kinematics
 from casid.errors import ProblemError
 from casid.excitation.information.mapped import Mapped
 from casid.excitation.limits.constraints import StateConstraint

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.identification.online.information import Information
-from casid.regression.noise import ResidualNoise
+from casid.regression._statistics import ResidualNoise
 from casid.retrieval.insight.chi_square import chi_square
 
 Array = NDArray[np.float64]

@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from casid.identification.online.plausible import Plausible
-from casid.inertia import PSEUDO_INERTIA_MAP, link_slice, pseudo_inertia
+from casid.inertia import pseudo_inertia
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 
 Array = NDArray[np.float64]
 #: Newton steps after which a start that has not come near the optimum is given up for the central path.

@@ -28,7 +28,7 @@ from casid.identification.online.settings import (
 )
 from casid.identification.online.whitening import Whitening
 from casid.inertia import from_standard
-from casid.regression.noise import ResidualNoise
+from casid.regression._statistics import ResidualNoise
 from casid.retrieval.insight.chi_square import chi_square
 
 Array = NDArray[np.float64]

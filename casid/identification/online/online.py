@@ -18,7 +18,7 @@ from casid.identification.online.samples import check_inputs, checked_samples, c
 from casid.identification.online.settings import checked_forgetting, checked_iterations, checked_mu, checked_weights
 from casid.inertia import Parameters
 from casid.regression import Fit
-from casid.regression.fit import quadratic
+from casid.regression._fit import quadratic
 
 Array = NDArray[np.float64]
 

@@ -35,8 +35,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import link_slice
-from casid.inertia.cones import Limits
+from casid.inertia._cones import Limits
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.bound.relaxation import RelaxedRows, relaxed_rows
 from casid.retrieval.objectives import LeastSquares

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions._intervals import enclose
-from casid.inertia import moment_slice
+from casid.inertia._parameter_vector import moment_slice
 from casid.retrieval.region import com_quotients
 
 Array = NDArray[np.float64]

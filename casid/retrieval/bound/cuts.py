@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from casid.expressions import conditions
 from casid.expressions._conditions import choose
-from casid.inertia import link_slice, mass_index
+from casid.inertia._parameter_vector import link_slice, mass_index
 from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.problem import Problem

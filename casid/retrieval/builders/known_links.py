@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import link_slice
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.builders.shapes import ellipsoid
 from casid.retrieval.constraints import Constraint
 from casid.retrieval.objectives import LeastSquares

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.errors import ProblemError
-from casid.inertia import consistency, from_pseudo_inertia, link_slice, pseudo_inertia, standard_size
+from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._parameter_vector import link_slice, standard_size
 
 Array = NDArray[np.float64]
 Metric = Literal["euclidean", "entropic", "pullback"]

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.inertia.cones import CONES, ConsistencyCone, Free, Full, Semi
+from casid.inertia._cones import CONES, ConsistencyCone, Free, Full, Semi
 from casid.retrieval.variables import LinkView
 
 ConsistencyKind = Literal["full", "semi", "none"]

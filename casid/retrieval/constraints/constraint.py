@@ -20,7 +20,7 @@ from casid.errors import ProblemError
 from casid.expressions._affine import affine_rows
 from casid.expressions._conditions import alternatives
 from casid.expressions._evaluate import evaluate
-from casid.inertia import mass_index
+from casid.inertia._parameter_vector import mass_index
 from casid.retrieval.constraints.facts import Facts
 from casid.retrieval.quadrics import Quadric, find_quadric
 from casid.retrieval.variables import LinkView

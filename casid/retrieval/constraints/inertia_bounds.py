@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.inertia import TENSOR_INDEX
+from casid.inertia._parameters import TENSOR_INDEX
 from casid.retrieval.constraints.constraint import Constraint, ScalarRow, Setting, Side
 from casid.retrieval.constraints.facts import Facts
 from casid.retrieval.quadrics import Quadric

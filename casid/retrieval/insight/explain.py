@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import link_slice
-from casid.inertia.cones import Full
+from casid.inertia._cones import Full
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.branches import Branch, branches_at
 from casid.retrieval.rows import Row, split_rows

@@ -32,7 +32,6 @@ from numpy.typing import ArrayLike, NDArray
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions._polynomial import polynomials
-from casid.inertia import mass_index
 from casid.retrieval.insight.level_set import LevelSet
 from casid.retrieval.insight.tolerance import indistinguishable
 from casid.retrieval.methods.direct import prepare
@@ -42,6 +41,7 @@ from casid.retrieval.solver.options import SolveOptions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+from casid.inertia._parameter_vector import mass_index
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import mass_index, moment_slice
+from casid.inertia._parameter_vector import mass_index, moment_slice
 from casid.retrieval.bound.certificate import Dual, Search, dual_bound
 from casid.retrieval.bound.relaxation import relaxed_rows
 from casid.retrieval.constraints import Constraint

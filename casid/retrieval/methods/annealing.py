@@ -11,7 +11,7 @@ import numpy as np
 
 from casid.errors import ProblemError
 from casid.expressions._walk import as_function
-from casid.inertia import link_slice, standard_size
+from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval.methods.direct import prepare
 from casid.retrieval.methods.method import Array, Method, Start
 from casid.retrieval.problem import Problem

@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from casid.inertia import link_slice, mass_index, moment_slice
+from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.constraints import com_box
 from casid.retrieval.gap import relative_gap

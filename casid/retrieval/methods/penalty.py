@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import from_standard, link_slice
-from casid.inertia.cones import Full
+from casid.inertia import from_standard
+from casid.inertia._cones import Full
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.constraints import Constraint, PhysicalConsistency
 from casid.retrieval.methods.direct import prepare
 from casid.retrieval.methods.method import Bound, Method, Start

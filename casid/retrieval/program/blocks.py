@@ -13,8 +13,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import link_slice, standard_size
-from casid.inertia.cones import ConsistencyCone
+from casid.inertia._cones import ConsistencyCone
+from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval.program.cones import Cone
 from casid.retrieval.rows import LinearRows, NonlinearRows
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ProblemError
-from casid.inertia.cones import ConsistencyCone
+from casid.inertia._cones import ConsistencyCone
 from casid.retrieval.constraints import PhysicalConsistency
 
 Array = NDArray[np.float64]

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions._evaluate import interruptible
-from casid.inertia import link_slice, standard_size
+from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.program.blocks import (
     Affine,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import TENSOR_INDEX, consistency, from_standard, link_slice, pseudo_inertia, to_standard
+from casid.inertia import consistency, from_standard, pseudo_inertia, to_standard
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import TENSOR_INDEX
 from casid.retrieval.problem import Problem
 from casid.retrieval.region import LinkRegion
 

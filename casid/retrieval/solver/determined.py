@@ -17,8 +17,10 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, link_slice
-from casid.inertia.cones import Full
+from casid.inertia import from_pseudo_inertia
+from casid.inertia._cones import Full
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.retrieval.bound.certificate import lower_bound
 from casid.retrieval.objectives import LeastSquares
 from casid.retrieval.problem import Problem

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import mass_index
+from casid.inertia._parameter_vector import mass_index
 from casid.retrieval.bound.certificate import Dual, Search, dual_bound
 from casid.retrieval.bound.cuts import Cut, Relaxation
 from casid.retrieval.conflict import Conflict

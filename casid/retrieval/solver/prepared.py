@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import link_slice
+from casid.inertia._parameter_vector import link_slice
 from casid.retrieval.bound.certificate import Certificate, Search, lower_bound
 from casid.retrieval.bound.cuts import Relaxation
 from casid.retrieval.conflict import Conflict

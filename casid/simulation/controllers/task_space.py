@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.derived import operational_space
+from casid.dynamics._derived import operational_space
 from casid.errors import RobotError
 from casid.excitation import Motion
 from casid.simulation.controllers.controller import Array, Signal, gains

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from casid.codegen._evaluate import compiled_call
-from casid.dynamics import dry_friction_places
+from casid.dynamics._derived import dry_friction_places
 from casid.errors import CasidWarning, ProblemError
 from casid.simulation.integrators.integrator import Advance, Array, Integrator
 from casid.simulation.plant import Plant

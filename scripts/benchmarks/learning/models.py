@@ -33,11 +33,11 @@ from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e
 from casid.dynamics import Model
 from casid.identification import feasible_regression
 from casid.identification.online import Plausible, entropic_fit
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.measurement import Dataset
 from casid.regression import choose_friction, compress, wls
-from casid.regression.observation import torques
+from casid.regression._observation import torques
 from casid.report.style import INK, MUTED, new_figure, set_title, tidy
 
 if TYPE_CHECKING:  # needs jax

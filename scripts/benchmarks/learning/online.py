@@ -13,7 +13,7 @@ from casid.identification.online import Online, Plausible
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing
 from casid.regression import CompressedData, compress, wls
-from casid.regression.momentum import compress_momentum
+from casid.regression._momentum import compress_momentum
 from casid.simulation import Sine
 from casid.simulation.adaptive import AdaptiveRun, NaturalAdaptation, SlotineLi, simulate_adaptive
 

@@ -18,8 +18,8 @@ from benchmarks.learning.data import AMPLITUDE, PERIODS, RATE, dataset, iiwa, si
 from benchmarks.learning.ladder import ADAM
 from benchmarks.measure import Measure, need, skipped
 from casid.codegen._evaluate import bound_batch
-from casid.dynamics.newton_euler import newton_euler
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.dynamics._rigid_body import newton_euler
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.simulation import Plant, RungeKutta4, simulate_law
 

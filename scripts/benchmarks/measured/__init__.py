@@ -18,7 +18,9 @@ from benchmarks.measure import Measure, NotMeasured, data_folder, need
 from casid.dynamics import Model
 from casid.identification import Feasibility, RegressionProblem, feasibility_test, feasible_regression, nearest_feasible
 from casid.measurement import Dataset
-from casid.regression import Fit, compress, fit_jointly, ols, wls
+from casid.regression import Fit, compress, wls
+from casid.regression._fit import ols
+from casid.regression.friction._shape_fits import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, gyration_bound, mass_bounds, total_mass
 from casid.retrieval.constraints import ConsistencyKind
 from casid.testing.peer_clarabel import clarabel_regression

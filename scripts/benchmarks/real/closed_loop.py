@@ -12,16 +12,10 @@ import casid
 from benchmarks.measure import Measure
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import friction_terms
 from casid.measurement import Dataset, Processing
-from casid.regression import friction_terms
-from casid.regression.estimators import (
-    OLS,
-    ClosedLoop,
-    InstrumentalVariables,
-    Observations,
-    OutputError,
-    ProportionalDerivative,
-)
+from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
+from casid.regression.estimators._controller import ProportionalDerivative
 
 Array = NDArray[np.float64]
 RUNS, PERIOD = 100, 1e-3

@@ -15,16 +15,13 @@ from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import friction_terms
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.regression import choose_friction, compress, estimate_delay, friction_terms, ols, torques, wls
-from casid.regression.estimators import (
-    OLS,
-    CascadedDrive,
-    ClosedLoop,
-    InstrumentalVariables,
-    Observations,
-    OutputError,
-)
+from casid.regression import choose_friction, compress, estimate_delay, wls
+from casid.regression._fit import ols
+from casid.regression._observation import torques
+from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
+from casid.regression.estimators._controller import CascadedDrive
 
 Result = tuple[str, bool]
 RUNS = 50

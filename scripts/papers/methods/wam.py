@@ -29,7 +29,8 @@ from casid.dynamics import BaseParameters, Model
 from casid.excitation import Fourier, Trajectory
 from casid.identification import Feasibility, FeasibleFit, feasibility_test, feasible_regression
 from casid.measurement import Dataset, Processing
-from casid.regression import CompressedData, Fit, compress, ols, wls
+from casid.regression import CompressedData, Fit, compress, wls
+from casid.regression._fit import ols
 from casid.retrieval import LinkVariables, com_box, total_mass
 from casid.retrieval.problem import Constraints
 from casid.simulation import Follow, Plant, SmoothCoulomb, simulate
