@@ -1,6 +1,6 @@
-"""How results show themselves: asked for by the results, drawn by the room of reports.
+"""Tables and pictures of results: requested by the results, drawn by the reports.
 
-Data flow one way, so a result does not know who draws it. The package itself, which knows every room, says who does.
+Data flow one way: results do not import the reports. The package itself, which imports both, connects them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Drawer(Protocol):
-    """Who draws: `casid.report.notebook`."""
+    """What draws: `casid.report.notebook`."""
 
     def html(self, result: Any) -> str:
         """A result as a piece of HTML."""
@@ -36,5 +36,5 @@ class Displayed:
 
 
 def drawn_by(drawer: Callable[[], Drawer]) -> None:
-    """Say who draws; it is called when first needed."""
+    """Set what draws; it is called when first needed."""
     Displayed._drawer = staticmethod(drawer)

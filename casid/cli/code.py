@@ -81,14 +81,14 @@ def export(
         described = loaded.parameters
         chosen_terms = chosen_terms if terms else terms_of(described.terms, [joint.name for joint in loaded.joints])
         given = described.only(Model(loaded, chosen_terms).parameter_names)
+    machine = Model(loaded, chosen_terms)
     if online is not None:
-        model = Model(loaded, chosen_terms)
-        export_estimator(model, given, online, deviation, forgetting, out, prefix, overwrite)
+        export_estimator(machine, given, online, deviation, forgetting, out, prefix, overwrite)
         return
     body = None if payload is None else comma_numbers(payload, "payload", DatasetError)
     if ros2 or fmu:
         write: Any = export_ros2 if ros2 else export_fmu
-        made = write(loaded, out, parameters=given, terms=chosen_terms, payload=body, frame=frame, overwrite=overwrite)
+        made = write(machine, out, parameters=given, payload=body, frame=frame, overwrite=overwrite)
         typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
         return
     if functions is None:
@@ -96,12 +96,11 @@ def export(
     else:
         chosen = all_functions(loaded, runtime_parameters) if functions == "all" else tuple(comma_list(functions))
     done = export_robot(
-        loaded,
+        machine,
         out,
         chosen,
         parameters=given,
         runtime_parameters=cast("Any", runtime_parameters),  # checked by export_robot
-        terms=chosen_terms,
         payload=body,
         frame=frame,
         prefix=prefix,

@@ -159,7 +159,7 @@ def json_bytes(record: Mapping[str, Any], indent: int | None = 2) -> bytes:
     Raises
     ------
     ExportError
-        If a number is NaN or infinite; the message says where. ``None`` stands for what is not known.
+        If a number is NaN or infinite; the message names its place. ``None`` stands for what is not known.
     """
     return json.dumps(plain(record, ""), indent=indent, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
@@ -250,7 +250,7 @@ def parse_xml(content: bytes, where: str, error: type[CasidError], *, comments: 
     Parameters
     ----------
     content
-        The file's bytes; the XML declaration says how they are encoded.
+        The file's bytes; the XML declaration states the encoding.
     where
         Name of the file, for messages.
     error
