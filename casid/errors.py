@@ -12,7 +12,7 @@ class CasidError(Exception):
     message : str
         One line without control characters, cut in the middle where it is very long.
     detail : str
-        Further lines, where there are any: the traceback of a user's own file, the words of a compiler.
+        Further lines, where there are any: the traceback of a user's own file, the output of a compiler.
     """
 
     def __init__(self, message: str, detail: str = "") -> None:
@@ -23,7 +23,7 @@ class CasidError(Exception):
             self.__notes__ = [detail]  # Python 3.11 and later print it below the message
 
     def place(self, where: str) -> None:
-        """Say where in a user's file it was raised."""
+        """Add the place in a user's file where it was raised."""
         self.message = _one_line(f"{self.message} ({where})")
         self.args = (self.message, *self.args[1:])
 
@@ -87,4 +87,4 @@ class BoundWarning(CasidWarning):
 
 
 class RobotWarning(CasidWarning):
-    """A robot file that can be read, but looks like a slip: of units, or of what a format cannot say."""
+    """A robot file that can be read, but looks like a slip: of units, or of what a format cannot hold."""

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from casid.cli import _options as o
-from casid.cli._shared import RobotArgument, console, names, refuse
+from casid.cli._shared import RobotArgument, console, refuse
+from casid.errors import DatasetError
+from casid.files._words import comma_list, comma_numbers
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -55,7 +57,7 @@ class Values(o.OptionGroup):
         from casid.dynamics.terms._joint_terms import terms_of
         from casid.identification import load_model
 
-        terms: tuple[Any, ...] = () if self.terms == "none" else tuple(names(self.terms))
+        terms: tuple[Any, ...] = () if self.terms == "none" else tuple(comma_list(self.terms))
         if self.parameters is not None:
             identified, values = load_model(self.parameters, robot)  # with the friction law that was chosen
             given = identified.named(values)
@@ -106,37 +108,36 @@ def export(
     """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
     from casid.dynamics import Model
     from casid.export import export_fmu, export_robot, export_ros2
-    from casid.export._payload import numbers
     from casid.export._robot import all_functions, default_functions
     from casid.report._robot import operations_table
 
     _refuse_unused(context, target.online is not None, target.ros2, target.fmu)
     loaded = options.robot(robot)
     terms, given = values.chosen(loaded, code.runtime_parameters == "none")
+    machine = Model(loaded, terms)
     if target.online is not None:
-        _export_estimator(Model(loaded, terms), given, target, out, code.prefix, overwrite)
+        _export_estimator(machine, given, target, out, code.prefix, overwrite)
         return
     common: dict[str, Any] = {
         "parameters": given,
-        "terms": terms,
-        "payload": None if values.payload is None else numbers(values.payload, "payload"),
+        "payload": None if values.payload is None else comma_numbers(values.payload, "payload", DatasetError),
         "frame": values.frame,
         "overwrite": overwrite,
     }
     if target.ros2 or target.fmu:
         write: Any = export_ros2 if target.ros2 else export_fmu
-        made = write(loaded, out, **common)
+        made = write(machine, out, **common)
         typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
         return
     if code.functions is None:
         chosen = default_functions(code.runtime_parameters)
     else:
         everything = code.functions == "all"
-        chosen = all_functions(loaded, code.runtime_parameters) if everything else tuple(names(code.functions))
+        chosen = all_functions(loaded, code.runtime_parameters) if everything else tuple(comma_list(code.functions))
     runtime = cast("Any", code.runtime_parameters)  # checked by export_robot
     done = export_robot(
-        loaded, out, chosen, runtime_parameters=runtime, prefix=code.prefix, batched=code.batched,
-        languages=tuple(names(code.languages)), **common,
+        machine, out, chosen, runtime_parameters=runtime, prefix=code.prefix, batched=code.batched,
+        languages=tuple(comma_list(code.languages)), **common,
     )  # fmt: skip
     screen = console()
     screen.print(operations_table("Operations of one call", [(f.name, f.operations) for f in done.functions]))
@@ -184,7 +185,6 @@ def _export_estimator(
     import numpy as np
 
     from casid.export._online import export_online
-    from casid.export._payload import numbers
     from casid.identification.loads._online_load import OnlineLoad
     from casid.identification.online._estimator import Online
     from casid.inertia import to_standard
@@ -194,7 +194,7 @@ def _export_estimator(
         raise typer.BadParameter(f"--online is 'robot' or 'load', got '{kind}'")
     if target.deviation is None:
         raise typer.BadParameter("--online needs --deviation: deviation of torques from the model's [N.m]")
-    sizes = np.array(numbers(target.deviation, "--deviation"))
+    sizes = np.array(comma_numbers(target.deviation, "--deviation", DatasetError))
     if sizes.size not in (1, model.n) or not (np.isfinite(sizes).all() and (sizes > 0).all()):
         raise typer.BadParameter(f"--deviation: one or {model.n} positive numbers, got {target.deviation}")
     weights = np.broadcast_to(1.0 / sizes, (model.n,))

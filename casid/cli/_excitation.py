@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 from dataclasses import dataclass, replace
 
 from casid.cli import _options as o
-from casid.cli._shared import RobotArgument, names, out_folder, present, refuse, shown
+from casid.cli._shared import RobotArgument, out_folder, present, refuse, shown
+from casid.files._words import comma_list
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def excite(
     machine = options.robot(robot)
     machine = _with_capsules(machine, robot) if bounds.collision else machine
     settings = DesignSettings(
-        criterion=goal.criterion, parameters=tuple(goal.parameter or ()), terms=tuple(names(goal.terms)),
+        criterion=goal.criterion, parameters=tuple(goal.parameter or ()), terms=tuple(comma_list(goal.terms)),
         payload=goal.payload, samples=search.samples, share=bounds.limit_share, collision=bounds.collision,
         torque=bounds.torque, floor=bounds.floor, **motion.given(),
     )  # fmt: skip

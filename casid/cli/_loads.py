@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import _options as o
-from casid.cli._shared import RobotArgument, names, out_folder, present, refuse, steps
+from casid.cli._shared import RobotArgument, out_folder, present, refuse, steps
 
 if TYPE_CHECKING:
     from casid.description import Robot
     from casid.dynamics import Model
     from casid.measurement import Dataset
+from casid.files._words import comma_list
 
 Loaded = Annotated[Path, typer.Argument(metavar="LOADED", help="Recording with the load.")]
 Without = Annotated[Path | None, typer.Option(metavar="RECORDING", help="Recording without the load.")]
@@ -130,6 +131,6 @@ def _model(machine: Robot, settings: o.Settings) -> Model:
     given = settings.given.get("terms", "viscous,coulomb,offset")
     return Model(
         machine,
-        names(given) if isinstance(given, str) else list(given),
+        comma_list(given) if isinstance(given, str) else list(given),
         velocity_deadband=float(settings.given.get("deadband", 0.0)),
     )

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, g
 
 import typer
 
-from casid.cli._shared import names
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:
     from casid.description import Robot
     from casid.dynamics import Model
     from casid.measurement import Dataset, Processing
+from casid.files._words import assignments, comma_list, comma_numbers
 
 #: Panels of options in the help of a command, after the plain ones.
 MODEL, READING, ROBOT_FILE, ADVANCED, OUTPUT = (
@@ -119,7 +119,6 @@ _PROCESSING = {
     "trim": "trim", "every": "every",
 }  # fmt: skip
 _ROBOT = ("delay", "gravity", "lock", "only", "angle_tolerance", "total_mass", "bounds")
-_STANDARD_G = 9.80665
 #: Table of a recording's TOML that holds options.
 TABLE = "options"
 
@@ -305,17 +304,11 @@ def vector(value: Any) -> list[float]:
     if isinstance(value, str):
         axis = value.strip().lower()
         if len(axis) == 2 and axis[0] in "+-" and axis[1] in "xyz":
-            return [(_STANDARD_G if axis[0] == "+" else -_STANDARD_G) * (letter == axis[1]) for letter in "xyz"]
-        parts: Any = axis.split(",")
-    else:
-        parts = value
-    try:
-        numbers = [float(part) for part in parts]
-    except (TypeError, ValueError):
-        numbers = []
-    if len(numbers) != 3:
-        raise DatasetError(f"gravity: expected three numbers or +x ... -z, got '{value}'")
-    return numbers
+            from casid.description._robot import STANDARD_G
+
+            return [(STANDARD_G if axis[0] == "+" else -STANDARD_G) * (letter == axis[1]) for letter in "xyz"]
+    text = value if isinstance(value, str) else ",".join(map(str, value)) if isinstance(value, Sequence) else str(value)
+    return comma_numbers(text, "gravity (+x ... -z, or a vector)", DatasetError, 3)
 
 
 def _options_of(path: Path) -> dict[str, Any]:
@@ -348,20 +341,13 @@ def _setting(name: str, value: Any) -> Any:
 
 
 def _words(value: Any) -> list[str]:
-    return names(value) if isinstance(value, str) else [str(entry) for entry in value]
+    return comma_list(value) if isinstance(value, str) else [str(entry) for entry in value]
 
 
 def _locked(value: Any) -> dict[str, float]:
     if isinstance(value, Mapping):
         return {str(k): float(v) for k, v in value.items()}
-    found = {}
-    for word in _words(value):
-        name, _, position = word.partition("=")
-        try:
-            found[name] = float(position or 0.0)
-        except ValueError:
-            raise DatasetError(f"--lock: the position of '{name}' is not a number: '{position}'") from None
-    return found
+    return assignments(",".join(_words(value)), "--lock", DatasetError, 0.0)
 
 
 def _split(text: str, option: str) -> tuple[str, str]:

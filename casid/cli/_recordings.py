@@ -6,14 +6,15 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
+
 import typer
+
 from casid.cli import _options as o
 from casid.cli._shared import (
     RobotArgument,
     announce_conversion,
     announce_written,
     console,
-    names,
     out_file,
     out_folder,
     present,
@@ -21,11 +22,7 @@ from casid.cli._shared import (
     steps,
 )
 from casid.errors import InertiaWarning
-
-
-
-
-
+from casid.files._words import comma_list
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ def identify(
         data = [settings.recording(path, loaded) for path in recording]
         described: dict[str, Any] = {key: given[key] for key in ("friction",) if key in given}
         if "terms" in given:
-            described["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
+            described["terms"] = comma_list(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
         weight = choices.prior
         result = run(
             loaded,

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from casid.cli import _options as o
-from casid.cli._shared import RobotArgument, TermsOption, announce_conversion, console, names
+from casid.cli._shared import RobotArgument, TermsOption, announce_conversion, console
+from casid.files._words import comma_list
 
 
 def robots() -> None:
@@ -36,7 +37,7 @@ def ops(robot: RobotArgument, options: o.RobotOptions, terms: TermsOption = "") 
     from casid.export._robot import count_robot
     from casid.report._robot import operations_table
 
-    model = Model(options.robot(robot), names(terms))
+    model = Model(options.robot(robot), comma_list(terms))
     console().print(operations_table(f"Operations: {model.robot.name}", count_robot(model)))
 
 

@@ -11,23 +11,21 @@ from contextvars import ContextVar
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 from typer.core import TyperGroup
+
 from casid.errors import CasidError, CasidWarning
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from casid.description import Written
+    from casid.description._write import Written
     from casid.report import Report
 if TYPE_CHECKING:
     from rich.console import Console
 
     from casid.description._write import Written
-
-
-
-
-
 
 
 RobotArgument = Annotated[
@@ -95,34 +93,6 @@ def _current(command: str, word: str) -> str:
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     name = "warning" if issubclass(category, CasidWarning) else category.__name__
     typer.echo(f"{name}: {' '.join(str(message).split())}", err=True)
-
-
-def names(text: str) -> list[str]:
-    """Words of a list separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def assignments(text: str) -> dict[str, float]:
-    """Names and values of a list like ``viscous=0.5,coulomb=0.3``."""
-    found: dict[str, float] = {}
-    for item in names(text):
-        name, _, value = item.partition("=")
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            raise typer.BadParameter(f"expected NAME=NUMBER, got '{item}'") from None
-    return found
-
-
-def three(text: str, what: str) -> list[float]:
-    """Three numbers separated by commas."""
-    try:
-        found = [float(item) for item in text.split(",")]
-    except ValueError:
-        found = []
-    if len(found) != 3:
-        raise typer.BadParameter(f"{what}: expected three numbers separated by commas, got '{text}'")
-    return found
 
 
 def console() -> Console:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import _options as o
-from casid.cli._shared import RobotArgument, assignments, out_folder, present, refuse, three
+from casid.cli._shared import RobotArgument, out_folder, present, refuse
+from casid.errors import DatasetError
+from casid.files._words import assignments, comma_numbers
 
 if TYPE_CHECKING:
     from casid.control._controller import Controller
@@ -71,7 +73,9 @@ class Simulated(o.OptionGroup):
 
         given = robot.parameters if self.parameters is None else read_parameters(self.parameters)
         friction = ExactCoulomb() if self.exact else SmoothCoulomb(self.smooth)
-        return Plant.of(robot, friction, None, given, **assignments(self.term_values))
+        return Plant.of(
+            robot, friction, None, given, **assignments(self.term_values, "--term-values", typer.BadParameter)
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,6 @@ class Control(o.OptionGroup):
     def law(self, robot: Robot, plant: Plant, reference: Follow | Sine) -> Controller:
         """The controller of a plant."""
         from casid.control import ControllerSettings, Saturated, controller_of
-        from casid.export._payload import numbers
         from casid.inertia import read_parameters
 
         links, inertial = plant.links
@@ -110,8 +113,8 @@ class Control(o.OptionGroup):
             reference.at(0.0).q[0],
             self.bandwidth,
             self.frame or robot.flange.name,
-            None if self.kp is None else numbers(self.kp, "kp"),
-            None if self.kd is None else numbers(self.kd, "kd"),
+            None if self.kp is None else comma_numbers(self.kp, "kp", DatasetError),
+            None if self.kd is None else comma_numbers(self.kd, "kd", DatasetError),
         )
         law = controller_of(self.controller, settings)
         return Saturated(law, robot.limits.effort) if self.limits else law
@@ -160,7 +163,7 @@ def simulate(
     loaded = options.robot(robot)
     plant, reference = simulated.plant(loaded), motion.followed(loaded)
     law = control.law(loaded, plant, reference)
-    position, velocity, torque = three(simulated.noise, "noise")
+    position, velocity, torque = comma_numbers(simulated.noise, "noise", typer.BadParameter, 3)
     done = run(
         plant,
         law,

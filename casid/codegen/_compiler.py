@@ -65,7 +65,7 @@ def compile_shared(source: str, label: str, key: str | None = None, *, native: b
     Raises
     ------
     ExportError
-        Without a compiler, or if compiling fails: with the compiler's words and the path of the source, which is kept.
+        Without a compiler, or if compiling fails: with the compiler's output and the path of the source, which is kept.
     """
     command = [*require_compiler(), *flags(native)]
     name = library_name(label, key or source, native)
@@ -80,7 +80,7 @@ def compile_shared(source: str, label: str, key: str | None = None, *, native: b
         kept.write_text(source, encoding="utf-8")
         words = done.stderr.strip().splitlines()[:_SHOWN_LINES] or [f"exit code {done.returncode}, no library"]
         raise ExportError(
-            f"{command[0]} could not compile {kept} (kept for you to look at): "
+            f"{command[0]} could not compile {kept} (kept for inspection): "
             f"{next((line for line in words if 'error' in line), words[0])}",
             "\n".join(words),
         )
@@ -103,7 +103,7 @@ def flags(native: bool = True) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=8)
 def compiler_identity(command: tuple[str, ...]) -> str:
-    """First line that the compiler says about its version.
+    """First line of the compiler's answer to ``--version``.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _run(command: list[str], text: str, seconds: float) -> subprocess.CompletedP
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End a process and its children, without waiting for what they may still want to say."""
+    """End a process and its children, without waiting for their output."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (AttributeError, OSError):  # no process groups on Windows

@@ -71,7 +71,7 @@ def evaluate_batch(
     DatasetError
         If shapes do not fit.
     ExportError
-        If compiled code is asked for and cannot be had.
+        If compiled code is required and cannot be made.
     """
     inputs, count = _checked(function, arrays)
     library = _library(function, samples or count, compiled)
@@ -253,7 +253,7 @@ def _batch_program(function: ca.Function) -> Program:
 
 
 def _library(function: ca.Function, count: int, compiled: bool | None) -> ctypes.CDLL | None:
-    """Compiled code for so many samples; None where CasADi's own evaluation is asked for, pays more, or has to do."""
+    """Compiled code for so many samples; None where CasADi evaluates the function."""
     return _batch_program(function).load_if(compiled, count * function.n_instructions())
 
 

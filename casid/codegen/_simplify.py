@@ -188,7 +188,7 @@ _LEAVES = ("const", "input")
 
 
 def assemble(graph: Graph, groups: Groups) -> Graph:
-    """The program with its sums and products as the groups say; chains of dependent operations are kept short."""
+    """The program with its sums and products as the groups have them; chains of dependent operations are kept short."""
     return _Assembly(graph, groups).result()
 
 

@@ -22,8 +22,9 @@ from casid.inertia._parameters import standard_names
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Standard gravity in the base frame [m/s^2].
-STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
+#: Standard gravity [m/s^2], and as a vector of the base frame.
+STANDARD_G = 9.80665
+STANDARD_GRAVITY = (0.0, 0.0, -STANDARD_G)
 
 
 class RobotOrigin(ABC):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import casadi as ca
@@ -15,6 +14,7 @@ from casid.codegen._languages import LANGUAGES, script_source
 from casid.codegen._source import CFunction, batch_source, check_identifier, scalar_source
 from casid.errors import ExportError
 from casid.export import _texts as texts
+from casid.files._texts import json_bytes
 from casid.files._write import check_target, write_directory
 
 #: Random states that the self-test compares at.
@@ -40,6 +40,28 @@ class ExportedDirectory:
     functions: tuple[CFunction, ...]
 
 
+@dataclass(frozen=True)
+class Wording:
+    """What the header and the self-test hold beside the functions.
+
+    Attributes
+    ----------
+    words : mapping of str to str
+        What each function returns, by its name.
+    units : mapping of str to str
+        Meaning and unit of arguments, by their names.
+    notes : sequence of str
+        Paragraphs for the head of the header.
+    samples : mapping of str to array
+        Values that arguments of these names take in the self-test; others are random.
+    """
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    samples: Mapping[str, ArrayLike] = field(default_factory=dict)
+
+
 def export_c(
     functions: Mapping[str, ca.Function] | Sequence[ca.Function],
     out: str | Path,
@@ -47,8 +69,6 @@ def export_c(
     *,
     words: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
-    notes: Sequence[str] = (),
-    samples: Mapping[str, ArrayLike] | None = None,
     batched: bool = False,
     languages: Sequence[str] = (),
     overwrite: bool = False,
@@ -70,10 +90,6 @@ def export_c(
         What each function returns, for the header.
     units
         Meaning and unit of arguments by name, for the header.
-    notes
-        Paragraphs for the head of the header.
-    samples
-        Values that arguments of these names take in the self-test; others are random.
     batched
         Add functions for many samples at once (GCC or Clang).
     languages
@@ -92,24 +108,39 @@ def export_c(
         If a name is no C identifier, the folder exists or cannot be written, or a function has an operation without a C
         counterpart.
     """
-    check_identifier(prefix, "prefix")
     named = functions if isinstance(functions, Mapping) else {f.name(): f for f in functions}
+    wording = Wording(words or {}, units or {})
+    return write_c(named, out, prefix, wording, batched=batched, languages=languages, overwrite=overwrite)
+
+
+def write_c(
+    named: Mapping[str, ca.Function],
+    out: str | Path,
+    prefix: str,
+    wording: Wording,
+    *,
+    batched: bool = False,
+    languages: Sequence[str] = (),
+    overwrite: bool = False,
+) -> ExportedDirectory:
+    """`export_c` with everything that the header and the self-test may hold."""
+    check_identifier(prefix, "prefix")
     if not named:
         raise ExportError("no function to export")
     target = Path(out)
     check_target(target, overwrite)
     built = [CFunction(function, f"{prefix}_{name}") for name, function in named.items()]
     described = [
-        texts.Described(c, (words or {}).get(name, ""), units or {}) for name, c in zip(named, built, strict=True)
+        texts.Described(c, wording.words.get(name, ""), wording.units) for name, c in zip(named, built, strict=True)
     ]
-    contents = {
-        f"{prefix}.h": texts.header(prefix, described, notes),
+    contents: dict[str, bytes | str] = {
+        f"{prefix}.h": texts.header(prefix, described, wording.notes),
         f"{prefix}.c": f'#include "{prefix}.h"\n\n' + scalar_source(built, prefix),
-        "self_test.c": texts.self_test(prefix, built, [_cases(c, samples or {}) for c in built]),
+        "self_test.c": texts.self_test(prefix, built, [_cases(c, wording.samples) for c in built]),
         "example.c": texts.example(prefix, built),
         "Makefile": texts.makefile(prefix, batched),
         "CMakeLists.txt": texts.cmake(prefix, batched),
-        f"{prefix}.json": json.dumps(_manifest(prefix, built, named, batched), indent=1) + "\n",
+        f"{prefix}.json": json_bytes(_manifest(prefix, built, named, batched)),
     }
     if batched:
         contents[f"{prefix}_batch.h"] = texts.batch_header(prefix, built)

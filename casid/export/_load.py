@@ -35,7 +35,7 @@ class _Table(Table):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an exported folder says of itself.
+    """Content of the manifest of an exported folder.
 
     Attributes
     ----------

@@ -129,7 +129,7 @@ def _rows(inputs: dict[str, ca.SX], Y: ca.SX, known: ca.SX) -> ca.Function:
 def _load_rows(online: OnlineLoad) -> tuple[ca.Function, Array, list[str], str]:
     """Regressor of a body on the last link, and the torque of the robot without it."""
     if online.correlation.any():
-        raise ExportError("the C code of a load knows no correlation of the residual; export one without")
+        raise ExportError("the C code of a load has no correlated residuals; export an estimator without")
     model = online.model
     inputs = _symbols(model.regressor, model.n)
     Y = model.regressor(*inputs.values())

@@ -14,14 +14,6 @@ from casid.inertia import consistency, express_in, to_standard
 Array = NDArray[np.float64]
 
 
-def numbers(text: str, what: str) -> list[float]:
-    """Numbers from a comma-separated text; DatasetError if one is none."""
-    try:
-        return [float(item) for item in text.split(",")]
-    except ValueError as error:
-        raise DatasetError(f"{what}: expected numbers separated by commas, got '{text}'") from error
-
-
 def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str) -> Array:
     """Parameters of the robot with a body fixed to one of its frames.
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from casid.codegen import operation_count
 from casid.codegen._graph import Operations
 from casid.codegen._source import check_identifier, identifier
@@ -23,16 +25,10 @@ from casid.dynamics._derived import (
     operational_space,
 )
 from casid.errors import ExportError
-from casid.export._directory import ExportedDirectory, export_c
+from casid.export._directory import ExportedDirectory, Wording, write_c
 from casid.export._payload import warn_if_infeasible, with_payload
 from casid.files._write import check_target
 from casid.inertia import Parameters
-from casid.dynamics.terms import JointTerm
-
-
-
-
-
 
 
 @dataclass(frozen=True)
@@ -160,16 +156,14 @@ UNITS = {
 
 
 def export_robot(
-    robot: Robot,
+    robot: Robot | Model,
     out: str | Path,
     functions: Sequence[str] = DEFAULT_FUNCTIONS,
     *,
     parameters: Parameters | ArrayLike | None = None,
     runtime_parameters: RuntimeParameters = "none",
-    terms: Sequence[str | JointTerm] = (),
     payload: ArrayLike | None = None,
     frame: str | None = None,
-    gravity: ArrayLike | str | None = None,
     prefix: str | None = None,
     batched: bool = False,
     languages: Sequence[str] = (),
@@ -180,7 +174,8 @@ def export_robot(
     Parameters
     ----------
     robot
-        The robot.
+        The robot, or a `casid.Model` of it with joint terms and a gravity of its own; with ``gravity="input"``, gravity
+        is an argument ``gravity``.
     out
         Folder to make.
     functions
@@ -191,14 +186,10 @@ def export_robot(
     runtime_parameters
         ``none``: numbers folded into the code, regrouped so that it needs the fewest operations; ``standard`` or
         ``base``: an argument ``pi`` or ``beta`` of every function that depends on them.
-    terms
-        Joint terms: viscous, coulomb, offset, rotor.
     payload
         A body added at ``frame``, see `casid.export._payload.with_payload`.
     frame
         Name of a link or frame, for the payload and the operational space; default: the flange or last link.
-    gravity
-        Three numbers, or ``"input"`` for an argument ``gravity``; default: the robot's.
     prefix
         Beginning of the functions' and files' names; default: the robot's name, other characters as underscores.
     batched
@@ -220,7 +211,8 @@ def export_robot(
     InertiaWarning
         If a function for simulation is exported with parameters that no real robot can have.
     """
-    model = Model(robot, terms, gravity)
+    model = model_of(robot)
+    robot = model.robot
     frame = robot.flange.name if frame is None else robot.frame(frame).name
     prefix = identifier(robot.name) if prefix is None else check_identifier(prefix, "prefix")
     check_functions(functions)
@@ -240,18 +232,18 @@ def export_robot(
     models = _models(model, values, runtime_parameters, frame)
     chosen = build_functions(functions, models)
     arguments = {"pi": values, "beta": model.base.values(values) if runtime_parameters == "base" else values}
-    return export_c(
-        chosen,
-        out,
-        prefix=prefix,
-        words={name: FUNCTIONS[name].words for name in chosen},
-        units=UNITS,
-        notes=notes_of(model, values, runtime_parameters, frame, payload),
-        samples={name: arguments[name] for name in ("pi", "beta")},
-        batched=batched,
-        languages=languages,
-        overwrite=overwrite,
+    wording = Wording(
+        {name: FUNCTIONS[name].words for name in chosen},
+        UNITS,
+        notes_of(model, values, runtime_parameters, frame, payload),
+        {name: arguments[name] for name in ("pi", "beta")},
     )
+    return write_c(chosen, out, prefix, wording, batched=batched, languages=languages, overwrite=overwrite)
+
+
+def model_of(robot: Robot | Model) -> Model:
+    """A model as it is; of a robot, the model without joint terms."""
+    return robot if isinstance(robot, Model) else Model(robot)
 
 
 def default_functions(runtime_parameters: str) -> tuple[str, ...]:

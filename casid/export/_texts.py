@@ -106,19 +106,7 @@ def _number(value: float) -> str:
     return ("-" if value < 0 else "") + "INFINITY" if np.isinf(value) else repr(value)
 
 
-def self_test(
-    prefix: str,
-    functions: Sequence[CFunction],
-    cases: Sequence[Sequence[tuple[list[np.ndarray], list[np.ndarray]]]],
-) -> str:
-    """A program that compares every function with values of the CasADi graph; exit code 1 if one deviates."""
-    text = f"""/* Compares the functions of {prefix}.h with numbers evaluated in Python. Written by casid. */
-#include "{prefix}.h"
-
-#include <math.h>
-#include <stdio.h>
-
-static double deviation(int size, const double *value, const double *expected)
+_DEVIATION = f"""static double deviation(int size, const double *value, const double *expected)
 {{
     double largest = 1e-9, worst = 0.0;
     int i;
@@ -137,6 +125,21 @@ static double deviation(int size, const double *value, const double *expected)
 }}
 
 """
+
+
+def self_test(
+    prefix: str,
+    functions: Sequence[CFunction],
+    cases: Sequence[Sequence[tuple[list[np.ndarray], list[np.ndarray]]]],
+) -> str:
+    """A program that compares every function with values of the CasADi graph; exit code 1 if one deviates."""
+    text = f"""/* Compares the functions of {prefix}.h with numbers evaluated in Python. Written by casid. */
+#include "{prefix}.h"
+
+#include <math.h>
+#include <stdio.h>
+
+{_DEVIATION}"""
     calls = []
     for f, samples in zip(functions, cases, strict=True):
         body = [f"static double test_{f.name}(void)", "{", "    double worst = 0.0, error;"]

@@ -1,11 +1,11 @@
-"""Reading CasADi expressions: what a graph computes, by its structure alone. Knows nothing of robots.
+"""Reading CasADi expressions: what a graph computes, by its structure alone. Independent of robots.
 
 Every function takes an SX expression and the vector ``x`` of the unknowns, shape (N,), that it is written in. Nothing
 here evaluates an expression at sample points: what is claimed of it follows from its operations.
 
 Which kind it is
     ``affine_rows(expression, x) -> tuple[AffineForm | None, ...]``
-        Coefficients and offset of every entry that is affine; ``is_affine(expression, x)`` asks it of all.
+        Coefficients and offset of every entry that is affine; None for the others.
     ``polynomials(expression, x, denominators=()) -> tuple[Polynomial | None, ...]``
         Exact coefficients of every entry that is a sum of monomials, divided by named entries or not.
     ``quadratic_form(expression, x, entries, denominator) -> QuadraticForm | None``

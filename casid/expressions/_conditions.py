@@ -40,7 +40,7 @@ class Condition:
     margin : SX
         ``right - left``: positive where the condition holds. The number itself where one is tested.
     equality : bool
-        It asks whether the margin is zero, or is not: one of its sides is a set without interior.
+        Whether the condition is that the margin is zero, or is not zero: one of its sides is a set without interior.
     code : int
         `casadi.OP_LT`, `OP_LE`, `OP_EQ` or `OP_NE` (also where a number is tested).
     """
@@ -123,7 +123,7 @@ def decided(
 
 
 def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
-    """The expression, as a column, with each condition as ``decide`` says.
+    """The expression, as a column, with each condition as ``decide`` returns it.
 
     Where a condition is blended, what depends on it is blended: ``c ? a : 0`` is c a, "not" 1 - c, "and" c d, "or"
     c + d - c d.
@@ -220,7 +220,7 @@ class _Rows:
 def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = False) -> tuple[ca.SX, ...]:
     """A scalar ``expression >= bound`` as alternatives, each a vector of rows that must all be >= the bound.
 
-    ``fmax(a, b) >= bound`` asks for a or b, ``fmin(a, b) >= bound`` for both; any nesting of the two is taken apart,
+    ``fmax(a, b) >= bound`` requires a or b, ``fmin(a, b) >= bound`` both; any nesting of the two is taken apart,
     unless it makes more than ``most`` alternatives: then it stays whole. A row may be a constant.
 
     Parameters
@@ -230,7 +230,7 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
     most
         Largest number of alternatives.
     upper
-        The same for ``expression <= bound``: there fmax asks for both and fmin for one.
+        The same for ``expression <= bound``: there fmax requires both and fmin one.
     """
     one, both = (ca.OP_FMIN, ca.OP_FMAX) if upper else (ca.OP_FMAX, ca.OP_FMIN)
 

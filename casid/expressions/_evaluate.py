@@ -1,4 +1,4 @@
-"""Ctrl-C while CasADi works: CasADi stops, swallows it, and returns what it has."""
+"""Evaluation of expressions by numpy; calls of CasADi that Ctrl-C interrupts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from casid.expressions._walk import as_function, fold
 def interruptible() -> Iterator[None]:
     """Call CasADi functions so that Ctrl-C ends them at once and goes on as `KeyboardInterrupt`.
 
-    CasADi looks for Ctrl-C between evaluations; a solver then ends with a status that says little (IPOPT's
+    CasADi looks for Ctrl-C between evaluations; a solver then ends with an unspecific status (IPOPT's
     ``User_Requested_Stop`` or ``NonIpopt_Exception_Thrown``) and returns the point where it stood as if it were one.
 
     Raises

@@ -103,7 +103,7 @@ def _tangent(a: Range) -> Range:
 
 
 def _passes(a: Range, at: float, period: float) -> NDArray[np.bool_]:
-    """Whether ``at`` plus a multiple of the period lies within the range, or as good as."""
+    """Whether ``at`` plus a multiple of the period lies within the range, or nearly so."""
     slack = 1e-9 * (1.0 + np.maximum(np.abs(a.low), np.abs(a.high)))
     return np.asarray(np.floor((a.high + slack - at) / period) >= np.ceil((a.low - slack - at) / period))
 

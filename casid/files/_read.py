@@ -69,7 +69,7 @@ def read_text(path: str | Path, what: str, error: type[CasidError], limit: int =
 
 
 def decode(content: bytes, path: str, what: str, error: type[CasidError]) -> str:
-    """Text of bytes in UTF-8; ``error`` says where they are not."""
+    """Text of bytes in UTF-8; ``error`` names the first byte that is not."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -113,7 +113,7 @@ def inflate(content: bytes, limit: int) -> bytes:
 
 
 def unzip(content: bytes, path: str, what: str, error: type[CasidError], limit: int | None = None) -> dict[str, bytes]:
-    """Members of a zip archive by name; together at most ``limit`` bytes, whatever the archive says of itself."""
+    """Members of a zip archive by name; together at most ``limit`` bytes, whatever sizes the archive states."""
     limit = data_limit() if limit is None else limit
     members: dict[str, bytes] = {}
     room = limit

@@ -153,15 +153,15 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def json_bytes(record: Mapping[str, Any]) -> bytes:
-    """JSON of a record with numpy values in it.
+def json_bytes(record: Mapping[str, Any], indent: int | None = 2) -> bytes:
+    """JSON of a record with numpy values in it; one line without an ``indent``.
 
     Raises
     ------
     ExportError
-        If a number is NaN or infinite; the message says where. ``None`` stands for what is not known.
+        If a number is NaN or infinite; the message names its place. ``None`` stands for what is not known.
     """
-    return json.dumps(plain(record, ""), indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    return json.dumps(plain(record, ""), indent=indent, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
 def plain(value: Any, where: str) -> Any:
@@ -250,7 +250,7 @@ def parse_xml(content: bytes, where: str, error: type[CasidError], *, comments: 
     Parameters
     ----------
     content
-        The file's bytes; the XML declaration says how they are encoded.
+        The file's bytes; the XML declaration states the encoding.
     where
         Name of the file, for messages.
     error

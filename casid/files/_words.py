@@ -1,8 +1,8 @@
-"""Words for messages: near names, lists, values and reasons, cut to a length that a person reads."""
+"""Words of messages, cut to a length that a person reads; lists of names and numbers as users type them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 #: Longest value that a message repeats, and most names that it lists.
@@ -32,7 +32,7 @@ def shown(value: object) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """What an exception says, in one short line: the system's words for an `OSError`, never a traceback."""
+    """The message of an exception in one short line: the system's own for an `OSError`, never a traceback."""
     if isinstance(error, MemoryError):
         return "it needs more memory than there is"
     if isinstance(error, RecursionError):
@@ -40,3 +40,46 @@ def reason(error: BaseException) -> str:
     words = (getattr(error, "strerror", None) if isinstance(error, OSError) else None) or str(error)
     words = " ".join(str(words).split())
     return (words if len(words) <= 200 else f"{words[:197]}...") or type(error).__name__
+
+
+def comma_list(text: str) -> list[str]:
+    """Words of a list separated by commas, e.g. ``viscous, coulomb``."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def comma_numbers(text: str, what: str, error: Callable[[str], Exception], count: int | None = None) -> list[float]:
+    """Numbers separated by commas, e.g. ``0.1,2,3e-4``; ``count`` of them, or any number of them.
+
+    Raises
+    ------
+    Exception
+        As ``error`` makes it, beginning with ``what``.
+    """
+    try:
+        found = [float(word) for word in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or len(found) != (count or len(found)):
+        expected = {None: "numbers", 3: "three numbers"}.get(count, f"{count} numbers")
+        raise error(f"{what}: expected {expected} separated by commas, got '{text}'")
+    return found
+
+
+def assignments(
+    text: str, what: str, error: Callable[[str], Exception], default: float | None = None
+) -> dict[str, float]:
+    """Names and numbers, e.g. ``viscous=0.5,coulomb=0.3``; a name alone has the ``default``, if there is one.
+
+    Raises
+    ------
+    Exception
+        As ``error`` makes it, beginning with ``what``.
+    """
+    found: dict[str, float] = {}
+    for item in comma_list(text):
+        name, _, value = item.partition("=")
+        try:
+            found[name.strip()] = default if default is not None and not value.strip() else float(value)
+        except ValueError:
+            raise error(f"{what}: expected NAME=NUMBER, got '{item}'") from None
+    return found

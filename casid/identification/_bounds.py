@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.description.robot import STANDARD_GRAVITY
+from casid.description._robot import STANDARD_G
 from casid.errors import ProblemError
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.measurement import Dataset
@@ -29,7 +29,6 @@ Array = NDArray[np.float64]
 TIMES_HELD, TIMES_NOMINAL = 6.0, 4.0
 #: How far beyond the arm's own length a link's radius of gyration may reach.
 TIMES_REACH = 1.0
-STANDARD_G = -STANDARD_GRAVITY[2]
 
 
 def reach(robot: Robot) -> float:

@@ -8,7 +8,8 @@ import pytest
 import typer
 
 from casid.cli import app
-from casid.cli._options import Reading, RecordingOptions, RobotOptions, Settings
+from casid.cli._options import RecordingOptions, RobotOptions, Settings
+from casid.description.formats._contract import Reading
 from casid.errors import DatasetError
 from tests.helpers import RUNNER, run
 

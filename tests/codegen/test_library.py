@@ -87,23 +87,28 @@ def pendulum() -> casid.Model:
     return casid.Model(Robot("pendulum", (Joint("pivot", "revolute", -1, link, axis=np.array([0.0, 1.0, 0.0])),)))
 
 
-def some_samples(model: casid.Model) -> Dataset:
-    q, dq, ddq, tau = np.random.default_rng(1).uniform(-1, 1, (4, 4000, model.n))
-    return Dataset(np.arange(4000) * 1e-3, q, tau, dq, ddq)
+def many_samples(model: casid.Model, function: ca.Function) -> Dataset:
+    """So many that compiling the function pays."""
+    count = int(2.1e7 / function.n_instructions())
+    q, dq, ddq, tau = np.random.default_rng(1).uniform(-1, 1, (4, count, model.n))
+    return Dataset(np.arange(count) * 1e-3, q, tau, dq, ddq)
 
 
 def regressor_blocks() -> float:
-    model = pendulum()
-    return sum(float(np.abs(values).sum()) for _, values in observation_blocks(model, some_samples(model)))
+    model = casid.Model(casid.load_robot("three_link"))
+    dataset = many_samples(model, model.base_regressor)
+    return sum(float(np.abs(values).sum()) for _, values in observation_blocks(model, dataset))
 
 
 def predicted_torques() -> float:
-    model = pendulum()
-    return float(np.abs(torques(model, np.arange(1.0, 11.0), some_samples(model))).sum())
+    model = casid.Model(casid.load_robot("three_link"))
+    dataset = many_samples(model, model.inverse_dynamics)
+    return float(np.abs(torques(model, np.arange(1.0, 1.0 + len(model.parameter_names)), dataset)).sum())
 
 
 def simulated() -> float:
-    plant = Plant(pendulum())
+    model = pendulum()
+    plant = Plant(model, model.robot.standard_parameters())
     return float(np.abs(simulate(plant, Passive(1), Hold(np.zeros(1)), 0.1, q0=[1.0]).q).sum())
 
 

@@ -138,7 +138,7 @@ def test_friction_laws_go_to_the_joints_that_have_them(recorded) -> None:
 def test_exported_code_equals_the_graphs(arm: Path, tmp_path: Path) -> None:
     robot = load_robot(arm)
     names = ("inverse_dynamics", "mass_matrix", "gravity", "coriolis", "forward_dynamics", "regressor", "jacobian")
-    export_robot(robot, tmp_path / "c", names, parameters=robot.parameters, terms=["viscous", "coulomb"])
+    export_robot(Model(robot, ["viscous", "coulomb"]), tmp_path / "c", names, parameters=robot.parameters)
     library = load_export(tmp_path / "c")
     model = Model(robot, ["viscous", "coulomb"])
     given = model.with_parameters(robot.parameters)

@@ -110,8 +110,11 @@ def test_locked_joints_are_left_out_of_the_recording(folder: Path, file: str) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gravity", "1,2"], "expected three numbers or +x ... -z, got '1,2'"),
-        (["--lock", "joint3=abc"], "the position of 'joint3' is no number"),
+        (
+            ["--gravity", "1,2"],
+            "gravity (+x ... -z, or a vector): expected three numbers separated by commas, got '1,2'",
+        ),
+        (["--lock", "joint3=abc"], "--lock: expected NAME=NUMBER, got 'joint3=abc'"),
         (["--lock", "joint9"], "cannot lock joint 'joint9', there is none of that name; did you mean"),
         (["--only", "foo"], "has no joint 'foo'; it has joint1, joint2, joint3"),
         (["--only", ""], "--only: it names no joint"),

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 from casid.codegen._cache import digest
 from casid.codegen._compiler import compile_shared
 from casid.description import Robot
-from casid.dynamics.terms import JointTerm
+from casid.dynamics import Model
 from casid.errors import CasidWarning, ExportError
-from casid.export._robot import export_robot
+from casid.export._robot import export_robot, model_of
 from casid.files import read_text, write_files
 from casid.files._write import prepare_directory
 from casid.inertia import Parameters
@@ -52,14 +52,12 @@ class ExportedFmu:
 
 
 def export_fmu(
-    robot: Robot,
+    robot: Robot | Model,
     out: str | Path,
     *,
     parameters: Parameters | ArrayLike | None = None,
-    terms: Sequence[str | JointTerm] = (),
     payload: ArrayLike | None = None,
     frame: str | None = None,
-    gravity: ArrayLike | None = None,
     step: float = 1e-3,
     overwrite: bool = False,
 ) -> ExportedFmu:
@@ -71,18 +69,15 @@ def export_fmu(
 
     Parameters
     ----------
-    robot, parameters, terms, payload, frame, gravity
-        As for `export_robot`. Coulomb friction is discontinuous at rest: sticking then shows as small jitter.
+    robot, parameters, payload, frame
+        As for `casid.export.export_robot`. Coulomb friction is discontinuous at rest: sticking then shows
+        as small jitter.
     out
         The file to write, ``.fmu``.
     step
         Default of the parameter ``step`` [s].
     overwrite
-        Replace the file if it exists.
-
-    Returns
-    -------
-    ExportedFmu
+        Replace an existing file.
 
     Raises
     ------
@@ -109,14 +104,31 @@ def export_fmu(
         raise ExportError(f"'{path}' exists; choose another name, or ask to overwrite it")
     if not 0 < step < float("inf"):
         raise ExportError(f"step: expected a positive number of seconds, got {step:g}")
+    model = model_of(robot)
+    contents, binary = _contents(model.robot, _core_source(model, parameters, payload, frame), step, path.name)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+    write_files(prepare_directory(path.parent), {path.name: buffer.getvalue()})
+    return ExportedFmu(path, tuple(contents), binary)
+
+
+def _core_source(
+    model: Model, parameters: Parameters | ArrayLike | None, payload: ArrayLike | None, frame: str | None
+) -> str:
+    """C source of ``core_forward_dynamics``, its header included."""
     with tempfile.TemporaryDirectory() as folder:
         core = Path(folder) / "core"
         export_robot(
-            robot, core, ("forward_dynamics",), parameters=parameters, terms=terms, payload=payload, frame=frame,
-            gravity=gravity, prefix="core",
-        )  # fmt: skip
+            model, core, ("forward_dynamics",), parameters=parameters, payload=payload, frame=frame, prefix="core"
+        )
         header = read_text(core / "core.h", "header", ExportError)
-        source = read_text(core / "core.c", "source", ExportError).replace('#include "core.h"', header)
+        return read_text(core / "core.c", "source", ExportError).replace('#include "core.h"', header)
+
+
+def _contents(robot: Robot, source: str, step: float, file: str) -> tuple[dict[str, bytes], bool]:
+    """Files of the archive from the C source of the forward dynamics, and whether a library is among them."""
     wrapper = (files(__package__) / "fmi3.c").read_text(encoding="utf-8")
     token = digest(source, wrapper, __version__)
     constants = (
@@ -134,19 +146,14 @@ def export_fmu(
     except ExportError as error:
         library = b""
         warnings.warn(
-            f"'{path.name}' holds sources alone, which the tool that imports it must compile: {error}",
+            f"'{file}' holds sources alone, which the tool that imports it must compile: {error}",
             CasidWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     if library:
         folder, suffix = _platform()
         contents[f"binaries/{folder}/{_IDENTIFIER}{suffix}"] = library
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.items():
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
-    write_files(prepare_directory(path.parent), {path.name: buffer.getvalue()})
-    return ExportedFmu(path, tuple(contents), bool(library))
+    return contents, bool(library)
 
 
 _BUILD = f"""<?xml version="1.0" encoding="UTF-8"?>

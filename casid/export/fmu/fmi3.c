@@ -221,7 +221,7 @@ NO_TYPE(UInt64, uint64_t)
 NO_TYPE(Boolean, bool)
 NO_TYPE(String, Text)
 
-/* What the model description says the model cannot do. */
+/* What the model description declares as not supported. */
 #define CANNOT(name, ...) \
     EXPORT Status name(Instance i, __VA_ARGS__) { return complain(i, #name ": not offered by this model"); }
 #if defined __GNUC__

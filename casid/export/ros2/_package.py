@@ -11,26 +11,22 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from casid.description import Robot, write_robot
 from casid.dynamics import Model, reduced
 from casid.errors import CasidWarning, ExportError
-from casid.export._directory import export_c
+from casid.export._directory import Wording, write_c
 from casid.export._payload import warn_if_infeasible, with_payload
 from casid.export._robot import UNITS as ROBOT_UNITS
-from casid.export._robot import notes_of
+from casid.export._robot import model_of, notes_of
 from casid.files import read_text
 from casid.files._write import check_target, write_directory
 from casid.inertia import Parameters
 from casid.version import __version__
-from casid.dynamics.terms import JointTerm
-
-
-
-
-
 
 Array = NDArray[np.float64]
 
@@ -142,14 +138,12 @@ class ExportedPackage:
 
 
 def export_ros2(
-    robot: Robot,
+    robot: Robot | Model,
     out: str | Path,
     *,
     parameters: Parameters | ArrayLike | None = None,
-    terms: Sequence[str | JointTerm] = (),
     payload: ArrayLike | None = None,
     frame: str | None = None,
-    gravity: ArrayLike | None = None,
     package: str | None = None,
     overwrite: bool = False,
 ) -> ExportedPackage:
@@ -161,20 +155,14 @@ def export_ros2(
 
     Parameters
     ----------
-    robot, parameters, terms, payload, frame
-        As for `export_robot`.
+    robot, parameters, payload, frame
+        As for `casid.export.export_robot`; gravity is folded in.
     out
         Folder to make.
-    gravity
-        Three numbers [m/s^2]; default: the robot's.
     package
         Name of the package; default: the folder's name.
     overwrite
         Replace files of an earlier export in the same folder.
-
-    Returns
-    -------
-    ExportedPackage
 
     Raises
     ------
@@ -196,31 +184,14 @@ def export_ros2(
     target = Path(out)
     name = _package_name(target.name if package is None else package)
     check_target(target, overwrite)
-    model = Model(robot, terms, gravity)
+    model = model_of(robot)
+    robot = model.robot
     values = _values(model, parameters, payload, frame)
     functions = core_functions(model, values)
     warn_if_infeasible(model, values)
-    if not any(term.dissipative for term in model.terms):
-        warnings.warn(
-            f"robot '{robot.name}' is exported without friction: getFrictionVector returns "
-            f"{'the offsets alone' if model.terms else 'zeros'}; pass parameters with friction, or terms",
-            CasidWarning,
-            stacklevel=2,
-        )
-    core = re.sub(r"\W", "_", robot.name, flags=re.ASCII)
-    core = core if core[:1].isalpha() else f"robot_{core}"
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        notes = notes_of(model, values, "none", frame or robot.flange.name, payload)
-        export_c(functions, place / "core", prefix=core, words=WORDS, units=UNITS, notes=notes)
-        write_robot(robot.with_parameters(model.named(values)), place / f"{core}.urdf")
-        urdf = read_text(place / f"{core}.urdf", "robot", ExportError)
-        contents = {
-            f"src/{core}.c": read_text(place / "core" / f"{core}.c", "source", ExportError),
-            f"src/{core}.h": read_text(place / "core" / f"{core}.h", "header", ExportError),
-            "test/self_test.c": read_text(place / "core" / "self_test.c", "source", ExportError),
-            f"urdf/{core}.urdf": _with_control(urdf, robot),
-        }
+    _warn_without_friction(model)
+    core, notes = _file_name(robot.name), notes_of(model, values, "none", frame or robot.flange.name, payload)
+    contents = _core_files(model, values, functions, core, notes)
     slots = _slots(robot, model, name, core) | _test_values(model, values)
     for template, spot in _PLACES.items():
         text = (files(__package__) / "templates" / template).read_text(encoding="utf-8")
@@ -229,9 +200,43 @@ def export_ros2(
     return ExportedPackage(target, name, tuple(contents))
 
 
+def _warn_without_friction(model: Model) -> None:
+    if not any(term.dissipative for term in model.terms):
+        warnings.warn(
+            f"robot '{model.robot.name}' is exported without friction: getFrictionVector returns "
+            f"{'the offsets alone' if model.terms else 'zeros'}; give a Model with friction terms and parameters of it",
+            CasidWarning,
+            stacklevel=3,
+        )
+
+
+def _core_files(
+    model: Model, values: Array, functions: Mapping[str, ca.Function], core: str, notes: Sequence[str]
+) -> dict[str, bytes | str]:
+    """The C core with its self-test, and the robot as URDF."""
+    robot = model.robot
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        write_c(functions, place / "core", core, Wording(WORDS, UNITS, notes))
+        write_robot(robot.with_parameters(model.named(values)), place / f"{core}.urdf")
+        urdf = read_text(place / f"{core}.urdf", "robot", ExportError)
+        return {
+            f"src/{core}.c": read_text(place / "core" / f"{core}.c", "source", ExportError),
+            f"src/{core}.h": read_text(place / "core" / f"{core}.h", "header", ExportError),
+            "test/self_test.c": read_text(place / "core" / "self_test.c", "source", ExportError),
+            f"urdf/{core}.urdf": _with_control(urdf, robot),
+        }
+
+
 def fill(text: str, slots: Mapping[str, str]) -> str:
     """Put values in the place of every ``@name@``; KeyError for a name without a value."""
     return re.sub(r"@([a-z_]+)@", lambda found: slots[found[1]], text)
+
+
+def _file_name(robot: str) -> str:
+    """Name of the core's files, a C identifier."""
+    name = re.sub(r"\W", "_", robot, flags=re.ASCII)
+    return name if name[:1].isalpha() else f"robot_{name}"
 
 
 def _package_name(name: str) -> str:
@@ -276,7 +281,7 @@ def _plain(text: str) -> str:
 
 
 def _test_values(model: Model, pi: Array) -> dict[str, str]:
-    """States and what the graph says there, as rows of C initialisers."""
+    """States and the values of the graph there, as rows of C initialisers."""
     rng = np.random.default_rng(20190704)
     q, dq, ddq = rng.uniform(-1.5, 1.5, (3, _CASES, model.n))
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
+from casid.description._robot import STANDARD_G
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.identification._bounds import STANDARD_G, reach
+from casid.identification._bounds import reach
 from casid.identification._feasible_fit import REACHED, FeasibleFit
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._delay import delay_finding

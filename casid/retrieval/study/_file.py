@@ -8,7 +8,6 @@ are never mixed in.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +22,7 @@ import numpy as np
 from casid.errors import ProblemError
 from casid.files._read import read_bytes
 from casid.files._table import Table
-from casid.files._texts import finite_number, parse_json
+from casid.files._texts import finite_number, json_bytes, parse_json
 from casid.files._words import reason
 from casid.retrieval._conflict import Conflict
 from casid.retrieval._problem import Problem
@@ -209,7 +208,7 @@ def appending(path: Path, header: Mapping[str, Any]) -> Iterator[Callable[[dict[
 def _line(stored: Mapping[str, Any]) -> bytes:
     """One line of the file; JSON has no infinity, it is written as text."""
     plain = {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in stored.items()}
-    return json.dumps(plain, allow_nan=False).encode() + b"\n"
+    return json_bytes(plain, indent=None)
 
 
 def _lock(file: Any, path: Path) -> None:

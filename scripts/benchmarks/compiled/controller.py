@@ -12,7 +12,7 @@ from casid.codegen import find_compiler
 from casid.description import Robot
 from casid.export import export_robot
 
-SOURCES = Path(__file__).resolve().parents[2] / "controller"
+SOURCES = Path(__file__).resolve().parents[2] / "examples" / "controller"
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def _ros2() -> tuple[str, bool]:
     model, pi = _panda()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        done = export_ros2(model.robot, place / "arm", parameters=pi, terms=("viscous", "coulomb", "offset"))
+        done = export_ros2(model, place / "arm", parameters=pi)
         folders = [STUBS / "ros", done.path / "include", done.path / "src"]
         folders += [] if Path("/usr/include/eigen3").is_dir() else [STUBS / "eigen"]
         include = [f"-I{path}" for path in folders]
@@ -87,7 +87,7 @@ def _fmu() -> tuple[str, bool]:
     done = simulate(plant, Passive(6), Hold(q0), duration, integrator=RungeKutta4(step), rate=1 / step)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "arm.fmu"
-        export_fmu(robot, path, parameters=plant.parameters, terms=("viscous",), step=step)
+        export_fmu(plant.model, path, parameters=plant.parameters, step=step)
         joints = [joint.name for joint in robot.joints]
         start = {f"q.{name}": value for name, value in zip(joints, q0, strict=True)}
         got = fmpy.simulate_fmu(

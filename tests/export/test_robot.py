@@ -68,7 +68,7 @@ def test_every_function_loads_back_and_equals_the_standard_model(robot_name: str
     pi = pi.ravel()
     names = list(all_functions(robot, mode))
     assert len(names) >= len(FUNCTIONS) - 3
-    export_robot(robot, tmp_path / "c", names, parameters=pi, runtime_parameters=mode, terms=terms)
+    export_robot(Model(robot, terms), tmp_path / "c", names, parameters=pi, runtime_parameters=mode)
     library = load(tmp_path / "c")
     assert list(library) == names
     q, dq, ddq = states(n, 5)
@@ -182,7 +182,7 @@ def test_any_function_of_a_user(tmp_path: Path) -> None:
 
 
 def test_header_says_what_a_user_must_know(panda: Robot, tmp_path: Path) -> None:
-    export_robot(panda, tmp_path / "a", ["inverse_dynamics"], payload=[2.0, 0, 0, 0.1], terms=["viscous"])
+    export_robot(Model(panda, ["viscous"]), tmp_path / "a", ["inverse_dynamics"], payload=[2.0, 0, 0, 0.1])
     text = (tmp_path / "a" / "panda.h").read_text()
     declared = "int panda_inverse_dynamics(const double q[7], const double dq[7], const double ddq[7], double tau[7]);"
     assert declared in text
@@ -203,7 +203,7 @@ def test_gravity_as_an_argument_and_a_prismatic_joint(tmp_path: Path) -> None:
     wall = np.array([3.0, -9.0, 1.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)
-        export_robot(robot, tmp_path / "c", parameters=pi, terms=["rotor"], gravity="input")
+        export_robot(model, tmp_path / "c", parameters=pi)
     library = load(tmp_path / "c")
     q, dq, ddq = states(6, 9)
     close(library.inverse_dynamics(q, dq, ddq, wall), model.inverse_dynamics(q, dq, ddq, pi, wall).full().ravel())

@@ -71,7 +71,7 @@ def build(package: Path, out: Path, eigen: bool, *defines: str) -> tuple[Path, l
 )
 def test_the_plugin_computes_what_the_graph_does(name: str, terms: tuple[str, ...], tmp_path: Path) -> None:
     model, pi = parameters_with_friction(name, terms=terms)
-    done = export_ros2(model.robot, tmp_path / "arm_dynamics", parameters=pi, terms=terms)
+    done = export_ros2(model, tmp_path / "arm_dynamics", parameters=pi)
     core, cxx = build(done.path, tmp_path, eigen=name == "panda")
     run(*cxx, done.path / "test/test_solver.cpp", done.path / "src/solver.cpp", core, "-o", tmp_path / "test", "-lm")
     said = run(tmp_path / "test")
@@ -86,7 +86,7 @@ def test_the_plugin_computes_what_the_graph_does(name: str, terms: tuple[str, ..
 @needs_compilers
 def test_a_wrong_number_in_the_core_fails_the_packages_test(tmp_path: Path) -> None:
     model, pi = parameters_with_friction("spatial_2r")
-    done = export_ros2(model.robot, tmp_path / "arm", parameters=pi, terms=("viscous", "coulomb", "offset"))
+    done = export_ros2(model, tmp_path / "arm", parameters=pi)
     header = next((done.path / "src").glob("*.h")).stem
     solver = done.path / "src/solver.cpp"
     text = solver.read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def test_a_wrong_number_in_the_core_fails_the_packages_test(tmp_path: Path) -> N
 @pytest.mark.parametrize("defines", [(), ("-DCASID_NEW_INTERFACES",)], ids=["humble", "later"])
 def test_the_controller_commands_computed_torque_within_limits(defines: tuple[str, ...], tmp_path: Path) -> None:
     model, pi = parameters_with_friction("panda")
-    done = export_ros2(model.robot, tmp_path / "arm", parameters=pi, terms=("viscous", "coulomb", "offset"))
+    done = export_ros2(model, tmp_path / "arm", parameters=pi)
     core, cxx = build(done.path, tmp_path, True, *defines)
     header = done.path / "include/arm/computed_torque_controller.hpp"
     run(*cxx, f'-DCONTROLLER_HEADER="{header}"', "-DCONTROLLER=arm::ComputedTorqueController",
@@ -122,7 +122,7 @@ def test_the_controller_commands_computed_torque_within_limits(defines: tuple[st
 
 def test_the_package_is_whole_and_its_robot_reads_back(tmp_path: Path) -> None:
     model, pi = parameters_with_friction("spatial_2r")
-    done = export_ros2(model.robot, tmp_path / "arm", parameters=pi, terms=("viscous", "coulomb", "offset"))
+    done = export_ros2(model, tmp_path / "arm", parameters=pi)
     assert {path.relative_to(done.path).as_posix() for path in done.path.rglob("*") if path.is_file()} == set(
         done.files
     )
@@ -143,7 +143,9 @@ def test_the_package_is_whole_and_its_robot_reads_back(tmp_path: Path) -> None:
 def test_a_term_of_the_acceleration_that_is_no_rotor_is_refused(tmp_path: Path) -> None:
     term = JointTerm("lag", JointParameter("g", "kg.m^2", "of no rotor"), lambda signals: signals.ddq * signals.ddq)
     with pytest.raises(ExportError, match="depends on the acceleration"):
-        export_ros2(casid.load_robot("spatial_2r"), tmp_path / "arm", parameters=np.ones(24), terms=("viscous", term))
+        export_ros2(
+            casid.Model(casid.load_robot("spatial_2r"), ("viscous", term)), tmp_path / "arm", parameters=np.ones(24)
+        )
 
 
 def test_friction_that_is_missing_or_impossible_is_said(tmp_path: Path) -> None:

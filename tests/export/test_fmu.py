@@ -38,7 +38,7 @@ def arm() -> tuple[casid.Model, np.ndarray]:
 def fmu(arm: tuple[casid.Model, np.ndarray], tmp_path_factory: pytest.TempPathFactory) -> Path:
     model, pi = arm
     out = tmp_path_factory.mktemp("fmu") / "arm.fmu"
-    return export_fmu(model.robot, out, parameters=pi, terms=TERMS).path
+    return export_fmu(model, out, parameters=pi).path
 
 
 @needs_compiler
@@ -116,11 +116,11 @@ def test_the_sources_compile_with_the_standards_headers(fmu: Path, tmp_path: Pat
 def test_a_wrong_target_is_one_sentence(arm: tuple[casid.Model, np.ndarray], fmu: Path, tmp_path: Path) -> None:
     model, pi = arm
     with pytest.raises(ExportError, match=r"ending \.fmu"):
-        export_fmu(model.robot, tmp_path / "arm", parameters=pi, terms=TERMS)
+        export_fmu(model, tmp_path / "arm", parameters=pi)
     with pytest.raises(ExportError, match="exists"):
-        export_fmu(model.robot, fmu, parameters=pi, terms=TERMS)
+        export_fmu(model, fmu, parameters=pi)
     with pytest.raises(ExportError, match="positive number of seconds"):
-        export_fmu(model.robot, tmp_path / "a.fmu", parameters=pi, terms=TERMS, step=0)
+        export_fmu(model, tmp_path / "a.fmu", parameters=pi, step=0)
 
 
 def test_without_a_compiler_the_sources_are_written_and_it_is_said(
@@ -129,7 +129,7 @@ def test_without_a_compiler_the_sources_are_written_and_it_is_said(
     monkeypatch.setenv("CASID_CC", "no-such-compiler")
     model, pi = arm
     with pytest.warns(CasidWarning, match="no C compiler"):
-        done = export_fmu(model.robot, tmp_path / "arm.fmu", parameters=pi, terms=TERMS)
+        done = export_fmu(model, tmp_path / "arm.fmu", parameters=pi)
     assert not done.binary and "sources/robot.c" in done.files
 
 
