@@ -48,7 +48,7 @@ def motion(n: int, samples: int, seed: int, speed: float = 1.5, periodic: bool =
     rng = np.random.default_rng(seed)
     if periodic:
         t = np.linspace(0.0, 10.0, samples)
-        w = np.tile(0.2 * np.pi * np.arange(1, 6)[:, None], n)
+        w: Array = np.tile(0.2 * np.pi * np.arange(1.0, 6.0)[:, None], n)
         sine, cosine = np.moveaxis(rng.normal(size=(5, 2, n)), 1, 0) * speed / (5 * w)
     else:
         t = np.arange(samples) * 0.01
