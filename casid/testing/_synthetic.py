@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-
 from casid.codegen import evaluate_batch
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.dynamics import Model
@@ -15,6 +13,11 @@ from casid.inertia import to_standard
 from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
+
+
+
+
+
 
 Array = NDArray[np.float64]
 
@@ -48,7 +51,7 @@ def motion(n: int, samples: int, seed: int, speed: float = 1.5, periodic: bool =
     rng = np.random.default_rng(seed)
     if periodic:
         t = np.linspace(0.0, 10.0, samples)
-        w: NDArray[np.float64] = np.tile(0.2 * np.pi * np.arange(1, 6)[:, None], n)
+        w: Array = np.tile(0.2 * np.pi * np.arange(1.0, 6.0)[:, None], n)
         sine, cosine = np.moveaxis(rng.normal(size=(5, 2, n)), 1, 0) * speed / (5 * w)
     else:
         t = np.arange(samples) * 0.01
