@@ -264,7 +264,8 @@ class Settings:
         robot
             As `robot` made it.
         """
-        from casid.measurement import check_against, read_dataset, without_locked
+        from casid.measurement import read_dataset, without_locked
+        from casid.measurement._checks import check_against
 
         data = read_dataset(path, columns={"tau": self.given["tau"]} if "tau" in self.given else None)
         return self._counted(check_against(without_locked(data, robot), robot), robot)

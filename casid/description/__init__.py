@@ -1,37 +1,21 @@
-"""What the machine is: frozen robot descriptions, the files they come from and go to."""
+"""Robot descriptions: frozen trees of joints and links, and the files they are read from and written to."""
 
-from casid.description.capsules import capsule_on
-from casid.description.document import Description, Origin
-from casid.description.formats import FORMATS, Format, parse_toml, read_toml, read_urdf
-from casid.description.joint import Joint, Mimic
-from casid.description.link import Inertial, Link, LinkBounds
-from casid.description.load import load_description, load_robot, robot_names
-from casid.description.robot import Capsule, Frame, Limits, Robot
-from casid.description.write import Written, convert, write_description, write_robot
+# robots by name or from files
+from casid.description._load import load_robot as load_robot
+from casid.description._load import robot_names as robot_names
 
-__all__ = [
-    "FORMATS",
-    "Capsule",
-    "Description",
-    "Format",
-    "Frame",
-    "Inertial",
-    "Joint",
-    "Limits",
-    "Link",
-    "LinkBounds",
-    "Mimic",
-    "Origin",
-    "Robot",
-    "Written",
-    "capsule_on",
-    "convert",
-    "load_description",
-    "load_robot",
-    "parse_toml",
-    "read_toml",
-    "read_urdf",
-    "robot_names",
-    "write_description",
-    "write_robot",
-]
+# a robot and its parts
+from casid.description._parts import Capsule as Capsule
+from casid.description._parts import Frame as Frame
+from casid.description._parts import Inertial as Inertial
+from casid.description._parts import Joint as Joint
+from casid.description._parts import Limits as Limits
+from casid.description._parts import Link as Link
+from casid.description._parts import LinkBounds as LinkBounds
+from casid.description._parts import Mimic as Mimic
+from casid.description._robot import Robot as Robot
+from casid.description._robot import capsule_on as capsule_on
+
+# files of robots
+from casid.description._write import convert as convert
+from casid.description._write import write_robot as write_robot

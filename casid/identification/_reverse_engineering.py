@@ -15,7 +15,6 @@ from casid.errors import DatasetError
 from casid.identification._identification import model_record, processing_record
 from casid.identification._prediction import Prediction, predict
 from casid.inertia import Parameters
-from casid.measurement import Dataset, Processing, check_angles, prepare
 from casid.regression import reverse_engineer, reverse_engineer_with_torques
 from casid.regression._reverse_engineering import Estimate
 from casid.regression.friction._shape_fits import fit_friction
@@ -27,6 +26,11 @@ from casid.retrieval._solution import Solution
 from casid.retrieval._variables import link_variables
 from casid.retrieval.constraints._bounds import sensible_bounds
 from casid.retrieval.methods._solve import solve
+from casid.measurement import Dataset, Processing, prepare
+from casid.measurement._checks import check_angles
+
+
+
 
 
 

@@ -1,23 +1,14 @@
-"""Recordings: frozen, checked data sets, their readers, filtering, differentiation, and what was done to them."""
+"""Recordings: frozen, checked data sets, their readers, filtering and differentiation."""
 
-from casid.measurement._locked import without_locked
-from casid.measurement.checks import check_against, check_angles
-from casid.measurement.cutoff import choose_cutoff
-from casid.measurement.dataset import Dataset
-from casid.measurement.full_rate import FullRate
-from casid.measurement.low_pass import LowPass
-from casid.measurement.processing import Processing, prepare
-from casid.measurement.readers import read_dataset
+# recordings
+from casid.measurement._dataset import Dataset as Dataset
+from casid.measurement._locked import without_locked as without_locked
+from casid.measurement._readers import read_dataset as read_dataset
 
-__all__ = [
-    "Dataset",
-    "FullRate",
-    "LowPass",
-    "Processing",
-    "check_against",
-    "check_angles",
-    "choose_cutoff",
-    "prepare",
-    "read_dataset",
-    "without_locked",
-]
+# isort: split
+# processing
+from casid.measurement._full_rate import FullRate as FullRate
+from casid.measurement._low_pass import LowPass as LowPass
+from casid.measurement._low_pass import choose_cutoff as choose_cutoff
+from casid.measurement._processing import Processing as Processing
+from casid.measurement._processing import prepare as prepare

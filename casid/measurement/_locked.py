@@ -8,8 +8,8 @@ import numpy as np
 
 from casid.description import Robot
 from casid.errors import CasidWarning, DatasetError
-from casid.measurement.checks import check_against
-from casid.measurement.dataset import Dataset
+from casid.measurement._checks import check_against
+from casid.measurement._dataset import Dataset
 
 #: Largest motion of a locked joint, and largest distance from the position it is locked at [rad or m].
 HELD = 0.02

@@ -1,1 +1,15 @@
-"""Independent answers that tests and acceptance tables compare with: numpy dynamics and other libraries."""
+"""Known answers for tests and benchmarks: random robots, synthetic recordings, numpy dynamics, other libraries."""
+
+# physics engines that run a robot
+from casid.testing._engines import MuJoCo as MuJoCo
+from casid.testing._engines import running as running
+
+# robots and bodies
+from casid.testing._random_robots import random_robot as random_robot
+from casid.testing._rigid_body import inverse_dynamics as inverse_dynamics
+from casid.testing._rigid_body import random_body as random_body
+from casid.testing._rigid_body import standard_parameters as standard_parameters
+
+# recordings of known parameters
+from casid.testing._synthetic import motion as motion
+from casid.testing._synthetic import recording as recording

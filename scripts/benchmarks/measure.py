@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
-
-class NotMeasured(Exception):
-    """A row that cannot be measured on this machine; the text says why."""
+from casid.testing._optional import NotMeasured as NotMeasured
+from casid.testing._optional import need as need
 
 
 @dataclass(frozen=True)
@@ -48,15 +45,6 @@ class Measure:
 def skipped() -> tuple[str, bool]:
     """Quick form of a row that takes minutes and has no small one."""
     raise NotMeasured("left out by --quick")
-
-
-def need(module: str, extra: str = "peers") -> ModuleType:
-    """Import an optional module, or say that this row needs it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        how = f"casid[{extra}]" if extra else f"{module}, in an environment of its own"
-        raise NotMeasured(f"needs the package '{module}' (pip install {how})") from None
 
 
 def data_folder() -> Path:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.measurement import read_dataset
-from casid.testing.synthetic import motion
+from casid.testing._synthetic import motion
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -14,7 +14,7 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.export._payload import with_payload
-from casid.testing.synthetic import motion
+from casid.testing._synthetic import motion
 from tests.helpers import run
 
 

@@ -16,7 +16,7 @@ import casid
 from casid.codegen import find_compiler
 from casid.control import ComputedTorque, nominal
 from casid.description import load_robot, write_robot
-from casid.description.robot import Capsule
+from casid.description._parts import Capsule
 from casid.dynamics import Model
 from casid.excitation import CollisionConstraint, DesignSettings
 from casid.export import export_robot

@@ -10,9 +10,12 @@ from casid.codegen import operation_count
 from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.export._robot import PUBLISHED, count_robot
-from casid.testing.agreement import close, states
-from casid.testing.random_robots import random_robot
 from casid.dynamics.terms import JOINT_TERMS
+from casid.testing._random_robots import random_robot
+from casid.testing._rigid_body import close, states
+
+
+
 
 
 

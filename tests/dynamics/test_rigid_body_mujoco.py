@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import casid
-from casid.testing.peer_mujoco import inverse_dynamics
-from casid.testing.random_robots import random_robot
-from casid.testing.rigid_body import random_body, standard_parameters
+from casid.testing import MuJoCo, running
+from casid.testing._random_robots import random_robot
+from casid.testing._rigid_body import random_body, standard_parameters
 
 pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
 
@@ -24,6 +24,7 @@ def test_torques_and_mass_matrix(which):
     pi = standard_parameters(bodies)
     q, dq, ddq = rng.uniform(-2, 2, (3, robot.n))
     model = casid.Model(robot)
-    tau, M = inverse_dynamics(robot, bodies, q, dq, ddq)
+    with running(robot.with_parameters(pi), MuJoCo) as engine:
+        tau, M = engine.inverse_dynamics(q, dq, ddq), engine.mass_matrix(q)
     np.testing.assert_allclose(model.inverse_dynamics(q, dq, ddq, pi).full().ravel(), tau, atol=1e-10 * abs(tau).max())
     np.testing.assert_allclose(model.mass_matrix(q, pi).full(), M, atol=1e-10 * abs(M).max())

@@ -27,7 +27,7 @@ from casid.export import export_c, export_robot, load
 from casid.export._payload import with_payload
 from casid.export._robot import FUNCTIONS, all_functions
 from casid.inertia import express_in, to_standard
-from casid.testing.agreement import close, states
+from casid.testing._rigid_body import close, states
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))

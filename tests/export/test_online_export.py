@@ -17,8 +17,11 @@ from casid.dynamics.terms._joint_terms import GEAR_FRICTION
 from casid.export._online import export_online
 from casid.identification.loads._online_load import OnlineLoad
 from casid.identification.online import Online
-from casid.testing.synthetic_online import TERMS, plausible, recorded
 from casid.inertia import pseudo_inertia, to_standard, write_parameters
+from casid.testing._synthetic import TERMS, plausible, recorded
+
+
+
 
 
 

@@ -11,7 +11,7 @@ from casid.errors import DatasetError
 from casid.identification import Checks, Choice, ModelOptions, feasible_regression, identify
 from casid.regression import compress, wls
 from casid.regression._fit import irls, residual_torques
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 EXTRAS = {"viscous": 0.4, "coulomb": 0.3, "offset": -0.1, "load_friction": 0.05}

@@ -14,7 +14,7 @@ from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.inertia import to_standard
-from casid.testing.synthetic import motion
+from casid.testing._synthetic import motion
 
 LINKS = np.concatenate(
     [

@@ -21,7 +21,7 @@ from casid.inertia.entropic._estimate import Plausible, entropic_estimate
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.regression._statistics import ResidualNoise
-from casid.testing.synthetic_online import TERMS, plausible, recorded
+from casid.testing._synthetic import TERMS, plausible, recorded
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from casid.identification.online._information import Information
 from casid.inertia import entropic, pseudo_inertia, to_standard
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.inertia.entropic._estimate import Plausible, entropic_estimate
-from casid.testing.synthetic_online import TERMS, plausible, recorded
+from casid.testing._synthetic import TERMS, plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 ONE = Plausible(BODY[None], np.zeros(0), np.zeros(0))

@@ -16,7 +16,7 @@ from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.identification.online import Online
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.entropic._estimate import Plausible
-from casid.testing.synthetic_online import TERMS, plausible, recorded
+from casid.testing._synthetic import TERMS, plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 KINDS = ("robot", "load", "load with correlation")

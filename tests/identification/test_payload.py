@@ -15,7 +15,7 @@ from casid.identification.loads._gains import gains
 from casid.identification.loads._payload import payload
 from casid.inertia import express_in, to_standard
 from casid.measurement import Dataset
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 LOAD = to_standard(1.7, [0.01, -0.02, 0.15], np.diag([4e-3, 5e-3, 3e-3]))

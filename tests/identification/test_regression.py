@@ -11,7 +11,7 @@ from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import Constraint, Prior, com_box, sensible_bounds, total_mass
 from casid.retrieval._load import load_constraints
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 AS_IT_IS = Processing(rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1)

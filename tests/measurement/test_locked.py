@@ -9,10 +9,11 @@ import pytest
 
 import casid
 from casid.codegen import evaluate_batch
+from casid.description._load import load_description
 from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
 from casid.measurement import Dataset, without_locked
-from casid.testing.synthetic import motion
+from casid.testing._synthetic import motion
 from tests.helpers import run
 
 
@@ -20,7 +21,7 @@ from tests.helpers import run
 def floating(tmp_path: Path) -> Path:
     """The Panda on a base that floats."""
     path = casid.description.convert("panda", tmp_path / "panda.urdf").files[0]
-    base = casid.description.load_description(path).base.name
+    base = load_description(path).base.name
     text = path.read_text()
     joint = (
         f'<link name="ground"/><joint name="root" type="floating"><parent link="ground"/><child link="{base}"/></joint>'

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.signal import lfilter
-
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
@@ -18,7 +16,12 @@ from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.regression import compress, shrunk, wls
 from casid.regression._observation import torques
-from casid.testing.synthetic_online import motion
+from casid.testing._synthetic import motion
+
+
+
+
+
 
 TERMS = ("viscous", "coulomb", "offset")
 COUNT = 3000
@@ -31,7 +34,7 @@ def rich() -> Model:
 
 def recording(rich: Model, seed: int, ripple: float, correlation: float = 0.9) -> Dataset:
     """Ripple ``sin(2 q) sign(dq)`` at every joint and residuals that repeat each other."""
-    t, q, dq, ddq = motion(rich.n, COUNT, seed)
+    t, q, dq, ddq = motion(rich.n, COUNT, seed, periodic=False)
     plain = Model(rich.robot, TERMS)
     pi = plain.parameters(rich.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], rich.n))
     tau = np.asarray(evaluate_batch(plain.inverse_dynamics, q, dq, ddq, pi))[..., 0]

@@ -11,14 +11,12 @@ from casid.control import PD, CascadedDrive
 from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description._joint_parameters import JointParameter
-from casid.description.placement import modified_dh
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import friction_terms
 from casid.errors import DatasetError, SolveError
 from casid.identification import Checks, Choice, Constraints, ModelOptions, feasible_regression, identify
 from casid.measurement import Dataset, Processing
 from casid.regression._fit import ols, quadratic, unexcited_reasons
-from casid.testing.synthetic import motion, recording
 from casid.dynamics.terms import JointTerm
 from casid.regression import compress, wls
 from casid.regression.estimators import (
@@ -36,6 +34,11 @@ from casid.regression.estimators import (
 )
 from casid.regression.estimators._catalogue import estimator
 from problems.spatial_2r import true_parameters
+from casid.description._placement import modified_dh
+from casid.testing._synthetic import motion, recording
+
+
+
 
 
 

@@ -1,11 +1,10 @@
 """Friction laws, their shapes, and the choice among them."""
 
-from dataclasses import replace
 
+from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-
 import casid
 from casid.codegen import evaluate_batch
 from casid.description._joint_parameters import JointParameter
@@ -21,8 +20,12 @@ from casid.regression.friction import _variable_projection
 from casid.regression.friction._cross_validation import CandidateFits
 from casid.regression.friction._shape_fits import fit_jointly
 from casid.regression.friction._variable_projection import fit_shapes
-from casid.testing.synthetic import motion, recording
 from problems.spatial_2r import true_parameters
+from casid.testing._synthetic import motion, recording
+
+
+
+
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,10 @@ from casid.report._links import link_placements
 from casid.report.viewer import Page, view
 from casid.report.viewer._page import charts as charts_of
 from casid.report.viewer._page import scene
-from casid.testing.synthetic import motion, recording
+from casid.testing._synthetic import motion, recording
+
+
+
 
 
 

@@ -6,7 +6,6 @@ import casadi as ca
 import numpy as np
 import pytest
 from typer.testing import CliRunner
-
 import casid
 from casid.cli import app
 from casid.description import Joint, Link, Robot
@@ -30,6 +29,11 @@ from casid.retrieval.methods._method import Direct
 from casid.retrieval.methods._penalty import Penalty
 from casid.retrieval.methods._solve import METHODS
 from casid.testing.synthetic_problems import BODY, nearest
+from casid.testing._synthetic import BODY, arm, nearest
+
+
+
+
 
 # ---------------------------------------------------------------------- methods
 

@@ -1,24 +1,10 @@
-"""File formats of robots: one file and one class each, all with the contract of `Format`."""
+"""File formats of robots: one class each with the contract of `Format`, and the catalogue of all of them."""
 
-from casid.description.formats.contract import Changes, Format, Reading
-from casid.description.formats.mjcf import Mjcf
-from casid.description.formats.sdf import Sdf
-from casid.description.formats.toml import Toml, parse_toml, read_toml
-from casid.description.formats.urdf import Urdf, read_urdf
+from casid.description.formats._contract import Format as Format
+from casid.description.formats._mjcf import Mjcf
+from casid.description.formats._sdf import Sdf
+from casid.description.formats._toml import Toml
+from casid.description.formats._urdf import Urdf
 
-#: All formats, the order in which ambiguous files are tried.
+#: All formats, in the order in which ambiguous files are tried; a new format is added here and nowhere else.
 FORMATS: tuple[Format, ...] = (Toml(), Urdf(), Mjcf(), Sdf())
-
-__all__ = [
-    "FORMATS",
-    "Changes",
-    "Format",
-    "Mjcf",
-    "Reading",
-    "Sdf",
-    "Toml",
-    "Urdf",
-    "parse_toml",
-    "read_toml",
-    "read_urdf",
-]

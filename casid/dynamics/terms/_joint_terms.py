@@ -6,8 +6,8 @@ terms is
     h(q, dq, ddq) = sum of joint-side columns at (q, dq, ddq) + T (sum of motor-side columns at (T'q, T'dq, T'ddq))
 
 (Sousa 2014, eq. 4.9). ``T`` is the robot's ``transmission``, by default the identity. Every term is linear in one
-parameter a joint (or motor), an entry of `casid.description.JOINT_PARAMETERS` or a user's own; it stands behind the ten
-of the joint's link, in the order of `JOINT_TERMS`, and `Model.parameter_names` names it ``<symbol><number>``.
+parameter a joint (or motor), an entry of `casid.description._joint_parameters` or a user's own; it stands behind the
+ten of the joint's link, in the order of `JOINT_TERMS`, and `Model.parameter_names` names it ``<symbol><number>``.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def catalogued(*symbols: str, signed: Collection[str] = (), smooth: Collection[s
     Parameters
     ----------
     symbols
-        Of `casid.description.JOINT_PARAMETERS`.
+        Of `casid.description._joint_parameters`.
     signed
         Those that may be negative in this law.
     smooth

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.spatial import ConvexHull, QhullError
 
 from casid.description import Capsule, Robot, capsule_on
-from casid.description.placement import xyz_rpy
+from casid.description._placement import xyz_rpy
 from casid.errors import RobotError
 from casid.files._texts import read_xml
 from casid.files._words import shown

@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.description import Description, Robot, load_description
-from casid.description.formats import FORMATS, Changes
-from casid.description.placement import ANGLE_TOLERANCE
-from casid.description.raw import Lock
-from casid.description.write import description_of
+from casid.description import Robot
+from casid.description._document import Description
+from casid.description._load import load_description
+from casid.description._placement import ANGLE_TOLERANCE
+from casid.description._raw import Lock
+from casid.description._write import description_of
+from casid.description.formats import FORMATS
+from casid.description.formats._contract import Changes
 from casid.errors import DatasetError, RobotError
 from casid.identification.repair._feasibility import nearest_consistent
 from casid.identification.repair._repair import Repair, repair

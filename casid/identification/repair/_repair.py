@@ -24,8 +24,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.description import Description, Inertial, Robot
-from casid.description.merged import moving_bodies
+from casid.description import Inertial, Robot
+from casid.description._document import Description
+from casid.description._write import moving_bodies
 from casid.dynamics import Model
 from casid.errors import InertiaWarning
 from casid.inertia import Consistency, consistency, express_in, from_standard, to_standard

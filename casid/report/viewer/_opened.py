@@ -7,10 +7,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
-
 from casid.description import Robot, load_robot, robot_names
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
@@ -22,13 +20,20 @@ from casid.inertia import read_parameters
 from casid.measurement import read_dataset
 from casid.motion import read_trajectory
 from casid.report.viewer._page import Page
+from casid.description.formats import FORMATS as ROBOT_FORMATS
+from casid.measurement._formats import FORMATS as RECORDING_FORMATS
+
+
+
+
+
 
 Array = NDArray[np.float64]
 #: Parameters of `Page.curves`.
 Curves = tuple[Array, Mapping[str, Array], Sequence[str], str, str]
 
-_ROBOT_FILES = (".urdf", ".xml", ".sdf")
-_RECORDINGS = (".npz", ".mat", ".mcap", ".db3")
+#: Suffixes of robot files.
+_ROBOT_FILES = tuple(suffix for form in ROBOT_FORMATS for suffix in form.suffixes)
 #: Files that a folder of results is known by, in this order.
 _RESULTS = ("report.html", "solution.json", "simulation.json", "excitation.json", "identification.json")
 
@@ -98,15 +103,16 @@ def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
         return _recording(path, robot) if "file" in table else _robot(path)
     if suffix in _ROBOT_FILES:
         return _robot(path)
-    if suffix in _RECORDINGS:
-        return _recording(path, robot)
     if suffix == ".csv":
         head = read_text(path, "file", DatasetError)[:400].partition("\n")[0].lower()
         parameters = head.startswith("parameter,") or "lxx" in head
         return _parameters(path, robot) if parameters else _recording(path, robot)
+    if any(form.accepts(path) for form in RECORDING_FORMATS):
+        return _recording(path, robot)
     raise DatasetError(
-        f"'{path.name}' is not a file that casid writes or reads: expected a robot (.toml, .urdf, .xml, .sdf), "
-        "a result (.json, .toml, .html or a folder), parameters (.csv, .json) or a recording (.npz, .csv, .mat, .mcap)"
+        f"'{path.name}' is not a file that casid writes or reads: expected a robot ({', '.join(_ROBOT_FILES)}), a result "
+        "(.json, .toml, .html or a folder), parameters (.csv, .json) or a recording "
+        f"({', '.join(form.name for form in RECORDING_FORMATS)})"
     )
 
 

@@ -99,7 +99,6 @@ def _skeleton(robot: Robot) -> tuple[Array, Array]:
     """Boxes, and the share of the reach that each link carries, shape (links,), at least `LEAST`."""
     n = len(robot.links)
     points: list[list[Array]] = [[] for _ in range(n)]
-    lengths, beyond_it = np.zeros(n), np.zeros(n)  # of each joint's placements; from each joint to the farthest tip
     for k, joint in enumerate(robot.joints):
         origin, axis = joint.placement[:3, 3], joint.placement[:3, :3] @ joint.axis
         # Standard DH: the link frame sits beyond the joint; the tube along the axis may lie on either side of it.
@@ -107,26 +106,16 @@ def _skeleton(robot: Robot) -> tuple[Array, Array]:
         along = float(axis @ origin)
         start = origin - along * axis  # foot of the perpendicular from the parent's origin on the joint's axis
         seat = start + along / 2 * axis
-        lengths[k] = float(np.linalg.norm(origin)) + float(np.linalg.norm(beyond))
         if joint.parent >= 0:
             points[joint.parent] += [np.zeros(3), start, seat]
         into = np.linalg.inv(joint.placement @ joint.link_placement)
         for point in (seat, origin, origin + beyond):
             points[k].append(into[:3, :3] @ point + into[:3, 3])
-    parents = {joint.parent for joint in robot.joints}
     for frame in robot.frames:
         if frame.joint >= 0:
             points[frame.joint].append(frame.placement[:3, 3])
-            if frame.joint not in parents:
-                beyond_it[frame.joint] = max(beyond_it[frame.joint], float(np.linalg.norm(frame.placement[:3, 3])))
-    reach = 0.0
-    for k in reversed(range(n)):
-        parent, whole = robot.joints[k].parent, beyond_it[k] + lengths[k]
-        if parent >= 0:
-            beyond_it[parent] = max(beyond_it[parent], whole)
-        reach = max(reach, float(whole))
-    reach = reach or 1.0
-    carried = np.maximum(beyond_it / reach, LEAST)
+    reach = robot.reach or 1.0
+    carried = np.maximum(robot.lengths_beyond() / reach, LEAST)
     boxes = np.empty((n, 3, 2))
     for k in range(n):
         cloud = np.array(points[k])

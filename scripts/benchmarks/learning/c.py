@@ -16,7 +16,7 @@ from benchmarks.learning.online import plausible
 from benchmarks.measure import Measure, NotMeasured, need
 from benchmarks.recordings import panda, panda_model
 from casid.codegen import find_compiler
-from casid.description.write import write_robot
+from casid.description._write import write_robot
 from casid.export._online import export_online
 from casid.identification.loads._online_load import OnlineLoad
 from casid.identification.online import Online

@@ -25,7 +25,7 @@ from casid.regression.friction._shape_fits import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
 from casid.retrieval.constraints._bounds import gyration_bound
 from casid.retrieval.constraints._consistency import ConsistencyKind
-from casid.testing.peer_clarabel import clarabel_regression
+from casid.testing._clarabel import clarabel_regression
 
 Result = tuple[str, bool]
 DRIVE_TERMS = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import need
-from benchmarks.motion.peers import Engine
 from casid.description import Robot
+from casid.testing._engines import Engine
 
 Array = NDArray[np.float64]
 

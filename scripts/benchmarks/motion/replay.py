@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-
 import numpy as np
 from numpy.typing import NDArray
-
 import casid
 from benchmarks import recordings
-from benchmarks.motion.peers import Bullet, MuJoCo, running
 from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import compiled_call
 from casid.control import ComputedTorque
@@ -19,6 +16,12 @@ from casid.identification import ModelOptions
 from casid.measurement import Processing
 from casid.motion import Samples
 from casid.simulation import Plant
+from casid.testing._engines import Bullet, MuJoCo, running
+
+
+
+
+
 
 Array = NDArray[np.float64]
 #: Step of the engines [s], and rate of the controller.

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import NotMeasured, need
-from casid.description import Description, Robot
+from casid.description import Robot
+from casid.description._document import Description
 from casid.dynamics import Model
 
 Array = NDArray[np.float64]

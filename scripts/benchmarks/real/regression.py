@@ -15,7 +15,7 @@ from casid.codegen import evaluate_batch
 from casid.control import CascadedDrive
 from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
-from casid.description.placement import modified_dh
+from casid.description._placement import modified_dh
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import friction_terms
 from casid.measurement import Dataset, Processing, read_dataset

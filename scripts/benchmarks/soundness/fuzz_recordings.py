@@ -15,7 +15,8 @@ import numpy as np
 from benchmarks.soundness import fuzz_mutators as mutators
 from benchmarks.soundness.fuzz_kinds import ROBOT, Binary, Generator, Kind, pick
 from casid.description import Robot, load_robot
-from casid.measurement import Dataset, Processing, check_against, read_dataset
+from casid.measurement import Dataset, Processing, read_dataset
+from casid.measurement._checks import check_against
 
 
 def recording(samples: int = 300) -> dict[str, np.ndarray]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from functools import cache
-
 import numpy as np
 from benchmarks import published
-
 from casid.control import ComputedTorque
 from casid.errors import SolveError
-from casid.inertia import from_standard
 from casid.simulation import Plant, simulate
 from papers import panda
 from papers.gaz2019.table_i import sinusoids
 from papers.item import Comparison, Item, Outcome, Setting, Status, drawing
 from papers.pictures import bars_figure, joints_figure
+
+
+
+
+
 
 STAND_IN = (
     "stand-in: V-REP, its engines and the recording on sinusoids are not at hand; MuJoCo's inverse dynamics of p_hat "
@@ -27,15 +29,14 @@ BANDWIDTH = 40.0
 @cache
 def engine_torques(every: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Instants, measured torques, MuJoCo's torques: (N,), (N, 7), (N, 7)."""
-    from casid.testing.peer_mujoco import inverse_dynamics
-    from casid.testing.rigid_body import Body
+    from casid.testing import MuJoCo, running
 
     data = panda.recording()
     assert data.dq is not None and data.ddq is not None
-    bodies = [Body(*from_standard(ten)) for ten in panda.printed_parameters("p_hat").reshape(7, 10)]
-    robot = panda.model().robot
+    robot = panda.model().robot.with_parameters(panda.printed_parameters("p_hat"))
     states = zip(data.q[::every], data.dq[::every], data.ddq[::every], strict=True)
-    torque = np.array([inverse_dynamics(robot, bodies, *state)[0] for state in states])
+    with running(robot, MuJoCo) as engine:
+        torque = np.array([engine.inverse_dynamics(*state) for state in states])
     return data.t[::every], data.tau[::every], torque
 
 

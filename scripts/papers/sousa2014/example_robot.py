@@ -6,7 +6,7 @@ import numpy as np
 
 from casid.codegen._source import CFunction
 from casid.description import Joint, Link, Robot
-from casid.description.placement import rotation_x, rotation_z, transform
+from casid.description._placement import rotation_x, rotation_z, transform
 from casid.dynamics import Model
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 

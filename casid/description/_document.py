@@ -1,0 +1,325 @@
+"""A robot as a file describes it: every link and joint, fixed ones included. Formats read and write this."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.description._parts import Capsule, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic
+from casid.description._placement import Array
+from casid.description._raw import (
+    MOVING_TYPES,
+    Lock,
+    MimicRule,
+    RawCapsule,
+    RawFrame,
+    RawJoint,
+    base_link,
+    check_types,
+    check_unique,
+    follow,
+    lock_joints,
+    parents_first,
+    positions,
+)
+from casid.description._robot import STANDARD_GRAVITY, Robot, RobotOrigin, capsule_on
+from casid.errors import InertiaWarning, RobotError
+from casid.files._words import listed, near
+from casid.inertia import consistency, express_in, from_standard
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """All links and joints of one machine, before anything is locked, merged or left out.
+
+    Attributes
+    ----------
+    name : str
+    where : str
+        The file it comes from, for messages.
+    base : Link
+        The link that no joint carries, with its body where the file gives one (it has no influence on the dynamics).
+    joints : tuple of RawJoint
+        In the file's order. May be empty: an object that does not move.
+    frames, capsules
+        Named frames and bodies for collision checks, on any link.
+    gravity : ndarray, shape (3,), optional
+        [m/s^2]; ``None``: standard gravity along -z, the default of files.
+    total_mass, source
+        As in `Robot`.
+    transmission : ndarray, optional
+        As in `Robot`, over the moving joints in the file's order.
+    notes : tuple of str
+        Findings of the reader that leave the robot as it is.
+    format : str
+        Name of the file's format; empty for a description that was never a file.
+    content : bytes
+        The file itself: a writer of the same format edits it in place.
+    """
+
+    name: str
+    where: str
+    base: Link
+    joints: tuple[RawJoint, ...]
+    frames: tuple[RawFrame, ...] = ()
+    gravity: Array | None = None
+    total_mass: tuple[float, float] = (0.0, np.inf)
+    source: Mapping[str, str] = field(default_factory=dict)
+    transmission: Array | None = None
+    capsules: tuple[RawCapsule, ...] = ()
+    notes: tuple[str, ...] = ()
+    format: str = ""
+    content: bytes = b""
+
+    def __post_init__(self) -> None:
+        if self.gravity is not None and np.array_equal(self.gravity, STANDARD_GRAVITY):
+            object.__setattr__(self, "gravity", None)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The base and the links of all joints, in the file's order of joints."""
+        return (self.base, *(joint.link for joint in self.joints))
+
+    @property
+    def moving(self) -> tuple[RawJoint, ...]:
+        """The joints that are not fixed."""
+        return tuple(joint for joint in self.joints if joint.type != "fixed")
+
+    def robot(self, *, lock: Lock = (), gravity: ArrayLike | None = None) -> Robot:
+        """The machine with its fixed links merged into those that move.
+
+        Raises
+        ------
+        RobotError
+            See `casid.description._document.assemble`; and where a transmission couples a locked joint with a free one.
+        """
+        robot = assemble(self, lock, gravity)
+        capsules = tuple(
+            place_capsule(robot, capsule, number, self.where) for number, capsule in enumerate(self.capsules, start=1)
+        )
+        transmission = None if self.transmission is None else self._transmission(robot)
+        return replace(
+            robot,
+            capsules=capsules,
+            transmission=transmission,
+            origin=Origin(self, positions(lock)),
+            notes=self.notes,
+        )
+
+    def changed(self, *, lock: Lock = (), gravity: ArrayLike | None = None) -> Description:
+        """The machine with joints fixed at a position, with another gravity; RobotError as for `robot`."""
+        transmission = self.transmission
+        if lock and transmission is not None:
+            transmission = self.robot(lock=lock).transmission
+        joints = tuple(lock_joints(self.joints, lock, self.where))
+        stated = self.gravity if gravity is None else np.asarray(gravity, dtype=float)
+        return replace(self, joints=joints, gravity=stated, transmission=transmission)
+
+    def _transmission(self, robot: Robot) -> Array:
+        assert self.transmission is not None
+        moving = [joint.name for joint in self.moving if joint.mimic is None]
+        T = self.transmission
+        kept = [moving.index(joint.name) for joint in robot.coordinates]
+        gone = [k for k in range(len(moving)) if k not in kept]
+        if T[np.ix_(kept, gone)].any() or T[np.ix_(gone, kept)].any():
+            raise RobotError(
+                f"{self.where}: key 'transmission': it couples a locked joint with one that is not; lock both or none"
+            )
+        return np.asarray(T[np.ix_(kept, kept)])
+
+
+@dataclass(frozen=True, eq=False)
+class Origin(RobotOrigin):
+    """What a `Robot` was made from: its description and the positions of locked joints [rad or m]."""
+
+    description: Description
+    locked: Mapping[str, float]
+
+    def unlocked(self) -> Robot:
+        """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0."""
+        fixed = [joint.name for joint in self.description.joints if joint.type not in ("fixed", *MOVING_TYPES)]
+        return self.description.robot(lock=fixed)
+
+
+def assemble(description: Description, lock: Lock = (), gravity: ArrayLike | None = None) -> Robot:
+    """Assemble a robot on a fixed base.
+
+    Joints keep their order wherever parents already come before their children. The links of fixed joints become named
+    `Frame`s; their mass joins the moving link that carries them (or disappears in the base). A moving link's bounds
+    describe the lumped body; where *locking* joints enlarges a body, its bounds no longer apply and are dropped.
+
+    Parameters
+    ----------
+    description
+        The machine; its joints in any order.
+    lock
+        Names of joints to fix at position 0, or a mapping from their names to positions [rad or m].
+    gravity
+        Shape (3,) [m/s^2]; default: that of the description.
+
+    Raises
+    ------
+    RobotError
+        Duplicate names, a loop, a missing parent link, several base links, a joint type that casid cannot move, limits
+        that cross, or no moving joint at all.
+
+    Warns
+    -----
+    InertiaWarning
+        For each link whose nominal mass and inertia no real body can have.
+    """
+    where = description.where
+    joints = lock_joints(description.joints, lock, where)
+    check_types(joints, where)
+    base = base_link(joints, description.base.name, (), where)
+    check_unique(joints, description.frames, base, where)
+    merged = _Merged(description.name, where, base)
+    for joint in parents_first(joints, base, where):
+        merged.add(joint)
+    rules = follow(joints, where)
+    if not merged.moving:
+        names = listed(joint.name for joint in joints)
+        raise RobotError(f"{where}: robot '{description.name}' has no moving joint (joints: {names})")
+    for frame in description.frames:
+        merged.add_frame(frame)
+    stated = STANDARD_GRAVITY if description.gravity is None else description.gravity
+    read_from = {"description": f"{description.format} file {where}"} if description.format else {}
+    return Robot(
+        name=description.name,
+        joints=merged.joints(rules),
+        gravity=np.asarray(stated if gravity is None else gravity, dtype=float),
+        limits=_limits([joint for joint, _, _ in merged.moving if joint.name not in rules], where),
+        frames=tuple(merged.frames),
+        total_mass=(0.0, description.total_mass[1]) if merged.lost_mass else description.total_mass,
+        source=description.source or read_from,
+    )
+
+
+class _Merged:
+    """Moving links with everything that is fixed to them.
+
+    Attributes
+    ----------
+    moving : list of (RawJoint, int, ndarray)
+        Joint, index of its parent, placement in the parent's moving link.
+    frames : list of Frame
+        The base, fixed links and named frames.
+    lost_mass : bool
+        Whether a locked joint has left mass in the base.
+    """
+
+    def __init__(self, name: str, where: str, base: str) -> None:
+        self.name, self.where = name, where
+        self.moving: list[tuple[RawJoint, int, Array]] = []
+        self.frames = [Frame(base, -1, np.eye(4))]
+        self.lost_mass = False
+        self._bodies: list[_Body] = []
+        self._carrier: dict[str, tuple[int, Array]] = {base: (-1, np.eye(4))}  # link -> moving joint, placement there
+
+    def add(self, joint: RawJoint) -> None:
+        """Add a joint whose parent link has been added."""
+        parent, placement = self._carrier[joint.parent]
+        if joint.type != "fixed":
+            self._carrier[joint.link.name] = (len(self.moving), np.eye(4))
+            self.moving.append((joint, parent, placement @ joint.placement + 0.0))
+            self._bodies.append(_Body(joint.link))
+            return
+        placement = placement @ joint.rest + 0.0
+        self._carrier[joint.link.name] = (parent, placement)
+        self.frames.append(Frame(joint.link.name, parent, placement))
+        if parent >= 0:
+            _warn_of(joint.link, self.name, self.where, strict=False)
+            self._bodies[parent].add(joint, placement)
+        else:
+            self.lost_mass |= joint.locked
+
+    def add_frame(self, frame: RawFrame) -> None:
+        """Add a named frame of any link."""
+        if frame.link not in self._carrier:
+            raise RobotError(
+                f"{self.where}: frame '{frame.name}' stands on link '{frame.link}', which does not exist"
+                f"{near(frame.link, self._carrier)} (links: {listed(self._carrier)})"
+            )
+        index, placement = self._carrier[frame.link]
+        self.frames.append(Frame(frame.name, index, placement @ frame.placement + 0.0))
+
+    def joints(self, rules: Mapping[str, MimicRule]) -> tuple[Joint, ...]:
+        """The moving joints with their lumped links."""
+        links = [body.link() for body in self._bodies]
+        for link in links:
+            _warn_of(link, self.name, self.where, strict=True)
+        number = {joint.name: k for k, (joint, _, _) in enumerate(self.moving)}
+        mimic = {name: Mimic(number[rule.joint], rule.multiplier, rule.offset) for name, rule in rules.items()}
+        return tuple(
+            Joint(
+                j.name, MOVING_TYPES[j.type], parent, link, placement, j.axis, j.link_placement, mimic.get(j.name),
+                j.terms,
+            )
+            for (j, parent, placement), link in zip(self.moving, links, strict=True)
+        )  # fmt: skip
+
+
+class _Body:
+    """A moving link and the inertials of what is fixed to it."""
+
+    def __init__(self, own: Link) -> None:
+        self.own = own
+        self.locked = False
+        self.parts: list[Array] = []
+
+    def add(self, joint: RawJoint, placement: Array) -> None:
+        self.locked |= joint.locked
+        if joint.link.inertial is not None:
+            parameters = joint.link.inertial.standard_parameters()
+            self.parts.append(express_in(parameters, placement[:3, :3], placement[:3, 3]))
+
+    def link(self) -> Link:
+        bounds = LinkBounds() if self.locked else self.own.bounds
+        if not self.parts:
+            return replace(self.own, bounds=bounds)
+        own = [] if self.own.inertial is None else [self.own.inertial.standard_parameters()]
+        return Link(self.own.name, Inertial(*from_standard(np.sum([*own, *self.parts], axis=0))), bounds)
+
+
+def _limits(joints: Sequence[RawJoint], where: str) -> Limits:
+    for joint in joints:
+        limits = joint.limits
+        if limits.lower > limits.upper:
+            raise RobotError(
+                f"{where}: the limits of joint '{joint.name}' cross: "
+                f"lower {limits.lower:g} exceeds upper {limits.upper:g}"
+            )
+        for key in ("velocity", "acceleration", "jerk", "effort"):
+            if getattr(limits, key) < 0:
+                raise RobotError(
+                    f"{where}: the {key} limit of joint '{joint.name}' is {getattr(limits, key):g}; "
+                    "it is a largest absolute value and cannot be negative"
+                )
+    keys = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
+    return Limits(*(np.array([getattr(joint.limits, key) for joint in joints], dtype=float) for key in keys))
+
+
+def _warn_of(link: Link, robot: str, where: str, *, strict: bool) -> None:
+    """Warn of an inconsistent link; a fixed part (``strict=False``) may be a point mass, a rod, or nothing."""
+    if link.inertial is None:
+        return
+    margins = consistency(link.inertial.standard_parameters())
+    if not strict:
+        slack = 1e-9 * abs(np.trace(link.inertial.inertia_com)) + 1e-15 * margins.mass
+        if margins.mass >= 0 and min(margins.smallest_principal_moment, margins.triangle_margin) >= -slack:
+            return
+    complaint = margins.complaint()
+    if complaint:
+        warnings.warn(f"robot '{robot}' ({where}), link '{link.name}': {complaint}", InertiaWarning, stacklevel=5)
+
+
+def place_capsule(robot: Robot, capsule: RawCapsule, number: int, where: str) -> Capsule:
+    """Carry a capsule of any link to the moving link that holds it; RobotError naming file and capsule."""
+    try:
+        return capsule_on(robot, capsule.link, capsule.start, capsule.end, capsule.radius, capsule.name)
+    except RobotError as error:
+        raise RobotError(f"{where}: capsule {number}: {error}") from None

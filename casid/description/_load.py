@@ -1,0 +1,196 @@
+"""Robots by name (those that ship with casid) or by file."""
+
+from __future__ import annotations
+
+import importlib.resources
+import math
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.description._document import Description
+from casid.description._placement import ANGLE_TOLERANCE
+from casid.description._raw import Lock
+from casid.description._robot import Robot
+from casid.description._sidecar import SUFFIX, restore
+from casid.description.formats import FORMATS, Format
+from casid.description.formats._contract import Reading
+from casid.errors import DatasetError, RobotError, RobotWarning
+from casid.files._read import read_bytes
+from casid.files._words import listed, near
+
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from importlib.resources.abc import Traversable
+    else:
+        from importlib.abc import Traversable
+
+#: Suffixes of robot files, as messages list them.
+SUFFIXES = tuple(suffix for form in FORMATS for suffix in form.suffixes)
+
+
+def load_robot(
+    name_or_path: str | Path,
+    *,
+    lock: Lock = (),
+    gravity: ArrayLike | None = None,
+    angle_tolerance: float = ANGLE_TOLERANCE,
+) -> Robot:
+    """Load a shipped robot by name, or any robot from a TOML, URDF, MJCF or SDF file.
+
+    Parameters
+    ----------
+    name_or_path
+        One of `robot_names`, or a path. A file ``NAME.casid.toml`` beside the file ``NAME`` completes it.
+    lock
+        Joints to turn into fixed ones: names (at position 0), or a mapping from names to positions [rad or m].
+    gravity
+        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; default: that of the file, else
+        (0, 0, -9.80665).
+    angle_tolerance
+        Angles this close to a multiple of pi/2 count as that multiple [rad]; 1e-5 suits files that print 1.5708.
+
+    Returns
+    -------
+    Robot
+
+    Raises
+    ------
+    RobotError
+        If there is no such robot or file, or the description is malformed; the message names the place and what to do.
+
+    Warns
+    -----
+    InertiaWarning
+        For each link whose nominal mass and inertia no real body can have.
+    RobotWarning
+        For limits that look like degrees and lengths that look like millimetres.
+
+    Examples
+    --------
+    >>> load_robot("panda").n
+    7
+    """
+    description = load_description(name_or_path, angle_tolerance=angle_tolerance)
+    with _computable(str(name_or_path)):
+        return description.robot(lock=lock, gravity=gravity)
+
+
+def load_description(name_or_path: str | Path, *, angle_tolerance: float = ANGLE_TOLERANCE) -> Description:
+    """All links and joints of a robot or an object, fixed ones included; see `load_robot`."""
+    text = str(name_or_path)
+    suffix = Path(text).suffix.lower()
+    written_as_path = suffix in (*SUFFIXES, ".xacro") or "/" in text or "\\" in text
+    if not (written_as_path or isinstance(name_or_path, Path)):
+        content = _shipped(text).read_bytes()
+        return format_of_name("robot.toml").read(content, Reading(f"{text}.toml", None, angle_tolerance))
+    path = Path(text).expanduser()
+    if not path.exists():
+        hint = f"; '{path.stem}' is a shipped robot, load it by its name" if path.stem in robot_names() else ""
+        raise RobotError(f"robot file '{path}' does not exist (current folder: {Path.cwd()}){hint}")
+    if path.is_dir():
+        raise RobotError(f"'{path}' is a folder; give a robot file, {listed(SUFFIXES)}")
+    content = read_bytes(path, "robot file", RobotError)
+    with _computable(path.name):
+        description = _format_of(path, content).read(content, Reading(path.name, path.parent, angle_tolerance))
+    sidecar = path.with_name(path.name + SUFFIX)
+    if sidecar.is_file():
+        description = restore(description, read_bytes(sidecar, "sidecar file", RobotError), sidecar.name)
+    warn_of_units(description)
+    return description
+
+
+@contextmanager
+def _computable(where: str) -> Iterator[None]:
+    """RobotError where a description's numbers are too large to compute with."""
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except FloatingPointError as error:
+        raise RobotError(f"{where}: its numbers are too large to compute with ({error}); SI units?") from None
+    except DatasetError as error:  # of a body
+        raise RobotError(f"{where}: {error}") from None
+
+
+def format_of_name(name: str) -> Format:
+    """The format that a file of this name is written in.
+
+    Raises
+    ------
+    RobotError
+        For a suffix of no format.
+    """
+    suffix = Path(name).suffix.lower()
+    for form in FORMATS:
+        if suffix in form.suffixes:
+            return form
+    hint = f"; expand it first: xacro {Path(name).name} > robot.urdf" if suffix == ".xacro" else ""
+    known = ", ".join(f"{form.name} ({', '.join(form.suffixes)})" for form in FORMATS)
+    raise RobotError(f"'{name}' is no robot file: known are {known}{hint}")
+
+
+def _format_of(path: Path, content: bytes) -> Format:
+    """By the suffix; an ``.xml`` file may be any of the XML formats."""
+    if path.suffix.lower() == ".xml":
+        head = content[: 2**16]
+        return next((form for form in FORMATS if form.recognises(head)), format_of_name(path.name))
+    return format_of_name(str(path))
+
+
+def robot_names() -> tuple[str, ...]:
+    """Names of the robots that ship with casid, sorted."""
+    return tuple(sorted(entry.name[:-5] for entry in _folder().iterdir() if entry.name.endswith(".toml")))
+
+
+def _shipped(name: str) -> Traversable:
+    names = robot_names()
+    if name not in names:
+        raise RobotError(
+            f"unknown robot '{name}'{near(name, names)} (shipped robots: {listed(names)}; or give a path to a file, "
+            f"{listed(SUFFIXES)})"
+        )
+    return _folder() / f"{name}.toml"
+
+
+def _folder() -> Traversable:
+    try:
+        return importlib.resources.files("casid.robots")
+    except ModuleNotFoundError:  # a source tree that is not installed: `robots/` stands beside the package
+        return Path(__file__).parents[2] / "robots"
+
+
+#: Lengths between frames above this look like millimetres [m].
+LONG = 30.0
+#: Position limits of revolute joints above this look like degrees [rad].
+MANY_TURNS = 8 * math.pi
+
+
+def warn_of_units(description: Description) -> None:
+    """Warn of limits that look like degrees and of lengths that look like millimetres.
+
+    Warns
+    -----
+    RobotWarning
+        One for each joint.
+    """
+    for joint in description.joints:
+        what = f"{description.where}: joint '{joint.name}'"
+        if joint.type == "revolute":
+            largest = max((abs(x) for x in (joint.limits.lower, joint.limits.upper) if math.isfinite(x)), default=0.0)
+            if largest > MANY_TURNS:
+                _warn(
+                    f"{what}: a position limit of {largest:g} rad looks like degrees; write {math.radians(largest):.6g}"
+                )
+        reach = float(np.abs([joint.placement[:3, 3], joint.link_placement[:3, 3]]).max())
+        if reach > LONG:
+            _warn(f"{what}: it stands {reach:g} m from its parent, which looks like millimetres; lengths are in metres")
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RobotWarning, stacklevel=4)

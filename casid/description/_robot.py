@@ -1,0 +1,336 @@
+"""What the machine is: a tree of joints, each carrying a link. Frozen, unit-checked, free of any file format."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.description._joint_parameters import joint_parameter, symbol_and_joint
+from casid.description._parts import Array, Capsule, Frame, Inertial, Joint, Limits, Link, Mimic, readonly
+from casid.display import Displayed
+from casid.errors import RobotError
+from casid.files._words import near
+from casid.inertia import Parameters
+from casid.inertia._parameters import standard_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Standard gravity in the base frame [m/s^2].
+STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
+
+
+class RobotOrigin(ABC):
+    """What a robot was made from: a file's description, with some joints locked.
+
+    Attributes
+    ----------
+    locked : mapping
+        Positions of the locked joints by name [rad or m].
+    """
+
+    locked: Mapping[str, float]
+
+    @abstractmethod
+    def unlocked(self) -> Robot:
+        """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Robot(Displayed):
+    """A tree of moving joints and their links, on a fixed base.
+
+    Attributes
+    ----------
+    name : str
+    joints : tuple of Joint
+        Parents come before their children; the order of the links' parameters. Those that follow no other (see
+        `coordinates`) give the order of q, dq, ddq and tau.
+    gravity : ndarray, shape (3,)
+        Acceleration of gravity in the base frame [m/s^2].
+    limits : Limits
+        Default: unlimited.
+    frames : tuple of Frame
+        Named frames fixed to links or to the base.
+    total_mass : tuple of float
+        Bounds on the sum of the moving links' masses [kg].
+    source : mapping
+        Where each group of numbers comes from, and the licence.
+    transmission : ndarray, shape (n, n), optional
+        ``T`` with ``tau = T tau_m`` and ``dq_m = T' dq`` (Sousa 2014, eq. 4.1-4.2): how motors act on joints where
+        drive trains are coupled; ``None``: each motor drives its own joint. Ratios may be left out (``T = T_c``, eq.
+        4.12): motor-side parameters then count as seen at the joint.
+    capsules : tuple of Capsule
+        Bodies for collision checks, on links and on the base; empty: none known.
+    origin : RobotOrigin, optional
+        What the robot was read from: restores the fixed links and edits the file when the robot is written.
+    notes : tuple of str
+        Findings of the reader that leave the robot as it is.
+    """
+
+    name: str
+    joints: tuple[Joint, ...]
+    gravity: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
+    limits: Limits = field(default_factory=lambda: Limits.unlimited(0))
+    frames: tuple[Frame, ...] = ()
+    total_mass: tuple[float, float] = (0.0, np.inf)
+    source: Mapping[str, str] = field(default_factory=dict)
+    transmission: Array | None = None
+    capsules: tuple[Capsule, ...] = ()
+    origin: RobotOrigin | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.joints:
+            raise RobotError(f"robot '{self.name}' has no moving joint")
+        object.__setattr__(self, "joints", tuple(self.joints))
+        object.__setattr__(self, "gravity", readonly(self.gravity, (3,), f"robot '{self.name}': gravity"))
+        object.__setattr__(self, "source", MappingProxyType(dict(self.source)))
+        if not len(self.limits.lower):
+            object.__setattr__(self, "limits", Limits.unlimited(self.n))
+        if len(self.limits.lower) != self.n:
+            raise RobotError(f"robot '{self.name}': limits of {len(self.limits.lower)} joints for {self.n} joints")
+        if self.transmission is not None:
+            T = readonly(self.transmission, (self.n, self.n), f"robot '{self.name}': transmission")
+            if abs(np.linalg.det(T)) < 1e-12:
+                raise RobotError(f"robot '{self.name}': the transmission matrix is singular")
+            object.__setattr__(self, "transmission", T)
+        for kind, names in (("joint", [j.name for j in self.joints]), ("link", [j.link.name for j in self.joints])):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise RobotError(f"robot '{self.name}': {kind} names must be unique, '{twice[0]}' appears twice")
+        for k, joint in enumerate(self.joints):
+            if not -1 <= joint.parent < k:
+                raise RobotError(f"robot '{self.name}': joint '{joint.name}' must come after its parent")
+            followed = None if joint.mimic is None else joint.mimic.joint
+            if followed is not None and not (0 <= followed < len(self.joints) and self.joints[followed].mimic is None):
+                raise RobotError(
+                    f"robot '{self.name}': joint '{joint.name}' follows joint number {followed}, which is not a joint "
+                    "with a coordinate of its own"
+                )
+        object.__setattr__(self, "capsules", tuple(self.capsules))
+        for capsule in self.capsules:
+            if not -1 <= capsule.joint < len(self.joints):
+                raise RobotError(
+                    f"robot '{self.name}': capsule '{capsule.name}' is on joint {capsule.joint} of {len(self.joints)}"
+                )
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "source": dict(self.source)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, source=MappingProxyType(state["source"]))
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates: joints that follow no other."""
+        return len(self.coordinates)
+
+    @property
+    def coordinates(self) -> tuple[Joint, ...]:
+        """The joints with a coordinate of their own, in the order of q, dq, ddq, tau and of the limits."""
+        return tuple(joint for joint in self.joints if joint.mimic is None)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether some joints follow others."""
+        return any(joint.mimic is not None for joint in self.joints)
+
+    def coupling(self) -> tuple[Array, Array]:
+        """How all joints follow the coordinates: ``q_joints = G q + g``, shapes (joints, n) and (joints,)."""
+        column = {k: i for i, k in enumerate(k for k, joint in enumerate(self.joints) if joint.mimic is None)}
+        G, offset = np.zeros((len(self.joints), len(column))), np.zeros(len(self.joints))
+        for k, joint in enumerate(self.joints):
+            rule = joint.mimic or Mimic(k)
+            G[k, column[rule.joint]], offset[k] = rule.multiplier, rule.offset
+        return G, offset
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The moving links, in the order of the joints."""
+        return tuple(joint.link for joint in self.joints)
+
+    def frame(self, name: str) -> Frame:
+        """The named frame, or the frame of the link of that name.
+
+        Raises
+        ------
+        RobotError
+            If the robot has neither; the message lists what it has.
+        """
+        own = (Frame(joint.link.name, k, np.eye(4)) for k, joint in enumerate(self.joints))
+        for frame in (*own, *self.frames):
+            if frame.name == name:
+                return frame
+        known = [*(link.name for link in self.links), *(frame.name for frame in self.frames)]
+        raise RobotError(f"robot '{self.name}' has no frame '{name}'{near(name, known)}; known: {', '.join(known)}")
+
+    @property
+    def flange(self) -> Frame:
+        """Where a load hangs: the last named frame fixed to the last link; the frame of that link if there is none.
+
+        The default frame of payloads, exports and operational space.
+        """
+        last = len(self.joints) - 1
+        fixed = [frame for frame in self.frames if frame.joint == last]
+        return fixed[-1] if fixed else Frame(self.links[last].name, last, np.eye(4))
+
+    @property
+    def reach(self) -> float:
+        """Length of the stretched arm [m]: the longest sum of placements from the base to the end of a chain.
+
+        Frames count at the ends of chains only; prismatic joints count as they are at position 0.
+        """
+        return max(float(beyond + own) for beyond, own in zip(self.lengths_beyond(), self._lengths(), strict=True))
+
+    def lengths_beyond(self) -> Array:
+        """Length from each link's frame to the end of its chain, the arm stretched, shape (links,) [m]; see `reach`."""
+        beyond, lengths = np.zeros(len(self.joints)), self._lengths()
+        parents = {joint.parent for joint in self.joints}
+        for frame in self.frames:
+            if frame.joint >= 0 and frame.joint not in parents:
+                beyond[frame.joint] = max(beyond[frame.joint], float(np.linalg.norm(frame.placement[:3, 3])))
+        for k in reversed(range(len(self.joints))):
+            parent = self.joints[k].parent
+            if parent >= 0:
+                beyond[parent] = max(beyond[parent], beyond[k] + lengths[k])
+        return beyond
+
+    def _lengths(self) -> list[float]:
+        """From each joint's parent frame to its own link frame [m]."""
+        return [
+            float(np.linalg.norm(joint.placement[:3, 3]))
+            + float(np.linalg.norm(joint.placement[:3, :3] @ joint.link_placement[:3, 3]))
+            for joint in self.joints
+        ]
+
+    def standard_parameters(self) -> Array:
+        """Nominal standard parameters of all links.
+
+        Returns
+        -------
+        ndarray, shape (10 links,)
+            ``Lxx1 Lxy1 Lxz1 Lyy1 Lyz1 Lzz1 lx1 ly1 lz1 m1 Lxx2 ...`` in SI units.
+
+        Raises
+        ------
+        RobotError
+            If links have no inertial values; the message names them.
+        """
+        missing = [link.name for link in self.links if link.inertial is None]
+        if missing:
+            raise RobotError(
+                f"robot '{self.name}' gives no inertial values (mass, centre of mass, inertia) for "
+                f"{'link' if len(missing) == 1 else 'links'} {', '.join(missing)}; add them to its description or pass "
+                "the parameters yourself"
+            )
+        return np.concatenate([link.inertial.standard_parameters() for link in self.links if link.inertial])
+
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the standard parameters: ``Lxx1 ... m<n>``."""
+        return standard_names(len(self.joints))
+
+    @property
+    def parameters(self) -> Parameters:
+        """Nominal parameters with their names: standard ones and those of joint terms; RobotError as above."""
+        links = tuple(link.name for link in self.links)
+        return Parameters.of_links(self.standard_parameters(), links, self._terms())
+
+    def _terms(self) -> dict[str, float]:
+        """Values of joint terms by parameter name; what brakes a follower brakes the joint that it follows."""
+        terms: dict[str, float] = {}
+        for k, joint in enumerate(self.joints):
+            for symbol, value in joint.terms.items():
+                known = joint_parameter(symbol)
+                if joint.mimic is None:
+                    name, share = f"{symbol}{k + 1}", 1.0
+                elif known is not None and known.follower_power is not None:
+                    name = f"{symbol}{joint.mimic.joint + 1}"
+                    share = abs(joint.mimic.multiplier) ** known.follower_power
+                else:
+                    continue
+                terms[name] = terms.get(name, 0.0) + share * value
+        return terms
+
+    def with_parameters(self, parameters: Parameters | ArrayLike) -> Robot:
+        """The same robot with other nominal bodies and joint terms: identified ones, for instance.
+
+        Parameters
+        ----------
+        parameters
+            `Parameters`, whose terms (friction, rotor inertia, ...) replace those of the joints; or standard
+            parameters, shape (10 links,), which leave them.
+
+        Raises
+        ------
+        RobotError
+            If they are of another number of links, or a link without mass has a first moment.
+        DatasetError
+            If a value is not finite.
+        """
+        given = parameters if isinstance(parameters, Parameters) else Parameters.of_links(parameters)
+        if given.n != len(self.joints):
+            raise RobotError(f"robot '{self.name}' has {len(self.joints)} links, the parameters are of {given.n}")
+        by_joint: dict[int, dict[str, float]] = {}
+        for name, value in given.terms.items():
+            symbol, number = symbol_and_joint(name, given.n) or (name, -1)
+            by_joint.setdefault(number, {})[symbol] = value
+        joints = []
+        for k, (joint, link) in enumerate(zip(self.joints, given.links.values(), strict=True)):
+            if link.mass == 0.0 and link.standard[6:9].any():
+                raise RobotError(
+                    f"robot '{self.name}', link '{joint.link.name}': a first moment without mass has no centre of mass"
+                )
+            inertial = Inertial(link.mass, link.com, link.inertia_com)
+            terms = by_joint.get(k, {}) if isinstance(parameters, Parameters) else joint.terms
+            joints.append(replace(joint, link=replace(joint.link, inertial=inertial), terms=terms))
+        return replace(self, joints=tuple(joints))
+
+    def plot_links(self, posture: ArrayLike | None = None) -> tuple[Axes, ...]:
+        """Draw the links as ellipsoids of uniform density at joint positions (n,); default: the middle of the range.
+
+        Raises
+        ------
+        RobotError
+            If the mass or inertia of a link is unknown.
+        """
+        return self._plot("links", posture=posture)
+
+    def __repr__(self) -> str:
+        kinds = "".join(joint.type[0].upper() for joint in self.joints)
+        masses = [link.inertial.mass for link in self.links if link.inertial is not None]
+        count = len(self.joints)
+        known = f"{sum(masses):.4g} kg" if len(masses) == count else f"{len(masses)} of {count} bodies known"
+        follow = f", {count - self.n} of them follow others" if self.coupled else ""
+        return f"Robot({self.name}: {count} joints {kinds}{follow}, {known})"
+
+
+def capsule_on(robot: Robot, link: str, start: ArrayLike, end: ArrayLike, radius: float, name: str = "") -> Capsule:
+    """Make a capsule given in the frame of a link, named frame or the base.
+
+    Parameters
+    ----------
+    link
+        Name of a moving link, of a link that is fixed to one (a `Frame`), or of the base.
+    start, end
+        Ends of the segment in that frame, shape (3,) [m].
+    radius
+        [m]
+    name
+        Default: the link's name.
+
+    Raises
+    ------
+    RobotError
+        For an unknown link or a radius that is not positive.
+    """
+    ends = [np.asarray(end_, dtype=float) for end_ in (start, end)]
+    frame = robot.frame(link)
+    placed = [frame.placement[:3, :3] @ point + frame.placement[:3, 3] for point in ends]
+    return Capsule(name or link, frame.joint, placed[0], placed[1], radius)

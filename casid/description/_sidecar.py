@@ -1,0 +1,291 @@
+"""What a format cannot hold: a small TOML file beside the robot's, found again by its name when the robot is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from casid.description._document import Description
+from casid.description._joint_parameters import JOINT_PARAMETERS, joint_parameter
+from casid.description._parts import Inertial, Link, LinkBounds
+from casid.description._raw import JointLimits, RawCapsule, RawJoint
+from casid.errors import RobotError
+from casid.files._read import decode
+from casid.files._table import Table as AnyTable
+from casid.files._texts import parse_toml
+from casid.inertia import from_standard
+from casid.inertia._parameters import tensor
+
+if TYPE_CHECKING:
+    from casid.description.formats._contract import Format
+
+
+class Table(AnyTable):
+    """One table of a robot file; it raises `RobotError`."""
+
+    error = RobotError
+
+    def joint_terms(self) -> dict[str, float]:
+        """Values of the key ``terms`` by the symbols of the catalogue of joint parameters; empty without the key."""
+        given = self.data.get("terms")
+        known = [symbol for symbol, entry in JOINT_PARAMETERS.items() if not entry.family]
+        if isinstance(given, dict):
+            known += [symbol for symbol in given if symbol not in known and joint_parameter(symbol) is not None]
+        table = self.table("terms", known)
+        return {} if table is None else {symbol: table.number(symbol) for symbol in table.data}
+
+
+def inertial(table: Table) -> Inertial | None:
+    """The body, about the centre of mass or about the origin; None where the table gives none."""
+    six = "xx, xy, xz, yy, yz, zz"
+    keys = ("mass", "com", "inertia_com", "first_moment", "inertia")
+    if not any(key in table for key in keys):
+        return None
+    about_origin = "first_moment" in table or "inertia" in table
+    if about_origin and ("com" in table or "inertia_com" in table):
+        table.fail("give either 'com' and 'inertia_com' (centre of mass) or 'first_moment' and 'inertia' (origin)")
+    if about_origin:
+        table.require("mass", "first_moment", "inertia")
+        inertia = table.array("inertia", (6,), entries=six)
+        moment = table.array("first_moment", (3,), entries="lx, ly, lz")
+        mass = table.number("mass")
+        if mass == 0.0 and moment.any():
+            table.fail("key 'first_moment': must be zero where the mass is zero")
+        return Inertial(*from_standard(np.concatenate([inertia, moment, [mass]])))
+    table.require("mass", "com", "inertia_com")
+    com = table.array("com", (3,), entries="x, y, z")
+    return Inertial(table.number("mass"), com, tensor(table.array("inertia_com", (6,), entries=six)))
+
+
+def bounds_of(table: Table) -> LinkBounds:
+    """A table ``bounds``; what it leaves out is free."""
+    free = LinkBounds()
+    com = table.array("com", (3, 2), free.com.tolist(), entries="[lower, upper] of x, y, z", infinite=True)
+    six = "[lower, upper] of xx, xy, xz, yy, yz, zz"
+    inertia = table.array("inertia_com", (6, 2), free.inertia_com.tolist(), entries=six, infinite=True)
+    for key, rows, names in (("com", com, "xyz"), ("inertia_com", inertia, ("xx", "xy", "xz", "yy", "yz", "zz"))):
+        for name, (lower, upper) in zip(names, rows, strict=True):
+            if lower > upper:
+                table.fail(f"key '{key}': lower bound {lower:g} of {name} exceeds upper bound {upper:g}")
+    return LinkBounds(np.array(table.interval("mass", (0.0, np.inf))), com, inertia)
+
+
+def read_capsule(data: Mapping[str, Any], number: int, where: str) -> RawCapsule:
+    """Read one ``[[capsule]]`` table of a robot file; RobotError naming the file, the table and the key."""
+    table = Table(data, f"{where}: capsule {number}", ("name", "link", "start", "end", "radius"))
+    table.require("link", "start", "radius")
+    link = table.text("link")
+    start = table.array("start", (3,), entries="x, y, z")
+    end = table.array("end", (3,), start.tolist(), entries="x, y, z")
+    return RawCapsule(table.text("name", link), link, start, end, table.number("radius"))
+
+
+#: What a sidecar file is called: the robot file's name with this behind it.
+SUFFIX = ".casid.toml"
+#: Parts of a description that some format may lack.
+FEATURES = frozenset(
+    {
+        "gravity", "total mass", "source", "bounds", "transmission", "capsules", "velocity", "acceleration", "jerk",
+        "effort", "order", "fixed joints", "base",
+    }
+)  # fmt: skip
+_LIMITS = ("velocity", "acceleration", "jerk", "effort")
+_RANGE = ("lower", "upper")
+
+
+def lost(description: Description, form: Format) -> dict[str, Any]:
+    """What of a description a format cannot hold, as the tables of a sidecar; empty where it holds everything."""
+    found: dict[str, Any] = {}
+    order, merged, renamed = form.order(description), form.renamed(description), form.joint_names(description)
+
+    def lacks(feature: str) -> bool:
+        return feature not in form.holds
+
+    if lacks("gravity") and description.gravity is not None:
+        found["gravity"] = description.gravity.tolist()
+    if lacks("total mass") and description.total_mass != (0.0, math.inf):
+        found["total_mass"] = list(description.total_mass)
+    if lacks("transmission") and description.transmission is not None:
+        found["transmission"] = description.transmission.tolist()
+    names = tuple(joint.name for joint in description.joints)
+    mount = world_mount(description) if lacks("base") else None
+    moved = order is not None and order != names and lacks("order")
+    if moved or (mount is not None and names[0] != mount.name):
+        found["order"] = list(names)
+    if lacks("source") and description.source:
+        found["source"] = dict(description.source)
+    joints = {joint.name: table for joint in description.joints if (table := _joint(joint, form))}
+    for joint in description.joints:
+        if joint.type != "fixed" and joint.link.name in merged:
+            body = merged[joint.link.name]
+            while body in merged:
+                body = merged[body]
+            if joint.link.name != f"{body}/{joint.name}":
+                joints.setdefault(joint.name, {})["link"] = joint.link.name
+    joints = {renamed.get(name, name): table for name, table in joints.items()}
+    for name, written in renamed.items():
+        joints[written] = {"name": name, **joints.get(written, {})}
+    if mount is not None:
+        found["base"] = {"name": description.base.name, "joint": mount.name}
+        joints.pop(mount.name, None)
+    if joints:
+        found["joint"] = joints
+    if lacks("bounds"):
+        bounds = {link.name: table for link in description.links if (table := _bounds(link.bounds))}
+        if bounds:
+            found["bounds"] = bounds
+    if lacks("capsules") and description.capsules:
+        found["capsule"] = [
+            {"name": c.name, "link": c.link, "start": c.start.tolist(), "end": c.end.tolist(), "radius": c.radius}
+            for c in description.capsules
+        ]
+    return found
+
+
+def world_mount(description: Description) -> RawJoint | None:
+    """The fixed joint that puts the only link on a base called ``world`` just where the world is, if that is all."""
+    on_base = [joint for joint in description.joints if joint.parent == description.base.name]
+    if description.base.name != "world" or description.base.inertial is not None or len(on_base) != 1:
+        return None
+    at_rest = on_base[0].type == "fixed" and np.array_equal(on_base[0].rest, np.eye(4))
+    framed = any(frame.link == description.base.name for frame in description.frames)
+    return on_base[0] if at_rest and not framed else None
+
+
+def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
+    if joint.type == "fixed":
+        unnamed = "fixed joints" not in form.holds and joint.name != fixed_name(joint.link.name)
+        return {"link": joint.link.name} if unnamed else {}
+    found: dict[str, Any] = {}
+    keys = [key for key in _LIMITS if key not in form.holds]
+    keys = list(dict.fromkeys([*form.lacks(joint.limits), *keys]))
+    limits = {key: getattr(joint.limits, key) for key in keys if math.isfinite(getattr(joint.limits, key))}
+    if limits:
+        found["limits"] = limits
+    terms = {symbol: value for symbol, value in joint.terms.items() if value and not form.holds_term(symbol)}
+    if terms:
+        found["terms"] = terms
+    return found
+
+
+def fixed_name(link: str) -> str:
+    """Name that a reader gives to a fixed joint whose format has none."""
+    return f"{link}_fixed"
+
+
+def _bounds(bounds: LinkBounds) -> dict[str, Any]:
+    free = LinkBounds()
+    keys = ("mass", "com", "inertia_com")
+    return {
+        key: getattr(bounds, key).tolist()
+        for key in keys
+        if not np.array_equal(getattr(bounds, key), getattr(free, key))
+    }
+
+
+def words(tables: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a sidecar holds, in words: one line a kind."""
+    texts = {
+        "gravity": "gravity",
+        "total_mass": "bounds of the total mass",
+        "transmission": "the transmission matrix (coupled drive trains)",
+        "order": "the order of the joints",
+        "source": "sources",
+        "bounds": "bounds of links",
+        "capsule": "capsules",
+    }
+    lines = [text for key, text in texts.items() if key in tables]
+    joints: Mapping[str, Any] = tables.get("joint", {})
+    limits = sorted({key for table in joints.values() for key in table.get("limits", {})})
+    terms = sorted({key for table in joints.values() for key in table.get("terms", {})})
+    lines += [f"limits of joints: {', '.join(limits)}"] if limits else []
+    lines += [f"terms of joints: {', '.join(terms)}"] if terms else []
+    lines += ["the link below the base"] if "base" in tables else []
+    renamed = [table["name"] for table in joints.values() if "name" in table]
+    lines += [f"names of joints: {', '.join(renamed)}"] if renamed else []
+    named = [name for name, table in joints.items() if "link" in table]
+    lines += [f"names of fixed joints: {', '.join(named)}"] if named else []
+    return tuple(lines)
+
+
+def restore(description: Description, content: bytes, where: str) -> Description:
+    """A description completed by its sidecar.
+
+    Raises
+    ------
+    RobotError
+        For a sidecar that is malformed, or names joints or links that the robot does not have.
+    """
+    data = parse_toml(decode(content, where, "sidecar file", RobotError), where, RobotError)
+    keys = ("schema", "gravity", "total_mass", "transmission", "order", "source", "bounds", "capsule", "joint", "base")
+    table = Table(data, where, keys)
+    if data.get("schema") != 1:
+        table.fail(f"key 'schema': this version of casid reads schema 1, got {data.get('schema')!r}")
+    joints, base = list(description.joints), description.base
+    mount = table.table("base", ("name", "joint"))
+    if mount is not None:
+        joints.insert(0, RawJoint(mount.text("joint"), "fixed", mount.text("name"), base))
+        base = Link(mount.text("name"))
+    for name, entry in data.get("joint", {}).items():
+        joints = _restored(joints, name, Table(entry, f"{where}: joint '{name}'", ("name", "link", "limits", "terms")))
+    for name, entry in data.get("bounds", {}).items():
+        bounds = Table(entry, f"{where}: bounds of '{name}'", ("mass", "com", "inertia_com"))
+        index = [k for k, joint in enumerate(joints) if joint.link.name == name]
+        if not index:
+            bounds.fail("the robot has no such link")
+        free = LinkBounds()
+        box = LinkBounds(
+            bounds.array("mass", (2,), free.mass.tolist(), infinite=True),
+            bounds.array("com", (3, 2), free.com.tolist(), infinite=True),
+            bounds.array("inertia_com", (6, 2), free.inertia_com.tolist(), infinite=True),
+        )
+        old = joints[index[0]]
+        joints[index[0]] = replace(old, link=replace(old.link, bounds=box))
+    if "order" in data:
+        order = {name: k for k, name in enumerate(data["order"])}
+        if set(order) != {joint.name for joint in joints}:
+            table.fail("key 'order': it must list all joints of the robot file, each once")
+        joints.sort(key=lambda joint: order[joint.name])
+    moving = sum(1 for joint in joints if joint.type != "fixed" and joint.mimic is None)
+    return replace(
+        description,
+        base=base,
+        joints=tuple(joints),
+        gravity=table.array("gravity", (3,)) if "gravity" in data else description.gravity,
+        total_mass=table.interval("total_mass", description.total_mass),
+        transmission=table.array("transmission", (moving, moving)) if "transmission" in data else None,
+        source=dict(data.get("source", description.source)),
+        capsules=tuple(read_capsule(c, k, where) for k, c in enumerate(table.tables("capsule"), start=1)),
+    )
+
+
+def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]:
+    link = table.text("link") if "link" in table else None
+    index = [k for k, j in enumerate(joints) if j.name == name or (j.type == "fixed" and link == j.link.name)]
+    if not index:
+        table.fail("the robot has no such joint")
+    old = joints[index[0]]
+    name = table.text("name", name)
+    limits = table.table("limits", (*_RANGE, *_LIMITS))
+    values = {} if limits is None else {key: limits.number(key) for key in limits.data}
+    new = replace(
+        old,
+        name=name,
+        limits=JointLimits(**{**old.limits.__dict__, **values}),
+        terms={**old.terms, **table.joint_terms()},
+    )
+    if name != old.name:
+        joints = [
+            replace(joint, mimic=replace(joint.mimic, joint=name))
+            if joint.mimic is not None and joint.mimic.joint == old.name
+            else joint
+            for joint in joints
+        ]
+    if link is not None and link != old.link.name:
+        new = replace(new, link=replace(new.link, name=link))
+        joints = [replace(joint, parent=link) if joint.parent == old.link.name else joint for joint in joints]
+    return [new if k == index[0] else joint for k, joint in enumerate(joints)]

@@ -1,0 +1,336 @@
+"""Robots and descriptions as files: in the format a file name asks for, with a sidecar for what it cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.description._document import Description, Origin
+from casid.description._joint_parameters import joint_parameter
+from casid.description._load import format_of_name, load_description
+from casid.description._parts import Inertial, Link
+from casid.description._placement import ANGLE_TOLERANCE, Array
+from casid.description._raw import (
+    JointLimits,
+    Lock,
+    MimicRule,
+    RawCapsule,
+    RawFrame,
+    RawJoint,
+    check_types,
+    follow,
+    lock_joints,
+    parents_first,
+)
+from casid.description._robot import Robot
+from casid.description._sidecar import SUFFIX, lost, words
+from casid.description.formats import Format
+from casid.description.formats._contract import Changes
+from casid.description.formats._toml_writer import assignments
+from casid.errors import ExportError
+from casid.files import write_files
+from casid.inertia import consistency, express_in, from_standard
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A link with a body that is fixed to a moving one; ``placement``: its frame in the moving link's."""
+
+    link: Link
+    placement: Array
+
+    def parameters(self) -> Array:
+        """Standard parameters in the moving link's frame, shape (10,)."""
+        assert self.link.inertial is not None
+        T = self.placement
+        return np.asarray(express_in(self.link.inertial.standard_parameters(), T[:3, :3], T[:3, 3]))
+
+
+@dataclass(frozen=True, eq=False)
+class MovingBody:
+    """A moving link and all links with bodies that are fixed to it."""
+
+    link: Link
+    parts: tuple[Part, ...]
+
+    def of_parts(self) -> Array:
+        """Standard parameters of the fixed links together, shape (10,)."""
+        return np.sum([part.parameters() for part in self.parts], axis=0) if self.parts else np.zeros(10)
+
+    def total(self) -> Array | None:
+        """Standard parameters of the lumped body, as `Robot` has them; ``None``: no link gives any."""
+        own = [] if self.link.inertial is None else [self.link.inertial.standard_parameters()]
+        tens = [*own, *(part.parameters() for part in self.parts)]
+        if not tens:
+            return None
+        if len(tens) == 1 and own:
+            return own[0]
+        return np.asarray(np.sum(tens, axis=0))
+
+
+def moving_bodies(description: Description, locked: Mapping[str, float]) -> dict[str, MovingBody]:
+    """Moving links by name, with what is fixed to each, some joints being locked at positions [rad or m]."""
+    joints = lock_joints(description.joints, dict(locked), description.where)
+    carrier: dict[str, tuple[str, Array]] = {}
+    own: dict[str, Link] = {}
+    parts: dict[str, list[Part]] = {}
+    for joint in parents_first(joints, description.base.name, description.where):
+        name = joint.link.name
+        if joint.type != "fixed":
+            carrier[name] = (name, np.eye(4))
+            own[name], parts[name] = joint.link, []
+        elif joint.parent in carrier:
+            moving, placement = carrier[joint.parent]
+            carrier[name] = (moving, placement @ joint.rest + 0.0)
+            if joint.link.inertial is not None:
+                parts[moving].append(Part(joint.link, carrier[name][1]))
+    return {name: MovingBody(link, tuple(parts[name])) for name, link in own.items()}
+
+
+@dataclass(frozen=True)
+class Written:
+    """Files that were written, and what the format cannot hold.
+
+    Attributes
+    ----------
+    files : tuple of Path
+        The robot's file and, where there is one, its sidecar.
+    notes : tuple of str
+        What had to change for the format (moved frames, new names, merged bodies).
+    sidecar : tuple of str
+        What the sidecar holds, one line a kind; empty: the format holds everything.
+    """
+
+    files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+    sidecar: tuple[str, ...] = ()
+
+
+def write_description(description: Description, path: str | Path, changes: Changes | None = None) -> Written:
+    """Write all links and joints of a machine.
+
+    A file of the format that the description was read from is edited in place: only what ``changes`` names differs from
+    the original, byte for byte. Any other format gets a new file.
+
+    Parameters
+    ----------
+    description
+        The machine.
+    path
+        ``.toml``, ``.urdf``, ``.xml`` (MJCF), ``.sdf``.
+    changes
+        New bodies and joint terms.
+
+    Raises
+    ------
+    RobotError
+        For an unknown suffix, and joints of types that casid does not move.
+    ExportError
+        If the file cannot be written; nothing is then half-written.
+    """
+    path = Path(path).expanduser()
+    content, tables, notes = as_file(description, format_of_name(path.name), changes)
+    files: dict[str, bytes | str] = {path.name: content}
+    sidecar = path.with_name(path.name + SUFFIX)
+    if tables:
+        files[sidecar.name] = sidecar_text(path.name, tables)
+    done = write_files(path.parent, files)
+    if not tables and sidecar.is_file():  # of an earlier robot: it would be read with this one
+        try:
+            sidecar.unlink()
+        except OSError as error:
+            raise ExportError(f"cannot remove the old sidecar '{sidecar}': {error.strerror}") from error
+    return Written(tuple(done), notes, words(tables))
+
+
+def as_file(
+    description: Description, form: Format, changes: Changes | None = None
+) -> tuple[bytes, dict[str, Any], tuple[str, ...]]:
+    """Content of a file, the tables of its sidecar, and notes; see `write_description`."""
+    description, changes, unknown = _catalogued(description, changes or Changes())
+    check_types(description.joints, description.where)
+    follow(description.joints, description.where)
+    changed = with_changes(description, changes)
+    if description.format == form.name and description.content:
+        return form.edit(description.content, changes, description.where), lost(changed, form), unknown
+    prepared, notes = form.prepared(changed)
+    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), (*unknown, *notes)
+
+
+def _catalogued(description: Description, changes: Changes) -> tuple[Description, Changes, tuple[str, ...]]:
+    """Without joint terms that are not in the catalogue of joint parameters, which no reader accepts; and a note."""
+    left_out: dict[str, None] = {}
+
+    def known(terms: Mapping[str, float]) -> dict[str, float]:
+        left_out.update(dict.fromkeys(symbol for symbol in terms if joint_parameter(symbol) is None))
+        return {symbol: value for symbol, value in terms.items() if joint_parameter(symbol) is not None}
+
+    joints = tuple(replace(joint, terms=known(joint.terms)) for joint in description.joints)
+    terms = {name: known(values) for name, values in changes.terms.items()}
+    if not left_out:
+        return description, changes, ()
+    note = f"left out, because casid has no joint parameter of this symbol: {', '.join(left_out)}"
+    return replace(description, joints=joints), replace(changes, terms=terms), (note,)
+
+
+def _renamed(description: Description, names: Mapping[str, str]) -> Description:
+    """The description with other names of joints."""
+    if not names:
+        return description
+    joints = []
+    for joint in description.joints:
+        rule = joint.mimic
+        rule = None if rule is None else replace(rule, joint=names.get(rule.joint, rule.joint))
+        joints.append(replace(joint, name=names.get(joint.name, joint.name), mimic=rule))
+    return replace(description, joints=tuple(joints))
+
+
+def sidecar_text(name: str, tables: Mapping[str, Any]) -> str:
+    """A sidecar as text."""
+    head = {key: value for key, value in tables.items() if not isinstance(value, dict) and key != "capsule"}
+    blocks = [
+        [f"# What {name} cannot hold; casid reads it together with that file.", *assignments({"schema": 1, **head})]
+    ]
+    for key in ("source", "base", "bounds", "joint"):
+        inner: Mapping[str, Any] = tables.get(key, {})
+        if inner:
+            blocks.append([f"[{key}]", *assignments(inner)])
+    blocks += [["[[capsule]]", *assignments(capsule)] for capsule in tables.get("capsule", [])]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def with_changes(description: Description, changes: Changes) -> Description:
+    """The description with other bodies and joint terms."""
+
+    def link(old: Link) -> Link:
+        return replace(old, inertial=changes.inertials[old.name]) if old.name in changes.inertials else old
+
+    joints = tuple(
+        replace(joint, link=link(joint.link), terms=dict(changes.terms.get(joint.name, joint.terms)))
+        for joint in description.joints
+    )
+    return replace(description, base=link(description.base), joints=joints)
+
+
+def convert(
+    source: str | Path,
+    target: str | Path,
+    *,
+    lock: Lock = (),
+    gravity: ArrayLike | None = None,
+    angle_tolerance: float = ANGLE_TOLERANCE,
+) -> Written:
+    """Convert a robot file, or a shipped robot, to the format of another file name; see `write_description`.
+
+    With ``lock`` (joints that become fixed ones) or ``gravity``, which `load_robot` explains, the file is written anew.
+    """
+    description = load_description(source, angle_tolerance=angle_tolerance)
+    if not lock and gravity is None:
+        return write_description(description, target)
+    changed = replace(description.changed(lock=lock, gravity=gravity), format="", content=b"")
+    done = write_description(changed, target)
+    if format_of_name(Path(target).name).name != description.format:
+        return done
+    return replace(done, notes=(*done.notes, "written anew: comments and meshes of the original are left out"))
+
+
+def write_robot(robot: Robot, path: str | Path) -> Written:
+    """Write a robot with its bodies and joint terms, e.g. those of `Robot.with_parameters`.
+
+    A robot that was read from a file gets its fixed and locked links back: what they weigh is taken off the moving link
+    that carries them. Where that would leave a body that cannot exist, all mass goes to the moving link and the fixed
+    ones keep none.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    path
+        ``.toml``, ``.urdf``, ``.xml`` (MJCF), ``.sdf``; see `write_description`.
+    """
+    if not isinstance(robot.origin, Origin):
+        return write_description(description_of(robot), path)
+    description = robot.origin.description
+    bodies = moving_bodies(description, robot.origin.locked)
+    inertials: dict[str, Inertial | None] = {}
+    merged: list[str] = []
+    for joint in robot.joints:
+        body = bodies.get(joint.link.name)
+        if body is not None and joint.link.inertial is not None:
+            inertials |= _split(joint.link.inertial, body, merged)
+    terms = {}
+    before = {joint.name: joint.terms for joint in description.joints}
+    for joint in robot.joints:
+        if joint.name in before and dict(joint.terms) != dict(before[joint.name]):
+            terms[joint.name] = dict(joint.terms)
+    done = write_description(description, path, Changes(inertials, terms))
+    notes = (f"the mass of {', '.join(merged)} is now that of the moving link that carries it",) if merged else ()
+    return replace(done, notes=(*done.notes, *notes))
+
+
+def _split(total: Inertial, body: MovingBody, merged: list[str]) -> dict[str, Inertial | None]:
+    """Bodies of a moving link and of what is fixed to it, from their sum; only those that change."""
+    before = body.total()
+    new = total.standard_parameters()
+    if before is not None and np.abs(new - before).max() <= 1e-15 * np.abs(before).max():
+        return {}
+    rest = new - body.of_parts()
+    if not body.parts or _bodily(rest) or not _bodily(new):
+        return {body.link.name: _inertial(rest) if body.parts else total}
+    merged += [part.link.name for part in body.parts]
+    return {body.link.name: total, **{part.link.name: None for part in body.parts}}
+
+
+def _bodily(ten: Array) -> bool:
+    return consistency(ten).full
+
+
+def _inertial(ten: Array) -> Inertial:
+    return Inertial(*from_standard(ten))
+
+
+def description_of(robot: Robot) -> Description:
+    """A description of a robot that was never a file."""
+    base = next((frame.name for frame in robot.frames if frame.joint < 0), "base")
+    names = [base, *(link.name for link in robot.links)]
+    leaders = [joint.name for joint in robot.joints]
+    limits = iter(range(robot.n))
+    joints = []
+    for joint in robot.joints:
+        k = next(limits) if joint.mimic is None else -1
+        joints.append(_raw(robot, joint.name, names[joint.parent + 1], leaders, k))
+    return Description(
+        robot.name,
+        robot.name,
+        Link(base),
+        tuple(joints),
+        frames=tuple(RawFrame(f.name, names[f.joint + 1], f.placement) for f in robot.frames if f.name != base),
+        gravity=robot.gravity,
+        total_mass=robot.total_mass,
+        source=robot.source,
+        transmission=robot.transmission,
+        capsules=tuple(RawCapsule(c.name, names[c.joint + 1], c.start, c.end, c.radius) for c in robot.capsules),
+    )
+
+
+def _raw(robot: Robot, name: str, parent: str, leaders: list[str], k: int) -> RawJoint:
+    joint = next(joint for joint in robot.joints if joint.name == name)
+    rule = joint.mimic
+    keys = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
+    return RawJoint(
+        joint.name,
+        joint.type,
+        parent,
+        joint.link,
+        joint.placement,
+        joint.axis,
+        joint.link_placement,
+        JointLimits(*(float(getattr(robot.limits, key)[k]) for key in keys)) if k >= 0 else JointLimits(),
+        None if rule is None else MimicRule(leaders[rule.joint], rule.multiplier, rule.offset),
+        joint.terms,
+    )

@@ -1,0 +1,204 @@
+"""The contract of file formats: read, write, edit in place, name what cannot be held."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from casid.description._document import Description
+from casid.description._parts import Inertial, Link, LinkBounds
+from casid.description._placement import ANGLE_TOLERANCE, Array
+from casid.description._raw import JointLimits, RawJoint
+from casid.inertia import express_in, from_standard
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where a description comes from, and how angles are read.
+
+    Attributes
+    ----------
+    where : str
+        Name of the file, for messages.
+    folder : Path, optional
+        Folder of the file, for files that it includes.
+    angle_tolerance : float
+        Angles this close to a multiple of pi/2 count as that multiple [rad].
+    """
+
+    where: str
+    folder: Path | None = None
+    angle_tolerance: float = ANGLE_TOLERANCE
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """What is to be changed in a file, everything else being kept.
+
+    Attributes
+    ----------
+    inertials : mapping
+        Link -> new body; ``None``: the link has none any more (its mass was merged into another).
+    terms : mapping
+        Joint -> all its term parameters that are to be in the file.
+    """
+
+    inertials: Mapping[str, Inertial | None] = field(default_factory=dict)
+    terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+class Format(ABC):
+    """A file format of robots. A new one is one new file with a subclass, listed in `casid.description.formats`.
+
+    Attributes
+    ----------
+    name : str
+        As printed.
+    suffixes : tuple of str
+        Of file names, lower case.
+    holds : frozenset of str
+        What the format can express, of `casid.description._sidecar.FEATURES`; everything else that a description has
+        goes to a sidecar file.
+    terms : frozenset of str
+        Symbols of the joint terms it can express.
+    """
+
+    name: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+    holds: ClassVar[frozenset[str]]
+    terms: ClassVar[frozenset[str]]
+
+    @abstractmethod
+    def read(self, content: bytes, reading: Reading) -> Description:
+        """The machine that a file describes; RobotError naming file, element and what to do."""
+
+    @abstractmethod
+    def write(self, description: Description) -> bytes:
+        """A new file; what the format cannot hold is left out. RobotError where a name cannot be written."""
+
+    @abstractmethod
+    def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
+        """The same file, byte for byte, but for the changes. RobotError where it cannot be edited."""
+
+    def recognises(self, content: bytes) -> bool:
+        """Whether a file of an ambiguous suffix (``.xml``) is of this format."""
+        return False
+
+    def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
+        """The description as the format would have it, and in words what had to change (frames moved, ...)."""
+        return description, ()
+
+    def holds_term(self, symbol: str) -> bool:
+        """Whether the format can express the joint term of a symbol."""
+        return symbol in self.terms
+
+    def lacks(self, limits: JointLimits) -> tuple[str, ...]:
+        """Which of a joint's limits the format cannot express although it knows such limits."""
+        return ()
+
+    def joint_names(self, description: Description) -> Mapping[str, str]:
+        """Joints that must have another name in a written file: name -> written name."""
+        return {}
+
+    def order(self, description: Description) -> tuple[str, ...] | None:
+        """Joints in the order in which a written file has them, where the format imposes one."""
+        return None
+
+    def renamed(self, description: Description) -> Mapping[str, str]:
+        """Links that the format merges into another one: name -> name of the other."""
+        return {}
+
+
+def links_at_joints(description: Description) -> tuple[Description, tuple[str, ...]]:
+    """Every link frame moved into its joint's frame; the machine moves as before.
+
+    Returns
+    -------
+    description : Description
+        Bounds of centres of mass that no longer apply are dropped.
+    words : tuple of str
+        Which link frames have moved.
+    """
+    shift = {
+        joint.link.name: joint.link_placement
+        for joint in description.joints
+        if not np.array_equal(joint.link_placement, np.eye(4))
+    }
+    if not shift:
+        return description, ()
+    free = LinkBounds()
+
+    def moved(link: Link) -> Link:
+        T = shift.get(link.name)
+        if T is None:
+            return link
+        body = link.inertial
+        if body is not None:
+            body = Inertial(*from_standard(express_in(body.standard_parameters(), T[:3, :3], T[:3, 3])))
+        return Link(link.name, body, replace(free, mass=link.bounds.mass))
+
+    def on(link: str, placement: Array) -> Array:
+        return shift[link] @ placement + 0.0 if link in shift else placement
+
+    joints = tuple(
+        replace(
+            joint,
+            link=moved(joint.link),
+            placement=on(joint.parent, joint.placement),
+            link_placement=np.eye(4),
+        )
+        for joint in description.joints
+    )
+    capsules = []
+    for capsule in description.capsules:
+        T = shift.get(capsule.link, np.eye(4))
+        ends = [T[:3, :3] @ end + T[:3, 3] for end in (capsule.start, capsule.end)]
+        capsules.append(replace(capsule, start=ends[0], end=ends[1]))
+    result = replace(
+        description,
+        joints=joints,
+        frames=tuple(replace(frame, placement=on(frame.link, frame.placement)) for frame in description.frames),
+        capsules=tuple(capsules),
+        content=b"",
+        format="",
+    )
+    names = ", ".join(shift)
+    return result, (f"the frames of links {names} now stand in their joints' frames (this format has no others)",)
+
+
+def frames_as_links(description: Description) -> Description:
+    """Every named frame as a link without mass behind a fixed joint."""
+    if not description.frames:
+        return description
+    taken = {joint.name for joint in description.joints}
+    added = []
+    for frame in description.frames:
+        name = f"{frame.name}_fixed"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        added.append(RawJoint(name, "fixed", frame.link, Link(frame.name), placement=frame.placement))
+    return replace(description, joints=(*description.joints, *added), frames=())
+
+
+def base_beside_world(description: Description) -> tuple[Description, tuple[str, ...]]:
+    """A base with a body that is called ``world``, the name some formats keep for the world itself, gets another."""
+    old = description.base
+    if old.name != "world" or old.inertial is None:
+        return description, ()
+    name, taken = "world_link", {link.name for link in description.links}
+    while name in taken:
+        name += "_"
+    result = replace(
+        description,
+        base=replace(old, name=name),
+        joints=tuple(replace(j, parent=name) if j.parent == "world" else j for j in description.joints),
+        frames=tuple(replace(f, link=name) if f.link == "world" else f for f in description.frames),
+        capsules=tuple(replace(c, link=name) if c.link == "world" else c for c in description.capsules),
+    )
+    return result, (f"the base link 'world' is now called '{name}': in this format 'world' is the world itself",)

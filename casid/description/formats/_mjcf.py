@@ -1,0 +1,254 @@
+"""MJCF, the files of MuJoCo.
+
+Read: nested bodies with any number of hinge and slide joints, ``<inertial>`` (diagonal or full) or mass from geoms,
+classes of defaults, the compiler's angles, Euler sequences and bounds of inertia, ``<frame>``, ``<include>``, couplings
+of two joints by ``<equality><joint>``, effort limits of joints and actuators, sites as frames. Kept when a file is
+edited, otherwise not looked at: geoms, cameras, lights, sensors, keyframes. What acts on the dynamics and is not
+modelled (closed loops, deformable bodies, tendons with forces, ...) is refused by name. Reference:
+https://mujoco.readthedocs.io/en/stable/XMLreference.html.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from casid.description._document import Description
+from casid.description._parts import Inertial
+from casid.description._placement import Array, number, numbers, quaternion_of
+from casid.description._raw import JointLimits, RawJoint
+from casid.description._robot import STANDARD_GRAVITY
+from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
+from casid.description.formats._mjcf_reader import read_mjcf_content
+from casid.description.formats._xml import Element, Elements, XmlFile, tag
+from casid.inertia._parameters import tensor_entries
+
+_WORLD = "world"
+_TERMS = (("damping", "fv"), ("frictionloss", "fc"), ("armature", "Ia"), ("stiffness", "ks"))
+
+
+def range_is_written(limits: JointLimits) -> bool:
+    """Whether MJCF can express a joint's position limits: none, or two finite ones in order."""
+    free = not math.isfinite(limits.lower) and not math.isfinite(limits.upper)
+    return free or -math.inf < limits.lower < limits.upper < math.inf
+
+
+def mergeable(description: Description) -> dict[str, str]:
+    """Links without a body of their own whose joint can stand in the body of the only joint behind them.
+
+    MuJoCo refuses bodies that move without mass, but a body may have several joints. Returns the link's name by that of
+    the link that takes its joint; only where frames agree, so that nothing is lost but the link's name.
+    """
+    behind: dict[str, list[RawJoint]] = {}
+    for joint in description.joints:
+        behind.setdefault(joint.parent, []).append(joint)
+    used = {frame.link for frame in description.frames} | {capsule.link for capsule in description.capsules}
+    found: dict[str, str] = {}
+    for joint in description.joints:
+        link = joint.link
+        if joint.type == "fixed" or link.inertial is not None or link.name in used:
+            continue
+        next_joints = behind.get(link.name, [])
+        if len(next_joints) != 1 or next_joints[0].type == "fixed":
+            continue
+        after = next_joints[0]
+        # read back, both joints stand in the last body: the link frames must be where it is at rest
+        at_rest = np.array_equal(after.rest, np.eye(4))
+        if at_rest and all(np.array_equal(T[:3, :3], np.eye(3)) for T in (joint.link_placement, after.placement)):
+            found[link.name] = after.link.name
+    return found
+
+
+def written(description: Description) -> str:
+    """A description as the text of a new file."""
+    gravity = STANDARD_GRAVITY if description.gravity is None else description.gravity
+    lines = [
+        tag("mujoco", {"model": description.name}, empty=False),
+        "  " + tag("compiler", {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}),
+        "  " + tag("option", {"gravity": numbers(gravity)}),
+        "  <worldbody>",
+    ]
+    writer = _Bodies(description)
+    base = description.base
+    if base.name == _WORLD:
+        lines += writer.inside(_WORLD, "    ")
+    else:
+        lines.append("    " + tag("body", {"name": base.name}, empty=False))
+        lines += _inertial_lines(base.inertial, "      ")
+        lines += [*writer.inside(base.name, "      "), "    </body>"]
+    lines.append("  </worldbody>")
+    followers = [joint for joint in description.joints if joint.mimic is not None]
+    if followers:
+        lines.append("  <equality>")
+        for joint in followers:
+            rule = joint.mimic
+            assert rule is not None
+            coefficients = f"{number(rule.offset)} {number(rule.multiplier)} 0 0 0"
+            words = {"joint1": joint.name, "joint2": rule.joint, "polycoef": coefficients}
+            lines.append("    " + tag("joint", words))
+        lines.append("  </equality>")
+    return "\n".join([*lines, "</mujoco>", ""])
+
+
+class _Bodies:
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self.behind: dict[str, list[RawJoint]] = {}
+        for joint in description.joints:
+            self.behind.setdefault(joint.parent, []).append(joint)
+        self.merged = mergeable(description)
+
+    def inside(self, link: str, pad: str) -> list[str]:
+        """Frames and bodies on a link."""
+        lines = []
+        for frame in self.description.frames:
+            if frame.link == link:
+                lines.append(pad + tag("site", {"name": frame.name, **_placed(frame.placement)}))
+        for joint in self.behind.get(link, []):
+            lines += self._body(joint, pad)
+        return lines
+
+    def _body(self, joint: RawJoint, pad: str) -> list[str]:
+        chain = [joint]
+        while chain[-1].link.name in self.merged:
+            chain.append(self.behind[chain[-1].link.name][0])
+        last = chain[-1]
+        rest = np.eye(4)
+        for item in chain:
+            rest = rest @ item.rest + 0.0
+        lines = [pad + tag("body", {"name": last.link.name, **_placed(rest)}, empty=False)]
+        lines += _inertial_lines(last.link.inertial, pad + "  ")
+        for k, item in enumerate(chain):
+            behind = item.link_placement
+            for after in chain[k + 1 :]:
+                behind = behind @ after.rest
+            if item.type != "fixed":
+                lines.append(pad + "  " + tag("joint", _joint(item, behind)))
+        return [*lines, *self.inside(last.link.name, pad + "  "), f"{pad}</body>"]
+
+
+def _joint(joint: RawJoint, body: Array) -> dict[str, str]:
+    """Attributes of a joint; ``body``: frame of its body in the moved joint frame at rest."""
+    words = {"name": joint.name, "type": "slide" if joint.type == "prismatic" else "hinge"}
+    back = body[:3, :3].T
+    anchor = -back @ body[:3, 3] + 0.0
+    if anchor.any():
+        words["pos"] = numbers(anchor)
+    words["axis"] = numbers(back @ joint.axis + 0.0)
+    limits = joint.limits
+    if range_is_written(limits) and math.isfinite(limits.lower):
+        words["range"] = numbers([limits.lower, limits.upper])
+    if math.isfinite(limits.effort) and limits.effort > 0:
+        words["actuatorfrcrange"] = numbers([-limits.effort, limits.effort])
+    return words | _terms(joint.terms)
+
+
+def _terms(terms: Mapping[str, float]) -> dict[str, str]:
+    return {key: number(terms[symbol]) for key, symbol in _TERMS if terms.get(symbol)}
+
+
+def _placed(placement: Array) -> dict[str, str]:
+    words = {}
+    if placement[:3, 3].any():
+        words["pos"] = numbers(placement[:3, 3])
+    if not np.array_equal(placement[:3, :3], np.eye(3)):
+        words["quat"] = numbers(quaternion_of(placement[:3, :3]))
+    return words
+
+
+def _inertial(body: Inertial) -> dict[str, str]:
+    xx, xy, xz, yy, yz, zz = tensor_entries(body.inertia_com)
+    if not any((xy, xz, yz)):  # MuJoCo takes zeros here, for links without mass, but not as a full tensor
+        return {"pos": numbers(body.com), "mass": number(body.mass), "diaginertia": numbers([xx, yy, zz])}
+    return {"pos": numbers(body.com), "mass": number(body.mass), "fullinertia": numbers([xx, yy, zz, xy, xz, yz])}
+
+
+def _inertial_lines(body: Inertial | None, pad: str) -> list[str]:
+    return [] if body is None else [pad + tag("inertial", _inertial(body))]
+
+
+def edited(content: bytes, changes: Changes, where: str) -> bytes:
+    """The same file with other bodies and joint terms."""
+    file = XmlFile(content, where)
+    edits: dict[Element, bytes | None] = {}
+    inside: dict[Element, bytes] = {}
+    if any(file.root.iter("include")):
+        Elements(where).fail("includes other files, so it cannot be edited; convert it to a new file instead")
+    count = 0
+    for body in file.root.iter("body"):
+        count += 1
+        name = body.get("name") or f"body{count}"
+        if name not in changes.inertials:
+            continue
+        new, found = changes.inertials[name], body.find("inertial")
+        text = None if new is None else tag("inertial", _inertial(new)).encode()
+        if found is not None:
+            edits[found] = text
+        elif text is not None:
+            inside[body] = b"\n" + (file.indent(body) + "  ").encode() + text
+    for joint in file.root.iter("joint"):
+        terms = changes.terms.get(joint.get("name", ""))
+        if terms is None or (file.parents.get(joint) is not None and file.parents[joint].tag == "equality"):
+            continue
+        # zeros are written out: a class of defaults may hold other values
+        values: dict[str, str | None] = {key: number(terms.get(symbol, 0.0)) for key, symbol in _TERMS}
+        values = {key: value for key, value in values.items() if value != "0" or key != "stiffness"}
+        edits[joint] = file.retagged(joint, values)
+    if changes.inertials:
+        for compiler in file.root.findall("compiler"):
+            if compiler.get("inertiafromgeom") == "true":
+                edits[compiler] = file.retagged(compiler, {"inertiafromgeom": "auto"})
+    return file.edited(edits, inside)
+
+
+class Mjcf(Format):
+    """MJCF files."""
+
+    name = "MJCF"
+    suffixes = (".xml", ".mjcf")
+    holds = frozenset({"gravity", "effort"})
+    terms = frozenset({"fv", "fc", "Ia", "ks"})
+
+    def read(self, content: bytes, reading: Reading) -> Description:
+        """See `Format.read`."""
+        return read_mjcf_content(content, reading)
+
+    def recognises(self, content: bytes) -> bool:
+        """See `Format.recognises`."""
+        return b"<mujoco" in content
+
+    def lacks(self, limits: JointLimits) -> tuple[str, ...]:
+        """MJCF wants both ends of a range, the lower below the upper, and no effort of zero."""
+        keys = () if range_is_written(limits) else ("lower", "upper")
+        return keys if limits.effort > 0 else (*keys, "effort")
+
+    def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
+        """A base with a body cannot be called ``world``."""
+        return base_beside_world(description)
+
+    def renamed(self, description: Description) -> dict[str, str]:
+        """Links that have no body of their own: several joints of one body."""
+        return mergeable(description)
+
+    def order(self, description: Description) -> tuple[str, ...] | None:
+        """Bodies are nested: a joint comes before all that it carries."""
+        children: dict[str, list[int]] = {}
+        for k, joint in enumerate(description.joints):
+            children.setdefault(joint.parent, []).append(k)
+        order: list[str] = []
+        stack = list(reversed(children.get(description.base.name, [])))
+        while stack:
+            joint = description.joints[stack.pop()]
+            order.append(joint.name)
+            stack += reversed(children.get(joint.link.name, []))
+        return tuple(order)
+
+    def write(self, description: Description) -> bytes:
+        """See `Format.write`."""
+        return written(description).encode()
+
+    def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
+        """See `Format.edit`."""
+        return edited(content, changes, where)

@@ -1,0 +1,361 @@
+"""Reader of MJCF."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from casid.description._document import Description
+from casid.description._parts import Inertial, Link
+from casid.description._placement import Array, rotation_about, transform, unit_axis
+from casid.description._raw import JointLimits, RawFrame, RawJoint
+from casid.description._sidecar import fixed_name
+from casid.description.formats._contract import Reading
+from casid.description.formats._mjcf_context import Context, joint_couplings, unsupported, with_includes
+from casid.description.formats._xml import Element, XmlFile
+from casid.errors import RobotError
+from casid.inertia import express_in, from_standard, to_standard
+from casid.inertia._parameters import tensor
+
+#: Number of sizes that matter, by type of geom; with ``fromto`` the length is not among them.
+_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+_MASSLESS = ("plane", "hfield", "sdf")
+
+
+def body_of_geoms(geoms: list[tuple[Element, Array]], context: Context, what: str) -> Inertial | None:
+    """Sum of the geoms of a body (already with their defaults), each with the placement of the frame it stands in.
+
+    Raises
+    ------
+    RobotError
+        For meshes: their volume depends on files and on MuJoCo's settings.
+    """
+    low, high = 0, 5
+    if "inertiagrouprange" in context.compiler:
+        words = Element("compiler", context.compiler)
+        low, high = map(int, context.numbers(words, "inertiagrouprange", 2, "compiler"))
+    tens = []
+    for geom, frame in geoms:
+        group = int(context.number(geom, "group", what, 0.0))
+        if low <= group <= high:
+            ten = _geom(geom, frame, context, what)
+            if ten is not None:
+                tens.append(ten)
+    if not tens:
+        return None
+    total = np.sum(tens, axis=0)
+    return Inertial(*from_standard(total)) if total[9] > 0 else None
+
+
+def _geom(geom: Element, frame: Array, context: Context, what: str) -> Array | None:
+    kind = geom.get("type", "sphere")
+    mass = context.number(geom, "mass", what) if "mass" in geom.attrib else None
+    density = context.number(geom, "density", what, 1000.0)
+    if kind in _MASSLESS or mass == 0.0 or (mass is None and density == 0.0):
+        return None
+    if kind not in _SIZES or "mesh" in geom.attrib:
+        context.fail(
+            f"{what}: takes its mass from a geom of type '{kind}'{' with a mesh' if 'mesh' in geom.attrib else ''}, "
+            "which casid does not compute; give the body an <inertial> (mujoco: mj_saveLastXML writes one)"
+        )
+    if geom.get("shellinertia") == "true":
+        context.fail(f"{what}: a geom with shellinertia is not computed; give the body an <inertial>")
+    size = context.numbers(geom, "size", None, what, ())
+    placement = context.placement(geom, what)
+    if "fromto" in geom.attrib:
+        if kind == "sphere":
+            context.fail(f"{what}: a sphere has no fromto")
+        ends = np.array(context.numbers(geom, "fromto", 6, what)).reshape(2, 3)
+        along = ends[0] - ends[1]  # MuJoCo: z points from the second end to the first
+        axis = Element("geom", {"zaxis": " ".join(map(repr, along.tolist()))})
+        placement = transform(context.placement(axis, what)[:3, :3], ends.mean(axis=0))
+        half = float(np.linalg.norm(along)) / 2
+        size = [size[0], half] if kind in ("capsule", "cylinder") else [size[0], size[0], half] if size else []
+    if len(size) < _SIZES[kind] or min(size[: _SIZES[kind]]) <= 0:
+        context.fail(f"{what}: a geom of type '{kind}' needs {_SIZES[kind]} positive sizes, got {size}")
+    volume, unit = _shape(kind, size)
+    m = density * volume if mass is None else mass
+    placed = frame @ placement
+    return express_in(to_standard(m, np.zeros(3), np.diag(m * unit)), placed[:3, :3], placed[:3, 3])
+
+
+def _shape(kind: str, size: list[float]) -> tuple[float, Array]:
+    """Volume [m^3] and principal moments of unit mass [m^2]."""
+    if kind == "sphere":
+        r = size[0]
+        return 4 / 3 * math.pi * r**3, np.full(3, 0.4 * r * r)
+    if kind == "ellipsoid":
+        squares = np.square(size[:3])
+        return 4 / 3 * math.pi * math.prod(size[:3]), (squares.sum() - squares) / 5
+    if kind == "box":
+        squares = np.square(size[:3])
+        return 8 * math.prod(size[:3]), (squares.sum() - squares) / 3
+    r, h = size[0], 2 * size[1]
+    cylinder = math.pi * r * r * h
+    across, along = (3 * r * r + h * h) / 12, r * r / 2
+    if kind == "cylinder":
+        return cylinder, np.array([across, across, along])
+    ball = 4 / 3 * math.pi * r**3
+    share = cylinder / (cylinder + ball)
+    # two half balls at the ends: Steiner through the centre of mass of a half ball, 3/8 r from its flat side
+    ends = 0.4 * r * r + h * h / 4 + 3 / 8 * h * r
+    return cylinder + ball, np.array([
+        share * across + (1 - share) * ends,
+        share * across + (1 - share) * ends,
+        share * along + (1 - share) * 0.4 * r * r,
+    ])  # fmt: skip
+
+
+_WORLD = "world"
+#: MuJoCo's own default [m/s^2].
+_GRAVITY = (0.0, 0.0, -9.81)
+_KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "floating"}
+
+
+@dataclass
+class _Body:
+    """One ``<body>`` with what ``<frame>`` elements around and in it add."""
+
+    element: Element
+    name: str
+    placement: Array
+    childclass: str | None
+    inertial: Inertial | None = None
+    joints: list[tuple[Element, Array]] = field(default_factory=list)
+    geoms: list[tuple[Element, Array]] = field(default_factory=list)
+    sites: list[tuple[Element, Array]] = field(default_factory=list)
+    children: list[_Body] = field(default_factory=list)
+
+
+def read_mjcf_content(content: bytes, reading: Reading) -> Description:
+    """The machine of an MJCF file; RobotError names every element that casid does not model."""
+    file = XmlFile(content, reading.where)
+    if file.root.tag != "mujoco":
+        raise RobotError(f"{reading.where}: not MJCF: its root element is <{file.root.tag}>, expected <mujoco>")
+    root, included = with_includes(file, reading.folder)
+    return _Reader(root, reading).description(content, included)
+
+
+class _Reader:
+    def __init__(self, root: Element, reading: Reading) -> None:
+        self.root = root
+        self.where = reading.where
+        self.context = Context(root, reading.where, reading.angle_tolerance)
+        self.notes = list(unsupported(root, self.context))
+        self.count = 0
+        self.joints: list[RawJoint] = []
+        self.frames: list[RawFrame] = []
+        self.references: dict[str, float] = {}
+        self.efforts = self._actuators()
+
+    def description(self, content: bytes, included: bool) -> Description:
+        world = _Body(Element("body"), _WORLD, np.eye(4), None)
+        for element in self.root.findall("worldbody"):
+            world.childclass = element.get("childclass", world.childclass)
+            self._fill(world, element, np.eye(4))
+        top, base = world, Link(_WORLD)
+        if len(world.children) == 1 and not world.sites:
+            (only,) = world.children
+            if not only.joints and np.array_equal(only.placement, np.eye(4)):
+                top, base = only, Link(only.name, self._inertial(only))
+        self._sites(top, base.name)
+        for child in top.children:
+            self._body(child, base.name)
+        option = next((e for e in reversed(self.root.findall("option")) if "gravity" in e.attrib), None)
+        gravity = _GRAVITY if option is None else self.context.numbers(option, "gravity", 3, "option")
+        couplings = joint_couplings(self.root, self.context, self.references)
+        joints = tuple(replace(j, mimic=couplings.get(j.name)) for j in self.joints)
+        names = {joint.link.name for joint in joints} | {base.name}
+        clash = [frame.name for frame in self.frames if frame.name in names]
+        if clash:
+            self.notes.append(f"sites {', '.join(clash)} have names of bodies and are no frames")
+        return Description(
+            self.root.get("model") or Path(self.where).stem,
+            self.where,
+            base,
+            joints,
+            frames=tuple(frame for frame in self.frames if frame.name not in names),
+            gravity=np.array(gravity),
+            notes=tuple(self.notes),
+            format="" if included else "MJCF",
+            content=b"" if included else content,
+        )
+
+    # ------------------------------------------------------------------ bodies
+
+    def _fill(self, body: _Body, element: Element, frame: Array) -> None:
+        """Collect what stands in a body, through its ``<frame>`` elements."""
+        for child in element:
+            what = f"{child.tag} '{child.get('name', '?')}' in body '{body.name}'"
+            if child.tag == "frame":
+                outer = body.childclass
+                body.childclass = child.get("childclass", outer)
+                self._fill(body, child, frame @ self.context.placement(child, what))
+                body.childclass = outer
+            elif child.tag == "body":
+                self.count += 1
+                name = child.get("name") or f"body{self.count}"
+                inner = _Body(
+                    child,
+                    name,
+                    frame @ self.context.placement(child, f"body '{name}'") + 0.0,
+                    child.get("childclass", body.childclass),
+                )
+                self._fill(inner, child, np.eye(4))
+                body.children.append(inner)
+            elif child.tag in ("joint", "freejoint"):
+                if child.tag == "freejoint":
+                    child = Element("joint", {"type": "free", **child.attrib})
+                    full = child
+                else:
+                    full = self.context.attributes(child, body.childclass)
+                body.joints.append((full, frame))
+            elif child.tag == "geom":
+                body.geoms.append((self.context.attributes(child, body.childclass), frame))
+            elif child.tag == "site":
+                body.sites.append((self.context.attributes(child, body.childclass), frame))
+            elif child.tag == "inertial":
+                body.inertial = self._own_inertial(child, frame, f"body '{body.name}'")
+
+    def _body(self, body: _Body, parent: str) -> None:
+        link = Link(body.name, self._inertial(body))
+        if not body.joints:
+            self.joints.append(RawJoint(fixed_name(body.name), "fixed", parent, link, placement=body.placement))
+        before, at = parent, body.placement
+        for k, (element, frame) in enumerate(body.joints):
+            last = k == len(body.joints) - 1
+            name = element.get("name") or f"{body.name}_joint{k + 1}"
+            carried = link if last else Link(f"{body.name}/{name}")
+            self.joints.append(self._joint(element, frame, name, before, carried, at))
+            before, at = carried.name, np.eye(4)
+        self._sites(body, body.name)
+        for child in body.children:
+            self._body(child, body.name)
+
+    def _joint(self, element: Element, frame: Array, name: str, parent: str, link: Link, at: Array) -> RawJoint:
+        what = f"joint '{name}'"
+        context = self.context
+        kind = element.get("type", "hinge")
+        if kind not in _KINDS:
+            context.fail(f"{what}: its type '{kind}' is not one of {', '.join(_KINDS)}")
+        if kind in ("free", "ball"):
+            return RawJoint(name, _KINDS[kind], parent, link, placement=at)
+        try:
+            axis = frame[:3, :3] @ np.array(context.numbers(element, "axis", 3, what, (0.0, 0.0, 1.0)))
+            axis = unit_axis(axis, context.tolerance)
+        except ValueError as error:
+            context.fail(f"{what}: {error}")
+        anchor = frame[:3, :3] @ np.array(context.numbers(element, "pos", 3, what, (0.0,) * 3)) + frame[:3, 3]
+        turn = context.angle if kind == "hinge" else float
+        reference = turn(context.number(element, "ref", what, 0.0))
+        self.references[name] = reference
+        placement = at @ transform(translation=anchor)
+        if reference:
+            back = (
+                transform(rotation_about(axis, -reference, context.tolerance))
+                if kind == "hinge"
+                else transform(translation=-reference * axis)
+            )
+            placement = placement @ back
+        terms = {symbol: self._first(element, key, what) for key, symbol in (("damping", "fv"), ("frictionloss", "fc"))}
+        terms["Ia"] = context.number(element, "armature", what, 0.0)
+        stiffness = self._first(element, "stiffness", what)
+        if stiffness:
+            rest = turn(context.number(element, "springref", what, 0.0))
+            if rest:
+                context.fail(f"{what}: a spring whose rest position is not 0 is not modelled; set springref to 0")
+            terms["ks"] = stiffness
+        return RawJoint(
+            name,
+            _KINDS[kind],
+            parent,
+            link,
+            placement=placement + 0.0,
+            axis=axis,
+            link_placement=transform(translation=-anchor) + 0.0,
+            limits=self._limits(element, name, what, kind == "hinge"),
+            terms={symbol: value for symbol, value in terms.items() if value},
+        )
+
+    def _first(self, element: Element, key: str, what: str) -> float:
+        """A coefficient that newer files may give as a polynomial; only its linear part is modelled."""
+        values = self.context.numbers(element, key, None, what, (0.0,))
+        if any(values[1:]):
+            self.context.fail(f"{what}: {key} is a polynomial, casid models its first coefficient only")
+        return values[0] if values else 0.0
+
+    def _limits(self, element: Element, name: str, what: str, turns: bool) -> JointLimits:
+        context = self.context
+        lower, upper = -math.inf, math.inf
+        limited = element.get("limited", "auto")
+        automatic = context.compiler.get("autolimits", "true") == "true"
+        if limited == "true" or (limited == "auto" and automatic and "range" in element.attrib):
+            low, high = context.numbers(element, "range", 2, what, (0.0, 0.0))
+            if (low, high) != (0.0, 0.0) or limited == "true":
+                lower, upper = (context.angle(low), context.angle(high)) if turns else (low, high)
+        effort = self.efforts.get(name, math.inf)
+        if "actuatorfrcrange" in element.attrib and element.get("actuatorfrclimited", "auto") != "false":
+            effort = max(abs(x) for x in context.numbers(element, "actuatorfrcrange", 2, what))
+        return JointLimits(lower, upper, effort=effort)
+
+    # ------------------------------------------------------------------ inertia
+
+    def _inertial(self, body: _Body) -> Inertial | None:
+        choice = self.context.compiler.get("inertiafromgeom", "auto")
+        own = body.inertial if choice != "true" else None
+        if own is None and choice != "false":
+            own = body_of_geoms(body.geoms, self.context, f"body '{body.name}'")
+        return own
+
+    def _own_inertial(self, element: Element, frame: Array, what: str) -> Inertial:
+        context = self.context
+        mass = context.number(element, "mass", what)
+        placed = frame @ context.placement(element, what)
+        R = placed[:3, :3]
+        if "fullinertia" in element.attrib:
+            xx, yy, zz, xy, xz, yz = context.numbers(element, "fullinertia", 6, what)
+            matrix = tensor([xx, xy, xz, yy, yz, zz])
+        else:
+            matrix = np.diag(context.numbers(element, "diaginertia", 3, what, (0.0,) * 3))
+        if not np.array_equal(R, np.eye(3)):
+            matrix = R @ matrix @ R.T
+            matrix = (matrix + matrix.T) / 2
+        compiler = Element("compiler", context.compiler)
+        mass = max(mass, context.number(compiler, "boundmass", "compiler", 0.0)) if mass >= 0 else mass
+        least = context.number(compiler, "boundinertia", "compiler", 0.0)
+        moments, axes = np.linalg.eigh(matrix)
+        if least > 0 and moments[0] < least:
+            moments = np.maximum(moments, least)
+            matrix = axes @ np.diag(moments) @ axes.T
+        if context.compiler.get("balanceinertia") == "true" and moments[0] + moments[1] < moments[2]:
+            matrix = moments.mean() * np.eye(3)
+        return Inertial(mass, placed[:3, 3], matrix)
+
+    # ------------------------------------------------------------------ sites and actuators
+
+    def _sites(self, body: _Body, link: str) -> None:
+        for element, frame in body.sites:
+            name = element.get("name")
+            if name:
+                placement = frame @ self.context.placement(element, f"site '{name}'") + 0.0
+                self.frames.append(RawFrame(name, link, placement))
+
+    def _actuators(self) -> dict[str, float]:
+        """Largest torque of each joint that its actuators' ranges allow."""
+        efforts: dict[str, float] = {}
+        for group in self.root.findall("actuator"):
+            for element in group:
+                full = self.context.attributes(element, None)
+                joint = full.get("joint")
+                key = "forcerange" if "forcerange" in full.attrib else "ctrlrange" if element.tag == "motor" else ""
+                if joint is None or key not in full.attrib or full.get(key.replace("range", "limited")) == "false":
+                    continue
+                what = f"actuator of joint '{joint}'"
+                gear = self.context.numbers(full, "gear", None, what, (1.0,))[0]
+                top = max(abs(x) for x in self.context.numbers(full, key, 2, what)) * abs(gear)
+                if top > 0:
+                    efforts[joint] = efforts.get(joint, 0.0) + top
+        return efforts

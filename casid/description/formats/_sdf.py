@@ -1,0 +1,396 @@
+"""SDFormat, the files of Gazebo and Drake: one model of rigid links.
+
+Read: versions 1.4 to 1.12; ``pose`` with ``relative_to`` (or the older ``frame``), ``inertial``, ``joint`` with
+``axis`` (``expressed_in``, ``use_parent_model_frame``, ``limit``, ``dynamics``, ``mimic``), ``frame``. Kept when a
+file is edited, otherwise not looked at: visuals, collisions, sensors, plug-ins. Refused by name: included and nested
+models, several models in one file. Reference: http://sdformat.org/spec.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from casid.description._document import Description
+from casid.description._parts import Inertial, Link
+from casid.description._placement import (
+    INFINITE,
+    Array,
+    Poses,
+    angle_notes,
+    number,
+    numbers,
+    rpy_of,
+    unit_axis,
+    xyz_rpy,
+)
+from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint, base_link
+from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
+from casid.description.formats._xml import Element, Elements, XmlFile, tag
+from casid.inertia._parameters import tensor, tensor_entries
+
+_SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_DYNAMICS = (("damping", "fv"), ("friction", "fc"), ("spring_stiffness", "ks"))
+_WORLD = "world"
+
+
+class Sdf(Format):
+    """SDFormat files."""
+
+    name = "SDF"
+    suffixes = (".sdf", ".world")
+    holds = frozenset({"velocity", "effort", "fixed joints", "order"})
+    terms = frozenset({"fv", "fc", "ks"})
+
+    def read(self, content: bytes, reading: Reading) -> Description:
+        """See `Format.read`."""
+        return _Reader(reading).description(XmlFile(content, reading.where))
+
+    def recognises(self, content: bytes) -> bool:
+        """See `Format.recognises`."""
+        return b"<sdf" in content
+
+    def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
+        """A base with a body cannot be called ``world``."""
+        return base_beside_world(description)
+
+    def joint_names(self, description: Description) -> dict[str, str]:
+        """Links, joints and frames share one set of names."""
+        taken = {link.name for link in description.links} | {frame.name for frame in description.frames}
+        names: dict[str, str] = {}
+        for joint in description.joints:
+            name = joint.name
+            while name in taken:
+                name = f"{name}_joint" if name == joint.name else f"{name}_"
+            taken.add(name)
+            if name != joint.name:
+                names[joint.name] = name
+        return names
+
+    def write(self, description: Description) -> bytes:
+        """See `Format.write`."""
+        base = description.base
+        lines = ['<?xml version="1.0"?>', '<sdf version="1.11">']
+        lines.append("  " + tag("model", {"name": description.name}, empty=False))
+        if base.name != _WORLD:
+            lines += _link_lines(base, None)
+            lines += [
+                "    " + tag("joint", {"name": _mount(description), "type": "fixed"}, empty=False),
+                f"      <parent>{_WORLD}</parent>",
+                f"      <child>{_text(base.name)}</child>",
+                "    </joint>",
+            ]
+        for joint in description.joints:
+            lines += [*_joint_lines(joint, base.name), *_link_lines(joint.link, joint)]
+        for frame in description.frames:
+            where = {} if frame.link == _WORLD else {"attached_to": frame.link}
+            lines += [
+                "    " + tag("frame", {"name": frame.name, **where}, empty=False),
+                f"      <pose>{_pose(frame.placement)}</pose>",
+                "    </frame>",
+            ]
+        return "\n".join([*lines, "  </model>", "</sdf>", ""]).encode()
+
+    def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
+        """See `Format.edit`."""
+        file = XmlFile(content, where)
+        edits: dict[Element, bytes | None] = {}
+        inside: dict[Element, bytes] = {}
+        for link in file.root.iter("link"):
+            name = link.get("name", "")
+            if name not in changes.inertials:
+                continue
+            body, found = changes.inertials[name], link.find("inertial")
+            if found is not None:
+                text = None if body is None else "\n".join(_inertial_lines(body, file.indent(found)))
+                edits[found] = None if text is None else text.strip().encode()
+            elif body is not None:
+                inside[link] = ("\n" + "\n".join(_inertial_lines(body, file.indent(link) + "  "))).encode()
+        for joint in file.root.iter("joint"):
+            terms, axis = changes.terms.get(joint.get("name", "")), joint.find("axis")
+            if terms is None or axis is None:
+                continue
+            found = axis.find("dynamics")
+            kept = [] if found is None else [e for e in found if e.tag not in dict(_DYNAMICS)]
+            rest = {e.tag: (e.text or "").strip() for e in kept}
+            values = {key: number(terms[symbol]) for key, symbol in _DYNAMICS if terms.get(symbol)}
+            pad = file.indent(axis) + "  "
+            block = "\n".join(_block("dynamics", {**values, **rest}, pad)).strip()
+            if found is not None:
+                edits[found] = block.encode() if values or rest else None
+            elif values:
+                inside[axis] = f"\n{pad}{block}".encode()
+        return file.edited(edits, inside)
+
+
+class _Reader(Elements):
+    def __init__(self, reading: Reading) -> None:
+        super().__init__(reading.where)
+        self.tolerance = reading.angle_tolerance
+        self.notes: list[str] = []
+        self.poses = Poses(reading.where)
+
+    def description(self, file: XmlFile) -> Description:
+        model, world, version = self._model(file.root)
+        bodies: dict[str, Link] = {}
+        for element in model.findall("link"):
+            name = self.name(element)
+            if name in bodies:
+                self.fail(f"two links are named '{name}'; link names must be unique")
+            bodies[name] = Link(name, self._inertial(element, f"link '{name}'"))
+            self._place(element, name, "")
+        elements = model.findall("joint")
+        for element in elements:
+            name = self.name(element)  # older files may call a joint like a link
+            self._place(element, self._frame_of(name, bodies), self._end(element, "child", bodies))
+        for element in model.findall("frame"):
+            self._place(element, self.name(element), element.get("attached_to", ""))
+        joints, base = self._joints(elements, bodies, version)
+        frames = []
+        known = {base, *(joint.link.name for joint in joints)}
+        for element in model.findall("frame"):
+            name = self.name(element)
+            carrier = self.poses.carrier(name, known, base)
+            frames.append(RawFrame(name, carrier, self.poses.relative(carrier if carrier in bodies else "", name)))
+        gravity = None if world is None else world.find("gravity")
+        return Description(
+            model.get("name") or Path(self.where).stem,
+            self.where,
+            bodies.get(base, Link(base)),
+            tuple(joints),
+            frames=tuple(frames),
+            gravity=None if gravity is None else np.array(self.text_numbers(gravity, 3, "world", (0, 0, 0))),
+            notes=tuple(self.notes),
+            format=Sdf.name,
+            content=file.content,
+        )
+
+    def _model(self, root: Element) -> tuple[Element, Element | None, tuple[int, ...]]:
+        if root.tag != "sdf":
+            self.fail(f"not SDF: its root element is <{root.tag}>, expected <sdf>")
+        try:
+            version = tuple(int(word) for word in root.get("version", "1.6").split("."))
+        except ValueError:
+            self.fail(f"its version '{root.get('version')}' is not of the form 1.x")
+        world = root.find("world")
+        models = (root if world is None else world).findall("model")
+        names = ", ".join(f"'{model.get('name', '?')}'" for model in models)
+        if len(models) != 1:
+            self.fail(f"holds {len(models)} models ({names or 'none'}); casid reads files of one: split it")
+        (model,) = models
+        for kind in ("include", "model"):
+            nested = model.find(kind)
+            if nested is not None:
+                self.fail(f"model {names}: has a nested <{kind}>, which casid does not read; flatten it: gz sdf -p")
+        return model, world, version
+
+    def _place(self, element: Element, name: str, default: str) -> None:
+        pose = element.find("pose")
+        parent = default
+        if pose is not None:
+            parent = pose.get("relative_to", pose.get("frame", "")) or default
+        parent = "" if parent in ("__model__", _WORLD) else parent
+        self.poses.add(name, parent, self._pose(pose, f"{element.tag} '{name}'"))
+
+    def _pose(self, pose: Element | None, what: str) -> Array:
+        if pose is None:
+            return np.eye(4)
+        if pose.get("rotation_format", "euler_rpy") != "euler_rpy":
+            self.fail(f"{what}: <pose rotation_format> other than euler_rpy is not read; write x y z roll pitch yaw")
+        six = self.text_numbers(pose, 6, what, (0.0,) * 6)
+        if pose.get("degrees") == "true":
+            six[3:] = [math.radians(angle) for angle in six[3:]]
+        self.notes += angle_notes(six[3:], f"{what}, pose", self.tolerance)
+        return xyz_rpy(six[:3], six[3:], self.tolerance)
+
+    def _inertial(self, link: Element, what: str) -> Inertial | None:
+        found = link.find("inertial")
+        if found is None:
+            return None
+        mass, inertia = found.find("mass"), found.find("inertia")
+        for name in ("fluid_added_mass",):
+            if found.find(name) is not None:
+                self.fail(f"{what}: <{name}> is not modelled; remove it")
+        entries = dict.fromkeys(_SIX, 0.0) | dict.fromkeys(("ixx", "iyy", "izz"), 1.0)  # SDFormat's defaults
+        if inertia is not None:
+            entries = {key: self.text_number(inertia.find(key), what, entries[key]) for key in _SIX}
+        pose = self._pose(found.find("pose"), what)
+        matrix, R = tensor(list(entries.values())), pose[:3, :3]
+        if not np.array_equal(R, np.eye(3)):
+            matrix = R @ matrix @ R.T
+            matrix = (matrix + matrix.T) / 2
+        return Inertial(self.text_number(mass, what, 1.0), pose[:3, 3], matrix)
+
+    def _end(self, joint: Element, end: str, bodies: Mapping[str, Link]) -> str:
+        found = joint.find(end)
+        name = "" if found is None else (found.text or "").strip()
+        name = name or ("" if found is None else found.get("link_name", ""))
+        if not name:
+            self.fail(f"joint '{self.name(joint)}' has no <{end}>")
+        if name not in bodies and not (end == "parent" and name == _WORLD):
+            self.fail(f"joint '{self.name(joint)}': its {end} '{name}' is not a link of the model")
+        return name
+
+    def _joints(
+        self, elements: list[Element], bodies: Mapping[str, Link], version: tuple[int, ...]
+    ) -> tuple[list[RawJoint], str]:
+        joints = [self._joint(element, bodies, version) for element in elements]
+        mounts = [j for j in joints if j.parent == _WORLD and j.type == "fixed" and np.array_equal(j.rest, np.eye(4))]
+        rooted = [j for j in joints if j.parent == _WORLD]
+        if len(mounts) == 1 and len(rooted) == 1:  # a fixed base: the joint that fixes it is no joint of the robot
+            return [j for j in joints if j is not mounts[0]], mounts[0].link.name
+        if rooted:
+            return joints, _WORLD
+        mentioned = {name for joint in joints for name in (joint.parent, joint.link.name)}
+        base = base_link(joints, None, [name for name in bodies if name not in mentioned], self.where)
+        return joints, base
+
+    def _joint(self, element: Element, bodies: Mapping[str, Link], version: tuple[int, ...]) -> RawJoint:
+        name, kind = self.name(element), element.get("type", "")
+        what = f"joint '{name}'"
+        parent, child = self._end(element, "parent", bodies), self._end(element, "child", bodies)
+        axis = element.find("axis")
+        moves = kind != "fixed"
+        frame = self._frame_of(name, bodies)
+        placement = self.poses.relative("" if parent == _WORLD else parent, frame)
+        return RawJoint(
+            name=name,
+            type="revolute" if kind == "continuous" else kind,
+            parent=parent,
+            link=bodies[child],
+            placement=placement,
+            axis=self._axis(axis, what, frame, version) if moves else np.array([0.0, 0.0, 1.0]),
+            link_placement=self.poses.relative(frame, child),
+            limits=self._limits(axis, kind, what),
+            mimic=self._mimic(element, axis, what) if moves else None,
+            terms=self._terms(axis, what) if moves else {},
+        )
+
+    @staticmethod
+    def _frame_of(joint: str, bodies: Mapping[str, Link]) -> str:
+        return f"joint {joint}" if joint in bodies else joint
+
+    def _axis(self, axis: Element | None, what: str, joint: str, version: tuple[int, ...]) -> Array:
+        xyz = None if axis is None else axis.find("xyz")
+        vector = np.array(self.text_numbers(xyz, 3, what, (0.0, 0.0, 1.0)))
+        frame = "" if xyz is None else xyz.get("expressed_in", "")
+        old = None if axis is None else axis.find("use_parent_model_frame")
+        in_model = version < (1, 5) if old is None else (old.text or "").strip() in ("1", "true")
+        if frame or (in_model and version < (1, 7)):
+            frame = "" if frame in ("__model__", _WORLD) else frame
+            vector = self.poses.relative(joint, frame)[:3, :3] @ vector
+        try:
+            return unit_axis(vector, self.tolerance)
+        except ValueError as error:
+            self.fail(f"{what}: {error}")
+
+    def _limits(self, axis: Element | None, kind: str, what: str) -> JointLimits:
+        limit = None if axis is None else axis.find("limit")
+        if limit is None or kind not in ("revolute", "continuous", "prismatic"):
+            return JointLimits()
+        values = {}
+        for key, default in (("lower", -INFINITE), ("upper", INFINITE), ("velocity", INFINITE), ("effort", INFINITE)):
+            found = limit.find(key)
+            text = "" if found is None else (found.text or "").strip().lower()
+            value = default if text in ("inf", "+inf", "-inf") else self.text_number(found, what, default)
+            free = abs(value) >= INFINITE or (key in ("velocity", "effort") and value < 0)
+            free = free or (kind == "continuous" and key in ("lower", "upper"))
+            values[key] = math.copysign(math.inf, default) if free else value
+        return JointLimits(**values)
+
+    def _mimic(self, joint: Element, axis: Element | None, what: str) -> MimicRule | None:
+        found = None if axis is None else axis.find("mimic")
+        if found is None:
+            return None
+        leader = found.get("joint")
+        if not leader:
+            self.fail(f"{what}: <mimic> names no joint")
+        ratio = self.text_number(found.find("multiplier"), what, 1.0)
+        reference = self.text_number(found.find("reference"), what, 0.0)
+        return MimicRule(leader, ratio, self.text_number(found.find("offset"), what, 0.0) - ratio * reference)
+
+    def _terms(self, axis: Element | None, what: str) -> dict[str, float]:
+        found = None if axis is None else axis.find("dynamics")
+        if found is None:
+            return {}
+        terms = {symbol: self.text_number(found.find(key), what, 0.0) for key, symbol in _DYNAMICS}
+        if terms["ks"] and self.text_number(found.find("spring_reference"), what, 0.0):
+            self.fail(f"{what}: a spring whose rest position is not 0 is not modelled; set spring_reference to 0")
+        return {symbol: value for symbol, value in terms.items() if value}
+
+
+def _mount(description: Description) -> str:
+    """Name of the joint that fixes the base to the world."""
+    name, taken = f"{description.base.name}_mount", {joint.name for joint in description.joints}
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _text(name: str) -> str:
+    return name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _pose(placement: Array) -> str:
+    return f"{numbers(placement[:3, 3])} {numbers(rpy_of(placement[:3, :3]))}"
+
+
+def _block(name: str, values: Mapping[str, str], pad: str) -> list[str]:
+    return [f"{pad}<{name}>", *(f"{pad}  <{key}>{value}</{key}>" for key, value in values.items()), f"{pad}</{name}>"]
+
+
+def _inertial_lines(body: Inertial, pad: str = "      ") -> list[str]:
+    entries = dict(zip(_SIX, map(number, tensor_entries(body.inertia_com)), strict=True))
+    return [
+        f"{pad}<inertial>",
+        f"{pad}  <pose>{numbers(body.com)} 0 0 0</pose>",
+        f"{pad}  <mass>{number(body.mass)}</mass>",
+        *_block("inertia", entries, f"{pad}  "),
+        f"{pad}</inertial>",
+    ]
+
+
+def _link_lines(link: Link, joint: RawJoint | None) -> list[str]:
+    lines = ["    " + tag("link", {"name": link.name}, empty=False)]
+    if joint is not None:
+        start = tag("pose", {"relative_to": joint.name}, empty=False)
+        lines.append(f"      {start}{_pose(joint.link_placement)}</pose>")
+    if link.inertial is not None:
+        lines += _inertial_lines(link.inertial)
+    return [*lines, "    </link>"]
+
+
+def _joint_lines(joint: RawJoint, base: str) -> list[str]:
+    limits = joint.limits
+    bounded = math.isfinite(limits.lower) or math.isfinite(limits.upper)
+    kind = "continuous" if joint.type == "revolute" and not bounded else joint.type
+    frame = "__model__" if joint.parent == base == _WORLD else joint.parent
+    lines = [
+        "    " + tag("joint", {"name": joint.name, "type": kind}, empty=False),
+        f"      {tag('pose', {'relative_to': frame}, empty=False)}{_pose(joint.placement)}</pose>",
+        f"      <parent>{_text(joint.parent)}</parent>",
+        f"      <child>{_text(joint.link.name)}</child>",
+    ]
+    if joint.type != "fixed":
+        lines += ["      <axis>", f"        <xyz>{numbers(joint.axis)}</xyz>"]
+        keys = ("effort", "velocity") if kind == "continuous" else ("lower", "upper", "effort", "velocity")
+        finite = {key: getattr(limits, key) for key in keys if math.isfinite(getattr(limits, key))}
+        if finite:
+            lines += _block("limit", {key: number(value) for key, value in finite.items()}, "        ")
+        terms = {key: number(joint.terms[symbol]) for key, symbol in _DYNAMICS if joint.terms.get(symbol)}
+        if terms:
+            lines += _block("dynamics", terms, "        ")
+        if joint.mimic is not None:
+            rule = joint.mimic
+            lines += [
+                "        " + tag("mimic", {"joint": rule.joint}, empty=False),
+                f"          <multiplier>{number(rule.multiplier)}</multiplier>",
+                f"          <offset>{number(rule.offset)}</offset>",
+                "          <reference>0</reference>",
+                "        </mimic>",
+            ]
+        lines.append("      </axis>")
+    return [*lines, "    </joint>"]

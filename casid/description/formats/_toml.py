@@ -1,0 +1,379 @@
+"""Reader of casid's own robot files (TOML, ``schema = 1``).
+
+A file describes the machine in SI units and names the source of every number::
+
+    schema = 1
+    name = "example"
+    convention = "modified-dh"            # "modified-dh" | "standard-dh" | "placement"
+    gravity = [0.0, 0.0, -9.80665]        # m/s^2, base frame; this is the default
+    total_mass = [16.0, 20.0]             # kg, bounds on the sum of the moving links' masses
+    base = "base"                         # name of the base link; this is the default. Or a table, see below
+    transmission = [[1, 0], [0, 1]]       # T, n x n: tau = T tau_m, dq_m = T' dq; default: a motor for each joint
+
+    [source]                              # may be left out; the robots that ship with casid must have it
+    licence = "BSD-3-Clause"              # SPDX expression
+    kinematics = "who, where, when"       # citations, under any key
+
+    [[joint]]
+    name = "joint1"                       # default: joint<number>
+    type = "revolute"                     # "revolute" | "prismatic" | "fixed"
+    parent = "base"                       # a link; default: the link of the joint before
+    mdh = { a = 0.0, alpha_deg = 0, d = 0.333, theta_deg = 0 }    # or the row [a, alpha_deg, d, theta_deg]
+    limits = { lower = -2.9, upper = 2.9, velocity = 2.2, acceleration = 15, jerk = 7500, effort = 87 }
+
+    mimic = { joint = "joint0", multiplier = 1.0, offset = 0.0 }    # q = multiplier q_joint + offset: no coordinate
+    terms = { fv = 0.5, fc = 0.2, Ia = 0.01 }   # nominal parameters of joint terms by symbol: friction, rotor inertia
+
+    [joint.link]
+    name = "link1"                        # default: link<number>
+    mass = 2.0                            # nominal inertial values: all three or none
+    com = [0.0, 0.0, 0.1]
+    inertia_com = [0.02, 0, 0, 0.02, 0, 0.01]             # xx xy xz yy yz zz about the centre of mass
+    # or: mass, first_moment = [lx, ly, lz], inertia = [xx, xy, xz, yy, yz, zz] about the link-frame origin
+    bounds = { mass = [0, 10], com = [[-0.1, 0.1], [-0.1, 0.1], [0, 0.2]] }     # and inertia_com, six rows
+
+    [[frame]]
+    name = "flange"
+    link = "link1"                        # default: the last joint's link
+    xyz = [0.0, 0.0, 0.107]
+    rpy_deg = [0, 0, 45]                  # or rpy, radians; default none
+
+    [[capsule]]                           # body for collision checks; any number a link
+    link = "link1"                        # a link, or the base
+    start = [0.0, 0.0, 0.0]               # ends of its segment, link frame, m; without end: a sphere
+    end = [0.0, 0.0, 0.2]
+    radius = 0.06                         # m
+
+    [base]                                # instead of base = "...", with the base's body (no influence on the dynamics)
+    name = "base"
+    mass = 3.0
+    com = [0.0, 0.0, 0.05]
+    inertia_com = [0.01, 0, 0, 0.01, 0, 0.01]
+
+In ``modified-dh`` files the row ``mdh`` places a joint, in ``standard-dh`` files ``dh``, in ``placement`` files
+``xyz``, ``rpy`` (or ``rpy_deg``) and ``axis`` (default z), and where the link frame is not the moved joint frame,
+``link_xyz`` and ``link_rpy`` place it there. Fixed joints may use ``xyz`` and ``rpy`` in any file. Every
+angle may be given in degrees (key ``..._deg``) or radians. For a prismatic joint ``d`` is the offset of q, for a
+revolute one ``theta``.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.description._document import Description
+from casid.description._joint_parameters import JOINT_PARAMETERS, joint_parameter
+from casid.description._parts import Link, LinkBounds
+from casid.description._placement import (
+    ANGLE_TOLERANCE,
+    Array,
+    angle_notes,
+    degrees_slip,
+    modified_dh,
+    standard_dh,
+    unit_axis,
+    xyz_rpy,
+)
+from casid.description._raw import JointLimits, Lock, MimicRule, RawFrame, RawJoint
+from casid.description._robot import Robot
+from casid.description._sidecar import FEATURES, Table, bounds_of, inertial, read_capsule
+from casid.description.formats._contract import Changes, Format, Reading
+from casid.description.formats._toml_writer import edited, written
+from casid.errors import RobotError, RobotWarning
+from casid.files._read import decode, read_bytes
+from casid.files._texts import parse_toml as toml_values
+from casid.files._words import shown
+
+#: Convention -> key of the Denavit-Hartenberg row of a joint.
+_ROW = {"modified-dh": "mdh", "standard-dh": "dh", "placement": None}
+_ROW_ENTRIES = "a, alpha_deg, d, theta_deg"
+_LIMITS = ("lower", "lower_deg", "upper", "upper_deg", "velocity", "velocity_deg", "acceleration", "jerk", "effort")
+_SPDX = re.compile(r"[A-Za-z0-9.+-]+( (AND|OR|WITH) [A-Za-z0-9.+-]+)*")
+
+
+class Toml(Format):
+    """casid's own files."""
+
+    name = "TOML"
+    suffixes = (".toml",)
+    holds = FEATURES
+    terms = frozenset(JOINT_PARAMETERS)
+
+    def read(self, content: bytes, reading: Reading) -> Description:
+        """See `Format.read`."""
+        data = toml_values(decode(content, reading.where, "robot file", RobotError), reading.where, RobotError)
+        return _description(data, reading.where, reading.angle_tolerance, content)
+
+    def write(self, description: Description) -> bytes:
+        """See `Format.write`."""
+        return written(description).encode()
+
+    def holds_term(self, symbol: str) -> bool:
+        """Every symbol of the catalogue of joint parameters, families included."""
+        return joint_parameter(symbol) is not None
+
+    def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
+        """See `Format.edit`."""
+        return edited(content.decode("utf-8"), changes, where).encode()
+
+
+def read_toml(
+    path: str | Path,
+    *,
+    lock: Lock = (),
+    gravity: ArrayLike | None = None,
+    angle_tolerance: float = ANGLE_TOLERANCE,
+) -> Robot:
+    """Read a robot from a TOML file; the format stands in the module's docstring.
+
+    Parameters
+    ----------
+    path
+        The file.
+    lock
+        Names of joints to fix at position 0, or a mapping from names to positions [rad or m].
+    gravity
+        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; default: that of the file.
+    angle_tolerance
+        Angles this close to a multiple of pi/2 count as that multiple [rad].
+
+    Raises
+    ------
+    RobotError
+        Naming the file, the table and the key.
+
+    Warns
+    -----
+    InertiaWarning
+        For each link whose nominal mass and inertia no real body can have.
+    """
+    path = Path(path)
+    description = Toml().read(
+        read_bytes(path, "robot file", RobotError), Reading(path.name, path.parent, angle_tolerance)
+    )
+    return description.robot(lock=lock, gravity=gravity)
+
+
+def parse_toml(
+    text: str,
+    where: str,
+    *,
+    lock: Lock = (),
+    gravity: ArrayLike | None = None,
+    angle_tolerance: float = ANGLE_TOLERANCE,
+) -> Robot:
+    """Like `read_toml`, from text; ``where`` stands for the file in messages."""
+    description = Toml().read(text.encode("utf-8"), Reading(where, None, angle_tolerance))
+    return description.robot(lock=lock, gravity=gravity)
+
+
+def _description(data: dict[str, Any], where: str, angle_tolerance: float, content: bytes) -> Description:
+    keys = (
+        "schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission",
+        "capsule",
+    )  # fmt: skip
+    file = Table(data, where, keys)
+    file.require("schema", "name", "convention")
+    if data["schema"] != 1:
+        file.fail(f"key 'schema': this version of casid reads schema 1, got {shown(data['schema'])}")
+    base = _base(file)
+    reader = _Reader(where, file.choice("convention", _ROW), angle_tolerance)
+    joints: list[RawJoint] = []
+    for number, entry in enumerate(file.tables("joint"), start=1):
+        joints.append(reader.joint(entry, number, joints[-1].link.name if joints else base.name))
+    last = joints[-1].link.name if joints else base.name
+    frames = [reader.frame(entry, number, last) for number, entry in enumerate(file.tables("frame"), start=1)]
+    moving = [joint.name for joint in joints if joint.type != "fixed" and joint.mimic is None]
+    return Description(
+        file.text("name"),
+        where,
+        base,
+        tuple(joints),
+        frames=tuple(frames),
+        gravity=file.array("gravity", (3,)) if "gravity" in data else None,
+        total_mass=file.interval("total_mass", (0.0, np.inf)),
+        source=_source(file),
+        transmission=file.array("transmission", (len(moving),) * 2) if "transmission" in data else None,
+        capsules=tuple(
+            read_capsule(entry, number, where) for number, entry in enumerate(file.tables("capsule"), start=1)
+        ),
+        notes=tuple(reader.notes),
+        format=Toml.name,
+        content=content,
+    )
+
+
+def _base(file: Table) -> Link:
+    """The base link: a name, or a table with its body."""
+    if not isinstance(file.data.get("base"), dict):
+        return Link(file.text("base", "base"))
+    table = file.table("base", ("name", "mass", "com", "inertia_com", "first_moment", "inertia"))
+    assert table is not None
+    return Link(table.text("name", "base"), inertial(table))
+
+
+def _source(file: Table) -> Mapping[str, str]:
+    if "source" not in file.data:
+        return {}
+    value = file.data["source"]
+    source = Table(value, f"{file.where}: source", value) if isinstance(value, dict) else None
+    if source is None:
+        file.fail(f"key 'source': expected a table ([source]), got {shown(value)}")
+    if "licence" not in source and "license" in source:
+        source.fail("missing key 'licence'; it is spelt 'license' here")
+    texts = {key: source.text(key) for key in source.data}
+    if "licence" in texts and not _SPDX.fullmatch(texts["licence"]):
+        source.fail(
+            f"key 'licence': {shown(texts['licence'])} is not an SPDX expression such as 'BSD-3-Clause' "
+            "(identifiers: https://spdx.org/licenses)"
+        )
+    return texts
+
+
+class _Reader:
+    """The joints and frames of one file."""
+
+    def __init__(self, where: str, convention: str, angle_tolerance: float) -> None:
+        self.where = where
+        self.convention = convention
+        self.row = _ROW[convention]
+        self.tolerance = angle_tolerance
+        self.notes: list[str] = []
+
+    def joint(self, data: Mapping[str, Any], number: int, before: str) -> RawJoint:
+        name = data.get("name")
+        where = f"{self.where}: joint {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
+        placed = ("xyz", "rpy", "rpy_deg")
+        apart = ("link_xyz", "link_rpy", "link_rpy_deg")
+        fixed = data.get("type") == "fixed"
+        wrong_row = next((row for row in ("mdh", "dh") if row in data and row != self.row), None)
+        if wrong_row:
+            raise RobotError(
+                f"{where}: key '{wrong_row}' does not fit the file's convention '{self.convention}', which "
+                f"{f'places joints by {self.row!r}' if self.row else 'places joints by xyz, rpy and axis'}"
+            )
+        known = ["name", "type", "parent", "limits", "link", "mimic", "terms", *([self.row] if self.row else [])]
+        if fixed or not self.row:
+            known += placed
+        if not fixed and not self.row:
+            known += ["axis", *apart]
+        table = Table(data, where, known)
+        kind = table.choice("type", ("revolute", "prismatic", "fixed"))
+        limits = table.table("limits", _LIMITS)
+        placement, link_placement = self._placement(table, fixed)
+        return RawJoint(
+            name=table.text("name", f"joint{number}"),
+            type=kind,
+            parent=table.text("parent", before),
+            link=self._link(table, number, fixed),
+            placement=placement,
+            axis=self._axis(table),
+            link_placement=link_placement,
+            limits=JointLimits() if limits is None else _limits(limits, kind),
+            mimic=_mimic(table, fixed),
+            terms=_terms(table, fixed),
+        )
+
+    def frame(self, data: Mapping[str, Any], number: int, last: str) -> RawFrame:
+        name = data.get("name")
+        where = f"{self.where}: frame {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
+        table = Table(data, where, ("name", "link", "xyz", "rpy", "rpy_deg"))
+        return RawFrame(table.text("name"), table.text("link", last), self._xyz_rpy(table))
+
+    def _xyz_rpy(self, table: Table) -> Array:
+        return self._placed(table, "xyz", "rpy")
+
+    def _placed(self, table: Table, xyz: str, rpy: str) -> Array:
+        shift = table.array(xyz, (3,), (0.0, 0.0, 0.0), entries="x, y, z").tolist()
+        angles = table.angles(rpy, 3, (0.0, 0.0, 0.0)).tolist()
+        if rpy in table:
+            self.notes += angle_notes(angles, f"{table.where}, {rpy}", self.tolerance)
+        return xyz_rpy(shift, angles, self.tolerance)
+
+    def _placement(self, table: Table, fixed: bool) -> tuple[Array, Array]:
+        """Placements of the joint frame and of the link frame."""
+        if self.row is None or (fixed and self.row not in table):
+            link = np.eye(4) if fixed or self.row else self._placed(table, "link_xyz", "link_rpy")
+            return self._xyz_rpy(table), link
+        table.require(self.row)
+        clash = [key for key in ("xyz", "rpy", "rpy_deg") if key in table]
+        if clash:
+            table.fail(f"give either '{self.row}' or '{clash[0]}', not both")
+        a, alpha, d, theta = self._dh_row(table, self.row)
+        self.notes += angle_notes((alpha, theta), f"{table.where}, {self.row}", self.tolerance)
+        if self.convention == "modified-dh":
+            return modified_dh(a, alpha, d, theta, self.tolerance), np.eye(4)
+        return np.eye(4), standard_dh(a, alpha, d, theta, self.tolerance)
+
+    def _dh_row(self, table: Table, key: str) -> tuple[float, float, float, float]:
+        if not isinstance(table.data[key], dict):
+            a, alpha, d, theta = table.array(key, (4,), entries=_ROW_ENTRIES).tolist()
+            for name, value in (("alpha_deg", alpha), ("theta_deg", theta)):
+                _warn_of_degrees(f"{table.where}, {key}", name, value)
+            return a, float(np.radians(alpha)), d, float(np.radians(theta))
+        row = table.table(key, ("a", "alpha_deg", "alpha", "d", "theta_deg", "theta"))
+        assert row is not None
+        for name in ("alpha_deg", "theta_deg"):
+            _warn_of_degrees(row.where, name, row.number(name, 0.0))
+        return row.number("a"), row.angle("alpha"), row.number("d"), row.angle("theta")
+
+    def _axis(self, table: Table) -> Array:
+        try:
+            return unit_axis(table.array("axis", (3,), (0.0, 0.0, 1.0), entries="x, y, z"), self.tolerance)
+        except ValueError as error:
+            table.fail(f"key 'axis': {error}")
+
+    def _link(self, joint: Table, number: int, fixed: bool) -> Link:
+        default = f"link{number}"
+        table = joint.table("link", ("name", "mass", "com", "inertia_com", "first_moment", "inertia", "bounds"))
+        if table is None:
+            return Link(default)
+        bounds = table.table("bounds", ("mass", "com", "inertia_com"))
+        if bounds is not None and fixed:
+            bounds.fail("a fixed joint's link has no bounds of its own; give them to the moving link that carries it")
+        return Link(table.text("name", default), inertial(table), LinkBounds() if bounds is None else bounds_of(bounds))
+
+
+def _warn_of_degrees(where: str, key: str, value: float) -> None:
+    if degrees_slip(value):
+        warnings.warn(
+            f"{where}, key '{key}': {value:g} degrees looks like an angle in radians; the key for those is "
+            f"'{key.removesuffix('_deg')}'",
+            RobotWarning,
+            stacklevel=2,
+        )
+
+
+def _mimic(joint: Table, fixed: bool) -> MimicRule | None:
+    table = joint.table("mimic", ("joint", "multiplier", "offset"))
+    if table is None:
+        return None
+    if fixed:
+        joint.fail("key 'mimic': a fixed joint follows nothing")
+    return MimicRule(table.text("joint"), table.number("multiplier", 1.0), table.number("offset", 0.0))
+
+
+def _terms(joint: Table, fixed: bool) -> dict[str, float]:
+    if fixed and "terms" in joint:
+        joint.fail("key 'terms': a fixed joint has none")
+    return joint.joint_terms()
+
+
+def _limits(table: Table, kind: str) -> JointLimits:
+    if kind == "fixed":
+        table.fail("a fixed joint has no limits")
+    degrees = [key for key in _LIMITS if key.endswith("_deg") and key in table]
+    if degrees and kind == "prismatic":
+        table.fail(f"key '{degrees[0]}': a prismatic joint moves in metres, not degrees")
+    values = {key: table.angle(key, default) for key, default in (("lower", -np.inf), ("upper", np.inf))}
+    values["velocity"] = table.angle("velocity", np.inf)
+    for key in ("acceleration", "jerk", "effort"):
+        values[key] = table.number(key, np.inf, infinite=True)
+    return JointLimits(**values)

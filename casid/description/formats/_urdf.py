@@ -1,0 +1,333 @@
+"""URDF, the Unified Robot Description Format of ROS.
+
+Read: ``joint`` (``origin``, ``axis``, ``parent``, ``child``, ``limit``, ``mimic``, ``dynamics``), ``link`` with
+``inertial`` (``origin``, ``mass``, ``inertia``). Kept when a file is edited, otherwise not looked at: meshes, colours,
+transmissions, plug-ins. The link frame is the joint frame. Written inertials have ``rpy = 0`` and the full tensor, for
+some engines drop the rotation. References: https://wiki.ros.org/urdf/XML/joint, https://wiki.ros.org/urdf/XML/link.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.description._document import Description
+from casid.description._parts import Inertial, Link
+from casid.description._placement import (
+    ANGLE_TOLERANCE,
+    INFINITE,
+    Array,
+    angle_notes,
+    number,
+    numbers,
+    rotation_rpy,
+    rpy_of,
+    unit_axis,
+    xyz_rpy,
+)
+from casid.description._raw import JointLimits, Lock, MimicRule, RawJoint, base_link
+from casid.description._robot import STANDARD_GRAVITY, Robot
+from casid.description.formats._contract import Changes, Format, Reading, frames_as_links, links_at_joints
+from casid.description.formats._xml import Element, Elements, XmlFile, tag
+from casid.errors import RobotError
+from casid.files._read import read_bytes
+from casid.inertia._parameters import tensor, tensor_entries
+
+_SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+
+
+class Urdf(Format):
+    """URDF files."""
+
+    name = "URDF"
+    suffixes = (".urdf",)
+    holds = frozenset({"velocity", "effort", "fixed joints", "order", "base"})
+    terms = frozenset({"fv", "fc"})
+
+    def read(self, content: bytes, reading: Reading) -> Description:
+        """See `Format.read`."""
+        file = XmlFile(content, reading.where)
+        root = file.root
+        if root.tag != "robot":
+            raise RobotError(f"{reading.where}: not a URDF: its root element is <{root.tag}>, expected <robot>")
+        for element in root.iter():
+            if "xacro" in element.tag.partition(":")[0]:
+                raise RobotError(
+                    f"{reading.where}: contains <{element.tag}>; expand it first: xacro {reading.where} > robot.urdf"
+                )
+        return _Reader(reading.where, reading.angle_tolerance).description(root, content)
+
+    def recognises(self, content: bytes) -> bool:
+        """See `Format.recognises`."""
+        return b"<robot" in content
+
+    def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
+        """Link frames moved into the joint frames, named frames as links without mass."""
+        moved, words = links_at_joints(description)
+        return frames_as_links(moved), words
+
+    def write(self, description: Description) -> bytes:
+        """See `Format.write`."""
+        lines = ['<?xml version="1.0"?>', tag("robot", {"name": description.name}, empty=False)]
+        lines += _link_lines(description.base)
+        for joint in description.joints:
+            lines += [*_joint_lines(joint), *_link_lines(joint.link)]
+        return "\n".join([*lines, "</robot>", ""]).encode()
+
+    def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
+        """See `Format.edit`."""
+        file = XmlFile(content, where)
+        edits: dict[Element, bytes | None] = {}
+        inside: dict[Element, bytes] = {}
+        for link in file.root.findall("link"):
+            name = link.get("name", "")
+            if name not in changes.inertials:
+                continue
+            body, found = changes.inertials[name], link.find("inertial")
+            pad = file.indent(link) + "  "
+            if found is not None:
+                edits[found] = None if body is None else _inertial_text(body, file, found)
+            elif body is not None:
+                inside[link] = ("\n" + "\n".join(_inertial_lines(body, pad))).encode()
+        for joint in file.root.findall("joint"):
+            terms = changes.terms.get(joint.get("name", ""))
+            if terms is None:
+                continue
+            found = joint.find("dynamics")
+            values = _dynamics(terms)
+            if found is not None:
+                edits[found] = file.retagged(found, {"damping": None, "friction": None, **values})
+            elif values:
+                inside[joint] = ("\n" + file.indent(joint) + "  " + tag("dynamics", values)).encode()
+        return file.edited(edits, inside)
+
+
+def read_urdf(
+    path: str | Path,
+    *,
+    lock: Lock = (),
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    angle_tolerance: float = ANGLE_TOLERANCE,
+) -> Robot:
+    """Read a robot from a URDF file.
+
+    Parameters
+    ----------
+    path
+        The file; xacro must be expanded before.
+    lock
+        Names of joints to fix at position 0, or a mapping from names to positions [rad or m]. The way to leave out
+        grippers, and the way to read files with planar or floating joints.
+    gravity
+        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; a URDF does not hold it.
+    angle_tolerance
+        Angles this close to a multiple of pi/2 count as that multiple [rad]; 1e-5 suits files that print 1.5708.
+
+    Returns
+    -------
+    Robot
+        Revolute, continuous and prismatic joints move; a continuous one has no position limits. Joints that mimic
+        others have no coordinate. The links of fixed joints are lumped into the moving link that carries them and kept
+        as `Frame`s.
+
+    Raises
+    ------
+    RobotError
+        Naming the file, the element and what to do.
+
+    Warns
+    -----
+    InertiaWarning
+        For each link whose mass and inertia no real body can have.
+    """
+    path = Path(path)
+    description = Urdf().read(
+        read_bytes(path, "robot file", RobotError), Reading(path.name, path.parent, angle_tolerance)
+    )
+    return description.robot(lock=lock, gravity=gravity)
+
+
+class _Reader(Elements):
+    def __init__(self, where: str, angle_tolerance: float) -> None:
+        super().__init__(where)
+        self.tolerance = angle_tolerance
+        self.notes: list[str] = []
+
+    def description(self, root: Element, content: bytes) -> Description:
+        links: dict[str, Link] = {}
+        for element in root.findall("link"):
+            link = self._link(element)
+            if link.name in links:
+                self.fail(f"two links are named '{link.name}'; link names must be unique")
+            links[link.name] = link
+        joints = tuple(self._joint(element, links) for element in root.findall("joint"))
+        mentioned = {name for joint in joints for name in (joint.parent, joint.link.name)}
+        loose = [name for name in links if name not in mentioned]
+        base = base_link(joints, None, loose, self.where)
+        return Description(
+            root.get("name") or Path(self.where).stem,
+            self.where,
+            links.get(base, Link(base)),
+            joints,
+            notes=tuple(self.notes),
+            format=Urdf.name,
+            content=content,
+        )
+
+    def _origin(self, element: Element, what: str) -> tuple[list[float], list[float]]:
+        origin = element.find("origin")
+        if origin is None:
+            return [0.0] * 3, [0.0] * 3
+        rpy = self.numbers(origin, "rpy", 3, what, (0.0,) * 3)
+        self.notes += angle_notes(rpy, f"{what}, rpy", self.tolerance)
+        return self.numbers(origin, "xyz", 3, what, (0.0,) * 3), rpy
+
+    def _link(self, element: Element) -> Link:
+        name = self.name(element)
+        what = f"link '{name}'"
+        inertial = element.find("inertial")
+        if inertial is None:
+            return Link(name)
+        mass, inertia = inertial.find("mass"), inertial.find("inertia")
+        if mass is None or inertia is None:
+            self.fail(f"{what}: <inertial> has no <{'mass' if mass is None else 'inertia'}>")
+        xyz, rpy = self._origin(inertial, what)
+        rotation = rotation_rpy(rpy, self.tolerance)
+        matrix = tensor([self.number(inertia, key, what) for key in _SIX])
+        if not np.array_equal(rotation, np.eye(3)):
+            matrix = rotation @ matrix @ rotation.T
+            matrix = (matrix + matrix.T) / 2
+        return Link(name, Inertial(self.number(mass, "value", what), np.array(xyz), matrix))
+
+    def _joint(self, element: Element, links: dict[str, Link]) -> RawJoint:
+        name = self.name(element)
+        what = f"joint '{name}'"
+        kind = element.get("type")
+        if kind is None:
+            self.fail(f"{what} has no attribute 'type'")
+        ends: dict[str, str] = {}
+        for end in ("parent", "child"):
+            found = element.find(end)
+            link = None if found is None else found.get("link")
+            if not link:
+                self.fail(f'{what} has no <{end} link="..."/>')
+            if link not in links:
+                self.fail(f"{what}: its {end} link '{link}' does not exist")
+            ends[end] = link
+        moves = kind != "fixed"  # a fixed joint follows nothing, whatever its mimic element
+        return RawJoint(
+            name=name,
+            type="revolute" if kind == "continuous" else kind,
+            parent=ends["parent"],
+            link=links[ends["child"]],
+            placement=xyz_rpy(*self._origin(element, what), tolerance=self.tolerance),
+            axis=self._axis(element, what) if moves else np.array([0.0, 0.0, 1.0]),
+            limits=self._limits(element, kind, what),
+            mimic=self._mimic(element, what) if moves else None,
+            terms=self._terms(element, what) if moves else {},
+        )
+
+    def _mimic(self, element: Element, what: str) -> MimicRule | None:
+        found = element.find("mimic")
+        if found is None:
+            return None
+        leader = found.get("joint")
+        if not leader:
+            self.fail(f'{what}: <mimic> names no joint; write <mimic joint="..."/>')
+        return MimicRule(leader, self.number(found, "multiplier", what, 1.0), self.number(found, "offset", what, 0.0))
+
+    def _terms(self, element: Element, what: str) -> dict[str, float]:
+        found = element.find("dynamics")
+        if found is None:
+            return {}
+        terms = {symbol: self.number(found, key, what, 0.0) for symbol, key in (("fv", "damping"), ("fc", "friction"))}
+        return {symbol: value for symbol, value in terms.items() if value}
+
+    def _axis(self, element: Element, what: str) -> Array:
+        found = element.find("axis")
+        xyz = [1.0, 0.0, 0.0] if found is None else self.numbers(found, "xyz", 3, what, (1.0, 0.0, 0.0))
+        try:
+            return unit_axis(xyz, self.tolerance)
+        except ValueError as error:
+            self.fail(f"{what}: {error}")
+
+    def _limits(self, element: Element, kind: str, what: str) -> JointLimits:
+        limit = element.find("limit")
+        if limit is None or kind not in ("revolute", "continuous", "prismatic"):
+            return JointLimits()
+        # URDF's default of 0 for lower and upper would forbid all motion where a file gives neither: then it is free
+        bounded = kind != "continuous" and not (limit.get("lower") is None and limit.get("upper") is None)
+        values = {
+            "lower": self.number(limit, "lower", what, 0.0) if bounded else -math.inf,
+            "upper": self.number(limit, "upper", what, 0.0) if bounded else math.inf,
+            "velocity": self.number(limit, "velocity", what, INFINITE),
+            "effort": self.number(limit, "effort", what, INFINITE),
+        }
+        return JointLimits(**{k: math.copysign(math.inf, v) if abs(v) >= INFINITE else v for k, v in values.items()})
+
+
+def _inertial_lines(body: Inertial, pad: str = "    ", step: str = "  ") -> list[str]:
+    return [
+        f"{pad}<inertial>",
+        f"{pad}{step}" + tag("origin", {"xyz": numbers(body.com), "rpy": "0 0 0"}),
+        f"{pad}{step}" + tag("mass", {"value": number(body.mass)}),
+        f"{pad}{step}" + tag("inertia", dict(zip(_SIX, map(number, tensor_entries(body.inertia_com)), strict=True))),
+        f"{pad}</inertial>",
+    ]
+
+
+def _inertial_text(body: Inertial, file: XmlFile, found: Element) -> bytes:
+    """In place of another, indented like that."""
+    pad = file.indent(found)
+    inner = file.indent(found[0]) if len(found) else ""
+    step = inner[len(pad) :] if inner.startswith(pad) and len(inner) > len(pad) else "  "
+    return "\n".join(_inertial_lines(body, pad, step)).strip().encode()
+
+
+def _link_lines(link: Link) -> list[str]:
+    if link.inertial is None:
+        return ["  " + tag("link", {"name": link.name})]
+    return ["  " + tag("link", {"name": link.name}, empty=False), *_inertial_lines(link.inertial), "  </link>"]
+
+
+def _dynamics(terms: Mapping[str, float]) -> dict[str, str]:
+    pairs = (("damping", "fv"), ("friction", "fc"))
+    return {key: number(terms[symbol]) for key, symbol in pairs if terms.get(symbol)}
+
+
+def _joint_lines(joint: RawJoint) -> list[str]:
+    placement, limits = joint.placement, joint.limits
+    bounded = math.isfinite(limits.lower) or math.isfinite(limits.upper)
+    kind = "continuous" if joint.type == "revolute" and not bounded else joint.type
+    lines = ["  " + tag("joint", {"name": joint.name, "type": kind}, empty=False)]
+    origin = {"xyz": numbers(placement[:3, 3]), "rpy": numbers(rpy_of(placement[:3, :3]))}
+    lines.append("    " + tag("origin", origin))
+    lines.append("    " + tag("parent", {"link": joint.parent}))
+    lines.append("    " + tag("child", {"link": joint.link.name}))
+    if joint.type != "fixed":
+        lines.append("    " + tag("axis", {"xyz": numbers(joint.axis)}))
+        lines += _limit_line(limits, kind)
+        if joint.mimic is not None:
+            rule = joint.mimic
+            words = {"joint": rule.joint, "multiplier": number(rule.multiplier), "offset": number(rule.offset)}
+            lines.append("    " + tag("mimic", words))
+        if _dynamics(joint.terms):
+            lines.append("    " + tag("dynamics", _dynamics(joint.terms)))
+    return [*lines, "  </joint>"]
+
+
+def _limit_line(limits: JointLimits, kind: str) -> list[str]:
+    """A joint that moves needs ``effort`` and ``velocity`` wherever it has a limit at all, and a slider always does."""
+    if kind not in ("revolute", "prismatic", "continuous"):
+        return []
+    given = limits if kind != "continuous" else replace(limits, lower=-math.inf, upper=math.inf)
+    if kind == "continuous" and not (math.isfinite(given.velocity) or math.isfinite(given.effort)):
+        return []
+    keys = ("effort", "velocity") if kind == "continuous" else ("lower", "upper", "effort", "velocity")
+    values = {key: float(np.clip(getattr(given, key), -INFINITE, INFINITE)) for key in keys}
+    return ["    " + tag("limit", {key: number(value) for key, value in values.items()})]

@@ -1,0 +1,203 @@
+"""Which columns of a table are which signal of which joint, from the names that recorders give them.
+
+Understood are numbers (``q1 q_2 q[0] q(3)``), joint names (``q_shoulder``, ``shoulder.position``) and the paths that
+PlotJuggler and ROS tools write (``/joint_states/shoulder/position``, ``/joint_states/effort[0]``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from casid.errors import DatasetError
+from casid.files._arrays import numeric_array
+from casid.files._words import listed, near, shown
+from casid.measurement._dataset import Array
+
+#: Signals of a recording, and the words under which they are looked for, in this order.
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "t": ("t", "time", "timestamp", "t_s", "time_s", "__time", "stamp", "seconds"),
+    "q": ("q", "position", "positions", "pos", "qpos", "joint_position", "joint_positions"),
+    "dq": ("dq", "qd", "velocity", "velocities", "vel", "qvel", "joint_velocity", "joint_velocities"),
+    "ddq": ("ddq", "qdd", "acceleration", "accelerations", "acc", "qacc"),
+    "tau": ("tau", "torque", "torques", "effort", "efforts", "tau_sensor", "tau_joint", "tau_j", "joint_torque"),
+}
+#: Time columns that name another unit -> factor to seconds.
+SCALED_TIMES: Mapping[str, float] = {
+    "t_ms": 1e-3, "time_ms": 1e-3, "timestamp_ms": 1e-3, "t_us": 1e-6, "time_us": 1e-6, "timestamp_us": 1e-6,
+    "t_ns": 1e-9, "time_ns": 1e-9, "timestamp_ns": 1e-9,
+}  # fmt: skip
+#: What separates the parts of a path.
+_SEPARATORS = re.compile(r"[/.:\[\]()\s]+")
+#: Stands for the number of a column that has none.
+_NO_NUMBER = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Signals of a file by name.
+
+    Attributes
+    ----------
+    arrays : mapping of str to ndarray
+        Rows are samples.
+    joints : mapping of str to tuple of str
+        Names of the joints of an array's columns, where the file has them.
+    numbers : mapping of str to tuple of int
+        Numbers of an array's columns, where the file has them.
+    """
+
+    arrays: Mapping[str, Array]
+    joints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
+    """Columns of a table as one array a signal: by their numbers, and where that finds no signal, by joint names.
+
+    Raises
+    ------
+    DatasetError
+        If two columns have one name, or mean the same signal of the same joint.
+    """
+    groups: dict[str, dict[int, int]] = {}
+    for column, word in enumerate(header):
+        label, number = _numbered(word)
+        group = groups.setdefault(label, {})
+        if number in group:
+            raise DatasetError(f"{where}: columns {shown(header[group[number]])} and {shown(word)} mean the same")
+        group[number] = column
+    arrays: dict[str, Array] = {}
+    numbers: dict[str, tuple[int, ...]] = {}
+    for label, group in groups.items():
+        order = sorted(group)
+        single = order == [_NO_NUMBER]
+        arrays[label] = table[:, group[_NO_NUMBER]] if single else table[:, [group[number] for number in order]]
+        if _NO_NUMBER not in order:
+            numbers[label] = tuple(order)
+    joints: dict[str, tuple[str, ...]] = {}
+    for signal in ("q", "dq", "ddq", "tau"):
+        if _present(arrays, signal) is None and (found := _by_joint(header, signal, where)):
+            arrays[signal] = table[:, list(found.values())]
+            if all(name.isascii() and name.isdigit() and len(name) < 7 for name in found):
+                names = sorted(found, key=int)
+                arrays[signal], numbers[signal] = table[:, [found[name] for name in names]], tuple(map(int, names))
+            else:
+                joints[signal] = tuple(found)
+    for signal in ("q", "dq", "ddq", "tau") if joints else ():  # 'tau_joint1': joint 'joint1', where others are named
+        name = _present(arrays, signal)
+        found = {} if name is None or name not in numbers else _by_joint(header, signal, where)
+        if name is not None and found and set(found) in map(set, joints.values()):
+            arrays[name], joints[name] = table[:, list(found.values())], tuple(found)
+            del numbers[name]
+    return Columns(arrays, joints, numbers)
+
+
+def _by_joint(header: Sequence[str], signal: str, where: str) -> dict[str, int]:
+    """Column of each joint of a signal, for names such as ``q_shoulder`` and ``/states/shoulder/position``."""
+    found: dict[str, int] = {}
+    for column, word in enumerate(header):
+        joint = _joint_of(word, signal)
+        if joint is None:
+            continue
+        if joint in found:
+            raise DatasetError(
+                f"{where}: columns {shown(header[found[joint]])} and {shown(word)} both look like {signal} of joint "
+                f"{shown(joint)}; leave one out of the file"
+            )
+        found[joint] = column
+    return found
+
+
+def _numbered(word: str) -> tuple[str, int]:
+    """``q_1, q[1], q(1) -> q, 1``; the word itself where it has no number."""
+    inner = word[:-1] if word[-1:] in ("]", ")") else word
+    label = inner.rstrip("0123456789")
+    number, label = inner[len(label) :], label.rstrip("_[(")
+    return (label, int(number)) if label and 0 < len(number) < 7 else (word, _NO_NUMBER)
+
+
+def _joint_of(word: str, signal: str) -> str | None:
+    """Name or number of the joint whose ``signal`` a column holds; None for other columns."""
+    tokens = [token for token in _SEPARATORS.split(word) if token]
+    for k in reversed(range(len(tokens)) if len(tokens) > 1 else ()):
+        if tokens[k].lower() in SYNONYMS[signal]:
+            return (tokens[k + 1 :] or tokens[:k])[-1]
+    if len(tokens) == 1:
+        for synonym in sorted(SYNONYMS[signal], key=len, reverse=True):
+            if word.lower().startswith(f"{synonym}_") and len(word) > len(synonym) + 1:
+                return word[len(synonym) + 1 :]
+    return None
+
+
+def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Arrays t (where there is one), q, dq, ddq, tau of a file, and the names of its joints.
+
+    Parameters
+    ----------
+    names
+        Names of arrays that the user gives, by signal.
+
+    Raises
+    ------
+    DatasetError
+        If an array is missing or misspelt, holds other than real numbers, or arrays name different joints.
+    """
+    arrays = columns.arrays
+    for key in names:
+        if key not in SYNONYMS:
+            raise DatasetError(
+                f"{where}: columns may name {listed(SYNONYMS)}, not {shown(key)}{near(str(key), SYNONYMS)}"
+            )
+    found: dict[str, Array] = {}
+    joints: tuple[str, ...] = ()
+    counted = ""
+    for key in SYNONYMS:
+        name = names.get(key) or _present(arrays, key)
+        if name is None:
+            continue
+        if name not in arrays:
+            raise DatasetError(f"{where}: no column {shown(name)}{near(str(name), arrays)}; it has {listed(arrays)}")
+        _check_complete(columns.numbers.get(name, ()), name, where)
+        value = numeric_array(arrays[name], f"{where}: {name}", DatasetError)
+        found[key] = value[:, None] if value.ndim == 1 and key != "t" else value
+        theirs = columns.joints.get(name, ())
+        if joints and theirs and set(joints) != set(theirs):
+            raise DatasetError(f"{where}: {name} is of joints {listed(theirs)}, others are of {listed(joints)}")
+        if joints and theirs:
+            found[key] = found[key][:, [theirs.index(joint) for joint in joints]]
+        joints = joints or theirs
+        counted = counted or (name if name in columns.numbers else "")
+        if joints and counted and key == "tau":
+            raise DatasetError(
+                f"{where}: some signals are of joints {listed(joints)}, '{counted}' is numbered: name all columns "
+                "alike, by joint or by number"
+            )
+    for key, meaning in (("q", "joint positions"), ("tau", "torques")):
+        if key not in found:
+            option = " or --tau NAME" if key == "tau" else ""
+            raise DatasetError(
+                f'{where}: no {meaning}: it has {listed(arrays)}; name the column: columns = {{ {key} = "NAME" }} in '
+                f"a TOML for the recording{option}"
+            )
+    if "t" in found and names.get("t") is None:
+        found["t"] = found["t"] * SCALED_TIMES.get(str(_present(arrays, "t")).lower(), 1.0)
+    if found["tau"].shape != found["q"].shape:
+        raise DatasetError(f"{where}: torques {found['tau'].shape} and positions {found['q'].shape} differ in shape")
+    return found, joints
+
+
+def _present(arrays: Mapping[str, Array], signal: str) -> str | None:
+    """Name of the array that holds a signal; exact words come before unusual ones."""
+    candidates = (*SYNONYMS[signal], *(SCALED_TIMES if signal == "t" else ()))
+    folded = {name.lower(): name for name in reversed(list(arrays))}
+    return next((folded[name] for name in candidates if name in folded), None)
+
+
+def _check_complete(numbers: Sequence[int], name: str, where: str) -> None:
+    if not numbers:
+        return
+    missing = [k for k in range(min(numbers[0], 1), numbers[-1]) if k not in numbers]
+    if missing:
+        raise DatasetError(f"{where}: it has {name}{numbers[-1]} but no {name}{missing[0]}")

@@ -1,0 +1,193 @@
+"""A recording: time, joint positions and torques, and what was done to them. Frozen and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import DatasetError
+from casid.measurement._full_rate import FullRate
+
+Array = NDArray[np.float64]
+
+#: Fewest samples that a recording may have.
+FEWEST_SAMPLES = 10
+#: Larger numbers are no measurement; their squares would overflow in sums.
+LARGEST = 1e12
+#: Arrays with one column a joint.
+_JOINT_ARRAYS = ("q", "dq", "ddq", "tau", "tau_raw")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Samples of a motion, one row a sample, one column a joint.
+
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+        Time [s], not decreasing.
+    q : ndarray, shape (N, n)
+        Joint positions [rad or m].
+    tau : ndarray, shape (N, n)
+        Torques that the drives apply to the links [N.m or N]: ``tau = M ddq + c + g + friction``.
+    dq, ddq : ndarray, shape (N, n), optional
+        Velocities and accelerations, measured or from `Processing`.
+    tau_raw : ndarray, shape (N, n), optional
+        The torques before filtering, at the same samples.
+    mask : ndarray of bool, shape (N, n), optional
+        Which torques count; all by default. A sample may count for some joints only.
+    full : FullRate, optional
+        What the columns of the regressor are filtered from, alike with the torques (see `Processing`).
+    name : str
+        For messages and figures.
+    steps : tuple of str
+        What was done to the recording, in order.
+    notes : tuple of str
+        What a reader of the result should know: clock jumps, dead channels, ...
+    joints : tuple of str
+        Names of the joints in the order of the columns, where the file has them; empty: not known.
+    """
+
+    t: Array
+    q: Array
+    tau: Array
+    dq: Array | None = None
+    ddq: Array | None = None
+    tau_raw: Array | None = None
+    mask: NDArray[np.bool_] | None = None
+    full: FullRate | None = None
+    name: str = "recording"
+    steps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+    joints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        t = np.array(self.t, dtype=float)
+        if t.ndim != 1:
+            raise DatasetError(f"{self.name}: time must have one entry a sample, got shape {t.shape}")
+        if len(t) < FEWEST_SAMPLES:
+            raise DatasetError(f"{self.name}: {len(t)} samples are too few; at least {FEWEST_SAMPLES} are needed")
+        if not np.isfinite(t).all():
+            raise DatasetError(f"{self.name}: time of sample {int(np.flatnonzero(~np.isfinite(t))[0])} is not finite")
+        back = np.flatnonzero(np.diff(t) < 0)
+        if len(back):
+            raise DatasetError(
+                f"{self.name}: time goes back by {t[back[0]] - t[back[0] + 1]:.6g} s after sample {back[0]} "
+                f"({len(back)} such jumps); cut the recording there or read its parts one by one"
+            )
+        if np.abs(t).max() > LARGEST:
+            raise DatasetError(
+                f"{self.name}: time reaches {np.abs(t).max():.3g} s; give a time in seconds from the start"
+            )
+        _freeze(self, "t", t)
+        n = np.shape(self.q)[1] if np.ndim(self.q) == 2 else -1
+        if n == 0:
+            raise DatasetError(f"{self.name}: it has no joint")
+        for name in _JOINT_ARRAYS:
+            given = getattr(self, name)
+            if given is None:
+                continue
+            value = np.array(given, dtype=float)
+            if value.shape != (len(t), n):
+                raise DatasetError(
+                    f"{self.name}: {name} has shape {value.shape}; expected {(len(t), max(n, 1))}, as t and q have"
+                )
+            bad = np.argwhere(~np.isfinite(value))
+            if len(bad):
+                raise DatasetError(
+                    f"{self.name}: {name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number "
+                    f"({len(bad)} in all); drop these samples first"
+                )
+            huge = np.argwhere(np.abs(value) > LARGEST)
+            if len(huge):
+                sample, joint = huge[0]
+                raise DatasetError(
+                    f"{self.name}: {name} of joint {joint + 1}, sample {sample} is {value[sample, joint]:.3g}, which "
+                    f"no robot does ({len(huge)} in all); drop these samples first"
+                )
+            _freeze(self, name, value)
+        if self.mask is not None:
+            mask = np.array(self.mask, dtype=bool)
+            if mask.shape != (len(t), n):
+                raise DatasetError(f"{self.name}: mask has shape {mask.shape}; expected {(len(t), n)}")
+            _freeze(self, "mask", mask)
+        object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "joints", tuple(self.joints))
+        if self.joints and len(self.joints) != n:
+            raise DatasetError(f"{self.name}: {len(self.joints)} joint names for {n} joints")
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        rate = f" at {1.0 / self.period:.4g} Hz" if self.period else ""
+        held = ", ".join(name for name in (*_JOINT_ARRAYS, "mask") if getattr(self, name) is not None)
+        seconds = self.t[-1] - self.t[0]
+        return f"Dataset({self.name}: {len(self)} samples of {self.n} joints, {seconds:.4g} s{rate}; {held})"
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self.q.shape[1])
+
+    @property
+    def period(self) -> float:
+        """Median time between samples [s], repeated stamps left out."""
+        steps = np.diff(self.t)
+        return float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
+
+    def rows(self, which: slice | ArrayLike, step: str) -> Dataset:
+        """The samples ``which`` (a slice, indices or booleans), with a note of what was done."""
+        index = which if isinstance(which, slice) else np.asarray(which)
+        arrays = {k: getattr(self, k) for k in ("t", *_JOINT_ARRAYS, "mask")}
+        cut: dict[str, Any] = {k: None if value is None else value[index] for k, value in arrays.items()}
+        full = None if self.full is None else self.full.rows(index)
+        return replace(self, **cut, full=full, steps=(*self.steps, step))
+
+    def between(self, start: float, end: float = np.inf) -> Dataset:
+        """Samples with ``start <= t < end`` [s]."""
+        return self.rows((self.t >= start) & (self.t < end), f"kept {start:g} s <= t < {end:g} s")
+
+    def columns(self, which: Sequence[int], step: str) -> Dataset:
+        """The joints ``which`` (indices from 0), in that order, with a note of what was done."""
+        arrays = {k: getattr(self, k) for k in (*_JOINT_ARRAYS, "mask")}
+        cut: dict[str, Any] = {k: None if value is None else value[:, list(which)] for k, value in arrays.items()}
+        joints = tuple(self.joints[k] for k in which) if self.joints else ()
+        return replace(self, **cut, joints=joints, steps=(*self.steps, step))
+
+    def only(self, joints: Sequence[int]) -> Dataset:
+        """Count the torques of these joints only (indices from 0)."""
+        mask = np.zeros(self.q.shape, dtype=bool)
+        mask[:, list(joints)] = True
+        if self.mask is not None:
+            mask &= self.mask
+        names = ", ".join(str(k + 1) for k in joints)
+        return replace(self, mask=mask, steps=(*self.steps, f"torques of joints {names} only"))
+
+    def moving(self, speed: float, margin: float = 0.0) -> Dataset:
+        """Drop the torques of a joint while it is slower than ``speed`` [rad/s], and ``margin`` seconds around.
+
+        Friction at rest is not determined by the velocity; near-zero samples bias Coulomb friction.
+        """
+        if self.dq is None:
+            raise DatasetError(
+                f"{self.name}: velocities are needed to tell motion from rest; process the recording first"
+            )
+        slow = np.abs(self.dq) < speed
+        reach = round(margin / self.period) if margin and self.period else 0
+        for _ in range(reach):
+            slow[1:] |= slow[:-1]
+            slow[:-1] |= slow[1:]
+        mask = ~slow if self.mask is None else self.mask & ~slow
+        return replace(self, mask=mask, steps=(*self.steps, f"dropped torques of joints slower than {speed:g} rad/s"))
+
+
+def _freeze(dataset: Dataset, name: str, value: np.ndarray) -> None:
+    value.setflags(write=False)
+    object.__setattr__(dataset, name, value)

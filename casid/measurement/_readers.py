@@ -1,0 +1,243 @@
+"""Recordings from files: npz, csv (also .gz), mat, rosbag2, MCAP, or a TOML about one of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.errors import DatasetError
+from casid.files._arrays import numeric_array
+from casid.files._table import Table
+from casid.files._texts import finite_number, read_toml
+from casid.files._words import shown
+from casid.measurement._columns import choose_signals
+from casid.measurement._dataset import Array, Dataset
+from casid.measurement._formats import read_columns
+
+#: Option -> how it is taken from the table.
+_OPTIONS: dict[str, Callable[[Table, str], Any]] = {
+    "columns": lambda table, key: _texts(table, key),
+    "rate": lambda table, key: table.number(key),
+    "time_scale": lambda table, key: table.number(key),
+    "degrees": lambda table, key: table.flag(key),
+    "gains": lambda table, key: table.numbers(key),
+    "transmission": lambda table, key: _square(table, key),
+    "position_offset": lambda table, key: table.numbers(key),
+    "unwrap": lambda table, key: table.flag(key),
+    "rows": lambda table, key: _pair(table, key),
+    "between": lambda table, key: table.array(key, (2,), entries="first, last").tolist(),
+    "topic": lambda table, key: table.text(key),
+    "name": lambda table, key: table.text(key),
+}
+
+
+def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
+    """Path of the recording that a TOML file describes, and the options that it gives.
+
+    Raises
+    ------
+    DatasetError
+        Naming the file and the key.
+    """
+    table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", "options", *_OPTIONS))
+    if "file" not in table:
+        table.fail("missing key 'file', the recording it describes")
+    file = path.parent / table.text("file")
+    if file.suffix == ".toml":
+        table.fail("key 'file': a recording is described by one TOML file, not by a chain of them")
+    return file, {key: read(table, key) for key, read in _OPTIONS.items() if key in table}
+
+
+def _texts(table: Table, key: str) -> dict[str, str]:
+    value = table.data[key]
+    names = table.table(key, value if isinstance(value, dict) else ())
+    assert names is not None
+    return {name: names.text(name) for name in names.data}
+
+
+def _pair(table: Table, key: str) -> tuple[int, int]:
+    first, last = table.array(key, (2,), entries="first, last")
+    if not (first.is_integer() and last.is_integer() and 0 <= first < last):
+        table.fail(f"key '{key}': expected two whole numbers, the first below the second")
+    return int(first), int(last)
+
+
+def _square(table: Table, key: str) -> list[list[float]]:
+    value = table.data[key]
+    count = len(value) if isinstance(value, list) else 1
+    rows: list[list[float]] = table.array(key, (count, count)).tolist()
+    return rows
+
+
+#: A clock of whole numbers whose steps are at least so long counts milliseconds, not seconds [s].
+_SLOWEST_CLOCK = 1.0
+
+
+def read_dataset(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    rate: float | None = None,
+    time_scale: float | None = None,
+    degrees: bool = False,
+    gains: ArrayLike | None = None,
+    transmission: ArrayLike | None = None,
+    position_offset: ArrayLike | None = None,
+    unwrap: bool = False,
+    rows: Sequence[int] | None = None,
+    between: Sequence[float] | None = None,
+    topic: str | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Read a recording.
+
+    Parameters
+    ----------
+    path
+        ``.npz``, ``.csv``, ``.csv.gz``, ``.mat``, ``.mcap``, ``.db3``, a rosbag2 folder, or a TOML that describes one.
+    columns
+        Names of the arrays in the file: ``{"tau": "tau_sensor"}``; by default t, q, dq, ddq, tau and their usual
+        synonyms. In a csv, ``q`` stands for the columns ``q1 q2 ...`` (also ``q_1``, ``q[0]``), or for one column a
+        joint (``q_<joint>``, ``/joint_states/<joint>/position``); joint names are kept in the result.
+    rate
+        Sampling rate of a file without a time column [Hz].
+    time_scale
+        Factor to seconds: 1e-3 for milliseconds; by default 1, or the unit in the column's name (``t_ms``).
+    degrees
+        Whether angles are in degrees.
+    gains
+        Factor of each torque column, e.g. drive gains [N.m/A] where the signal is a current, shape (n,).
+    transmission
+        ``R`` with ``q_motor = R q`` and ``tau = R' tau_motor``, shape (n, n), where the file holds motor-side signals.
+    position_offset
+        Added to the positions (after the transmission), shape (n,) [rad].
+    unwrap
+        Whether jumps of 2 pi in the positions are to be undone (continuous joints).
+    rows
+        First and last row to read, ``[first, end)``.
+    between
+        First and last time [s].
+    topic
+        Topic of the ``JointState`` messages of a bag; by default the only one.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read, a column is missing or misspelt, holds other than real numbers, time seems to be in
+        milliseconds, or the content is not a recording.
+    """
+    path = Path(path)
+    if path.suffix == ".toml":
+        file, options = read_description(path)
+        return read_dataset(file, **options)
+    columns = _names(columns)
+    found, joints = choose_signals(read_columns(path, topic), columns, path.name)
+    n = found["q"].shape[1] if found["q"].ndim == 2 else 0
+    found["t"] = _time(found, rate, time_scale, path.name)
+    steps = [f"read {path.name}: " + ", ".join(f"{k} {np.shape(v)}" for k, v in found.items())]
+    if rows is not None:
+        found = _cut(found, rows, steps, path.name)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as not finite
+        if _flag(degrees, path.name):
+            found.update({key: np.deg2rad(found[key]) for key in _MOTION if key in found})
+            steps.append("degrees to radians")
+        if gains is not None:
+            found["tau"] = found["tau"] * _vector(gains, n, f"{path.name}: gains")
+            steps.append("torque = gain * signal")
+        if transmission is not None:
+            _to_joint_side(found, transmission, path.name)
+            steps.append("motor side to joint side: q = R^-1 q_m, tau = R' tau_m")
+        if position_offset is not None:
+            found["q"] = found["q"] + _vector(position_offset, n, f"{path.name}: position_offset")
+        if unwrap:
+            found["q"] = np.unwrap(found["q"], axis=0)
+            steps.append("positions unwrapped")
+    signals: dict[str, Any] = dict(found)
+    name = name or path.name.split(".")[0]
+    try:
+        dataset = Dataset(**signals, joints=joints, name=name, steps=tuple(steps))
+    except DatasetError as error:
+        raise DatasetError(f"{path.name}: {error.message.removeprefix(f'{name}: ')}") from None
+    return dataset if between is None else dataset.between(*between)
+
+
+def _cut(found: dict[str, Array], rows: Sequence[int], steps: list[str], where: str) -> dict[str, Array]:
+    first, end = rows
+    if first >= len(found["q"]):
+        raise DatasetError(f"{where}: rows {first} to {end - 1} are beyond its {len(found['q'])} samples")
+    end = min(end, len(found["q"]))
+    steps.append(f"kept rows {first} to {end - 1}")
+    return {key: value[first:end] for key, value in found.items()}
+
+
+def _flag(degrees: bool, where: str) -> bool:
+    if degrees is not True and degrees is not False:
+        raise DatasetError(f"{where}: degrees must be True or False, got {shown(degrees)}")
+    return degrees
+
+
+#: Signals of the motion, in the units of the positions.
+_MOTION = ("q", "dq", "ddq")
+
+
+def _names(columns: Mapping[str, str] | None) -> Mapping[str, str]:
+    if columns is None:
+        return {}
+    if not isinstance(columns, Mapping) or not all(isinstance(name, str) for name in columns.values()):
+        raise DatasetError(f"columns must map signals to names of arrays, got {shown(columns)}")
+    return columns
+
+
+def _time(found: Mapping[str, Array], rate: float | None, scale: float | None, where: str) -> Array:
+    """Time of every sample [s]."""
+    if "t" not in found:
+        if rate is None:
+            raise DatasetError(
+                f"{where}: no time column ({', '.join(found)}); name it (columns), or give the sampling rate (rate)"
+            )
+        if not finite_number(rate, f"{where}: rate", DatasetError) > 0:
+            raise DatasetError(f"{where}: the sampling rate must be positive [Hz], got {rate:g}")
+        return np.arange(len(found["q"])) / rate
+    t = np.ravel(found["t"])
+    if scale is not None:
+        if not finite_number(scale, f"{where}: time_scale", DatasetError) > 0:
+            raise DatasetError(f"{where}: time_scale must be positive, got {scale:g}")
+        with np.errstate(over="ignore"):
+            return t * scale
+    if not np.isfinite(t).all():
+        return t  # refused with the number of the sample
+    steps = np.diff(t[:1000])
+    steps = steps[steps > 0]
+    whole = len(steps) > 1 and not np.any(t[:1000] % 1.0)
+    if whole and float(np.median(steps)) >= _SLOWEST_CLOCK and len(t) > 50:
+        raise DatasetError(
+            f"{where}: time goes in steps of {np.median(steps):g} s: it seems to count milliseconds or microseconds; "
+            "give time_scale (0.001 for milliseconds, 1 if these are seconds), e.g. in a .toml beside the file with "
+            f'file = "{where}"'
+        )
+    return t
+
+
+def _to_joint_side(found: dict[str, Array], transmission: ArrayLike, where: str) -> None:
+    n = found["q"].shape[1]
+    R = numeric_array(transmission, f"{where}: transmission", DatasetError, finite=True)
+    if R.shape != (n, n):
+        raise DatasetError(f"{where}: transmission must be {n} x {n}, got {R.shape}")
+    try:
+        for key in _MOTION:
+            if key in found:
+                found[key] = np.linalg.solve(R, found[key].T).T
+    except np.linalg.LinAlgError:
+        raise DatasetError(f"{where}: the transmission is singular: motors do not determine the joints") from None
+    found["tau"] = found["tau"] @ R
+
+
+def _vector(value: ArrayLike, n: int, what: str) -> Array:
+    vector = numeric_array(value, what, DatasetError)
+    if vector.shape != (n,) or not np.isfinite(vector).all():
+        raise DatasetError(f"{what}: expected {n} finite numbers, got {shown(value)}")
+    return vector

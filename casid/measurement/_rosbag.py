@@ -1,0 +1,201 @@
+"""``sensor_msgs/JointState`` of rosbag2 and MCAP files, through the package ``rosbags`` (extra ``rosbag``)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from casid.errors import DatasetError
+from casid.files._read import data_limit, too_large
+from casid.files._words import listed, reason, shown
+from casid.measurement._dataset import Array
+
+#: Record of an MCAP file that holds a chunk of messages (https://mcap.dev/spec).
+_CHUNK = 0x06
+_MAGIC = 8
+_PIECE = 2**20
+
+
+def check_bag_size(path: Path) -> None:
+    """Refuse a bag whose files, or what they unpack to, are beyond the limit of recordings.
+
+    Raises
+    ------
+    DatasetError
+        Naming the file.
+    """
+    files = sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
+    total = 0
+    for file in files:
+        total += file.stat().st_size
+        if total <= data_limit():
+            with file.open("rb") as stream:
+                if file.suffix == ".mcap":
+                    total += _unpacked_chunks(stream, data_limit() - total)
+                elif file.suffix == ".zstd":
+                    total += _unpacked_file(stream, data_limit() - total)
+        if total > data_limit():
+            raise DatasetError(f"cannot read recording '{file}': {too_large(data_limit())}")
+
+
+def _unpacked_chunks(stream: BinaryIO, room: int) -> int:
+    """Bytes that the compressed chunks of an MCAP file unpack to; stops beyond ``room``, and where records end."""
+    stream.seek(_MAGIC)
+    total = 0
+    while total <= room and len(head := stream.read(9)) == 9:
+        operation, size = struct.unpack("<BQ", head)
+        if operation != _CHUNK:
+            if size > 2**62:
+                break
+            stream.seek(size, 1)
+            continue
+        body = stream.read(min(size, room + _PIECE))
+        if len(body) < 40:
+            break
+        name_length = struct.unpack_from("<I", body, 28)[0]
+        name, data = body[32 : 32 + min(name_length, 8)], body[40 + name_length :]
+        total += _unpacked(name, data, room - total)
+    return total
+
+
+def _unpacked(name: bytes, data: bytes, room: int) -> int:
+    """Length of a chunk's content, up to a little more than ``room``; a damaged chunk counts what can be unpacked."""
+    if name == b"zstd":
+        stream: Any = _zstd().ZstdDecompressor()
+    elif name == b"lz4":
+        import lz4.frame
+
+        stream = lz4.frame.LZ4FrameDecompressor()
+    else:
+        return 0
+    total = 0
+    try:
+        while not stream.eof and total <= room:
+            piece = stream.decompress(data, _PIECE)
+            data = b""
+            total += len(piece)
+            if not piece and stream.needs_input:
+                break
+    except Exception:  # each library has errors of its own; the reader that follows reports the damage
+        return total
+    return total
+
+
+def _unpacked_file(stream: BinaryIO, room: int) -> int:
+    total = 0
+    try:
+        with _zstd().open(stream, "rb") as file:
+            while total <= room and (piece := file.read(_PIECE)):
+                total += len(piece)
+    except Exception:  # as above
+        return total
+    return total
+
+
+def _zstd() -> Any:
+    """The module that the package rosbags brings, or Python's own from 3.14 on."""
+    from importlib import import_module
+
+    try:
+        return import_module("compression.zstd")
+    except ImportError:
+        return import_module("backports.zstd")
+
+
+_TYPE = "sensor_msgs/msg/JointState"
+#: The topic on which robots publish their state, the default.
+_USUAL = "/joint_states"
+
+
+def read_joint_states(path: Path, topic: str | None) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Arrays t, q, dq, tau of all messages of one topic, and the names of the joints, in alphabetical order.
+
+    Parameters
+    ----------
+    path
+        File or folder.
+    topic
+        By default the only topic of joint states that has messages, else ``/joint_states`` where it is one of several.
+
+    Raises
+    ------
+    DatasetError
+        If ``rosbags`` is missing, the file cannot be read, or the topic is unknown or ambiguous.
+    """
+    try:
+        from rosbags.highlevel import AnyReader
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        raise DatasetError(
+            f"'{path.name}': reading bags needs the package rosbags: pip install casid[rosbag]"
+        ) from None
+    try:
+        if not path.exists():
+            raise DatasetError(f"cannot read recording '{path}': no such file or directory")
+        if path.is_dir() and not (path / "metadata.yaml").is_file():
+            raise DatasetError(f"cannot read recording '{path}': a folder without metadata.yaml is no rosbag2")
+        check_bag_size(path)
+        with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
+            counts: dict[str, int] = {}
+            for c in reader.connections:
+                if c.msgtype == _TYPE:
+                    counts[c.topic] = counts.get(c.topic, 0) + c.msgcount
+            chosen = _topic(counts, topic, path.name)
+            connections = [c for c in reader.connections if c.topic == chosen]
+            messages = [(stamp, reader.deserialize(raw, c.msgtype)) for c, stamp, raw in reader.messages(connections)]
+        if not messages:
+            raise DatasetError(f"'{path.name}': topic '{chosen}' has no messages")
+        return _stack(messages, path.name)
+    except DatasetError:
+        raise
+    except (MemoryError, OverflowError):  # asked for in one piece, which `check_bag_size` has not found in the file
+        raise DatasetError(
+            f"cannot read recording '{path}': it is damaged: a length in it is beyond the file"
+        ) from None
+    except Exception as error:  # rosbags raises its own tree, differing between versions
+        raise DatasetError(f"cannot read recording '{path}': {reason(error)}") from None
+
+
+def _topic(counts: Mapping[str, int], wanted: str | None, where: str) -> str:
+    known = listed(sorted(counts))
+    if wanted is not None:
+        if wanted not in counts:
+            raise DatasetError(f"'{where}': no joint states on topic {shown(wanted)}; there are: {known}")
+        return wanted
+    filled = [topic for topic, count in counts.items() if count] or list(counts)
+    if len(filled) == 1:
+        return filled[0]
+    if _USUAL in filled:
+        return _USUAL
+    raise DatasetError(f"'{where}': name the topic of the joint states (topic); topics of that type: {known}")
+
+
+def _stack(messages: Sequence[tuple[int, Any]], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
+    names = sorted(messages[0][1].name)
+    if not names or len(set(names)) != len(names):
+        raise DatasetError(f"'{where}': message 0 must name each joint once, it names: {listed(names)}")
+    rows: dict[str, list[list[float]]] = {"position": [], "velocity": [], "effort": []}
+    stamps = []
+    for k, (logged, message) in enumerate(messages):
+        if sorted(message.name) != names:
+            raise DatasetError(f"'{where}': message {k} names other joints than the first: {listed(message.name)}")
+        order = [list(message.name).index(name) for name in names]
+        stamp = message.header.stamp
+        stamps.append((stamp.sec * 10**9 + stamp.nanosec, logged))
+        for field, values in rows.items():
+            given = getattr(message, field)
+            if len(given) not in (0, len(names)):
+                raise DatasetError(f"'{where}': message {k} has {len(given)} values of {field} for {len(names)} joints")
+            if len(given):
+                values.append([float(given[i]) for i in order])
+    source = 0 if any(stamp for stamp, _ in stamps) else 1  # drivers that do not stamp: the time of recording
+    first = stamps[0][source]
+    arrays: dict[str, Array] = {"t": np.array([1e-9 * float(stamp[source] - first) for stamp in stamps])}
+    for field, key in (("position", "q"), ("velocity", "dq"), ("effort", "tau")):
+        if len(rows[field]) == len(messages):
+            arrays[key] = np.array(rows[field])
+    return arrays, tuple(names)

@@ -1,0 +1,214 @@
+"""Physics engines that run robots from the files that casid writes: one adapter an engine."""
+
+from __future__ import annotations
+
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description import Robot, write_robot
+from casid.testing._optional import need
+
+Array = NDArray[np.float64]
+
+
+class Engine(ABC):
+    """Open-loop questions to an engine that has read a robot's file.
+
+    Attributes
+    ----------
+    name, suffix : str
+        Of the engine, and of the files that it reads.
+    module, extra : str
+        What it is imported from, and the extra that brings it.
+    """
+
+    name: ClassVar[str]
+    module: ClassVar[str]
+    suffix: ClassVar[str] = ".urdf"
+    extra: ClassVar[str] = "peers"
+
+    @abstractmethod
+    def __init__(self, path: Path, robot: Robot) -> None:
+        """Read the file of a robot."""
+
+    @abstractmethod
+    def mass_matrix(self, q: Array) -> Array:
+        """M (n x n)."""
+
+    @abstractmethod
+    def bias(self, q: Array, dq: Array) -> Array:
+        """``c + g`` (n)."""
+
+    @abstractmethod
+    def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
+        """Accelerations (n) under torques."""
+
+    def close(self) -> None:  # noqa: B027  most engines hold no connection
+        """End the engine."""
+
+
+KindOf = TypeVar("KindOf", bound=Engine)
+
+
+@contextmanager
+def running(robot: Robot, kind: type[KindOf]) -> Iterator[KindOf]:
+    """The robot in an engine, through the file that casid writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"robot{kind.suffix}"
+        write_robot(robot, path)
+        engine = kind(path, robot)
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+
+class MuJoCo(Engine):
+    """A robot's MJCF in MuJoCo, contacts and joint limits off.
+
+    Parameters
+    ----------
+    path
+        The file.
+    robot
+        The robot that was written to it.
+    """
+
+    name, module, suffix = "MuJoCo", "mujoco", ".xml"
+
+    def __init__(self, path: Path, robot: Robot) -> None:
+        self.mujoco = need("mujoco")
+        self.model = self.mujoco.MjModel.from_xml_path(str(path))
+        flags = self.mujoco.mjtDisableBit
+        self.model.opt.disableflags |= int(flags.mjDSBL_CONTACT) | int(flags.mjDSBL_LIMIT)
+        self.data = self.mujoco.MjData(self.model)
+        ids = [self.mujoco.mj_name2id(self.model, self.mujoco.mjtObj.mjOBJ_JOINT, j.name) for j in robot.joints]
+        self.order = self.model.jnt_dofadr[ids]
+        self.last = robot.joints[-1].link.name
+
+    def at(self, q: Array, dq: Array) -> None:
+        """Bring the engine to a state."""
+        self.data.qpos[self.order], self.data.qvel[self.order] = q, dq
+
+    def mass_matrix(self, q: Array) -> Array:
+        """M (n x n)."""
+        self.at(q, 0 * q)
+        self.mujoco.mj_fwdPosition(self.model, self.data)
+        n = len(q)
+        M = np.zeros((n, n))
+        for i in range(n):
+            self.mujoco.mj_mulM(self.model, self.data, M[i], np.eye(n)[i])
+        return np.asarray(M[np.ix_(self.order, self.order)])
+
+    def bias(self, q: Array, dq: Array) -> Array:
+        """``c + g`` (n)."""
+        self.at(q, dq)
+        self.mujoco.mj_forward(self.model, self.data)
+        return np.array(self.data.qfrc_bias[self.order])
+
+    def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
+        """Accelerations (n) under torques."""
+        self.at(q, dq)
+        self.data.qfrc_applied[self.order] = tau
+        self.mujoco.mj_forward(self.model, self.data)
+        return np.array(self.data.qacc[self.order])
+
+    def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Torques (n) of a motion."""
+        self.at(q, dq)
+        self.data.qacc[self.order] = ddq
+        self.mujoco.mj_inverse(self.model, self.data)
+        return np.array(self.data.qfrc_inverse[self.order])
+
+    def start(self, q: Array, dq: Array, step: float) -> None:
+        """Begin a simulation by the classical Runge-Kutta method."""
+        self.mujoco.mj_resetData(self.model, self.data)
+        self.model.opt.timestep = step
+        self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_RK4
+        self.at(q, dq)
+
+    def step(self, tau: Array) -> tuple[Array, Array]:
+        """State after a step under held torques."""
+        self.data.qfrc_applied[self.order] = tau
+        self.mujoco.mj_step(self.model, self.data)
+        return np.array(self.data.qpos[self.order]), np.array(self.data.qvel[self.order])
+
+
+class Bullet(Engine):
+    """A robot's URDF in PyBullet."""
+
+    name, module = "PyBullet", "pybullet"
+
+    def __init__(self, path: Path, robot: Robot) -> None:
+        self.bullet = need("pybullet")
+        self.client = self.bullet.connect(self.bullet.DIRECT)
+        flags = self.bullet.URDF_USE_INERTIA_FROM_FILE | self.bullet.URDF_MAINTAIN_LINK_ORDER
+        self.body = self.bullet.loadURDF(str(path), useFixedBase=True, flags=flags, physicsClientId=self.client)
+        self.bullet.setGravity(*robot.gravity.tolist(), physicsClientId=self.client)
+        count = self.bullet.getNumJoints(self.body, physicsClientId=self.client)
+        names = [self.bullet.getJointInfo(self.body, i, physicsClientId=self.client)[1].decode() for i in range(count)]
+        self.order = [names.index(joint.name) for joint in robot.joints]
+        moving = sorted(self.order)
+        self.place = [moving.index(i) for i in self.order]  # among the engine's degrees of freedom
+        frames = {frame.name for frame in robot.frames}
+        for i in range(-1, count):
+            info = self.bullet.getJointInfo(self.body, i, physicsClientId=self.client) if i >= 0 else None
+            if info is not None and info[12].decode() in frames:  # the engine gives links without inertia 1 kg
+                self.bullet.changeDynamics(
+                    self.body, i, mass=0.0, localInertiaDiagonal=[0.0] * 3, physicsClientId=self.client
+                )
+            self.bullet.changeDynamics(
+                self.body, i, linearDamping=0.0, angularDamping=0.0, jointDamping=0.0, maxJointVelocity=1e6,
+                jointLowerLimit=-1e6, jointUpperLimit=1e6, physicsClientId=self.client,
+            )  # fmt: skip
+        self.bullet.setJointMotorControlArray(
+            self.body, self.order, self.bullet.VELOCITY_CONTROL, forces=[0.0] * robot.n, physicsClientId=self.client
+        )
+
+    def close(self) -> None:  # noqa: B027  most have nothing to end
+        """End the engine."""
+        self.bullet.disconnect(physicsClientId=self.client)
+
+    def _listed(self, values: Array) -> list[float]:
+        listed = np.zeros(len(values))
+        listed[self.place] = values
+        return [float(v) for v in listed]
+
+    def mass_matrix(self, q: Array) -> Array:
+        """M (n x n)."""
+        M = self.bullet.calculateMassMatrix(self.body, self._listed(q), physicsClientId=self.client)
+        return np.asarray(np.array(M)[np.ix_(self.place, self.place)])
+
+    def bias(self, q: Array, dq: Array) -> Array:
+        """``c + g`` (n)."""
+        given = [self._listed(v) for v in (q, dq, 0 * q)]
+        tau = self.bullet.calculateInverseDynamics(self.body, *given, physicsClientId=self.client)
+        return np.array(tau)[self.place]
+
+    def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
+        """Accelerations (n) under torques, from the velocities of one short step."""
+        step = 1e-4
+        self.start(q, dq, step)
+        return (self.step(tau)[1] - dq) / step
+
+    def start(self, q: Array, dq: Array, step: float) -> None:
+        """Begin a simulation by the engine's semi-implicit method."""
+        self.bullet.setTimeStep(step, physicsClientId=self.client)
+        for i, position, speed in zip(self.order, q.tolist(), dq.tolist(), strict=True):
+            self.bullet.resetJointState(self.body, i, position, speed, physicsClientId=self.client)
+
+    def step(self, tau: Array) -> tuple[Array, Array]:
+        """State after a step under held torques."""
+        self.bullet.setJointMotorControlArray(
+            self.body, self.order, self.bullet.TORQUE_CONTROL, forces=tau.tolist(), physicsClientId=self.client
+        )
+        self.bullet.stepSimulation(physicsClientId=self.client)
+        states = self.bullet.getJointStates(self.body, self.order, physicsClientId=self.client)
+        return np.array([s[0] for s in states]), np.array([s[1] for s in states])

@@ -1,0 +1,108 @@
+"""Recordings and problems with known answers: random motions with exact torques, and nearest consistent parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.codegen import evaluate_batch
+from casid.description import Inertial, Joint, Link, LinkBounds, Robot
+from casid.dynamics import Model
+from casid.inertia import to_standard
+from casid.inertia.entropic._estimate import Plausible
+from casid.measurement import Dataset
+from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
+
+Array = NDArray[np.float64]
+
+#: Joint terms of `recorded`.
+TERMS = ("viscous", "coulomb", "offset")
+#: A body that every arm's links can have.
+BODY = to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02]))
+
+
+def motion(n: int, samples: int, seed: int, speed: float = 1.5, periodic: bool = True) -> tuple[Array, ...]:
+    """A random motion, a sum of sinusoids at every joint.
+
+    Parameters
+    ----------
+    n
+        Number of joints.
+    samples
+        Number of samples.
+    seed
+        The same seed gives the same motion.
+    speed
+        Scale of the velocities of a periodic motion [rad/s].
+    periodic
+        Five harmonics of 0.1 Hz over ten seconds; otherwise four random frequencies a joint, at 100 samples a second.
+
+    Returns
+    -------
+    t, q, dq, ddq : ndarray, shapes (samples,), (samples, n), (samples, n), (samples, n)
+        [s, rad, rad/s, rad/s^2]
+    """
+    rng = np.random.default_rng(seed)
+    if periodic:
+        t = np.linspace(0.0, 10.0, samples)
+        w = np.tile(0.2 * np.pi * np.arange(1, 6)[:, None], n)
+        sine, cosine = np.moveaxis(rng.normal(size=(5, 2, n)), 1, 0) * speed / (5 * w)
+    else:
+        t = np.arange(samples) * 0.01
+        w = rng.uniform(0.5, 3.0, (4, n))
+        sine = rng.uniform(-0.4, 0.4, (4, n))
+        cosine = np.zeros_like(sine)
+    q, dq, ddq = (np.zeros((samples, n)) for _ in range(3))
+    for a, b, v in zip(sine, cosine, w, strict=True):
+        s, c = np.sin(np.outer(t, v)), np.cos(np.outer(t, v))
+        q += a * s + b * c
+        dq += v * (a * c - b * s)
+        ddq -= v**2 * (a * s + b * c)
+    return t, q, dq, ddq
+
+
+def recording(model: Model, parameters: np.ndarray, samples: int = 600, seed: int = 0, noise: float = 0.0) -> Dataset:
+    """Processed recording: exact q, dq, ddq, and torques with white noise of standard deviation ``noise`` [N.m]."""
+    t, q, dq, ddq = motion(model.n, samples, seed)
+    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, parameters))[:, :, 0]
+    tau = tau + noise * np.random.default_rng(seed + 1).normal(size=tau.shape)
+    return Dataset(t, q, tau, dq, ddq, name=f"synthetic {seed}")
+
+
+def recorded(
+    model: Model, count: int = 800, load: np.ndarray | None = None, noise: float = 0.05, seed: int = 0
+) -> tuple[np.ndarray, ...]:
+    t, q, dq, ddq = motion(model.n, count, seed, periodic=False)
+    pi = model.parameters(model.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], model.n))
+    if load is not None:
+        pi[list(model.link_columns[-1])] += load
+    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    return t, q, dq, ddq, tau + noise * np.random.default_rng(seed + 1).normal(size=tau.shape), pi
+
+
+def plausible(model: Model) -> Plausible:
+    body = to_standard(3.0, [0.0, 0.0, 0.05], np.diag([0.03, 0.03, 0.02]))
+    return Plausible(np.tile(body, (model.n, 1)), np.full(2 * model.n, 0.3), np.full(model.n, 0.5))
+
+
+def arm(n: int = 1, inertial: Inertial | None = None) -> Robot:
+    bounds = LinkBounds(np.array([0.5, 8.0]), np.tile([-0.3, 0.3], (3, 1)))
+    joints = tuple(Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}", inertial, bounds)) for k in range(n))
+    return Robot("arm", joints)
+
+
+def nearest(
+    target: np.ndarray,
+    build: Callable[[LinkVariables], object] = lambda v: (),
+    extras: Mapping[str, tuple[float, float]] | None = None,
+    bounded: bool = True,
+    **options: Any,
+) -> Problem:
+    """The nearest consistent parameters to a target."""
+    variables = link_variables(arm((len(target) - len(extras or {})) // 10), extras)
+    own = [f(k) for k in variables for f in (mass_bounds, com_box)] if bounded else []
+    objective = least_squares(variables, np.eye(variables.size), target)
+    return Problem("nearest", variables, objective, (own, build(variables)), **options)

@@ -1,0 +1,95 @@
+"""Four file formats of robots: what is written reads back."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import casid
+from casid.description import convert, load_robot
+from casid.description._document import Description
+from casid.description._load import load_description
+from casid.description._write import write_description
+from casid.errors import InertiaWarning
+from tests.description.conftest import URDF
+
+FORMATS = (".toml", ".urdf", ".xml", ".sdf")
+
+
+def differences(a: Description, b: Description) -> list[str]:
+    """Names of what is not the same in two descriptions, to 1e-12."""
+    found = [] if [link.name for link in a.links] == [link.name for link in b.links] else ["links"]
+    for one, two in zip(a.links, b.links, strict=True):
+        if (one.inertial is None) != (two.inertial is None):
+            found.append(one.name)
+        elif one.inertial is not None and two.inertial is not None:
+            ours, theirs = one.inertial.standard_parameters(), two.inertial.standard_parameters()
+            if np.abs(ours - theirs).max() > 1e-12 * np.abs(ours).max():
+                found.append(one.name)
+    for one, two in zip(a.joints, b.joints, strict=True):
+        same = (one.name, one.type, one.parent, one.mimic, dict(one.terms)) == (
+            two.name, two.type, two.parent, two.mimic, dict(two.terms),
+        )  # fmt: skip
+        close = np.allclose(one.placement, two.placement, atol=1e-12, rtol=0)
+        close &= np.allclose(one.link_placement, two.link_placement, atol=1e-12, rtol=0)
+        close &= one.type == "fixed" or np.allclose(one.axis, two.axis, atol=1e-12, rtol=0)
+        if not (same and close and one.limits == two.limits):
+            found.append(one.name)
+    return found
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_machine_reads_back_from_every_format_and_the_second_writing_repeats_the_first(
+    arm: Path, tmp_path: Path, suffix: str
+) -> None:
+    given = replace(load_description(arm), format="", content=b"")
+    target = tmp_path / "out" / f"arm{suffix}"
+    target.parent.mkdir()
+    write_description(given, target)
+    first = {path.name: path.read_bytes() for path in target.parent.iterdir()}
+    back = load_description(target)
+    assert differences(given, back) == []
+    write_description(replace(back, format="", content=b""), target)
+    assert {path.name: path.read_bytes() for path in target.parent.iterdir()} == first
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_dynamics_survive_every_format(arm: Path, tmp_path: Path, suffix: str) -> None:
+    convert(arm, tmp_path / f"copy{suffix}")
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.uniform(-1, 1, (3, 2))
+    torques = []
+    for path in (arm, tmp_path / f"copy{suffix}"):
+        robot = load_robot(path)
+        torques.append(np.array(casid.Model(robot).inverse_dynamics(q, dq, ddq, robot.standard_parameters())))
+    np.testing.assert_allclose(torques[0], torques[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("robot", casid.robot_names())
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_shipped_robots_keep_their_dynamics_in_every_format(robot: str, suffix: str, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertiaWarning)  # not the subject here
+        ours = load_robot(robot)
+        if any(link.inertial is None for link in ours.links):
+            pytest.skip("has no nominal bodies")
+        convert(robot, tmp_path / f"robot{suffix}")
+        theirs = load_robot(tmp_path / f"robot{suffix}")
+    assert ours.total_mass == theirs.total_mass
+    assert len(ours.capsules) == len(theirs.capsules)
+    for key in ("lower", "upper", "velocity", "acceleration", "jerk", "effort"):
+        np.testing.assert_allclose(getattr(ours.limits, key), getattr(theirs.limits, key), rtol=1e-15)
+    q, dq, ddq = np.random.default_rng(1).uniform(-1, 1, (3, ours.n))
+    a, b = (np.array(casid.Model(r).inverse_dynamics(q, dq, ddq, r.standard_parameters())) for r in (ours, theirs))
+    np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12 * np.abs(a).max())
+
+
+def test_names_that_are_no_identifiers_survive(arm: Path, tmp_path: Path) -> None:
+    arm.write_text(URDF.replace('"upper"', '"upper &amp; &lt;arm&gt; &quot;1&quot;"'), encoding="utf-8")
+    for suffix in FORMATS:
+        convert(arm, tmp_path / f"odd{suffix}")
+        assert 'upper & <arm> "1"' in [link.name for link in load_robot(tmp_path / f"odd{suffix}").links]

@@ -1,0 +1,30 @@
+"""Sidecar files: what the format of a robot file cannot hold."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from casid.description import convert, load_robot
+from casid.errors import InertiaWarning, RobotError
+
+
+def test_a_coupled_transmission_goes_to_the_sidecar_and_is_named(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertiaWarning)
+        done = convert("wam7", tmp_path / "wam.urdf")
+        assert "the transmission matrix (coupled drive trains)" in done.sidecar
+        back, ours = load_robot(tmp_path / "wam.urdf"), load_robot("wam7")
+    assert back.transmission is not None and ours.transmission is not None
+    np.testing.assert_array_equal(back.transmission, ours.transmission)
+
+
+def test_an_unknown_suffix_and_a_broken_sidecar_are_named(arm: Path) -> None:
+    with pytest.raises(RobotError, match="is no robot file: known are TOML"):
+        convert(arm, arm.parent / "arm.step")
+    (arm.parent / "arm.urdf.casid.toml").write_text("schema = 1\n[joint]\nelbow = { limits = { jerk = 1 } }\n")
+    with pytest.raises(RobotError, match=r"arm.urdf.casid.toml: joint 'elbow': the robot has no such joint"):
+        load_robot(arm)

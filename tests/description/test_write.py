@@ -1,0 +1,122 @@
+"""Writing robots: files edited in place, masses of fixed links restored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import casid
+from casid.description import convert, load_robot, write_robot
+from casid.description._load import load_description
+from casid.errors import RobotError
+from casid.inertia import Parameters, consistency
+from tests.description.conftest import URDF
+
+
+def test_a_file_of_the_same_format_is_edited_in_place(arm: Path) -> None:
+    robot = load_robot(arm)
+    names = [*robot.parameter_names(), "fv1", "fc1", "Ia1"]
+    values = [*(1.1 * robot.standard_parameters()), 0.9, 0.3, 0.05]
+    done = write_robot(robot.with_parameters(Parameters(tuple(names), values)), arm.parent / "new.urdf")
+    text = (arm.parent / "new.urdf").read_text(encoding="utf-8")
+    for kept in (
+        "<!-- a comment before -->",
+        "<!-- from CAD -->",
+        "package://arm/upper.stl",
+        "<!-- a comment behind -->",
+    ):
+        assert kept in text
+    assert 'damping="0.9" friction="0.3"' in text
+    assert [line for line in text.splitlines() if "<joint" in line] == [
+        line for line in URDF.splitlines() if "<joint" in line
+    ]
+    assert 'rpy="0 0 0"' in text
+    assert done.sidecar == ("terms of joints: Ia",)  # a URDF has no rotor inertia
+    back = load_robot(arm.parent / "new.urdf")
+    np.testing.assert_allclose(back.standard_parameters(), 1.1 * robot.standard_parameters(), rtol=1e-12)
+    assert dict(back.joints[0].terms) == {"fv": 0.9, "fc": 0.3, "Ia": 0.05}
+
+
+def test_nothing_changes_in_a_file_where_nothing_has_changed(arm: Path) -> None:
+    write_robot(load_robot(arm), arm.parent / "same.urdf")
+    assert (arm.parent / "same.urdf").read_bytes() == arm.read_bytes()
+
+
+def test_fixed_links_get_their_mass_back(arm: Path) -> None:
+    robot = load_robot(arm)
+    heavier = robot.standard_parameters().copy()
+    heavier[9] += 0.25
+    write_robot(robot.with_parameters(heavier), arm.parent / "new.urdf")
+    links = {link.name: link.inertial for link in load_description(arm.parent / "new.urdf").links}
+    assert links["tool"] is not None and links["upper"] is not None
+    assert links["tool"].mass == 0.5
+    assert links["upper"].mass == pytest.approx(2.75, rel=1e-14)
+
+
+def test_a_fixed_link_heavier_than_the_whole_is_merged(arm: Path) -> None:
+    robot = load_robot(arm)
+    lighter = robot.standard_parameters().copy()
+    lighter[:10] *= 0.1
+    done = write_robot(robot.with_parameters(lighter), arm.parent / "new.urdf")
+    assert done.notes == ("the mass of tool is now that of the moving link that carries it",)
+    back = load_robot(arm.parent / "new.urdf")
+    np.testing.assert_allclose(back.standard_parameters(), lighter, rtol=1e-12, atol=1e-15)
+    assert consistency(lighter[:10]).full
+
+
+def test_a_locked_joint_stays_a_joint_of_the_file(arm: Path) -> None:
+    robot = load_robot(arm, lock={"slide": 0.02})
+    assert robot.n == 1
+    write_robot(robot.with_parameters(1.2 * robot.standard_parameters()), arm.parent / "new.urdf")
+    assert load_robot(arm.parent / "new.urdf").n == 2
+    again = load_robot(arm.parent / "new.urdf", lock={"slide": 0.02})
+    np.testing.assert_allclose(again.standard_parameters(), 1.2 * robot.standard_parameters(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", [".toml", ".xml", ".sdf"])
+def test_other_formats_are_edited_in_place_too(arm: Path, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"own{suffix}"
+    convert(arm, path)
+    mark = "# mine\n" if suffix == ".toml" else "<!-- mine -->\n"
+    path.write_text(path.read_text(encoding="utf-8") + mark, encoding="utf-8")
+    robot = load_robot(path)
+    terms = {"fv1": 0.4, "fc1": 0.1}
+    new = Parameters.of_links(1.3 * robot.standard_parameters(), terms=terms)
+    write_robot(robot.with_parameters(new), path)
+    assert path.read_text(encoding="utf-8").endswith(mark)
+    back = load_robot(path)
+    np.testing.assert_allclose(back.standard_parameters(), 1.3 * robot.standard_parameters(), rtol=1e-12)
+    assert dict(back.joints[0].terms) == {"fv": 0.4, "fc": 0.1}
+
+
+def test_an_object_that_does_not_move_is_converted_but_is_no_robot(tmp_path: Path) -> None:
+    body = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    (tmp_path / "cube.urdf").write_text(f'<robot name="cube"><link name="cube">{body}</link></robot>')
+    for suffix in (".toml", ".xml", ".sdf"):
+        convert(tmp_path / "cube.urdf", tmp_path / f"cube{suffix}")
+        found = load_description(tmp_path / f"cube{suffix}")
+        assert found.base.name == "cube" and found.base.inertial is not None and found.base.inertial.mass == 2
+    with pytest.raises(RobotError, match="has no moving joint"):
+        load_robot(tmp_path / "cube.xml")
+
+
+def test_a_robot_whose_joints_follow_others_has_consistent_dynamics(arm: Path) -> None:
+    robot = load_robot(arm)
+    model = casid.Model(robot)
+    rng = np.random.default_rng(3)
+    q, dq, ddq = rng.uniform(-1, 1, (3, robot.n))
+    pi = robot.standard_parameters()
+    tau = model.inverse_dynamics(q, dq, ddq, pi)
+    np.testing.assert_allclose(model.forward_dynamics(q, dq, tau, pi), ddq.reshape(-1, 1), rtol=1e-9)
+    np.testing.assert_allclose(model.regressor(q, dq, ddq) @ pi, np.array(tau), rtol=1e-9)
+    np.testing.assert_allclose(model.base_regressor(q, dq, ddq) @ model.base.values(pi), np.array(tau), rtol=1e-9)
+    M = np.array(model.mass_matrix(q, pi))
+    assert M.shape == (2, 2)
+    energy = float(model.kinetic_energy(q, dq, pi))
+    np.testing.assert_allclose(energy, dq @ M @ dq / 2, rtol=1e-12)
+    step = 1e-7  # the frames' velocities follow from all joints
+    moved = np.array(model.frame_placement("finger2")(q + step * dq)) - np.array(model.frame_placement("finger2")(q))
+    jacobian = np.array(model.frame_jacobian("finger2")(q))
+    np.testing.assert_allclose(jacobian[:3] @ dq, moved[:3, 3] / step, atol=1e-6)

@@ -1,0 +1,36 @@
+"""The numpy dynamics: a pendulum by hand, bodies that exist."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from casid.inertia import consistency
+from casid.testing import inverse_dynamics, random_body, random_robot, standard_parameters
+from casid.testing._rigid_body import Body, close, rotation_about, states
+
+
+def test_a_single_joint_is_a_pendulum() -> None:
+    robot = random_robot(3, n=1)
+    joint = robot.joints[0]
+    assert joint.type == "revolute"
+    body = Body(2.0, np.array([0.1, -0.2, 0.05]), np.diag([0.02, 0.03, 0.04]))
+    q, dq, ddq = (x[:1] for x in states(1))
+    tau = inverse_dynamics(robot, [body], q, dq, ddq, np.zeros(3))
+    arm = np.cross(joint.axis, body.com)
+    close(tau, [(joint.axis @ body.inertia @ joint.axis + body.mass * arm @ arm) * ddq[0]])
+    close(inverse_dynamics(robot, [body], q, 0 * dq, 0 * ddq, np.zeros(3)), [0.0])
+
+
+def test_bodies_are_physically_consistent() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        assert consistency(standard_parameters([random_body(rng)])).full
+
+
+def test_rotations_are_orthogonal_and_comparisons_can_fail() -> None:
+    R = rotation_about(np.array([0.6, 0.0, 0.8]), 2.5)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-14)
+    assert np.trace(R) == pytest.approx(1 + 2 * np.cos(2.5))
+    with pytest.raises(AssertionError):
+        close([1.0, 2.0], [1.0, 2.001])
