@@ -1,6 +1,6 @@
 """The spatial 2R example of Gaz et al. (2019), supplement Sec. V: exact shapes, validation, joint wrenches.
 
-    python scripts/examples/spatial_2r.py --out out
+    cd scripts && python -m examples.spatial_2r --out out
 
 Prints the retrieved parameters beside the true ones and the joint wrenches with feasible and infeasible parameters (its
 Fig. 10), and writes pictures of both (Fig. 9 and 10).

@@ -90,7 +90,8 @@ def test_boxes_admit_what_the_shapes_exclude():
 
 def test_spatial_2r_script(tmp_path):
     run = subprocess.run(
-        [sys.executable, str(SCRIPTS / "examples" / "spatial_2r.py"), "--out", str(tmp_path)],
+        [sys.executable, "-m", "examples.spatial_2r", "--out", str(tmp_path)],
+        cwd=SCRIPTS,
         capture_output=True,
         text=True,
         timeout=120,
