@@ -183,8 +183,7 @@ def compress(
         If a recording has another number of joints, no velocities or accelerations, or nothing is left to use; if
         weights are missing, negative, not finite, of another shape, or ``plain`` is of other samples.
     """
-    if isinstance(datasets, Dataset):
-        datasets = (datasets,)
+    datasets = (datasets,) if isinstance(datasets, Dataset) else datasets
     weights = None if sample_weights is None else iter(sample_weights)
     n, rank = model.n, model.base.rank
     used = [np.flatnonzero(acts) for acts in pattern(model.base_regressor)]
@@ -232,6 +231,10 @@ class Heading(NamedTuple):
     def of(cls, data: Dataset) -> Heading:
         """Those of a recording."""
         return cls(data.name, tuple(f"{data.name}: {step}" for step in data.steps), data.notes)
+
+    def after(self, step: str) -> Heading:
+        """With one step more."""
+        return self._replace(steps=(*self.steps, step))
 
 
 def assembled(

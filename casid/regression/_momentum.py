@@ -122,8 +122,7 @@ def compress_momentum(
         raise DatasetError(f"width: expected a positive finite number of seconds, got {width!r}")
     if every is not None and (not isinstance(every, int | np.integer) or every < 1):
         raise DatasetError(f"every: expected a positive whole number of samples, got {every!r}")
-    n, rank = model.n, model.base.rank
-    function = momentum_regressor(model)
+    n, rank, function = model.n, model.base.rank, momentum_regressor(model)
     acts = [np.flatnonzero(row) for row in _pattern(function)]
     factors = SegmentedFactors([np.append(columns, [rank, rank + 1]) for columns in acts], rank + 2)
     read: list[Heading] = []
@@ -145,11 +144,10 @@ def compress_momentum(
             for where, inside in factors.segments_of(first, len(some)):
                 for k, columns in enumerate(acts):
                     keep = kept[where, k]
-                    stack = (rows[inside, k][keep], columns, filtered[0][where, k][keep], filtered[1][where, k][keep])
-                    factors.add(k, *stack, None)
-        note = f"{data.name}: momentum form, test functions of {width:g} s, {len(centres)} of them"
-        heading = Heading.of(data)
-        read.append(heading._replace(steps=(*heading.steps, note)))
+                    smooth, raw_smooth = (values[where, k][keep] for values in filtered)
+                    factors.add(k, rows[inside, k][keep], columns, smooth, raw_smooth, None)
+        step_made = f"{data.name}: momentum form, test functions of {width:g} s, {len(centres)} of them"
+        read.append(Heading.of(data).after(step_made))
     result = assembled(model, factors.finish(), correlated, read)
     equations = int(result.counts.sum())
     if not read or equations <= rank:

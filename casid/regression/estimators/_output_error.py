@@ -148,7 +148,7 @@ class OutputError(Estimator):
         return start, np.asarray(joint_weights(data.compressed, start))
 
     def _excited(self, data: Observations, start: Array, measured: Array, motions: _LastMotion) -> BaseParameters:
-        """Combinations of parameters that the positions determine: their uncertainty moves less than the control error."""
+        """Combinations that the positions determine: their uncertainty moves positions less than the control error."""
         q, J = motions.positions(start)
         rows = J.reshape(-1, J.shape[2])
         R = np.asarray(np.linalg.qr(rows, mode="r"))
