@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from casid.description import LinkBounds, Robot
 from casid.dynamics import Model
 from casid.measurement import Dataset
 
@@ -30,3 +33,9 @@ def recording(model: Model, parameters: np.ndarray, samples: int = 600, seed: in
     ).T
     tau = tau + noise * np.random.default_rng(seed + 1).normal(size=tau.shape)
     return Dataset(t, q, tau, dq, ddq, name=f"synthetic {seed}")
+
+
+def blind(robot: Robot) -> Robot:
+    """The robot's kinematics alone: no inertial values, bounds or total mass."""
+    joints = tuple(replace(j, link=replace(j.link, inertial=None, bounds=LinkBounds())) for j in robot.joints)
+    return replace(robot, joints=joints, total_mass=(0.0, np.inf))
