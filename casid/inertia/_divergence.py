@@ -53,7 +53,7 @@ def lower_triangle(matrices: ArrayLike) -> Array:
 
 #: ``vec S = TRIANGLE_MAP y`` of the lower triangle y; ``svec S = SVEC_WEIGHTS y``; ``vec S = ORTHONORMAL_MAP svec S``.
 TRIANGLE_MAP: Array = symmetric(np.eye(10)).reshape(10, 16).T.copy()
-SVEC_WEIGHTS: Array = np.linalg.norm(TRIANGLE_MAP, axis=0)
+SVEC_WEIGHTS: Array = np.asarray(np.linalg.norm(TRIANGLE_MAP, axis=0), dtype=float)
 ORTHONORMAL_MAP: Array = TRIANGLE_MAP / SVEC_WEIGHTS
 #: Standard parameters of ``vec J``, shape (10, 16): the inverse of `PSEUDO_INERTIA_MAP` on symmetric matrices.
 STANDARD_MAP: Array = np.linalg.pinv(PSEUDO_INERTIA_MAP)
@@ -71,9 +71,10 @@ def to_svec(matrices: ArrayLike) -> Array:
     return np.asarray((lower_triangle(matrices) * SVEC_WEIGHTS).reshape(-1))
 
 
-def congruence(factor: Array) -> Array:
+def congruence(factor: ArrayLike) -> Array:
     """Matrix C, shape (10, 10), with ``x = C y``: standard parameters of ``J = F Y F'``, Y of lower triangle y."""
-    return np.asarray(STANDARD_MAP @ np.kron(factor, factor) @ TRIANGLE_MAP)
+    F = np.asarray(factor, dtype=float)
+    return np.asarray(STANDARD_MAP @ np.kron(F, F) @ TRIANGLE_MAP)
 
 
 def log_det(matrices: Array) -> Array:
@@ -97,7 +98,7 @@ class Divergence:
     """
 
     def __init__(self, references: Array) -> None:
-        self.inverse: Array = np.linalg.inv(references)
+        self.inverse: Array = np.asarray(np.linalg.inv(references), dtype=float)
         self._log_det = log_det(references)
 
     def value(self, matrices: Array) -> Array:
@@ -114,7 +115,8 @@ class Divergence:
 
 def divergence_root(matrices: Array, basis: Array = PSEUDO_INERTIA_MAP) -> Array:
     """Matrix A, shape (..., 16, 10), with Hessian ``A'A``: column i is ``vec(T^-1 E_i T^-T)`` with ``J = T T'``."""
-    return _congruent(np.swapaxes(np.linalg.inv(np.linalg.cholesky(matrices)), -2, -1), basis)
+    inverse = np.linalg.inv(np.linalg.cholesky(matrices))
+    return _congruent(np.asarray(np.swapaxes(inverse, -2, -1), dtype=float), basis)
 
 
 def divergence_hessian(matrices: Array, basis: Array = PSEUDO_INERTIA_MAP) -> Array:
@@ -131,7 +133,7 @@ def inverse_hessian(matrices: Array) -> Array:
 
     Nothing is inverted, so that bodies with nearly no extent are no difficulty.
     """
-    root = _congruent(np.linalg.cholesky(matrices), ORTHONORMAL_MAP)
+    root = _congruent(np.asarray(np.linalg.cholesky(matrices), dtype=float), ORTHONORMAL_MAP)
     return np.asarray(np.swapaxes(root, -2, -1) @ root)
 
 
