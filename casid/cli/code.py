@@ -54,7 +54,8 @@ def export(
 ) -> None:
     """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
     from casid.cli.online_export import export_estimator
-    from casid.dynamics import Model, terms_of
+    from casid.dynamics import Model
+    from casid.dynamics.terms._joint_terms import terms_of
     from casid.export import export_fmu, export_robot, export_ros2
     from casid.export._payload import numbers
     from casid.export._robot import all_functions, default_functions

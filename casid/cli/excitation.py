@@ -54,7 +54,8 @@ def excite(
     out: Annotated[Path | None, typer.Option(help="Folder for the trajectory, pictures and an animation.")] = None,
 ) -> None:
     """Design a motion (or static poses) that makes identification good. Ctrl-C keeps the best so far."""
-    from casid.excitation import Study, evaluate_trajectory, read_trajectory
+    from casid.excitation import DesignSettings
+    from casid.motion import read_trajectory
     from casid.report import excitation_tables, write_excitation
 
     _refuse_unused(context, basis, payload, rest)
@@ -63,7 +64,7 @@ def excite(
     folder = out_folder(out)
     machine = o.robot_of(robot, lock, gravity, angle_tolerance)
     machine = _with_capsules(machine, robot) if collision else machine
-    study = Study(
+    study = DesignSettings(
         criterion=criterion, parameters=tuple(parameter or ()), harmonics=harmonics, duration=duration, basis=basis,
         ramp=ramp, rest=rest, poses=poses, terms=tuple(names(terms)),
         payload=payload, samples=samples, share=share, collision=collision, torque=torque, floor=floor,
@@ -75,7 +76,7 @@ def excite(
         with _design_progress(machine.name) as show:
             design = designer.run(starts, seed, progress=show, max_seconds=seconds, robot=machine.name)
     else:
-        designer, design = evaluate_trajectory(study, machine, read_trajectory(evaluate))
+        designer, design = study.judge(machine, read_trajectory(evaluate))
     screen = console()
     if not (collision and machine.capsules):
         typer.echo("note: no collision check: " + ("switched off" if not collision else "no capsules known"), err=True)

@@ -12,8 +12,13 @@ from casid.cli.progress import starts_bar
 from casid.cli.shared import ProblemArgument, console, out_file, out_folder, refuse, say_written
 
 if TYPE_CHECKING:
+    from casid.retrieval._problem import Problem
+    from casid.retrieval._solution import Solution
+    from casid.retrieval.plausible._choice import Believable
+if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
     from casid.retrieval.plausible._choice import Believable
+
 
 MethodOption = Annotated[
     str,
@@ -46,9 +51,11 @@ def solve(
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
     from casid.report import believable_tables, solution_tables, write_solution
+    from casid.retrieval.methods._solve import method_of
+    from casid.retrieval.study._study import Study
 
     folder, sdpa = out_folder(out), out_file(sdpa)
-    chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    chosen, loaded = method_of(method), retrieval.load_problem(problem)
     if starts is None:
         refuse(context, ("seed",), "is of random starts: give --starts")
     if not believable:
@@ -59,7 +66,7 @@ def solve(
         check_share(share)
     if sdpa is not None:
         _write_sdpa(loaded, sdpa)
-    result: retrieval.Solution | retrieval.Study
+    result: retrieval.Solution | Study
     if starts is None:
         result = retrieval.solve(loaded, method=chosen, throw=False)
     else:
@@ -67,7 +74,7 @@ def solve(
             result = retrieval.multistart(
                 loaded, starts=starts, seed=seed, method=chosen, progress=advance, throw=False
             )
-    best = result.best if isinstance(result, retrieval.Study) else result
+    best = result.best if isinstance(result, Study) else result
     if best.usable:
         screen = console()
         choice = _choice(best, share) if believable else None
@@ -92,17 +99,19 @@ def intervals(
     """Find how far the data and the constraints pin each parameter down."""
     from casid import retrieval
     from casid.report import intervals_table, what_if_table, write_intervals
+    from casid.retrieval.insight._what_if import weigh_each_link, what_if
+    from casid.retrieval.methods._solve import method_of
 
     folder = out_folder(out)
-    chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    chosen, loaded = method_of(method), retrieval.load_problem(problem)
     soft = [c.label for c in loaded.constraints if not c.hard]
     loaded = loaded.without(*soft)  # they exclude nothing
     found = retrieval.parameter_intervals(loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen))
     screen = console()
     screen.print(intervals_table(found))
     if weigh:
-        candidates = retrieval.weigh_each_link(found.problem, found)
-        screen.print(what_if_table(retrieval.what_if(found, candidates)))
+        candidates = weigh_each_link(found.problem, found)
+        screen.print(what_if_table(what_if(found, candidates)))
     if folder is not None:
         say_written(folder, write_intervals(found, folder))
 
@@ -118,8 +127,9 @@ def study(
 ) -> None:
     """Solve a problem from many starts; results stream to a file, and a killed study continues where it stopped."""
     from casid import retrieval
+    from casid.retrieval.methods._solve import method_of
 
-    chosen, loaded = retrieval.method_of(method), retrieval.load_problem(problem)
+    chosen, loaded = method_of(method), retrieval.load_problem(problem)
     with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
         found = retrieval.run_study(loaded, file, starts, seed, chosen, jobs, cluster, progress=advance)
     best = found.best
@@ -133,16 +143,17 @@ def study(
 def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
     """Solve a problem and tell what holds its solution where it is."""
     from casid import retrieval
+    from casid.retrieval.methods._solve import method_of
 
-    chosen = retrieval.method_of(method)
+    chosen = method_of(method)
     typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
 
 
 def _choice(solution: Solution, share: float | None) -> Believable | None:
     """The most plausible parameters that explain the coefficients; None where nothing says how well they are known."""
     from casid.errors import CasidError
-    from casid.inertia.cones import Full
-    from casid.retrieval import indistinguishable
+    from casid.inertia._cones import Full
+    from casid.retrieval.insight._intervals import indistinguishable
     from casid.retrieval.plausible._choice import believable
 
     problem = solution.problem

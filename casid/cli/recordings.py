@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -62,9 +62,11 @@ def identify(
 ) -> None:
     """Identify a robot from recordings: consistent, certified parameters and a report."""
     from casid.description import write_robot
+    from casid.identification import Checks, Choice, Constraints, ModelOptions
     from casid.identification import identify as run
     from casid.report import identification_tables, write_identification
-    from casid.retrieval import Prior, load_constraints
+    from casid.retrieval._load import load_constraints
+    from casid.retrieval._objectives import Prior
 
     if not believable:
         refuse(context, ("share",), "does not go with --no-believable")
@@ -88,28 +90,25 @@ def identify(
     given = settings.given
     with steps() as progress:
         data = [settings.recording(path, loaded) for path in recording]
-        options: dict[str, Any] = {
-            "consistency": consistency,
-            "believable": believable,
-            "share": share,
-            "folds": folds,
-            "intervals": intervals,
-        }
-        options |= {key: given[key] for key in ("friction", "method") if key in given}
+        described: dict[str, Any] = {key: given[key] for key in ("friction",) if key in given}
         if "terms" in given:
-            options["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
-        if constraints is not None:
-            options["constraints"] = load_constraints(constraints)
+            described["terms"] = names(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
         result = run(
             loaded,
             data,
             processing=settings.processing(),
-            velocity_deadband=float(given.get("deadband", 0.0)),
-            bounds=settings.bounds(),
             delay=settings.delay(),
-            prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
+            model=ModelOptions(velocity_deadband=float(given.get("deadband", 0.0)), **described),
+            estimator=given.get("method", "WLS"),
+            constraints=Constraints(
+                "default" if constraints is None else load_constraints(constraints),
+                settings.bounds() or {},
+                cast(Literal["full", "semi", "none"], consistency),
+                prior=Prior(loaded, loaded.standard_parameters(), prior) if prior else None,
+            ),
+            choice=Choice(believable, share=share),
+            checks=Checks(folds, intervals=intervals),
             progress=progress,
-            **options,
         )
     screen = console()
     for table in identification_tables(result):
@@ -118,7 +117,7 @@ def identify(
         say_written(folder, write_identification(result, folder))
     for path in files:
         if path is not None:
-            say_conversion(write_robot(loaded.with_parameters(result.model.named(result.parameters)), path))
+            say_conversion(write_robot(loaded.with_parameters(result.parameters), path))
 
 
 @o.with_reading
@@ -142,8 +141,9 @@ def validate(
     The recording goes through the processing of the identification, unless an option says otherwise.
     """
     from casid.dynamics import Model
-    from casid.identification import load_model, load_processing, predict, read_record
+    from casid.identification import load_model, predict
     from casid.identification import refit_friction as refit
+    from casid.identification._identification import load_processing, read_record
     from casid.report import validation_tables, write_validation
 
     folder = out_folder(out)
@@ -156,7 +156,7 @@ def validate(
     data = settings.recording(recording, loaded)
     if refit_friction is not None:
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
-        model, parameters = fitted.model, fitted.parameters
+        model, parameters = fitted.model, fitted.values
     prediction = predict(model, parameters, settings.prepared(data, load_processing(record), model))
     joints = [joint.name for joint in loaded.coordinates]
     screen = console()
@@ -190,7 +190,7 @@ def check(
     The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
     """
     from casid.files import write_files
-    from casid.identification import check_file
+    from casid.identification.repair._check import check_file
     from casid.report import check_table
 
     folder = out_folder(out)

@@ -67,23 +67,14 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="Folder for the recording, pictures and an animation.")] = None,
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the book of energy."""
-    from casid.excitation import read_trajectory
+    from casid.control import ControllerSettings, Saturated, controller_of
     from casid.export._payload import numbers
     from casid.inertia import read_parameters
+    from casid.motion import Follow, Sine, read_trajectory
     from casid.report import simulation_table, write_simulation
-    from casid.simulation import (
-        ExactCoulomb,
-        Follow,
-        Plant,
-        Saturated,
-        Sensor,
-        Settings,
-        Sine,
-        SmoothCoulomb,
-        controller_of,
-        integrator_of,
-    )
+    from casid.simulation import ExactCoulomb, Plant, Sensor, SmoothCoulomb
     from casid.simulation import simulate as run
+    from casid.simulation.integrators._catalogue import integrator_of
 
     _refuse_unused(context, controller, trajectory is not None, exact, kp is not None and kd is not None)
     folder = out_folder(out)
@@ -101,7 +92,7 @@ def simulate(
     else:
         reference = Follow(read_trajectory(trajectory))
     links, inertial = plant.links
-    settings = Settings(
+    settings = ControllerSettings(
         links, inertial if believed is None else read_parameters(believed).standard, reference.at(0.0).q[0],
         bandwidth, frame or loaded.flange.name, None if kp is None else numbers(kp, "kp"),
         None if kd is None else numbers(kd, "kd"),

@@ -112,6 +112,13 @@ _ALL = (
     JointParameter("kss", _TORQUE, "gravity-compensation spring: kss sin(q)"),
     JointParameter("ksc", _TORQUE, "gravity-compensation spring: ksc cos(q)"),
     JointParameter("kg", "-", "relative error of the drive gain: true torque = (1 + kg) signal"),
+    _friction(
+        "fg",
+        "-",
+        "friction of gears that grows with the torque they carry: fg |measured torque| sign(dq)",
+        dry=True,
+        nonnegative=True,
+    ),
     # amplitudes of friction laws with shapes
     _friction("fvp", _SLOPE, "viscous friction while dq > 0: fvp dq", nonnegative=True),
     _friction("fvn", _SLOPE, "viscous friction while dq < 0: fvn dq", nonnegative=True),

@@ -16,12 +16,13 @@ from casid.description.link import Inertial, Link, readonly
 from casid.display import Displayed
 from casid.errors import RobotError
 from casid.files._words import near
-from casid.inertia import Parameters, standard_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from casid.description.document import Origin
+from casid.inertia import Parameters
+from casid.inertia._parameters import standard_names
 
 Array = NDArray[np.float64]
 

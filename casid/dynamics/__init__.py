@@ -1,28 +1,16 @@
-"""The graphs: kinematics, Newton-Euler, mass matrix, energies, joint terms, base parameters, and `Model`."""
+"""The graphs: kinematics, Newton-Euler, mass matrix, energies, base parameters, and `Model`; terms in `terms`."""
 
-from casid.dynamics.base_parameters import BaseParameters, base_parameters, linear_form, regroup
-from casid.dynamics.equation_of_motion import dry_friction_directions, dry_friction_places, equation_of_motion
-from casid.dynamics.joint_terms import JOINT_TERMS, JointSignals, JointTerm, joint_terms, terms_of
-from casid.dynamics.memory import Memory
-from casid.dynamics.model import Model
-from casid.dynamics.observer import momentum_observer
-from casid.dynamics.reduced import reduced
+# The model and its base parameters
+from casid.dynamics._base_parameters import BaseParameters as BaseParameters
+from casid.dynamics._base_parameters import base_parameters as base_parameters
 
-__all__ = [
-    "JOINT_TERMS",
-    "BaseParameters",
-    "JointSignals",
-    "JointTerm",
-    "Memory",
-    "Model",
-    "base_parameters",
-    "dry_friction_directions",
-    "dry_friction_places",
-    "equation_of_motion",
-    "joint_terms",
-    "linear_form",
-    "momentum_observer",
-    "reduced",
-    "regroup",
-    "terms_of",
-]
+# Functions derived from a model: for controllers and for simulations
+from casid.dynamics._derived import dry_friction_directions as dry_friction_directions
+from casid.dynamics._derived import equation_of_motion as equation_of_motion
+from casid.dynamics._derived import forward_dynamics_derivatives as forward_dynamics_derivatives
+from casid.dynamics._derived import inverse_dynamics_derivatives as inverse_dynamics_derivatives
+from casid.dynamics._derived import inverse_mass_matrix as inverse_mass_matrix
+from casid.dynamics._derived import momentum_observer as momentum_observer
+from casid.dynamics._derived import operational_space as operational_space
+from casid.dynamics._model import Model as Model
+from casid.dynamics._reduced import reduced as reduced

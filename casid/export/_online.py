@@ -17,7 +17,7 @@ from casid.identification.loads._online_load import OnlineLoad
 from casid.identification.online import Online
 from casid.identification.online._information import SILENT
 from casid.identification.online._samples import LARGEST
-from casid.inertia import STANDARD_NAMES
+from casid.inertia._parameters import STANDARD_NAMES
 from casid.inertia.entropic._estimate import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
 
 Array = NDArray[np.float64]

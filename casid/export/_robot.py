@@ -17,13 +17,14 @@ from casid.codegen import operation_count
 from casid.codegen._graph import Operations
 from casid.codegen._source import check_identifier, identifier
 from casid.description import Robot
-from casid.dynamics import JointTerm, Model, reduced
-from casid.dynamics.derived import (
+from casid.dynamics import Model, reduced
+from casid.dynamics._derived import (
     forward_dynamics_derivatives,
     inverse_dynamics_derivatives,
     inverse_mass_matrix,
     operational_space,
 )
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import ExportError
 from casid.export._directory import ExportedDirectory, export_c
 from casid.export._payload import warn_if_infeasible, with_payload

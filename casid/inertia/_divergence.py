@@ -30,7 +30,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.inertia.pseudo_inertia import PSEUDO_INERTIA_MAP
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 
 Array = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ TRIANGLE_MAP: Array = symmetric(np.eye(10)).reshape(10, 16).T.copy()
 SVEC_WEIGHTS: Array = np.asarray(np.linalg.norm(TRIANGLE_MAP, axis=0), dtype=float)
 ORTHONORMAL_MAP: Array = TRIANGLE_MAP / SVEC_WEIGHTS
 #: Standard parameters of ``vec J``, shape (10, 16): the inverse of `PSEUDO_INERTIA_MAP` on symmetric matrices.
-STANDARD_MAP: Array = np.linalg.pinv(PSEUDO_INERTIA_MAP)
+STANDARD_MAP: Array = np.asarray(np.linalg.pinv(PSEUDO_INERTIA_MAP), dtype=float)
 for _constant in (TRIANGLE_MAP, SVEC_WEIGHTS, ORTHONORMAL_MAP, STANDARD_MAP):
     _constant.setflags(write=False)
 

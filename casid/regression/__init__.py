@@ -1,78 +1,21 @@
-"""Closed-form estimates of base parameters and their statistics."""
+"""Estimates of base parameters from data, and their statistics."""
 
-from casid.regression.compress import CompressedData, compress
-from casid.regression.delay import Delay, estimate_delay
-from casid.regression.estimate import Estimate, ordinary_least_squares
-from casid.regression.fit import (
-    Fit,
-    essential,
-    irls,
-    joint_weights,
-    ols,
-    predicted_torques,
-    quadratic,
-    residual_torques,
-    unexcited_reasons,
-    wls,
-)
-from casid.regression.friction import (
-    FRICTION_MODELS,
-    Candidate,
-    Friction,
-    FrictionChoice,
-    FrictionFit,
-    FrictionLaw,
-    JointFriction,
-    JointFrictionFit,
-    choose_friction,
-    fit_friction,
-    fit_jointly,
-    friction_dictionary,
-    friction_model,
-    friction_terms,
-    with_friction,
-)
-from casid.regression.noise import ResidualNoise
-from casid.regression.observation import torques
-from casid.regression.reverse_engineering import reverse_engineer, reverse_engineer_with_torques
-from casid.regression.shrunk import Shrunk, shrunk
+# Regression data, compressed to triangular factors
+from casid.regression._compress import CompressedData as CompressedData
+from casid.regression._compress import compress as compress
 
-__all__ = [
-    "FRICTION_MODELS",
-    "Candidate",
-    "CompressedData",
-    "Delay",
-    "Estimate",
-    "Fit",
-    "Friction",
-    "FrictionChoice",
-    "FrictionFit",
-    "FrictionLaw",
-    "JointFriction",
-    "JointFrictionFit",
-    "ResidualNoise",
-    "Shrunk",
-    "choose_friction",
-    "compress",
-    "essential",
-    "estimate_delay",
-    "fit_friction",
-    "fit_jointly",
-    "friction_dictionary",
-    "friction_model",
-    "friction_terms",
-    "irls",
-    "joint_weights",
-    "ols",
-    "ordinary_least_squares",
-    "predicted_torques",
-    "quadratic",
-    "residual_torques",
-    "reverse_engineer",
-    "reverse_engineer_with_torques",
-    "shrunk",
-    "torques",
-    "unexcited_reasons",
-    "with_friction",
-    "wls",
-]
+# Friction laws and delays from data
+from casid.regression._delay import estimate_delay as estimate_delay
+from casid.regression._empirical_bayes import shrunk as shrunk
+
+# Least squares; every estimator in `casid.regression.estimators`
+from casid.regression._fit import Fit as Fit
+from casid.regression._fit import essential as essential
+from casid.regression._fit import wls as wls
+from casid.regression._momentum import compress_momentum as compress_momentum
+
+# Base parameters from the numbers of a controller
+from casid.regression._reverse_engineering import reverse_engineer as reverse_engineer
+from casid.regression._reverse_engineering import reverse_engineer_with_torques as reverse_engineer_with_torques
+from casid.regression.friction._choice import choose_friction as choose_friction
+from casid.regression.friction._shape_fits import fit_friction as fit_friction

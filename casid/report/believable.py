@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.inertia import parameter_record
+from casid.inertia._parameter_files import parameter_record
 from casid.report.links_plot import links_figure
 from casid.report.tables import links_table, summary_table
 from casid.retrieval.plausible._choice import Believable

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.dynamics import linear_form
-from casid.retrieval import Coefficients, Solution
+from casid.dynamics._base_parameters import linear_form
+from casid.retrieval._objectives import Coefficients
+from casid.retrieval._solution import Solution
 
 Array = NDArray[np.float64]
 

@@ -9,21 +9,12 @@ import numpy as np
 from rich.table import Table
 
 from casid.description import Robot
-from casid.excitation import (
-    CollisionConstraint,
-    Design,
-    Designer,
-    LimitCheck,
-    certify_clearance,
-    certify_limits,
-    trajectory_csv,
-    trajectory_ros2,
-    trajectory_toml,
-    weak_parameters,
-)
+from casid.excitation import CollisionConstraint, Design, Designer, certify_clearance, certify_limits, weak_parameters
+from casid.excitation.limits._motion_limits import LimitCheck
 from casid.files import write_files
 from casid.files._texts import json_bytes
 from casid.files._write import prepare_directory
+from casid.motion import trajectory_text
 from casid.report.excitation_plots import animation_gif, deviations_figure, motion_figure, singular_values_figure
 from casid.report.plain_table import PlainTable
 from casid.report.tables import summary_table
@@ -121,7 +112,7 @@ def write_excitation(
     Returns
     -------
     list of Path
-        ``trajectory.toml`` (read back by `casid.excitation.read_trajectory`), ``trajectory.csv``,
+        ``trajectory.toml`` (read back by `casid.motion.read_trajectory`), ``trajectory.csv``,
         ``joint_trajectory.yaml``, ``excitation.json``, ``motion.png``, ``singular_values.png``, ``deviations.png``,
         ``animation.gif``.
 
@@ -135,8 +126,8 @@ def write_excitation(
     samples = len(designer.objective.matrices[0])
     alone = 1.0 / np.sqrt(np.diagonal(design.information))
     files = {
-        "trajectory.toml": trajectory_toml(trajectory).encode(),
-        "trajectory.csv": trajectory_csv(trajectory, rate).encode(),
+        "trajectory.toml": trajectory_text(trajectory).encode(),
+        "trajectory.csv": trajectory_text(trajectory, "csv", rate).encode(),
         "excitation.json": json_bytes(excitation_record(designer, design)),
     }
     files |= pictures(
@@ -148,5 +139,5 @@ def write_excitation(
     )
     files["animation.gif"] = animation_gif(robot, trajectory)
     if not trajectory.basis.static:
-        files["joint_trajectory.yaml"] = trajectory_ros2(trajectory, rate).encode()
+        files["joint_trajectory.yaml"] = trajectory_text(trajectory, "ros2", rate).encode()
     return write_files(directory, files)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from casid.description import Robot
-from casid.dynamics.kinematics import Kinematics
-from casid.excitation import MotionLimits, Observation, Trajectory
+from casid.dynamics._kinematics import Kinematics
+from casid.excitation import MotionLimits, Observation
+from casid.motion import Trajectory
 from casid.report.style import (
     BLUE,
     FAINT,
@@ -48,7 +49,7 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits, title: str = "Mo
     shift = 1.0 if poses else -start
     colours = link_colours(n)
     for order in range(orders):
-        values = trajectory.derivative(t, order)
+        values = trajectory.derivative(t, order).T
         for k in range(n):
             axes = grid[k, order]
             low, high = float(limits.lower[order, k]), float(limits.upper[order, k])
@@ -131,13 +132,13 @@ def animation_gif(robot: Robot, trajectory: Trajectory, frames: int = 72, size: 
     if trajectory.basis.static:
         t = trajectory.basis.samples(2)
         labels = [f"pose {k + 1}" for k in range(len(t))]
-        return skeleton_gif(robot, trajectory.derivative(t, 0), labels, name, 0.3, size=size)
+        return skeleton_gif(robot, trajectory.derivative(t, 0).T, labels, name, 0.3, size=size)
     start, end = trajectory.basis.span
     t = np.linspace(start, end, frames, endpoint=not trajectory.basis.periodic)
-    fine = trajectory.derivative(np.linspace(start, end, 600), 0)
+    fine = trajectory.derivative(np.linspace(start, end, 600), 0).T
     labels = [f"{instant - start:5.1f} s" for instant in t]
     twice_as_fast = (end - start) / frames / 2
-    return skeleton_gif(robot, trajectory.derivative(t, 0), labels, name, twice_as_fast, fine, size)
+    return skeleton_gif(robot, trajectory.derivative(t, 0).T, labels, name, twice_as_fast, fine, size)
 
 
 def skeleton_gif(

@@ -10,8 +10,9 @@ from rich.table import Table
 
 from casid.files import write_files
 from casid.files._texts import csv_bytes, json_bytes
-from casid.identification import FileCheck, Identification, Prediction
-from casid.inertia import parameter_csv
+from casid.identification import Identification, Prediction
+from casid.identification.repair._check import FileCheck
+from casid.inertia._parameter_files import parameter_csv
 from casid.report.identification_page import identification_page
 from casid.report.identification_plots import base_figure, friction_figure, torque_figure
 from casid.report.links_plot import links_figure
@@ -54,11 +55,10 @@ def check_table(what: str, result: FileCheck) -> Table:
 def write_identification(result: Identification, directory: Path) -> list[Path]:
     """Write JSON, CSV files, the pictures and ``report.html``: all of them or none."""
     drawn = _pictures(result)
-    model, feasible = result.model, result.feasible
     base = result.record()["base_parameters"]
     files = {
         "identification.json": json_bytes(result.record()),
-        "parameters.csv": parameter_csv(model.named(feasible.parameters)),
+        "parameters.csv": parameter_csv(result.parameters),
         "base_parameters.csv": csv_bytes(
             ["name", "expression", "unconstrained", "sd", "feasible"],
             [

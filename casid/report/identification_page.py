@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.dynamics.terms._catalogue import friction_model
 from casid.identification import Identification
-from casid.regression.friction import friction_model
 from casid.report.identification_tables import joint_columns, joint_rows, raw_error, told_words
 from casid.report.intervals import verdict
 from casid.report.viewer import html_table, image, page, plot_box, robot_box, scene, torque_charts
@@ -58,7 +58,7 @@ def identification_page(result: Identification, drawn: dict[str, bytes]) -> str:
         for p in feasible.link_parameters
     ]
     terms = [
-        [result.model.parameter_names[c], term.doc, f"{feasible.parameters[c]:.5g}", term.unit]
+        [result.model.parameter_names[c], term.doc, f"{feasible.values[c]:.5g}", term.unit]
         for c, (term, _) in sorted(result.model.term_columns.items())
     ]
     body = [

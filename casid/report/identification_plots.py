@@ -46,10 +46,10 @@ def friction_figure(identification: Identification) -> Figure:
     rows = -(-n // columns)
     figure = new_figure(3.1 * columns, 2.6 * rows + 0.6)
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
-    rigid = identification.parameters.copy()
+    rigid = identification.feasible.values.copy()
     friction = np.zeros_like(rigid)
     for column, (term, _) in model.term_columns.items():
-        if term.group != "rotor":
+        if not term.inertial:
             friction[column], rigid[column] = rigid[column], 0.0
     for data in identification.datasets:
         left = predict(model, rigid, data).residual

@@ -110,7 +110,7 @@ def terms_tables(result: Identification) -> list[Table]:
     terms = list(dict.fromkeys(term for term, _ in columns.values()))
     if not terms:
         return []
-    values = {(term, k): f"{result.parameters[column]:.4g}" for column, (term, k) in columns.items()}
+    values = {(term, k): f"{result.feasible.values[column]:.4g}" for column, (term, k) in columns.items()}
     table = PlainTable("Friction and other joint terms")
     table.add_column("joint", style="bold", no_wrap=True)
     for term in terms:

@@ -18,7 +18,8 @@ from casid.report.style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_
 from casid.report.write import pictures
 
 if TYPE_CHECKING:
-    from casid.retrieval import Intervals, ParameterInterval, WhatIf
+    from casid.retrieval.insight._intervals import Intervals, ParameterInterval
+    from casid.retrieval.insight._what_if import WhatIf
 
 #: A quantity counts as known from this many digits on, as open below half a digit.
 _KNOWN, _OPEN = 2.0, 0.5

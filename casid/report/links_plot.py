@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia import from_standard, link_slice
+from casid.inertia import from_standard
+from casid.inertia._parameter_vector import link_slice
 from casid.report.style import FAINT, INK, MUTED, link_colours, new_figure, set_title
 
 Array = NDArray[np.float64]

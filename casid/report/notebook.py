@@ -31,7 +31,10 @@ from casid.report.simulation_plots import motion_figure as simulated_figure
 from casid.report.solution import solution_figures, solution_tables
 from casid.report.style import with_pyplot
 from casid.report.tables import summary_table
-from casid.retrieval import Intervals, Problem, Solution, Study
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution
+from casid.retrieval.insight._intervals import Intervals
+from casid.retrieval.study._study import Study
 from casid.simulation import Simulation
 
 #: Samples at which the singular values of a designed motion are taken.
@@ -161,8 +164,7 @@ def _torques(result: Identification, recording: int = 0) -> Figure:
 
 
 def _identified_links(result: Identification) -> Figure:
-    links = len(result.model.robot.links)
-    return links_figure(result.model.robot, result.parameters[: 10 * links], title="The identified links")
+    return links_figure(result.model.robot, result.standard_parameters, title="The identified links")
 
 
 def _motion(design: Design, limits: MotionLimits | None = None) -> Figure:

@@ -11,7 +11,9 @@ from rich.table import Table
 
 from casid.files import write_files
 from casid.files._texts import csv_bytes, json_bytes
-from casid.inertia import STANDARD_NAMES, LinkParameters, Parameters, parameter_csv, parameter_record, tensor_entries
+from casid.inertia import LinkParameters, Parameters
+from casid.inertia._parameter_files import parameter_csv, parameter_record
+from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
 from casid.report.believable import believable_figures, believable_record
 from casid.report.coefficients import coefficients
 from casid.report.fit_plot import fit_figure
@@ -19,8 +21,9 @@ from casid.report.links_plot import links_figure
 from casid.report.starts_plot import starts_figure
 from casid.report.tables import links_table, summary_table
 from casid.report.write import pictures
-from casid.retrieval import Solution, Study
+from casid.retrieval._solution import Solution
 from casid.retrieval.plausible._choice import Believable
+from casid.retrieval.study._study import Study
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 _COLUMNS = (

@@ -79,7 +79,7 @@ def checked_bound(bound: float, value: float, negligible: float, what: str) -> f
     if bound - value <= _EXPLAINED * max(abs(value), negligible):
         return value
     warnings.warn(
-        f"{what}: its lower bound {bound:.9g} exceeds the value {value:.9g} of a feasible point; the bound is discarded",
+        f"{what}: its lower bound {bound:.9g} exceeds the value {value:.9g} of a feasible point and is discarded",
         BoundWarning,
         stacklevel=3,
     )

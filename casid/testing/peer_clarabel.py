@@ -9,9 +9,10 @@ import scipy.sparse as sparse
 from benchmarks.measure import need
 
 from casid.identification import RegressionProblem
-from casid.inertia import PSEUDO_INERTIA_MAP, link_slice
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.regression import Fit
-from casid.retrieval.load import ConstraintBuilder
+from casid.retrieval._load import ConstraintBuilder
 
 
 def clarabel_regression(fit: Fit, constraints: ConstraintBuilder, margin: float = 1e-6) -> tuple[float, float]:

@@ -12,7 +12,8 @@ from benchmarks.measure import NotMeasured, need
 
 import casid
 from casid.description import Robot
-from casid.inertia import express_in, link_slice, to_pinocchio
+from casid.inertia import express_in, to_pinocchio
+from casid.inertia._parameter_vector import link_slice
 
 #: Package and file of URDF robots with full inertial values: arms, torsos with a prismatic lift, branched trees.
 URDFS = (

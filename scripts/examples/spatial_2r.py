@@ -14,11 +14,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from rich.console import Console
-from rich.table import Table
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
-
 from papers.two_links import (
     Motion,
     outside_shapes,
@@ -27,12 +22,18 @@ from papers.two_links import (
     validation_motion,
     wrenches,
 )
+from rich.console import Console
+from rich.table import Table
 
 import casid
 from casid.files._write import prepare_directory
-from casid.inertia import from_standard, link_slice
+from casid.inertia import from_standard
+from casid.inertia._parameter_vector import link_slice
 from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 from problems.spatial_2r import true_parameters
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+
 
 STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}
 

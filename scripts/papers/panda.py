@@ -16,7 +16,9 @@ from casid.dynamics import Model
 from casid.identification import FeasibleFit, feasible_regression
 from casid.inertia import to_standard
 from casid.measurement import Dataset
-from casid.regression import CompressedData, Estimate, Fit, compress, fit_friction, ols, reverse_engineer, wls
+from casid.regression import CompressedData, Fit, compress, fit_friction, reverse_engineer, wls
+from casid.regression._fit import ols
+from casid.regression._reverse_engineering import Estimate
 
 Array = NDArray[np.float64]
 #: The paper's acceleration of gravity: only with it do M and g give the printed coefficients.

@@ -10,7 +10,9 @@ from scipy.optimize import least_squares
 
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.inertia import TENSOR_INDEX, from_standard, link_slice, pseudo_inertia, to_standard
+from casid.inertia import from_standard, pseudo_inertia, to_standard
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import TENSOR_INDEX
 from casid.retrieval import Problem
 
 Array = NDArray[np.float64]

@@ -10,20 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from casid.errors import CasidError, ProblemError
-from casid.retrieval import (
-    Branches,
-    Direct,
-    Global,
-    Intervals,
-    Penalty,
-    SimulatedAnnealing,
-    Smoothed,
-    Solution,
-    nominal_parameters,
-    parameter_intervals,
-    solve,
-)
-from casid.retrieval.methods.method import Method
+from casid.retrieval import Global, Solution, parameter_intervals, solve
+from casid.retrieval.insight._intervals import Intervals
+from casid.retrieval.methods._branches import Branches, Smoothed
+from casid.retrieval.methods._global_search import SimulatedAnnealing
+from casid.retrieval.methods._method import Direct, Method
+from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.program._starts import nominal_parameters
 from tests.attack.parts import false_parts
 from tests.attack.points import EXACT, drawn_back, feasible_points, walk
 from tests.attack.problems import Attack, make

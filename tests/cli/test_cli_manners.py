@@ -10,10 +10,13 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app, progress
+from casid.control import ComputedTorque, nominal
 from casid.errors import SolveError
+from casid.identification import Checks, Choice, ModelOptions
+from casid.motion import Sine
 from casid.report import identification_tables
-from casid.retrieval.solution import assess
-from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+from casid.retrieval._solution import assess
+from casid.simulation import Plant, Sensor, simulate
 
 IMPOSSIBLE = """
 from casid.problems.spatial_2r import build as given
@@ -72,7 +75,13 @@ def test_friction_is_printed() -> None:
     robot = casid.load_robot("panda")
     law = ComputedTorque(*nominal(robot), kp=100, kd=20)
     run = simulate(Plant.of(robot, viscous=0.5), law, Sine.within(robot), 6.0, rate=200, sensor=Sensor(torque=0.02))
-    result = casid.identify(robot, run.dataset("run"), terms=("viscous",), believable=False, folds=0)
+    result = casid.identify(
+        robot,
+        run.dataset("run"),
+        model=ModelOptions(terms=("viscous",)),
+        choice=Choice(believable=False),
+        checks=Checks(folds=0),
+    )
     (table,) = [t for t in identification_tables(result) if "Friction" in str(t.title)]
     shown = [float(str(cell)) for cell in table.columns[1].cells]
     found = [result.parameters[list(result.model.parameter_names).index(f"fv{k}")] for k in range(1, 8)]

@@ -12,8 +12,9 @@ import casid
 from casid.cli import app
 from casid.errors import DatasetError, ProblemError
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.retrieval import link_variables, load_constraints, load_problem
-from casid.simulation import Sine
+from casid.motion import Sine
+from casid.retrieval import link_variables, load_problem
+from casid.retrieval._load import load_constraints
 
 
 def told(*arguments: object) -> str:

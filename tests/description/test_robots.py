@@ -14,7 +14,8 @@ import pytest
 import casid
 from casid.description import Inertial, load_robot, read_urdf, robot_names
 from casid.errors import RobotError
-from casid.inertia import consistency, tensor, tensor_entries
+from casid.inertia import consistency
+from casid.inertia._parameters import tensor, tensor_entries
 from problems.spatial_2r import TRUE_BODIES
 
 SHIPPED = {

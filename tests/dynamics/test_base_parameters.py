@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casid import Model
-from casid.dynamics import linear_form, regroup
+from casid.dynamics._base_parameters import linear_form, regroup
 from casid.errors import DatasetError, RobotError
 from casid.testing.random_robots import random_robot
 

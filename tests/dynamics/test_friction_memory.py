@@ -14,22 +14,15 @@ from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.description import write_robot
 from casid.dynamics import Model, equation_of_motion
+from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._dynamic_laws import DISTANCES
+from casid.dynamics.terms._friction import Friction, JointFriction, sensitive_states
 from casid.errors import RobotError
 from casid.export import load
-from casid.identification import identify, load_model, predict
+from casid.identification import ModelOptions, identify, load_model, predict
 from casid.measurement import Dataset, Processing
-from casid.regression import (
-    Friction,
-    JointFriction,
-    choose_friction,
-    compress,
-    fit_jointly,
-    friction_model,
-    with_friction,
-    wls,
-)
-from casid.regression.friction.maxwell import WAYS
-from casid.regression.friction.memory import sensitive_states
+from casid.regression import choose_friction, compress, wls
+from casid.regression.friction._shape_fits import fit_jointly
 from casid.testing.synthetic import motion
 
 PERIOD = 1e-3
@@ -49,7 +42,7 @@ def test_dahl_and_maxwell_follow_their_definitions_step_by_step():
     for i, way in enumerate(np.diff(q, prepend=q[0])):
         for _ in range(20):  # Euler in small steps of the way
             z += (way - abs(way) * z) / REACH / 20
-        s = np.clip(s + way / (np.array(WAYS) * REACH), -1, 1)
+        s = np.clip(s + way / (np.array(DISTANCES) * REACH), -1, 1)
         assert abs(z - dahl[i, 0]) < 0.01
         np.testing.assert_allclose(maxwell[i], s, atol=1e-12)
     assert np.abs(dahl).max() > 0.99
@@ -141,7 +134,7 @@ def test_shapes_of_memory_are_fitted_by_their_sensitivities(arm):
 def test_models_that_remember_predict_and_are_read_again(arm, chosen):
     robot, raw = arm
     data = Processing(cutoff=8.0).apply(raw)
-    model = with_friction(Model(robot), Friction.from_record(chosen.friction.record()))
+    model = Model(robot).with_friction(Friction.from_record(chosen.friction.record()))
     assert model.parameter_names == chosen.model.parameter_names
     assert model.inverse_dynamics.name_in()[-1] == "memory" and len(model.memories) == 2
     pi = np.linalg.pinv(chosen.model.base.K) @ chosen.fit.beta
@@ -156,7 +149,7 @@ def test_models_that_remember_predict_and_are_read_again(arm, chosen):
 @pytest.mark.slow
 def test_an_identification_with_memory_is_written_and_judged(arm, tmp_path):
     robot, raw = arm
-    result = identify(robot, raw, processing=Processing(cutoff=8.0), terms=(), friction="auto")
+    result = identify(robot, raw, processing=Processing(cutoff=8.0), model=ModelOptions(terms=(), friction="auto"))
     assert result.law.joints[1].law.name in ("dahl", "lugre", "maxwell", "loadeddahl", "loadedlugre")
     assert result.verdict.tried > 0  # other readings of the recording, what is remembered settled
     model, values = load_model(result.record(), robot)

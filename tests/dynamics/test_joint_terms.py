@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import casid
-from casid.dynamics import JOINT_TERMS, JointTerm, Model
+from casid.description._joint_parameters import JointParameter
+from casid.dynamics import Model
+from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointTerm
 from casid.errors import RobotError
 
 COUPLED = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
@@ -135,7 +137,7 @@ def test_velocity_deadband_silences_the_sign():
 
 def test_own_terms_and_terms_at_single_joints():
     robot = casid.load_robot("spatial_2r")
-    own = JointTerm("cubic_angle", "c3", "spring", "N.m/rad^3", "hardening spring", lambda s: s.q**3)
+    own = JointTerm("cubic_angle", JointParameter("c3", "N.m/rad^3", "hardening spring"), lambda s: s.q**3)
     model = Model(robot, ("rotor@joint2", own))
     extras = [name for name in model.parameter_names if name[0] in "Ic"]
     assert extras == ["c31", "Ia2", "c32"]
@@ -151,7 +153,7 @@ def test_errors_say_what_is_known():
     with pytest.raises(RobotError, match="has no joint 'elbow'; it has joint1, joint2"):
         Model(robot, ("rotor@elbow",))
     with pytest.raises(RobotError, match="two joint terms have the symbol 'fv'"):
-        Model(robot, ("viscous", JointTerm("mine", "fv", "friction", "-", "-", lambda s: s.dq)))
+        Model(robot, ("viscous", JointTerm("mine", JointParameter("fv", "-", "-"), lambda s: s.dq)))
     with pytest.raises(RobotError, match="transmission matrix is singular"):
         replace(robot, transmission=np.ones((2, 2)))
     with pytest.raises(RobotError, match="velocity_deadband"):

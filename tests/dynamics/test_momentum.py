@@ -12,8 +12,9 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression import ols, wls
-from casid.regression.momentum import compress_momentum, momentum_regressor
+from casid.regression import wls
+from casid.regression._fit import ols
+from casid.regression._momentum import compress_momentum, momentum_regressor
 
 
 @pytest.fixture(scope="module", params=["kuka_iiwa", "tx40"])

@@ -15,10 +15,12 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.codegen import find_compiler
-from casid.dynamics import JointTerm
+from casid.description._joint_parameters import JointParameter
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export import export_ros2
-from casid.inertia import parameter_csv, to_standard
+from casid.inertia import to_standard
+from casid.inertia._parameter_files import parameter_csv
 
 STUBS = Path(__file__).parent / "ros2_stubs"
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1")
@@ -139,7 +141,7 @@ def test_the_package_is_whole_and_its_robot_reads_back(tmp_path: Path) -> None:
 
 
 def test_a_term_of_the_acceleration_that_is_no_rotor_is_refused(tmp_path: Path) -> None:
-    term = JointTerm("lag", "g", "lag", "kg.m^2", "of no rotor", lambda signals: signals.ddq * signals.ddq)
+    term = JointTerm("lag", JointParameter("g", "kg.m^2", "of no rotor"), lambda signals: signals.ddq * signals.ddq)
     with pytest.raises(ExportError, match="depends on the acceleration"):
         export_ros2(casid.load_robot("spatial_2r"), tmp_path / "arm", parameters=np.ones(24), terms=("viscous", term))
 

@@ -9,7 +9,7 @@ import pytest
 
 from casid.identification.loads._change import ChangeDetector, FadingWindow, RecentSamples, Sample
 from casid.identification.online._information import Information
-from casid.regression import ResidualNoise
+from casid.regression._statistics import ResidualNoise
 
 
 def alarms_of(

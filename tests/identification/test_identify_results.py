@@ -9,8 +9,9 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.identification import determined, identify
-from casid.identification.bounds import default_bounds, largest_mass, term_bounds
+from casid.identification import Checks, Constraints, identify
+from casid.identification._bounds import default_bounds, largest_mass, term_bounds
+from casid.identification._feasible_fit import determined
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
@@ -61,7 +62,7 @@ def test_one_way_joints_keep_small_friction(robot):
     dq = np.where(np.arange(7) == 2, one_way[:, None], data.dq)
     tau = data.tau + 0.05 * rng.normal(size=data.tau.shape)
     data = replace(data, dq=dq, tau=tau)
-    result = identify(blind(robot), data, processing=AS_IT_IS, folds=0)
+    result = identify(blind(robot), data, processing=AS_IT_IS, checks=Checks(folds=0))
     largest = np.abs(tau).max()
     assert np.abs(list(result.feasible.extras.values())).max() <= 10 * largest
     fit = result.unconstrained
@@ -83,7 +84,7 @@ def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, truth
     def light(variables):
         return (*default_bounds(robot)(variables), total_mass(variables, 0.0, 5.0))
 
-    tight = identify(robot, data, processing=AS_IT_IS, constraints=light, folds=0)
+    tight = identify(robot, data, processing=AS_IT_IS, constraints=Constraints(build=light), checks=Checks(folds=0))
     assert any("total mass" in bound.text for bound in tight.feasible.active)
     assert any("bounds that are reached" in note for note in tight.notes)
     record = result.record()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from casid.inertia import PSEUDO_INERTIA_MAP, pseudo_inertia, to_standard
+from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia._chi_square import chi_square
 from casid.inertia._divergence import (
     ORTHONORMAL_MAP,
@@ -24,6 +24,7 @@ from casid.inertia._divergence import (
     symmetric,
     to_svec,
 )
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 
 BODIES = np.stack(
     [

@@ -11,10 +11,12 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.dynamics import terms_of
+from casid.dynamics.terms._joint_terms import terms_of
 from casid.errors import DatasetError, RobotError
-from casid.identification import check_file, load_model
-from casid.inertia import STANDARD_NAMES, Parameters, read_parameters, standard_names, write_parameters
+from casid.identification import load_model
+from casid.identification.repair._check import check_file
+from casid.inertia import Parameters, read_parameters, write_parameters
+from casid.inertia._parameters import STANDARD_NAMES, standard_names
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ import pytest
 
 import casid
 from casid.errors import DatasetError, RobotError
-from casid.inertia import LinkParameters, Parameters, from_standard, standard_names, to_standard
+from casid.inertia import LinkParameters, Parameters, from_standard, to_standard
+from casid.inertia._parameters import standard_names
 
 
 def bodies(n: int, seed: int = 0) -> np.ndarray:

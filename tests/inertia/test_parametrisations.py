@@ -8,7 +8,7 @@ import pytest
 from casid.codegen import evaluate_batch
 from casid.errors import CasidError
 from casid.inertia import from_standard, pseudo_inertia, to_standard
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 
 ALL = list(PARAMETRISATIONS.values())
 IDS = list(PARAMETRISATIONS)

@@ -8,18 +8,23 @@ import pytest
 
 import casid
 from casid.codegen import evaluate_batch
+from casid.control import PD, CascadedDrive
+from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
+from casid.description._joint_parameters import JointParameter
 from casid.description.placement import modified_dh
-from casid.dynamics import JointTerm, Model
+from casid.dynamics import Model
+from casid.dynamics.terms._friction import friction_terms
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import DatasetError, SolveError
-from casid.identification import feasible_regression, identify
+from casid.identification import Checks, Choice, Constraints, ModelOptions, feasible_regression, identify
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, estimate_delay, friction_terms, ols, quadratic, unexcited_reasons, wls
+from casid.regression import compress, estimate_delay, wls
+from casid.regression._fit import ols, quadratic, unexcited_reasons
 from casid.regression.estimators import (
     IRLS,
     OLS,
     WLS,
-    CascadedDrive,
     ClosedLoop,
     DirectInverse,
     InstrumentalVariables,
@@ -27,7 +32,6 @@ from casid.regression.estimators import (
     MeasurementNoise,
     Observations,
     OutputError,
-    ProportionalDerivative,
 )
 from casid.testing.synthetic import motion, recording
 
@@ -67,7 +71,7 @@ def test_identify_takes_a_delay_out_and_says_so():
     tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
     step = float(t[1] - t[0])
     late = Processing(cutoff=None, delay=-3.4 * step, trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
-    raw, quick = Dataset(t, q, late), {"folds": 0, "verdict": False, "believable": False}
+    raw, quick = Dataset(t, q, late), {"choice": Choice(believable=False), "checks": Checks(0, verdict=False)}
     without = identify(robot, raw, processing=Processing(cutoff=5.0), **quick)
     auto = identify(robot, raw, processing=Processing(cutoff=5.0), delay="auto", **quick)
     given = identify(robot, raw, processing=Processing(cutoff=5.0), delay=3.4 * step, **quick)
@@ -78,7 +82,11 @@ def test_identify_takes_a_delay_out_and_says_so():
     assert auto.feasible.relative_error < 0.3 * without.feasible.relative_error
     assert given.feasible.relative_error == pytest.approx(auto.feasible.relative_error, rel=0.2)
     bounded = identify(
-        robot, raw, processing=Processing(cutoff=5.0), bounds={"m7": (0.5, 0.6), "fo1": (-1, 1)}, **quick
+        robot,
+        raw,
+        processing=Processing(cutoff=5.0),
+        constraints=Constraints(bounds={"m7": (0.5, 0.6), "fo1": (-1, 1)}),
+        **quick,
     )
     assert 0.5 - 1e-7 <= bounded.feasible.link_parameters[6].mass <= 0.6 + 1e-7
 
@@ -89,7 +97,9 @@ def test_identify_takes_a_delay_out_and_says_so():
 @pytest.mark.claim("collinear terms do not grow to 1e5 N.m")
 def test_terms_that_noise_alone_tells_apart_are_regrouped():
     robot = casid.load_robot("kuka_iiwa")
-    almost = JointTerm("almost", "al", "user", "N.m", "almost a constant", _almost_one, joints=(robot.joints[6].name,))
+    almost = JointTerm(
+        "almost", JointParameter("al", "N.m", "almost a constant"), _almost_one, joints=(robot.joints[6].name,)
+    )
     model = Model(robot, (*FRICTION, almost))
     truth = model.parameters(robot.standard_parameters(), [2.0, 3.0, 0.5] * 7 + [0.0])
     data = recording(model, truth, samples=3000, noise=0.1)
@@ -192,7 +202,7 @@ def test_proportional_derivative_control_follows():
     t = np.arange(0, 1.0, 1e-3)
     q = 0.1 * np.sin(2 * np.pi * t)[:, None]
     dq, ddq = np.gradient(q, t, axis=0), np.zeros_like(q)
-    loop = ClosedLoop(axis(), ProportionalDerivative([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
+    loop = ClosedLoop(axis(), PD([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
     assert np.abs(loop.simulate(TRUTH).q - q).max() < 1e-3
 
 
@@ -202,9 +212,7 @@ def test_sensitivities_of_several_joints_under_control_are_derivatives():
     t = np.arange(0, 0.3, 1e-3)
     reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
     velocity = np.gradient(reference, t, axis=0)
-    loop = ClosedLoop(
-        model, ProportionalDerivative([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2
-    )
+    loop = ClosedLoop(model, PD([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2)
     links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
     beta = model.base.values(model.parameters(links, [1.0, 2.0, 0.1] * 2))
     q, J = loop.positions(beta)
@@ -231,7 +239,7 @@ def test_torques_alone_find_the_truth_through_simulation(loop):
 
 
 def test_positions_alone_say_what_they_do_not_tell(loop):
-    idle = JointTerm("idle", "id", "user", "N.m", "almost a constant", _hardly)
+    idle = JointTerm("idle", JointParameter("id", "N.m", "almost a constant"), _hardly)
     model = Model(loop.model.robot, (*loop.model.terms, idle), gravity=(0.0, 0.0, 0.0))
     wider = replace(loop, model=model)
     made = loop.simulate(TRUTH)
@@ -311,12 +319,13 @@ def test_identify_takes_any_estimator(loop):
     tau = evaluate_batch(model.inverse_dynamics, q, still.dq, still.ddq, truth)[:, :, 0]
     rng = np.random.default_rng(0)
     raw = Dataset(t, q + 1e-5 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
-    plain = {"terms": ("viscous", "offset"), "processing": process, "constraints": None, "verdict": False}
+    plain = {"model": ModelOptions(terms=("viscous", "offset")), "processing": process}
+    plain |= {"constraints": Constraints(build=None), "checks": Checks(verdict=False)}
     exact = model.base.values(truth)
-    found = {method: identify(robot, raw, method=method, **plain) for method in ("OLS", "ML")}
+    found = {method: identify(robot, raw, estimator=method, **plain) for method in ("OLS", "ML")}
     error = {method: np.abs(result.feasible.beta - exact).max() for method, result in found.items()}
     assert error["ML"] < 0.3 * error["OLS"] and found["ML"].feasible.solution.feasible
-    assert found["ML"].held_out is None and found["OLS"].held_out is not None
+    assert all(result.held_out is not None for result in found.values())
     assert found["ML"].record()["base_parameters"][0]["sd"] > 0
 
     made, process = loop.simulate(TRUTH), Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
@@ -324,13 +333,16 @@ def test_identify_takes_any_estimator(loop):
         made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
     )
     instruments = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))])
-    plain |= {"terms": loop.model.terms, "processing": process}
+    plain |= {"model": ModelOptions(terms=loop.model.terms), "processing": process}
     with pytest.raises(SolveError, match="IDIM-IV: its equations do not determine"):  # another gravity than the loop's
-        identify(loop.model.robot, noisy, method=instruments, **plain)
-    plain |= {"gravity": (0.0, 0.0, 0.0), "believable": False}
-    result = identify(loop.model.robot, noisy, method=instruments, **plain)
+        identify(loop.model.robot, noisy, estimator=instruments, **plain)
+    plain |= {
+        "model": ModelOptions(terms=loop.model.terms, gravity=(0.0, 0.0, 0.0)),
+        "choice": Choice(believable=False),
+    }
+    result = identify(loop.model.robot, noisy, estimator=instruments, **plain)
     np.testing.assert_allclose(result.feasible.beta, result.unconstrained.beta, rtol=5e-2)
     given = replace(raw, dq=still.dq, ddq=still.ddq)
     for method, message in (("IV", "unknown method 'IV'"), ("ML", "it needs a Processing")):
         with pytest.raises(DatasetError, match=message):
-            identify(robot, given, method=method, processing=False, terms=("viscous", "offset"))
+            identify(robot, given, estimator=method, processing=False, model=ModelOptions(terms=("viscous", "offset")))

@@ -8,23 +8,17 @@ import pytest
 
 import casid
 from casid.codegen import evaluate_batch
-from casid.dynamics import JointSignals, Model
+from casid.description._joint_parameters import JointParameter
+from casid.dynamics import Model
+from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
+from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms._joint_terms import JointSignals
+from casid.dynamics.terms._law import FrictionLaw
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset, Processing
-from casid.regression import (
-    FRICTION_MODELS,
-    Friction,
-    FrictionLaw,
-    JointFriction,
-    choose_friction,
-    compress,
-    fit_friction,
-    fit_jointly,
-    friction_model,
-    with_friction,
-    wls,
-)
-from casid.regression.friction import Amplitude, separable
+from casid.regression import choose_friction, compress, fit_friction, wls
+from casid.regression.friction import _variable_projection
+from casid.regression.friction._shape_fits import fit_jointly
 from casid.testing.synthetic import motion, recording
 
 
@@ -92,7 +86,7 @@ def test_another_motion_is_predicted_better(robot, choice):
 def test_friction_survives_its_record(robot, choice):
     again = Friction.from_record(choice.friction.record())
     assert again.record() == choice.friction.record()
-    model = with_friction(Model(robot), again)
+    model = Model(robot).with_friction(again)
     assert model.parameter_names == choice.model.parameter_names
     with pytest.raises(DatasetError, match="not the record of a friction: 'nominal'"):
         Friction.from_record({"joints": []})
@@ -105,7 +99,7 @@ def test_a_law_of_your_own_takes_part(robot):
         """``fa v |v|``."""
 
         name = "quadratic"
-        amplitudes = (Amplitude("fa", "N.m.s^2/rad^2", "fa dq |dq|"),)
+        amplitudes = (JointParameter("fa", "N.m.s^2/rad^2", "fa dq |dq|"),)
 
         def columns(self, signals, theta):
             return [signals.dq * ca.fabs(signals.dq)]
@@ -139,7 +133,7 @@ def test_laws_have_as_many_columns_as_amplitudes_and_vanish_where_they_should(na
 
 @pytest.mark.claim("a friction fit that does not converge is an error")
 def test_a_fit_that_does_not_converge_is_an_error(monkeypatch):
-    monkeypatch.setattr(separable, "MOST_EVALUATIONS", 2)
+    monkeypatch.setattr(_variable_projection, "MOST_EVALUATIONS", 2)
     v = np.linspace(-2, 2, 401)
     tau = 0.4 * v + (1.0 + 0.5 * np.exp(-((v / 0.3) ** 2))) * np.tanh(v / 0.05)
     with pytest.raises(SolveError, match="stribeck friction of one joint: no convergence in 2 evaluations"):

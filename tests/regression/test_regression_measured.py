@@ -7,19 +7,9 @@ import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression import (
-    compress,
-    essential,
-    fit_friction,
-    fit_jointly,
-    irls,
-    joint_weights,
-    ols,
-    predicted_torques,
-    residual_torques,
-    unexcited_reasons,
-    wls,
-)
+from casid.regression import compress, essential, fit_friction, wls
+from casid.regression._fit import irls, joint_weights, ols, predicted_torques, residual_torques, unexcited_reasons
+from casid.regression.friction._shape_fits import fit_jointly
 from casid.testing.synthetic import recording
 from problems.spatial_2r import true_parameters
 

@@ -59,7 +59,7 @@ def test_the_way_ends_at_the_true_torques(model: Model) -> None:
     v = np.linspace(-1.5, 1.5, 50)
     for k, joint in enumerate(found.friction.joints):
         names = [f"{amplitude.symbol}{k + 1}" for amplitude in joint.law.amplitudes]
-        phi = np.array([*(found.parameters[found.model.parameter_names.index(name)] for name in names), *joint.theta])
+        phi = np.array([*(found.parameters[name] for name in names), *joint.theta])
         np.testing.assert_allclose(sigmoid(phi, v), sigmoid(PHI[k], v), atol=1e-3)
 
 
@@ -68,7 +68,7 @@ def test_gravity_torques_alone_determine_what_gravity_depends_on(model: Model) -
     found = reverse_engineered(model.robot, numbers["q"], None, numbers["g"])
     assert 0 < found.estimate.rank < model.base.rank and found.solution.certified
     for row, truth in zip(numbers["q"], numbers["g"], strict=True):
-        np.testing.assert_allclose(np.array(model.gravity(row, found.parameters)).ravel(), truth, atol=1e-6)
+        np.testing.assert_allclose(np.array(model.gravity(row, found.values)).ravel(), truth, atol=1e-6)
     with pytest.raises(DatasetError, match="numbers of poses differ"):
         reverse_engineered(model.robot, numbers["q"], None, numbers["g"][:3])
 
@@ -88,7 +88,7 @@ def test_gravity_torques_and_a_recording_determine_all(model: Model) -> None:
     sigmoids = recorded(model, 1)  # friction of another shape: gravity's part stays exact, the rest is near
     way = reverse_engineered(model.robot, numbers["q"], None, numbers["g"], sigmoids, processing=False)
     assert way.estimate.rank == model.base.rank and way.solution.certified and way.validation is not None
-    links = way.parameters[np.ravel(way.model.link_columns)]
+    links = way.values[np.ravel(way.model.link_columns)]
     for row, g in zip(numbers["q"], numbers["g"], strict=True):
         np.testing.assert_allclose(np.array(model.gravity(row, links)).ravel(), g, atol=1e-3)
     assert way.validation.relative_error < 2.0
@@ -99,7 +99,7 @@ def test_refitting_changes_friction_and_no_link(model: Model) -> None:
     first = refit_friction(model, links, recorded(model, 1))
     again = refit_friction(first.model, first.parameters, recorded(model, 2, other))
     columns = np.ravel(again.model.link_columns)
-    np.testing.assert_array_equal(again.parameters[columns], links)
+    np.testing.assert_array_equal(again.values[columns], links)
     data = recorded(model, 3, other)
     stale, fresh = (predict(one.model, one.parameters, data).relative_error for one in (first, again))
     assert fresh < 0.5 < stale

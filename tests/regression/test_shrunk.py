@@ -11,11 +11,14 @@ from scipy.signal import lfilter
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.dynamics.terms._dictionary import friction_dictionary
 from casid.errors import DatasetError, RobotError
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import to_standard
 from casid.measurement import Dataset
-from casid.regression import ResidualNoise, compress, friction_dictionary, shrunk, torques, wls
+from casid.regression import compress, shrunk, wls
+from casid.regression._observation import torques
+from casid.regression._statistics import ResidualNoise
 from casid.testing.synthetic_online import motion
 
 TERMS = ("viscous", "coulomb", "offset")

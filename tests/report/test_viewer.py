@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.errors import DatasetError
-from casid.excitation import Fourier, Trajectory, trajectory_toml
-from casid.identification import identify
-from casid.inertia import parameter_csv
+from casid.identification import Checks, ModelOptions, identify
+from casid.inertia._parameter_files import parameter_csv
+from casid.motion import Fourier, Trajectory, trajectory_text
 from casid.report import html_report
 from casid.report.links_plot import link_placements
 from casid.report.viewer import html_table, page, robot_box, scene, torque_charts, view
@@ -42,7 +42,7 @@ def report() -> str:
     robot = robot.with_parameters(np.array([0.1, 0, 0, 0.1, 0, 0.1, 0.1, 0, 0, 2.0] * 2))
     model = casid.Model(robot, ("viscous",))
     data = recording(model, np.append(robot.standard_parameters(), [0.4, 0.3]), noise=0.01)
-    found = identify(robot, data, terms=("viscous",), processing=False, folds=0)
+    found = identify(robot, data, model=ModelOptions(terms=("viscous",)), processing=False, checks=Checks(folds=0))
     return html_report(found, {})
 
 
@@ -103,11 +103,11 @@ def test_every_kind_of_file_is_recognised(tmp_path: Path) -> None:
     joints = tuple(joint.name for joint in robot.joints)
     basis = Fourier(10.0, 2)
     trajectory = Trajectory(basis, 0.1 * np.ones((6, basis.size)), joints, "ur10e")
-    (tmp_path / "trajectory.toml").write_text(trajectory_toml(trajectory), encoding="utf-8")
+    (tmp_path / "trajectory.toml").write_text(trajectory_text(trajectory), encoding="utf-8")
     moving = data_of(view(tmp_path / "trajectory.toml"))["robots"]["robot"]["motion"]
     k = len(moving["t"]) // 2
     times = trajectory.times(100.0)
-    expected = trajectory.derivative([moving["t"][k] + times[0]], 0)[:, 0]
+    expected = trajectory.derivative([moving["t"][k] + times[0]], 0)[0]
     np.testing.assert_allclose(moving["q"][k], expected, atol=1e-5)
 
 

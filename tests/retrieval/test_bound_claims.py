@@ -10,18 +10,11 @@ import pytest
 
 from casid.errors import BoundWarning
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, to_standard
-from casid.retrieval import (
-    Constraint,
-    Problem,
-    Search,
-    lower_bound,
-    random_parameters,
-    soften,
-    solve,
-)
-from casid.retrieval.bound.cuts import Relaxation
-from casid.retrieval.program.starts import nominal_parameters
-from casid.retrieval.rows import split_rows
+from casid.retrieval import Constraint, Problem, soften, solve
+from casid.retrieval._rows import split_rows
+from casid.retrieval.bound._certificate import Search, lower_bound
+from casid.retrieval.bound._cuts import Relaxation
+from casid.retrieval.program._starts import nominal_parameters, random_parameters
 from casid.testing.synthetic_problems import BODY, nearest
 
 

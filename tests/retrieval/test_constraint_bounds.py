@@ -11,21 +11,13 @@ from casid.errors import ProblemError
 from casid.expressions import conditions, enclose
 from casid.expressions._conditions import alternatives, choose
 from casid.expressions._smoothing import smooth
-from casid.retrieval import (
-    Branches,
-    Constraint,
-    Global,
-    Smoothed,
-    branch_problems,
-    branches_at,
-    explain,
-    random_parameters,
-    soften,
-)
-from casid.retrieval.bound.com_set import ComSet, depends_on_com_only
-from casid.retrieval.bound.cuts import Relaxation
-from casid.retrieval.quadrics import find_quadric
-from casid.retrieval.region import com_quotients
+from casid.retrieval import Constraint, Global, explain, soften
+from casid.retrieval._combinations import branch_problems, branches_at
+from casid.retrieval._quadrics import find_quadric
+from casid.retrieval._region import com_quotients
+from casid.retrieval.bound._cuts import ComSet, Relaxation, depends_on_com_only
+from casid.retrieval.methods._branches import Branches, Smoothed
+from casid.retrieval.program._starts import random_parameters
 from problems import cookbook
 from problems.spatial_2r import true_parameters
 

@@ -20,8 +20,9 @@ from papers.two_links import (
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import Penalty, com_box, explain, spatial_inertia, total_mass
-from casid.retrieval.methods.penalty import penalty_weights
+from casid.retrieval import com_box, explain, total_mass
+from casid.retrieval.constraints._consistency import spatial_inertia
+from casid.retrieval.methods._penalty import Penalty, penalty_weights
 from problems.spatial_2r import true_parameters
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -91,7 +92,7 @@ def test_boxes_admit_what_the_shapes_exclude():
 
 def test_spatial_2r_script(tmp_path):
     run = subprocess.run(
-        [sys.executable, str(SCRIPTS / "spatial_2r.py"), "--out", str(tmp_path)],
+        [sys.executable, str(SCRIPTS / "examples" / "spatial_2r.py"), "--out", str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=120,

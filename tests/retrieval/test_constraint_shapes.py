@@ -21,11 +21,11 @@ from casid.retrieval import (
     com_in_sphere,
     either,
     equal_links,
-    read_stl,
     symmetric_link,
-    with_cad_prior,
-    without_payload,
 )
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval.constraints._shapes import read_stl, with_cad_prior, without_payload
+from casid.retrieval.program._starts import random_parameters
 from problems import cookbook
 
 
@@ -113,14 +113,14 @@ def test_either_takes_the_better_option(base):
 def test_payload_and_cad_prior(base):
     links = base.variables
     rng = np.random.default_rng(0)
-    truth = np.concatenate([casid.retrieval.random_parameters(base, rng)])
+    truth = np.concatenate([random_parameters(base, rng)])
     payload = np.array([1e-3, 0, 0, 1e-3, 0, 1e-3, 0.01, 0, 0.02, 0.5])
     loaded = truth.copy()
     loaded[60:] += payload
     R = base.objective.matrix
-    objective = casid.retrieval.LeastSquares(R, R @ loaded)
+    objective = LeastSquares(R, R @ loaded)
     assert without_payload(objective, links[6], payload)(truth) == pytest.approx(0, abs=1e-18)
-    prior = with_cad_prior(casid.retrieval.LeastSquares(R, R @ truth), links, truth, 0.1)
+    prior = with_cad_prior(LeastSquares(R, R @ truth), links, truth, 0.1)
     assert prior(truth) == pytest.approx(0, abs=1e-12)
     moved = truth.copy()
     moved[9] *= 1.1  # one standard deviation of a mass, which the coefficients do not see

@@ -13,7 +13,10 @@ import casid
 from casid.errors import ProblemError
 from casid.files._write import prepare_directory
 from casid.report import intervals_figure, intervals_table, what_if_table, write_intervals
-from casid.retrieval import LeastSquares, indistinguishable, parameter_intervals, weigh_each_link, what_if
+from casid.retrieval import parameter_intervals
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval.insight._intervals import indistinguishable
+from casid.retrieval.insight._what_if import weigh_each_link, what_if
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import casid
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import RegressionProblem
-from casid.identification.bounds import default_bounds
+from casid.identification._bounds import default_bounds
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls

@@ -11,7 +11,8 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import link_variables, load_constraints, load_problem, problem_names
+from casid.retrieval import link_variables, load_problem, problem_names
+from casid.retrieval._load import load_constraints
 
 
 def test_shipped_and_unknown_names() -> None:

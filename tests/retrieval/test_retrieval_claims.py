@@ -13,26 +13,25 @@ from casid.description import Joint, Link, Robot
 from casid.errors import BoundWarning, ProblemError, SolveError
 from casid.inertia import from_standard, pseudo_inertia, to_standard
 from casid.retrieval import (
-    METHODS,
-    Branches,
     Constraint,
-    Direct,
     Global,
     InfeasibleError,
-    Penalty,
     Problem,
-    SimulatedAnnealing,
-    Smoothed,
-    assess,
     com_box,
     least_squares,
     link_variables,
     mass_bounds,
-    no_consistency,
     parameter_intervals,
-    random_parameters,
     solve,
 )
+from casid.retrieval._solution import assess
+from casid.retrieval.constraints._consistency import no_consistency
+from casid.retrieval.methods._branches import Branches, Smoothed
+from casid.retrieval.methods._global_search import SimulatedAnnealing
+from casid.retrieval.methods._method import Direct
+from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.methods._solve import METHODS
+from casid.retrieval.program._starts import random_parameters
 from casid.testing.synthetic_problems import BODY, arm, nearest
 
 # ---------------------------------------------------------------------- methods
@@ -168,7 +167,7 @@ def test_saturating_functions_prove_nothing(shape) -> None:
 def test_a_contradicted_bound_is_given_up() -> None:
     problem = nearest(BODY)
     value = problem.objective(1.1 * BODY)
-    with pytest.warns(BoundWarning, match="given up"):
+    with pytest.warns(BoundWarning, match="discarded"):
         found = assess(problem, 1.1 * BODY, 3 * value)
     assert found.lower_bound == 0.0 and not found.certified and found.gap == pytest.approx(1.0)
     slightly = assess(problem, 1.1 * BODY, value * (1 + 1e-9))

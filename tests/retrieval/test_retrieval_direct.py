@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.retrieval import Problem, SolveOptions, Tolerances, least_squares, link_variables, mass_bounds, solve
-from casid.retrieval.program.splitting import from_svec, lower_factors, split, to_svec
-from casid.retrieval.solver.determined import applies, balanced_bodies, solve_determined
+from casid.retrieval import Problem, SolveOptions, least_squares, link_variables, mass_bounds, solve
+from casid.retrieval._solution import Tolerances
+from casid.retrieval.program._determined import (
+    applies,
+    balanced_bodies,
+    from_svec,
+    lower_factors,
+    solve_determined,
+    split,
+    to_svec,
+)
 from casid.testing.random_robots import random_robot
 from casid.testing.rigid_body import random_body, standard_parameters
 

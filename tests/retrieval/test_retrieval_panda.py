@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 import casid
-from casid.inertia import PSEUDO_INERTIA_MAP, from_standard, pseudo_inertia
-from casid.retrieval import Problem, SolveOptions, Study, lower_bound, multistart, nominal_parameters, solve
-from casid.retrieval.rows import split_rows
-from casid.retrieval.solver.prepared import Prepared
+from casid.inertia import from_standard, pseudo_inertia
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.retrieval import Problem, SolveOptions, multistart, solve
+from casid.retrieval._rows import split_rows
+from casid.retrieval.bound._certificate import lower_bound
+from casid.retrieval.program._starts import nominal_parameters
+from casid.retrieval.solver._certify import PreparedProblem
+from casid.retrieval.study._study import Study
 
 #: Certified optimum with J >= 1e-6, found by two solvers of different kind.
 OPTIMUM = 3.8606686e-4
@@ -68,7 +72,7 @@ def test_without_margin_the_optimum_is_smaller(problem: Problem) -> None:
 def test_no_feasible_point_lies_below_the_bound(problem: Problem, solution: casid.Solution) -> None:
     """Feasible points around the optimum and far from it, by shrinking random ones towards the interior."""
     rng = np.random.default_rng(3)
-    prepared = Prepared(problem, None, SolveOptions())
+    prepared = PreparedProblem(problem, None, SolveOptions())
     interior = solve(
         problem, nominal=None, options=SolveOptions(target_gap=1e-2, certified_gap=1.0)
     ).standard_parameters

@@ -11,11 +11,11 @@ import pytest
 import casid
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.errors import DatasetError, ProblemError, SolveError
-from casid.inertia import consistency, from_standard, spatial_inertia, to_standard
+from casid.inertia import consistency, from_standard, to_standard
+from casid.inertia._consistency import spatial_inertia
 from casid.retrieval import (
     Constraint,
     InfeasibleError,
-    LeastSquares,
     Problem,
     base_parameter_error,
     com_box,
@@ -24,16 +24,15 @@ from casid.retrieval import (
     link_variables,
     mass_bounds,
     multistart,
-    no_consistency,
-    pseudo_inertia,
     robot_bounds,
     soften,
     solve,
     total_mass,
 )
-from casid.retrieval import (
-    spatial_inertia as semi,
-)
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._variables import LinkView
+from casid.retrieval.constraints._consistency import no_consistency, pseudo_inertia
+from casid.retrieval.constraints._consistency import spatial_inertia as semi
 
 
 def arm(n: int = 2, bounded: bool = True) -> Robot:
@@ -175,7 +174,7 @@ def test_soft_constraints_pay_exactly_their_weight() -> None:
         assert found.lower_bound <= found.total and found.max_violation <= 1e-8
 
 
-def com_radius(link: casid.retrieval.LinkView) -> Constraint:
+def com_radius(link: LinkView) -> Constraint:
     """CoM within 0.10 m of the axis if z > 0.05 m, else 0.04 m."""
     x, y, z = ca.vertsplit(link.com)
     radius = ca.if_else(z > 0.05, 0.10, 0.04)

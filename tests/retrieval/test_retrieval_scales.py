@@ -11,18 +11,18 @@ from casid.errors import SolveError
 from casid.inertia import pseudo_inertia, to_standard
 from casid.retrieval import (
     Constraint,
-    LeastSquares,
     Problem,
-    SimulatedAnnealing,
     com_box,
     explain,
     link_variables,
     mass_bounds,
-    nominal_parameters,
     parameter_intervals,
     solve,
 )
-from casid.retrieval.solution import assess
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._solution import assess
+from casid.retrieval.methods._global_search import SimulatedAnnealing
+from casid.retrieval.program._starts import nominal_parameters
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from casid.inertia import from_standard, pseudo_inertia, spatial_inertia
+from casid.inertia import from_standard, pseudo_inertia
+from casid.inertia._consistency import spatial_inertia
 
 pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
 

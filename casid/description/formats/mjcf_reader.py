@@ -19,7 +19,7 @@ from casid.description.placement import Array, rotation_about, transform, unit_a
 from casid.description.raw import JointLimits, RawFrame, RawJoint
 from casid.description.sidecar import fixed_name
 from casid.errors import RobotError
-from casid.inertia import tensor
+from casid.inertia._parameters import tensor
 
 _WORLD = "world"
 #: MuJoCo's own default [m/s^2].

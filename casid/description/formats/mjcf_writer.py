@@ -15,7 +15,7 @@ from casid.description.link import Inertial
 from casid.description.placement import Array
 from casid.description.raw import JointLimits, RawJoint
 from casid.description.robot import STANDARD_GRAVITY
-from casid.inertia import tensor_entries
+from casid.inertia._parameters import tensor_entries
 
 _WORLD = "world"
 _TERMS = (("damping", "fv"), ("frictionloss", "fc"), ("armature", "Ia"), ("stiffness", "ks"))

@@ -25,7 +25,7 @@ from casid.description.notices import angle_notes
 from casid.description.placement import Array, unit_axis, xyz_rpy
 from casid.description.raw import JointLimits, MimicRule, RawFrame, RawJoint
 from casid.description.tree import base_link
-from casid.inertia import tensor, tensor_entries
+from casid.inertia._parameters import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _DYNAMICS = (("damping", "fv"), ("friction", "fc"), ("spring_stiffness", "ks"))

@@ -6,7 +6,8 @@ import numpy as np
 
 from casid.description.link import Inertial, LinkBounds
 from casid.description.tables import Table
-from casid.inertia import from_standard, tensor
+from casid.inertia import from_standard
+from casid.inertia._parameters import tensor
 
 
 def inertial(table: Table) -> Inertial | None:

@@ -18,7 +18,7 @@ from casid.description.link import Inertial, Link, LinkBounds
 from casid.description.placement import Array
 from casid.description.raw import RawJoint
 from casid.errors import RobotError
-from casid.inertia import tensor_entries
+from casid.inertia._parameters import tensor_entries
 
 _LIMITS = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
 

@@ -29,7 +29,7 @@ from casid.description.robot import STANDARD_GRAVITY, Robot
 from casid.description.tree import base_link
 from casid.errors import RobotError
 from casid.files._read import read_bytes
-from casid.inertia import tensor, tensor_entries
+from casid.inertia._parameters import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 

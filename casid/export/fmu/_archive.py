@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from casid.codegen._cache import digest
 from casid.codegen._compiler import compile_shared
 from casid.description import Robot
-from casid.dynamics import JointTerm
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export._robot import export_robot
 from casid.files import read_text, write_files

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot, write_robot
-from casid.dynamics import JointTerm, Model, reduced
+from casid.dynamics import Model, reduced
+from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export._directory import export_c
 from casid.export._payload import warn_if_infeasible, with_payload
@@ -64,8 +65,8 @@ def core_functions(model: Model, values: Array) -> dict[str, ca.Function]:
             f"robot '{model.robot.name}': friction depends on joint positions, which getFrictionVector(velocities) of "
             "the inverse_dynamics_solver interface does not pass; export without those terms"
         )
-    rotors = tuple(term for term in model.terms if term.group == "rotor")
-    others = Model(model.robot, [term for term in model.terms if term.group != "rotor"])
+    rotors = tuple(term for term in model.terms if term.inertial)
+    others = Model(model.robot, [term for term in model.terms if not term.inertial])
     symbols = others.symbols()
     if ca.depends_on(symbols.term_torque(symbols.ddq), symbols.ddq):
         raise ExportError(
@@ -196,7 +197,7 @@ def export_ros2(
     values = _values(model, parameters, payload, frame)
     functions = core_functions(model, values)
     warn_if_infeasible(model, values)
-    if not any(term.name in ("viscous", "coulomb") for term in model.terms):
+    if not any(term.dissipative for term in model.terms):
         warnings.warn(
             f"robot '{robot.name}' is exported without friction: getFrictionVector returns "
             f"{'the offsets alone' if model.terms else 'zeros'}; pass parameters with friction, or terms",

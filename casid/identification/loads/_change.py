@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from casid.identification.online._information import Information
 from casid.inertia._chi_square import chi_square
-from casid.regression.noise import ResidualNoise
+from casid.regression._statistics import ResidualNoise
 
 Array = NDArray[np.float64]
 #: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows].

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import STANDARD_NAMES
+from casid.inertia._parameters import STANDARD_NAMES
 
 Array = NDArray[np.float64]
 

@@ -32,15 +32,15 @@ from casid.identification.loads._stack import load_stack, recordings
 from casid.inertia import Parameters, express_in, from_standard, to_standard
 from casid.inertia._chi_square import chi_square
 from casid.measurement import Dataset
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
-from casid.retrieval.constraints import gyration_bound, mass_bounds
-from casid.retrieval.methods.solve import solve
-from casid.retrieval.objectives import LeastSquares
+from casid.retrieval._solution import Solution
+from casid.retrieval._variables import link_variables
+from casid.retrieval.constraints._bounds import gyration_bound, mass_bounds
+from casid.retrieval.methods._solve import solve
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import believable
-from casid.retrieval.problem import Problem
-from casid.retrieval.solution import Solution
-from casid.retrieval.variables import link_variables
 
 Array = NDArray[np.float64]
 

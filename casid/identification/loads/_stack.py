@@ -12,7 +12,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.loads._intervals import DETERMINED
 from casid.measurement import Dataset
-from casid.regression.observation import filtered_blocks, motion
+from casid.regression._observation import filtered_blocks, motion
 
 Array = NDArray[np.float64]
 

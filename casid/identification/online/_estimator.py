@@ -26,7 +26,7 @@ from casid.identification.online._samples import (
 from casid.inertia import Parameters
 from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
 from casid.regression import Fit
-from casid.regression.fit import quadratic
+from casid.regression._fit import quadratic
 from casid.retrieval.plausible import plausible_bodies
 
 Array = NDArray[np.float64]

@@ -27,8 +27,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from casid.errors import DatasetError
 from casid.inertia._divergence import Divergence, divergence_hessian
-from casid.inertia.parameter_vector import link_slice
-from casid.inertia.pseudo_inertia import pseudo_inertia
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import pseudo_inertia
 
 Array = NDArray[np.float64]
 #: Newton steps after which a start that has not come near the optimum is replaced by the central path.

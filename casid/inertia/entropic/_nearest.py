@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.inertia._consistency import consistency
 from casid.inertia._divergence import (
     ORTHONORMAL_MAP,
     SVEC_WEIGHTS,
@@ -23,9 +24,8 @@ from casid.inertia._divergence import (
     inverse_hessian,
     to_svec,
 )
-from casid.inertia.consistency import consistency
-from casid.inertia.parameter_vector import link_slice
-from casid.inertia.pseudo_inertia import pseudo_inertia
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import pseudo_inertia
 
 Array = NDArray[np.float64]
 

@@ -1,27 +1,22 @@
 """Estimators of base parameters on one interface: ``Estimator.fit(Observations(model, recordings)) -> Fit``."""
 
-from casid.regression.estimators.closed_loop import ClosedLoop
-from casid.regression.estimators.controller import CascadedDrive, Controller, ProportionalDerivative
-from casid.regression.estimators.didim import DirectInverse
-from casid.regression.estimators.estimator import Estimator, Observations
-from casid.regression.estimators.instrumental import InstrumentalVariables
-from casid.regression.estimators.least_squares import IRLS, OLS, WLS
-from casid.regression.estimators.maximum_likelihood import MaximumLikelihood, MeasurementNoise
-from casid.regression.estimators.output_error import OutputError
+# The contract
+# Simulation of the closed loop
+from casid.regression._statistics import MeasurementNoise as MeasurementNoise
 
-__all__ = [
-    "IRLS",
-    "OLS",
-    "WLS",
-    "CascadedDrive",
-    "ClosedLoop",
-    "Controller",
-    "DirectInverse",
-    "Estimator",
-    "InstrumentalVariables",
-    "MaximumLikelihood",
-    "MeasurementNoise",
-    "Observations",
-    "OutputError",
-    "ProportionalDerivative",
-]
+# By name: what `casid.identify` offers
+from casid.regression.estimators._catalogue import ESTIMATORS as ESTIMATORS
+from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
+from casid.regression.estimators._estimator import Estimator as Estimator
+from casid.regression.estimators._estimator import Observations as Observations
+from casid.regression.estimators._instrumental import DirectInverse as DirectInverse
+from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
+
+# Least squares
+from casid.regression.estimators._least_squares import IRLS as IRLS
+from casid.regression.estimators._least_squares import OLS as OLS
+from casid.regression.estimators._least_squares import WLS as WLS
+
+# Noise in positions
+from casid.regression.estimators._maximum_likelihood import MaximumLikelihood as MaximumLikelihood
+from casid.regression.estimators._output_error import OutputError as OutputError

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from casid.description import Robot, load_robot, robot_names
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
-from casid.excitation import read_trajectory
 from casid.files import read_text
 from casid.files._texts import read_json, read_toml
 from casid.files._words import reason
-from casid.identification import check_file
+from casid.identification.repair._check import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset
+from casid.motion import read_trajectory
 from casid.report.viewer.page import html_table, page, plot_box, robot_box
 from casid.report.viewer.scene import scene, torque_charts
 
@@ -194,7 +194,7 @@ def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
         return _Shown(f"{known.name}: poses", words, known, motion=(times, poses) if len(poses) > 1 else None)
     t = np.asarray(trajectory.times(100.0), dtype=float)
     motion = trajectory.motion(t)
-    q, dq = motion.q.T, motion.dq.T
+    q, dq = motion.q, motion.dq
     t = t - t[0]
     return _Shown(
         f"{known.name}: excitation", f"A motion of {t[-1] - t[0]:.4g} s.", known, motion=(t, q),

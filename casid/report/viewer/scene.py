@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.errors import DatasetError
-from casid.inertia import consistency, from_standard, link_slice
+from casid.inertia import consistency, from_standard
+from casid.inertia._parameter_vector import link_slice
 from casid.report.links_plot import link_placements, middle_posture
 
 Array = NDArray[np.float64]

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from casid.errors import ProblemError
 from casid.inertia import Parameters
 from casid.inertia._chi_square import chi_square
-from casid.inertia.cones import Full
+from casid.inertia._cones import Full
+from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
+from casid.retrieval._solution import Solution
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
 from casid.retrieval.plausible._most_plausible import DivergenceProgram, MostPlausible
-from casid.retrieval.problem import Problem
-from casid.retrieval.solution import Solution
 
 Array = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ def believable(
         Relative increase of the residual's norm over the best fit that is allowed; default 0.5 %.
     tolerance
         In place of ``share``: allowed increase of the objective, e.g. from standard deviations of the coefficients
-        (`casid.retrieval.insight.tolerance.indistinguishable`).
+        (`casid.retrieval.insight._intervals.indistinguishable`).
     near
         Parameters to start from, shape (N,), such as the choice of a similar problem; default: the plausible bodies.
 

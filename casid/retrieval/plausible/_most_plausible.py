@@ -33,11 +33,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import SolveError
-from casid.inertia import from_pseudo_inertia, link_slice, pseudo_inertia
-from casid.inertia._divergence import SVEC_WEIGHTS, TRIANGLE_MAP, Divergence, congruence, lower_triangle, symmetric
+from casid.inertia import from_pseudo_inertia, pseudo_inertia
+from casid.inertia._divergence import (
+    SVEC_WEIGHTS,
+    TRIANGLE_MAP,
+    Divergence,
+    congruence,
+    lower_triangle,
+    symmetric,
+)
+from casid.inertia._parameter_vector import link_slice
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import split_rows
 from casid.retrieval.plausible._program import BallOutcome, BallProgram
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import split_rows
 
 Array = NDArray[np.float64]
 _FROM_ONE = Divergence(np.eye(4))

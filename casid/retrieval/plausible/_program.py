@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.expressions._evaluate import interruptible
-from casid.inertia import link_slice
 from casid.inertia._divergence import DIAGONAL, log_det_function
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import LinearRows, NonlinearRows
+from casid.inertia._parameter_vector import link_slice
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import LinearRows, NonlinearRows
 
 Array = NDArray[np.float64]
 _OPTIONS: dict[str, Any] = {

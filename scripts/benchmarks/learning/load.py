@@ -15,11 +15,12 @@ from benchmarks.measure import Measure, data_folder
 from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.dynamics.terms._dictionary import friction_dictionary
+from casid.dynamics.terms._joint_terms import GEAR_FRICTION
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
-from casid.identification.online.gears import GEAR_FRICTION
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.regression import friction_dictionary, shrunk
+from casid.regression import shrunk
 
 
 def _arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

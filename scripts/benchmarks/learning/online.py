@@ -13,10 +13,11 @@ from casid.identification.online import Online
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset, Processing
+from casid.motion import Sine
 from casid.regression import CompressedData, compress, wls
-from casid.regression.momentum import compress_momentum
-from casid.simulation import Sine
-from casid.simulation.adaptive import AdaptiveRun, NaturalAdaptation, SlotineLi, simulate_adaptive
+from casid.regression._momentum import compress_momentum
+from casid.simulation import NaturalAdaptation, SlotineLi, simulate_adaptive
+from casid.simulation._adaptive import AdaptiveRun
 
 
 def plausible(model: Model) -> Plausible:

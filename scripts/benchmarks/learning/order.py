@@ -23,7 +23,7 @@ if __name__ == "__main__":
 from benchmarks.learning.data import BATCH, dataset, iiwa, one_sine, sines
 from benchmarks.measure import Measure
 from benchmarks.picture import write_picture
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Adam, Chart, TorqueLoss, train
 from casid.report.style import MUTED, new_figure, set_title, tidy
 

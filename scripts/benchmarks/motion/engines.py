@@ -19,10 +19,14 @@ from benchmarks.motion.peers import Bullet, Engine, MuJoCo, running
 from benchmarks.motion.replay import STEP, replay
 from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import compiled_call
+from casid.control import ComputedTorque
 from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
-from casid.simulation import ComputedTorque, Plant, RungeKutta4, Sampling, Simulation, Sine, Stops, simulate
-from casid.simulation.loop import CompiledLoop
+from casid.motion import Sine
+from casid.simulation import Plant, Simulation, Stops, simulate
+from casid.simulation._loop import CompiledLoop
+from casid.simulation._sampling import Sampling
+from casid.simulation.integrators import RungeKutta4
 
 Array = NDArray[np.float64]
 Result = tuple[str, bool]

@@ -12,14 +12,18 @@ from benchmarks import recordings
 from benchmarks.measure import Measure, NotMeasured, data_folder
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
 from casid.codegen import evaluate_batch
+from casid.control import CascadedDrive
+from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import friction_terms
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.regression import choose_friction, compress, estimate_delay, friction_terms, ols, torques, wls
+from casid.regression import choose_friction, compress, estimate_delay, wls
+from casid.regression._fit import ols
+from casid.regression._observation import torques
 from casid.regression.estimators import (
     OLS,
-    CascadedDrive,
     ClosedLoop,
     InstrumentalVariables,
     Observations,

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from casid.inertia import pseudo_inertia, spatial_inertia
+from casid.inertia import pseudo_inertia
+from casid.inertia._consistency import spatial_inertia
 from papers.methods.regression import Array, Kind
 
 ORDER: dict[Kind, int] = {"full": 4, "semi": 6}

@@ -16,7 +16,7 @@ from functools import cache
 import casadi as ca
 import numpy as np
 
-from casid.inertia import link_slice
+from casid.inertia._parameter_vector import link_slice
 from papers.methods.mata import Step, sequential
 from papers.methods.regression import Answer, Array, Kind, Regression
 

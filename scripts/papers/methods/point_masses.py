@@ -21,7 +21,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import nnls
 
-from casid.inertia import from_pseudo_inertia, link_slice, to_standard
+from casid.inertia import from_pseudo_inertia, to_standard
+from casid.inertia._parameter_vector import link_slice
 from papers.methods.cones import stack
 from papers.methods.lmi import settings
 from papers.methods.regression import Answer, Array, Regression, answer

@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import pseudo_inertia, spatial_inertia
+from casid.inertia import pseudo_inertia
+from casid.inertia._consistency import spatial_inertia
 
 Array = NDArray[np.float64]
 Kind = Literal["full", "semi"]

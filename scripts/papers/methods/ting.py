@@ -15,7 +15,8 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import least_squares
 
-from casid.inertia import from_standard, link_slice
+from casid.inertia import from_standard
+from casid.inertia._parameter_vector import link_slice
 from papers.methods.mata import prior
 from papers.methods.regression import Answer, Array, Regression, answer
 

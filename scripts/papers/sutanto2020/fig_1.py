@@ -6,7 +6,7 @@ import numpy as np
 from benchmarks.learning.sequential import BATCH, DURATION, curves
 from matplotlib.figure import Figure
 
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.report.style import INK, new_figure, set_title, tidy
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 

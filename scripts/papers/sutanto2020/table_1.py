@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.learning.data import BATCH, dataset, iiwa, sines
 from benchmarks.learning.order import GRID, READINGS, RUNGS, curves
 
-from casid.inertia.parametrisations import PARAMETRISATIONS
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Adam, Chart, TorqueLoss, train
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 

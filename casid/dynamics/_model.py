@@ -1,0 +1,311 @@
+"""The dynamics of a robot as CasADi functions, built when first asked for.
+
+Equation of motion (Gaz et al. 2019, eq. 1; Sousa 2014, eq. 2.9)::
+
+    tau = M(q) ddq + c(q, dq) + g(q) + friction = Y(q, dq, ddq) pi
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from casid.description import Robot
+from casid.dynamics._base_parameters import BaseParameters, base_parameters
+from casid.dynamics._kinematics import Kinematics
+from casid.dynamics._rigid_body import kinetic_energy, newton_euler, potential_energy, solve_mass_matrix
+from casid.dynamics._structure import BaseInput, Numbers, Parametrisation, StandardParameters, Structure
+from casid.dynamics._symbols import Symbols
+from casid.dynamics.terms._friction import Friction
+from casid.dynamics.terms._joint_terms import JointTerm
+from casid.errors import RobotError
+from casid.inertia import Parameters
+
+
+class Model(Structure):
+    """CasADi functions of a robot's dynamics, for standard parameters as a symbolic input.
+
+    Every property below is a ``casadi.Function`` with named inputs and outputs (SX inside): call it with numbers, embed
+    it in another graph, map it, differentiate it, or generate C from it.
+
+    Parameters
+    ----------
+    robot : Robot, str or Path
+        The tree; n moving joints. A name or path is loaded with `casid.load_robot`.
+    terms : sequence of str or JointTerm
+        What joints and motors add to the torque, each with one parameter a joint: ``viscous, coulomb, offset, rotor,
+        motor_viscous, ...``, see `JOINT_TERMS` (``"rotor@joint6"``: at that joint only), or terms of the user's own.
+    gravity : array_like, shape (3,), or "input", optional
+        Acceleration of gravity in the base frame [m/s^2]; default: the robot's. With ``"input"`` it becomes an input
+        ``gravity`` (3), placed last, of every function that depends on it.
+    velocity_deadband : float
+        Speed below which the sign of a velocity counts as 0 [rad/s or m/s].
+
+    Notes
+    -----
+    The parameter vector ``pi`` has, link by link, ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m`` and then the joint's terms;
+    `parameter_names` gives them. Units: SI; q in rad (revolute) or m (prismatic). A model with a ``drive_gain`` has a
+    last input ``signal`` (n), the measured torque, in the functions that depend on it; one with terms that have a
+    memory (`Memory`) has a last input ``memory``, their states.
+
+    Examples
+    --------
+    >>> import casid
+    >>> robot = casid.load_robot("panda")
+    >>> model = casid.Model(robot)
+    >>> tau = model.inverse_dynamics(q, dq, ddq, robot.standard_parameters())  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        robot: Robot | str | Path,
+        terms: Sequence[str | JointTerm] = (),
+        gravity: ArrayLike | str | None = None,
+        velocity_deadband: float = 0.0,
+    ) -> None:
+        super().__init__(robot, terms, gravity, velocity_deadband)
+        self._parametrisation: Parametrisation = StandardParameters()
+        self._standard = self
+
+    def with_parameters(self, parameters: Parameters | ArrayLike) -> Model:
+        """The same model with numbers in place of the input ``pi`` of its functions.
+
+        Its regressors stay those of the standard parameters. `casid.dynamics.reduced` finds an equivalent model with
+        fewer operations.
+
+        Parameters
+        ----------
+        parameters
+            As for `parameters`.
+
+        Raises
+        ------
+        DatasetError
+            If parameters are missing, too many, or not finite.
+        """
+        return self.parametrised(Numbers(self.parameters(parameters)))
+
+    def with_base_parameters(self) -> Model:
+        """The same model with base parameters ``beta`` (rank) as input of its functions instead of ``pi``.
+
+        Only for what torques determine: wrenches inside the links and the potential energy's zero are not.
+        """
+        return self.parametrised(BaseInput(self.base))
+
+    def parametrised(self, parametrisation: Parametrisation) -> Model:
+        """The same model with something else in place of the input ``pi`` of its functions."""
+        model = self.like()
+        model._parametrisation, model._standard = parametrisation, self._standard
+        return model
+
+    def like(self, robot: Robot | None = None, terms: Sequence[str | JointTerm] | None = None) -> Model:
+        """A model with the same gravity and velocity deadband, of another robot or with other terms where given."""
+        gravity = "input" if self.gravity_vector is None else self.gravity_vector
+        return Model(robot or self.robot, self.terms if terms is None else terms, gravity, self.velocity_deadband)
+
+    def with_friction(self, friction: Friction) -> Model:
+        """The same model with the terms of this friction (`casid.regression.choose_friction`) added."""
+        joints = [joint.name for joint in self.robot.coordinates]
+        return self.like(terms=(*self.terms, *friction.terms(joints)))
+
+    def symbols(self) -> Symbols:
+        """Fresh symbols for one function of this model."""
+        return Symbols(self, self._parametrisation)
+
+    def _standard_symbols(self) -> Symbols:
+        """Fresh symbols with the input ``pi``, whatever stands for it elsewhere."""
+        return Symbols(self, self._standard._parametrisation)
+
+    # ------------------------------------------------------------------ dynamics
+
+    @cached_property
+    def inverse_dynamics(self) -> ca.Function:
+        """``(q, dq, ddq, pi) -> tau`` (n): recursive Newton-Euler (Gaz et al. 2019, eq. 1)."""
+        s = self.symbols()
+        return s.function("inverse_dynamics", ["q", "dq", "ddq", "pi"], {"tau": s.torque()})
+
+    @cached_property
+    def regressor(self) -> ca.Function:
+        """``(q, dq, ddq) -> Y`` (n x N), with ``tau = Y pi`` (Gaz et al. 2019, eq. 5)."""
+        if self._standard is not self:
+            return self._standard.regressor
+        s = self.symbols()
+        return s.function("regressor", ["q", "dq", "ddq"], {"Y": ca.jacobian(s.torque(), s.pi)})
+
+    @cached_property
+    def base_regressor(self) -> ca.Function:
+        """``(q, dq, ddq) -> Y`` (n x rank), with ``tau = Y beta`` for the base parameters ``beta = K pi``."""
+        s = self._standard_symbols()
+        Y = ca.jacobian(s.torque(), s.pi)[:, list(self.base.independent)]
+        return s.function("base_regressor", ["q", "dq", "ddq"], {"Y": Y})
+
+    @cached_property
+    def mass_matrix(self) -> ca.Function:
+        """``(q, pi) -> M`` (n x n): symmetric joint-space mass matrix, rotor inertia included where modelled."""
+        s = self.symbols()
+        return s.function("mass_matrix", ["q", "pi"], {"M": s.mass_matrix()})
+
+    @cached_property
+    def gravity(self) -> ca.Function:
+        """``(q, pi) -> g`` (n): gravity torques."""
+        s = self.symbols()
+        return s.function("gravity", ["q", "pi"], {"g": s.rigid_torque(motion=False)})
+
+    @cached_property
+    def coriolis(self) -> ca.Function:
+        """``(q, dq, pi) -> c`` (n): Coriolis and centrifugal torques."""
+        s = self.symbols()
+        return s.function("coriolis", ["q", "dq", "pi"], {"c": s.coriolis()})
+
+    @cached_property
+    def coriolis_matrix(self) -> ca.Function:
+        """``(q, dq, pi) -> C`` (n x n), ``c = C dq``, from the Christoffel symbols, so that ``dM/dt - 2 C`` is skew.
+
+        ``C = (dM/dt + B - B') / 2`` with ``B = d(M v)/dq`` at the constant vector v = dq.
+        """
+        s = self.symbols()
+        M = s.mass_matrix()
+        v = ca.SX.sym("v", self.n)
+        B = ca.substitute(ca.jacobian(ca.mtimes(M, v), s.q), v, s.dq)
+        rate = ca.reshape(ca.jtimes(ca.vec(M), s.q, s.dq), self.n, self.n)
+        return s.function("coriolis_matrix", ["q", "dq", "pi"], {"C": (rate + B - B.T) / 2})
+
+    @cached_property
+    def friction(self) -> ca.Function:
+        """``(dq, pi) -> tau`` (n): what the terms add at constant velocity; ``q`` is a last input if they need it."""
+        s = self.symbols()
+        return s.function("friction", ["dq", "pi"], {"tau": s.term_torque(ca.SX(self.n, 1))})
+
+    @cached_property
+    def forward_dynamics(self) -> ca.Function:
+        """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)``."""
+        s = self.symbols()
+        right = s.tau - s.torque(ddq=ca.SX(self.n, 1))
+        if self.motor_inertia:
+            ddq = ca.solve(s.mass_matrix(), right)  # the transmission may couple joints that the tree does not
+        else:
+            ddq = solve_mass_matrix(s.mass_matrix(), self.robot, right)
+        return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": ddq})
+
+    @cached_property
+    def static_regressor(self) -> ca.Function:
+        """``(q) -> Y`` ((n (n + 1) / 2 + n) x N), with ``[vech M; g] = Y pi`` (Gaz et al. 2019, eq. 17).
+
+        ``vech`` stacks the rows of the lower triangle: M11, M21, M22, M31, ... (numpy's ``tril_indices``).
+        """
+        s = self._standard_symbols()
+        M = s.mass_matrix()
+        stack = [M[i, j] for i in range(self.n) for j in range(i + 1)]
+        Y = ca.jacobian(ca.vertcat(*stack, s.rigid_torque(motion=False)), s.pi)
+        return s.function("static_regressor", ["q"], {"Y": Y})
+
+    @cached_property
+    def joint_wrenches(self) -> ca.Function:
+        """``(q, dq, ddq, pi) -> w`` (6 x n): what the parent exerts on each link through its joint.
+
+        Rows: force [N], then moment [N.m], about the origin and in the axes of the moved joint frame (which is the link
+        frame in modified DH and URDF).
+        """
+        s = self.symbols()
+        _, wrenches = newton_euler(self.robot, s.q, s.dq, s.ddq, s.links, s.gravity)
+        stacked = ca.horzcat(*(ca.vertcat(w.force, w.moment) for w in wrenches))
+        return s.function("joint_wrenches", ["q", "dq", "ddq", "pi"], {"w": stacked})
+
+    @cached_property
+    def kinetic_energy(self) -> ca.Function:
+        """``(q, dq, pi) -> T`` [J], rotor inertia included where modelled."""
+        s = self.symbols()
+        energy = kinetic_energy(self.robot, s.q, s.dq, s.links)
+        energy += ca.dot(s.dq, ca.mtimes(s.rotor_inertia(), s.dq)) / 2
+        return s.function("kinetic_energy", ["q", "dq", "pi"], {"T": energy})
+
+    @cached_property
+    def potential_energy(self) -> ca.Function:
+        """``(q, pi) -> U`` [J], zero with all mass at the base origin."""
+        s = self.symbols()
+        return s.function("potential_energy", ["q", "pi"], {"U": potential_energy(self.robot, s.q, s.links, s.gravity)})
+
+    # ------------------------------------------------------------------ kinematics
+
+    @cached_property
+    def forward_kinematics(self) -> ca.Function:
+        """``(q) -> T_<link>, ...``: placement (4x4) of every link frame in the base frame, one output a link."""
+        s = self.symbols()
+        kinematics = Kinematics(self.robot, s.q)
+        outputs = {f"T_{_identifier(link.name)}": kinematics.placement(link.name) for link in self.robot.links}
+        return s.function("forward_kinematics", ["q"], outputs)
+
+    @cached_property
+    def jacobian(self) -> ca.Function:
+        """``(q) -> J_<link>, ...``: geometric Jacobian (6 x n) of every link frame, see `frame_jacobian`."""
+        s = self.symbols()
+        kinematics = Kinematics(self.robot, s.q)
+        outputs = {f"J_{_identifier(link.name)}": kinematics.jacobian(link.name) for link in self.robot.links}
+        return s.function("jacobian", ["q"], outputs)
+
+    def frame_placement(self, frame: str) -> ca.Function:
+        """``(q) -> T`` (4x4): placement of a link or named frame in the base frame."""
+        self.check_frame(frame)
+        s = self.symbols()
+        return s.function("frame_placement", ["q"], {"T": Kinematics(self.robot, s.q).placement(frame)})
+
+    def frame_jacobian(self, frame: str) -> ca.Function:
+        """``(q) -> J`` (6 x n): linear velocity of the frame's origin, then angular velocity, in base axes."""
+        self.check_frame(frame)
+        s = self.symbols()
+        return s.function("frame_jacobian", ["q"], {"J": Kinematics(self.robot, s.q).jacobian(frame)})
+
+    # ------------------------------------------------------------------ derivatives and base parameters
+
+    def derivatives(self, function: str) -> ca.Function:
+        """Analytic first derivatives of one of the functions above.
+
+        Parameters
+        ----------
+        function
+            Its name, e.g. ``"inverse_dynamics"``.
+
+        Returns
+        -------
+        casadi.Function
+            Same inputs; outputs ``d<out>_d<in>`` for every output and every input, a matrix output stacked by columns:
+            ``inverse_dynamics`` gives ``dtau_dq, dtau_ddq (with respect to dq), ...``, see its ``name_out()``.
+        """
+        original = getattr(type(self), function, None)
+        if not isinstance(original, cached_property):
+            known = [name for name, value in vars(Model).items() if isinstance(value, cached_property)]
+            known.remove("base")
+            raise RobotError(f"no function '{function}' to differentiate; known: {', '.join(known)}")
+        f: ca.Function = getattr(self, function)
+        inputs = [ca.SX.sym(f.name_in(i), f.size1_in(i), f.size2_in(i)) for i in range(f.n_in())]
+        outputs = f.call(inputs)
+        jacobians = {
+            f"d{f.name_out(o)}_d{f.name_in(i)}": ca.jacobian(ca.vec(outputs[o]), inputs[i])
+            for o in range(f.n_out())
+            for i in range(f.n_in())
+        }
+        name = f"{function}_derivatives"
+        return ca.Function(name, inputs, list(jacobians.values()), f.name_in(), list(jacobians), {"cse": True})
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """Base parameters of this model: rank, selection, K and printed groupings."""
+        return base_parameters(self) if self._standard is self else self._standard.base
+
+    # ------------------------------------------------------------------ help
+
+    def check_frame(self, frame: str) -> None:
+        """RobotError, with the known names, for a frame that the robot does not have."""
+        self.robot.frame(frame)
+
+
+def _identifier(name: str) -> str:
+    """A name CasADi accepts: letters, digits and single underscores."""
+    cleaned = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
+    while "__" in cleaned:
+        cleaned = cleaned.replace("__", "_")
+    return cleaned.strip("_") or "link"

@@ -1,0 +1,244 @@
+"""What a model is made of, and in which order its parameters stand."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.description import Robot, load_robot
+from casid.dynamics._base_parameters import BaseParameters
+from casid.dynamics.terms._joint_terms import JointTerm, Memory, joint_terms
+from casid.errors import DatasetError, RobotError
+from casid.inertia import Parameters
+from casid.inertia._parameters import STANDARD_NAMES
+
+
+class Structure:
+    """A robot, the terms of its joints, gravity and the velocity dead band; see `casid.dynamics.Model`.
+
+    Attributes
+    ----------
+    robot : Robot
+    terms : tuple of JointTerm
+        What joints and motors add to the torque.
+    gravity_vector : ndarray, shape (3,), or None
+        In the base frame [m/s^2]; ``None``: an input of every function that depends on it.
+    velocity_deadband : float
+        Speed below which the sign of a velocity counts as 0 [rad/s or m/s].
+    """
+
+    def __init__(
+        self,
+        robot: Robot | str | Path,
+        terms: Sequence[str | JointTerm] = (),
+        gravity: ArrayLike | str | None = None,
+        velocity_deadband: float = 0.0,
+    ) -> None:
+        self.robot = robot if isinstance(robot, Robot) else load_robot(robot)
+        self.terms: tuple[JointTerm, ...] = joint_terms(terms, [joint.name for joint in self.robot.coordinates])
+        self.gravity_vector = _gravity(self.robot, gravity)
+        self.velocity_deadband = float(velocity_deadband)
+        if not 0.0 <= self.velocity_deadband < np.inf:
+            raise RobotError(f"velocity_deadband must be a number that is not negative, got {velocity_deadband!r}")
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates: joints that follow no other."""
+        return self.robot.n
+
+    @cached_property
+    def coordinate_of(self) -> dict[int, int]:
+        """Index of the coordinate of each joint that has one, by the joint's index."""
+        own = [k for k, joint in enumerate(self.robot.joints) if joint.mimic is None]
+        return {k: i for i, k in enumerate(own)}
+
+    @cached_property
+    def _layout(self) -> tuple[tuple[tuple[int, ...], ...], dict[int, tuple[JointTerm, int]], tuple[str, ...]]:
+        """Columns of each link's ten, (term, coordinate) of the other columns, names."""
+        links: list[tuple[int, ...]] = []
+        terms: dict[int, tuple[JointTerm, int]] = {}
+        names: list[str] = []
+        for k, joint in enumerate(self.robot.joints):
+            links.append(tuple(range(len(names), len(names) + len(STANDARD_NAMES))))
+            names += [f"{symbol}{k + 1}" for symbol in STANDARD_NAMES]
+            for term in self.terms:
+                if joint.mimic is None and (term.joints is None or joint.name in term.joints):
+                    terms[len(names)] = (term, self.coordinate_of[k])
+                    names.append(f"{term.symbol}{k + 1}")
+        return tuple(links), terms, tuple(names)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the parameters ``pi``: ``Lxx1 ... m1, fv1 ..., Lxx2 ...``."""
+        return self._layout[2]
+
+    @property
+    def link_columns(self) -> tuple[tuple[int, ...], ...]:
+        """Where the ten parameters of each link stand in ``pi``."""
+        return self._layout[0]
+
+    @property
+    def term_columns(self) -> dict[int, tuple[JointTerm, int]]:
+        """Where the parameters of the terms stand in ``pi``: column -> (term, index of the joint's coordinate)."""
+        return dict(self._layout[1])
+
+    @cached_property
+    def memories(self) -> tuple[tuple[int, Memory], ...]:
+        """Memories of the terms, in the order of the input ``memory``: index of the coordinate, and `Memory`."""
+        found: list[tuple[int, Memory]] = []
+        for term, i in self.term_columns.values():
+            kept = term.remembered(i)
+            if kept is not None and (i, kept) not in found:
+                found.append((i, kept))
+        return tuple(found)
+
+    @property
+    def motor_inertia(self) -> bool:
+        """Whether rotors act behind the transmission, which may couple joints that the tree does not."""
+        return any(term.inertial and term.side == "motor" for term in self.terms)
+
+    @property
+    def stride(self) -> int:
+        """Number of parameters of one link and its joint; RobotError where joints have different terms."""
+        if (
+            self.robot.coupled
+            or len(self.parameter_names) % self.n
+            or any(term.joints is not None for term in self.terms)
+        ):
+            raise RobotError("the joints have different terms: there is no common stride; use link_columns")
+        return len(self.parameter_names) // self.n
+
+    def parameters(self, parameters: Parameters | ArrayLike, terms: ArrayLike | None = None) -> np.ndarray:
+        """The vector ``pi``, shape (N,), in the order of `parameter_names`.
+
+        Parameters
+        ----------
+        parameters
+            `Parameters`, whose terms may be left out (they are then zero); or the links' standard parameters, shape
+            (10 links,); or all N of them.
+        terms
+            Values of the terms in their order, beside standard parameters; default 0.
+
+        Raises
+        ------
+        DatasetError
+            If parameters are missing, too many, or not finite.
+        """
+        names = self.parameter_names
+        if isinstance(parameters, Parameters):
+            return parameters.in_order(self)
+        given = np.array(parameters, dtype=float)
+        if terms is None and given.shape == (len(names),):
+            pi = given
+        elif given.shape == (len(STANDARD_NAMES) * len(self.robot.joints),):
+            pi = np.zeros(len(names))
+            pi[np.ravel(self.link_columns)] = given
+            if terms is not None:
+                pi[sorted(self.term_columns)] = np.asarray(terms, dtype=float)
+        else:
+            raise DatasetError(
+                f"expected {len(names)} parameters of robot '{self.robot.name}' ({names[0]} ... {names[-1]}), "
+                f"got shape {given.shape}"
+            )
+        bad = np.flatnonzero(~np.isfinite(pi))
+        if len(bad):
+            raise DatasetError(f"robot '{self.robot.name}': parameter '{names[bad[0]]}' is not a finite number")
+        return pi
+
+    def named(self, pi: ArrayLike) -> Parameters:
+        """`Parameters` from a vector in the order of `parameter_names`; inverse of `parameters`."""
+        return Parameters(self.parameter_names, np.asarray(pi), tuple(link.name for link in self.robot.links))
+
+    def __repr__(self) -> str:
+        terms = ", ".join(term.name for term in self.terms)
+        return f"{type(self).__name__}({self.robot.name}: {self.n} joints, {len(self.parameter_names)} parameters" + (
+            f", terms {terms})" if terms else ")"
+        )
+
+
+def _gravity(robot: Robot, gravity: ArrayLike | str | None) -> np.ndarray | None:
+    if isinstance(gravity, str):
+        if gravity != "input":
+            raise RobotError(f"gravity: give three numbers or 'input', not '{gravity}'")
+        return None
+    vector = np.array(robot.gravity if gravity is None else gravity, dtype=float)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise RobotError(f"gravity: expected three finite numbers, got {gravity!r}")
+    return vector
+
+
+class Parametrisation(ABC):
+    """Inputs of a model's functions that stand for its parameters, and ``pi`` as an expression of them.
+
+    Attributes
+    ----------
+    offsets : ndarray, shape (n,), or None
+        Added to the joint positions in the finished expressions.
+    nominal : Robot or None
+        Robot whose nominal bodies load the joints' friction, where it is not the model's.
+    """
+
+    offsets: np.ndarray | None = None
+    nominal: Robot | None = None
+
+    @abstractmethod
+    def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
+        """Fresh inputs by name, in order, and ``pi``, shape (N, 1), in terms of them."""
+
+
+class StandardParameters(Parametrisation):
+    """The parameters are an input ``pi`` (N)."""
+
+    def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
+        """One input."""
+        pi = ca.SX.sym("pi", len(structure.parameter_names))
+        return {"pi": pi}, pi
+
+
+class Numbers(Parametrisation):
+    """The parameters are given numbers: no input, zeros leave no trace.
+
+    Parameters
+    ----------
+    values
+        In the model's order, shape (N,).
+    offsets
+        Added to the joint positions, shape (n,); default: none. Only with terms that do not depend on the position.
+    nominal
+        Robot whose nominal bodies load the joints' friction, where it is not the model's.
+    """
+
+    def __init__(self, values: ArrayLike, offsets: ArrayLike | None = None, nominal: Robot | None = None) -> None:
+        self.values = np.array(values, dtype=float)
+        self.values.setflags(write=False)
+        moved = None if offsets is None else np.array(offsets, dtype=float)
+        self.offsets = moved if moved is not None and moved.any() else None
+        self.nominal = nominal
+
+    def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
+        """No input."""
+        return {}, ca.SX(ca.DM(self.values))
+
+
+class BaseInput(Parametrisation):
+    """The base parameters are an input ``beta`` (rank).
+
+    The leading parameter of each base parameter takes its value, all others are exact zeros.
+    """
+
+    def __init__(self, base: BaseParameters) -> None:
+        self.base = base
+
+    def symbols(self, structure: Structure) -> tuple[Mapping[str, ca.SX], ca.SX]:
+        """One input."""
+        beta = ca.SX.sym("beta", self.base.rank)
+        pi = ca.SX(len(structure.parameter_names), 1)
+        for row, index in enumerate(self.base.independent):
+            pi[index] = beta[row]
+        return {"beta": beta}, ca.densify(pi)

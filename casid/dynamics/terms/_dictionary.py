@@ -1,0 +1,70 @@
+"""General terms for what a friction law leaves out: many columns, meant for `casid.regression.shrunk`.
+
+Torques that depend on the position within a turn (cogging, harmonic drives, cables), friction that does, and friction
+around standstill, of no particular law:
+
+    sum_k a_k sin(k q) + b_k cos(k q) + sign(dq) (c_k sin(k q) + d_k cos(k q)),    sum_i e_i tanh(dq / v_i)
+
+Plain least squares fits noise with so many terms; a prior of estimated width keeps those that the recordings support.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import casadi as ca
+
+from casid.description._joint_parameters import JOINT_PARAMETERS
+from casid.dynamics.terms._joint_terms import JointSignals, JointTerm
+from casid.errors import RobotError
+
+
+def friction_dictionary(
+    harmonics: int = 6, signed: int = 3, speeds: Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0)
+) -> list[JointTerm]:
+    """The terms; those of a harmonic share a prior, and so do the speeds.
+
+    Parameters
+    ----------
+    harmonics
+        k of the torques that do not depend on the direction of motion.
+    signed
+        k of those that do.
+    speeds
+        v_i [rad/s].
+
+    Raises
+    ------
+    RobotError
+        If a speed is not positive, or there is no term.
+    """
+    if not all(0.0 < v < float("inf") for v in speeds):
+        raise RobotError(f"speeds must be positive and finite, got {list(speeds)}")
+    made: list[JointTerm] = []
+
+    def add(family: str, order: int, prior: str, meaning: str, column: Callable[[JointSignals], ca.SX]) -> None:
+        entry = JOINT_PARAMETERS[family]
+        signed_family = family in ("gs", "gc")  # terms of any sign: neither is friction that only brakes
+        parameter = replace(
+            entry, symbol=f"{family}{order}", meaning=meaning, family=False, dissipative=False, dry=signed_family
+        )
+        made.append(JointTerm(f"dictionary_{parameter.symbol}", parameter, column, prior=prior))
+
+    def wave(k: int, function: Callable[[ca.SX], ca.SX], signed: bool) -> Callable[[JointSignals], ca.SX]:
+        return lambda s: function(k * s.q) * (s.sign if signed else 1.0)
+
+    def turned(v: float) -> Callable[[JointSignals], ca.SX]:
+        return lambda s: ca.tanh(s.dq / v)
+
+    for k in range(1, harmonics + 1):
+        add("hs", k, f"harmonic {k}", f"sin({k} q)", wave(k, ca.sin, False))
+        add("hc", k, f"harmonic {k}", f"cos({k} q)", wave(k, ca.cos, False))
+    for k in range(1, signed + 1):
+        add("gs", k, f"signed {k}", f"sin({k} q) sign(dq)", wave(k, ca.sin, True))
+        add("gc", k, f"signed {k}", f"cos({k} q) sign(dq)", wave(k, ca.cos, True))
+    for i, v in enumerate(speeds, 1):
+        add("ht", i, "speeds", f"tanh(dq / {v:g})", turned(v))
+    if not made:
+        raise RobotError("the dictionary has no term: give harmonics, signed harmonics or speeds")
+    return made

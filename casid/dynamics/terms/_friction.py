@@ -1,0 +1,240 @@
+"""The friction of a whole robot with its shapes fixed: a law a joint, as terms of a model.
+
+States of dynamic laws follow from the measured positions, sample by sample, with exact sensitivities in the shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description._joint_parameters import JointParameter
+from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory
+from casid.dynamics.terms._law import FrictionLaw
+from casid.errors import DatasetError
+
+Array = NDArray[np.float64]
+
+#: Samples of one call of the recursion.
+CHUNK = 256
+
+
+def accumulated(step: ca.Function, start: ArrayLike, drive: Array, parameters: ArrayLike = ()) -> Array:
+    """``x_i = step(x_{i-1}, u_i, p)`` along all samples, shape (N, states).
+
+    Parameters
+    ----------
+    step : casadi.Function
+        ``(x, u, p) -> x``.
+    start
+        State before the first sample.
+    drive
+        u, shape (N, inputs).
+    parameters
+        p, the same for all samples.
+    """
+    chain = step.mapaccum(CHUNK)
+    count, states = len(drive), step.size1_in(0)
+    padded = np.zeros((-(-count // CHUNK) * CHUNK, drive.shape[1]))
+    padded[:count] = drive
+    out = np.empty((len(padded), states))
+    held = np.tile(np.asarray(parameters, dtype=float), (CHUNK, 1))
+    x = np.array(start, dtype=float)
+    buffer, run = chain.buffer()
+    buffer.set_arg(0, memoryview(x))  # type: ignore[call-arg, arg-type]
+    if held.size:
+        buffer.set_arg(2, memoryview(held))  # type: ignore[call-arg, arg-type]
+    for first in range(0, len(padded), CHUNK):
+        part = slice(first, first + CHUNK)
+        buffer.set_arg(1, memoryview(padded[part]))  # type: ignore[call-arg, arg-type]
+        buffer.set_res(0, memoryview(out[part]))  # type: ignore[call-arg, arg-type]
+        run()
+        x[:] = out[first + CHUNK - 1]
+    return out[:count]
+
+
+def states_of(laws: Sequence[tuple[FrictionLaw, Sequence[float]]], q: Array, period: float) -> list[Array]:
+    """States of laws with their shapes along one motion, from rest at its start, each of shape (N, law.memory)."""
+    sizes = [law.memory for law, _ in laws]
+    edges = np.cumsum([0, *sizes])
+    if not edges[-1]:
+        return [np.zeros((len(q), 0)) for _ in laws]
+    z, travel = ca.SX.sym("z", int(edges[-1])), ca.SX.sym("travel")
+    new = [
+        law.evolve(z[int(a) : int(a) + law.memory], travel, ca.SX(period), theta)
+        for (law, theta), a in zip(laws, edges, strict=False)
+        if law.memory
+    ]
+    step = ca.Function("step", [z, travel, ca.SX.sym("p", 0)], [ca.densify(ca.vertcat(*new))], {"cse": True})
+    made = accumulated(step, np.zeros(int(edges[-1])), _steps(q))
+    return [made[:, a : a + size] for a, size in zip(edges, sizes, strict=False)]
+
+
+def sensitive_states(law: FrictionLaw, theta: Array, q: Array, period: float) -> tuple[Array, Array]:
+    """States z of a law and ``dz/dtheta``, shapes (N, memory) and (N, memory, len(theta)).
+
+    The sensitivities S obey ``S_i = dF/dz S_{i-1} + dF/dtheta`` and are carried along with the states.
+    """
+    size, shapes = law.memory, len(law.shape)
+    z, S = ca.SX.sym("z", size), ca.SX.sym("S", size * shapes)
+    travel, p = ca.SX.sym("travel"), ca.SX.sym("theta", shapes)
+    new = law.evolve(z, travel, ca.SX(period), ca.vertsplit(p))
+    moved = ca.jacobian(new, z) @ ca.reshape(S, size, shapes) + ca.jacobian(new, p)
+    both = ca.densify(ca.vertcat(new, ca.vec(moved)))
+    step = ca.Function("step", [ca.vertcat(z, S), travel, p], [both], {"cse": True})
+    made = accumulated(step, np.zeros(size * (1 + shapes)), _steps(q), theta)
+    return made[:, :size], made[:, size:].reshape(len(q), shapes, size).transpose(0, 2, 1)
+
+
+def _steps(q: Array) -> Array:
+    """Steps of the position, the first zero, shape (N, 1)."""
+    return np.diff(q, prepend=q[:1])[:, None]
+
+
+@dataclass(frozen=True)
+class JointFriction:
+    """A law and its shape.
+
+    Attributes
+    ----------
+    law : FrictionLaw
+    theta : tuple of float
+        One value for each of ``law.shape``.
+    """
+
+    law: FrictionLaw
+    theta: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.theta) != len(self.law.shape):
+            raise DatasetError(
+                f"friction '{self.law.name}' has the shape ({', '.join(s.name for s in self.law.shape)}), "
+                f"got {len(self.theta)} numbers"
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of states of the law."""
+        return self.law.memory
+
+    def states(self, q: Array, period: float) -> Array:
+        """States along a motion from rest, shape (N, size)."""
+        return states_of([(self.law, self.theta)], q, period)[0]
+
+    def settled(self, velocity: ca.SX, sign: ca.SX) -> ca.SX:
+        """States after a long motion at one velocity, (size)."""
+        return self.law.settled(velocity, sign, self.theta)
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Friction of every joint, linear in what is left to identify.
+
+    Attributes
+    ----------
+    joints : tuple of JointFriction
+        One a joint.
+    nominal : tuple of float, optional
+        Standard parameters of the links whose torque loads the joints, shape (10 n,).
+    """
+
+    joints: tuple[JointFriction, ...]
+    nominal: tuple[float, ...] | None = None
+
+    def terms(self, joint_names: Sequence[str]) -> tuple[JointTerm, ...]:
+        """Terms of a `Model`: one an amplitude, at the joints whose law has it."""
+        if len(joint_names) != len(self.joints):
+            raise DatasetError(f"friction of {len(self.joints)} joints, the robot has {len(joint_names)}")
+        found: dict[str, list[int]] = {}
+        for k, joint in enumerate(self.joints):
+            for amplitude in joint.law.amplitudes:
+                found.setdefault(amplitude.symbol, []).append(k)
+        terms = []
+        for symbol, where in found.items():
+            term = _amplitude_term(self.joints, symbol, where)
+            loaded = any(self.joints[k].law.loaded for k in where)
+            names = tuple(joint_names[k] for k in where)
+            terms.append(replace(term, joints=names, loaded=loaded, nominal=self.nominal if loaded else None))
+        return tuple(terms)
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers and text, for files."""
+        return {
+            "joints": [{"law": joint.law.name, "shape": list(joint.theta)} for joint in self.joints],
+            "nominal": None if self.nominal is None else list(self.nominal),
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Friction:
+        """Inverse of `record`.
+
+        Raises
+        ------
+        DatasetError
+            If it is not such a record.
+        """
+        try:
+            joints = tuple(
+                JointFriction(friction_model(str(j["law"])), tuple(float(x) for x in j["shape"]))
+                for j in record["joints"]
+            )
+            nominal = None if record["nominal"] is None else tuple(float(x) for x in record["nominal"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DatasetError(f"not the record of a friction: {error}") from None
+        return cls(joints, nominal)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Column of one amplitude, whatever the law of the joint."""
+
+    joints: tuple[JointFriction, ...]
+    symbol: str
+
+    def __call__(self, signals: JointSignals) -> ca.SX:
+        joint = self.joints[signals.joint]
+        place = [a.symbol for a in joint.law.amplitudes].index(self.symbol)
+        return joint.law.columns(signals, joint.theta)[place]
+
+
+@dataclass(frozen=True)
+class _Memories:
+    """Memory of each joint's law."""
+
+    joints: tuple[JointFriction, ...]
+
+    def __call__(self, joint: int) -> Memory | None:
+        kept = self.joints[joint]
+        return kept if kept.size else None
+
+
+def friction_terms(model: str | FrictionLaw, shapes: ArrayLike) -> tuple[JointTerm, ...]:
+    """Terms of one law at every joint, with the shapes theta, shape (n, len(theta)).
+
+    Raises
+    ------
+    DatasetError
+        If the law needs loads: give those through `Friction`.
+    """
+    law = friction_model(model)
+    if law.loaded:
+        raise DatasetError(f"friction '{law.name}' depends on the load; use Friction(...).terms")
+    theta = np.asarray(shapes, dtype=float)
+    joints = tuple(JointFriction(law, tuple(float(x) for x in row)) for row in np.atleast_2d(theta))
+    return tuple(_amplitude_term(joints, a.symbol, range(len(joints))) for a in law.amplitudes)
+
+
+def _amplitude_term(joints: tuple[JointFriction, ...], symbol: str, where: Sequence[int]) -> JointTerm:
+    """The term of one amplitude, whose laws at the joints ``where`` have it."""
+    meant = [a for k in where for a in joints[k].law.amplitudes if a.symbol == symbol]
+    parameter: JointParameter = replace(
+        meant[0], nonnegative=all(a.nonnegative for a in meant), dry=any(a.dry for a in meant)
+    )
+    memory = _Memories(joints) if any(joints[k].size for k in where) else None
+    return JointTerm(f"friction_{symbol}", parameter, _Column(joints, symbol), memory=memory, fitted=True)

@@ -1,0 +1,335 @@
+"""What a joint adds to the torque of the links: friction, rotors, springs, drive gains; a column of the regressor each.
+
+With ``tau = T tau_m`` and ``dq_m = T' dq`` between motors and joints (Sousa 2014, eq. 4.1-4.2) the torque of the
+terms is
+
+    h(q, dq, ddq) = sum of joint-side columns at (q, dq, ddq) + T (sum of motor-side columns at (T'q, T'dq, T'ddq))
+
+(Sousa 2014, eq. 4.9). ``T`` is the robot's ``transmission``, by default the identity. Every term is linear in one
+parameter a joint (or motor), an entry of `casid.description.JOINT_PARAMETERS` or a user's own; it stands behind the ten
+of the joint's link, in the order of `JOINT_TERMS`, and `Model.parameter_names` names it ``<symbol><number>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, Protocol
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description._joint_parameters import JOINT_PARAMETERS, JointParameter, joint_parameter, symbol_and_joint
+from casid.errors import RobotError
+from casid.files._words import near
+
+Array = NDArray[np.float64]
+Side = Literal["joint", "motor"]
+
+_VISCOUS_UNIT = JOINT_PARAMETERS["fv"].unit
+_CONSTANT = ("fo", "fom")
+
+
+class Memory(Protocol):
+    """State z of a joint term, driven by the motion of its joint alone, e.g. the deflection of a friction's bristles.
+
+    A term's column may use z (`JointSignals.memory`). Functions of a model with such terms have a last input
+    ``memory``: the states of all of them, joint by joint (`Structure.memories`). Along a recorded motion they follow
+    from the positions. Two terms whose memories are equal share their states.
+    """
+
+    @property
+    def size(self) -> int:
+        """Number of states."""
+
+    def states(self, q: Array, period: float) -> Array:
+        """States along a motion from rest: positions at a constant rate, shape (N,), to shape (N, size).
+
+        Parameters
+        ----------
+        q
+            Of the joint [rad or m].
+        period
+            From one sample to the next [s].
+        """
+
+    def settled(self, velocity: ca.SX, sign: ca.SX) -> ca.SX:
+        """States after a long motion at one velocity, (size)."""
+
+
+class JointSignals(NamedTuple):
+    """What a term may use of its joint (or motor): scalar symbols.
+
+    Attributes
+    ----------
+    joint : int
+        Number of the joint among those with a coordinate, from 0.
+    q, dq, ddq
+        Position, velocity, acceleration; of the motor for a motor-side term.
+    sign
+        Sign of the velocity, 0 inside the model's velocity deadband.
+    load
+        Torque of the links, with their nominal parameters, at the joint [N.m]; zero unless the term is `loaded`.
+    signal
+        The measured torque, or current times nominal gain [N.m].
+    memory
+        States of a term with memory, one column; empty for others.
+    """
+
+    joint: int
+    q: ca.SX
+    dq: ca.SX
+    ddq: ca.SX
+    sign: ca.SX
+    load: ca.SX
+    signal: ca.SX
+    memory: ca.SX = ca.SX(0, 1)
+
+
+@dataclass(frozen=True)
+class JointTerm:
+    """A torque ``parameter * column(signals)`` at joints or motors.
+
+    Attributes
+    ----------
+    name : str
+        What a user writes.
+    parameter : JointParameter
+        Symbol, unit and meaning of the parameter, and what the term is: inertial, dissipative, dry, on which side.
+    column : callable
+        ``(JointSignals) -> SX`` (scalar).
+    joints : tuple of str, optional
+        Names of the joints that have it; all by default.
+    loaded : bool
+        Whether the column uses the load.
+    nominal : tuple of float, optional
+        Standard parameters of the links whose torque is the load, shape (10 links,); default: the robot's nominal ones.
+    memory : callable, optional
+        From the index of a joint's coordinate to the term's memory there, or ``None``.
+    fitted : bool
+        Whether the column holds numbers that were fitted to data (the shape of a friction law).
+    prior : str, optional
+        Label of the terms whose parameters share one zero-mean prior in `casid.regression.shrunk`.
+    """
+
+    name: str
+    parameter: JointParameter
+    column: Callable[[JointSignals], ca.SX]
+    joints: tuple[str, ...] | None = None
+    loaded: bool = False
+    nominal: tuple[float, ...] | None = None
+    memory: Callable[[int], Memory | None] | None = None
+    fitted: bool = False
+    prior: str | None = None
+
+    @property
+    def symbol(self) -> str:
+        """Prefix of the parameter's name: ``fv`` gives ``fv1 ... fv<n>``."""
+        return self.parameter.symbol
+
+    @property
+    def unit(self) -> str:
+        """Unit of the parameter at a revolute joint."""
+        return self.parameter.unit
+
+    @property
+    def doc(self) -> str:
+        """One line for tables and help."""
+        return self.parameter.meaning
+
+    @property
+    def side(self) -> Side:
+        """Motor-side torques reach the joints through the transmission."""
+        return self.parameter.side
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether physics forbids a negative value (Sousa 2014, Sec. 2.6.2)."""
+        return self.parameter.nonnegative
+
+    @property
+    def inertial(self) -> bool:
+        """Whether the torque is proportional to the acceleration: part of the mass matrix."""
+        return self.parameter.inertial
+
+    @property
+    def dissipative(self) -> bool:
+        """Whether the torque is friction."""
+        return self.parameter.dissipative
+
+    @property
+    def dry(self) -> bool:
+        """Whether the torque depends on the direction of motion and does not vanish with the speed."""
+        return self.parameter.dry
+
+    @property
+    def viscous(self) -> bool:
+        """Whether the torque is friction proportional to the velocity, in one direction of motion at least."""
+        return self.parameter.dissipative and self.parameter.unit == _VISCOUS_UNIT
+
+    @property
+    def constant(self) -> bool:
+        """Whether the torque is constant."""
+        return self.parameter.symbol in _CONSTANT
+
+    def on(self, *joints: str) -> JointTerm:
+        """The same term at the named joints only."""
+        return replace(self, joints=joints)
+
+    def remembered(self, coordinate: int) -> Memory | None:
+        """The term's memory at a joint, given by the index of its coordinate."""
+        return None if self.memory is None else self.memory(coordinate)
+
+    def settled(self) -> JointTerm:
+        """The term without memory: its column as it is after a long motion at the present velocity."""
+        return self if self.memory is None else replace(self, column=_Settled(self), memory=None)
+
+
+@dataclass(frozen=True)
+class _Settled:
+    term: JointTerm
+
+    def __call__(self, signals: JointSignals) -> ca.SX:
+        kept = self.term.remembered(signals.joint)
+        if kept is None:
+            return self.term.column(signals)
+        return self.term.column(signals._replace(memory=kept.settled(signals.dq, signals.sign)))
+
+
+def _term(name: str, symbol: str, column: Callable[[JointSignals], ca.SX], loaded: bool = False) -> JointTerm:
+    return JointTerm(name, JOINT_PARAMETERS[symbol], column, loaded=loaded)
+
+
+_ALL = (
+    _term("viscous", "fv", lambda s: s.dq),
+    _term("coulomb", "fc", lambda s: s.sign),
+    _term("offset", "fo", lambda s: ca.SX(1)),
+    _term("motor_viscous", "fvm", lambda s: s.dq),
+    _term("motor_coulomb", "fcm", lambda s: s.sign),
+    _term("motor_offset", "fom", lambda s: ca.SX(1)),
+    _term("rotor", "Ia", lambda s: s.ddq),
+    _term("motor_rotor", "Iam", lambda s: s.ddq),
+    _term("coulomb_positive", "fcp", lambda s: (s.sign * s.sign + s.sign) / 2),
+    _term("coulomb_negative", "fcn", lambda s: (s.sign - s.sign * s.sign) / 2),
+    _term("sqrt_viscous", "fq", lambda s: ca.sqrt(ca.fabs(s.dq)) * s.sign),
+    _term("cubic_viscous", "f3", lambda s: s.dq**3),
+    _term("load_friction", "fl", lambda s: ca.fabs(s.load) * s.sign, loaded=True),
+    _term("spring", "ks", lambda s: s.q),
+    _term("spring_sine", "kss", lambda s: ca.sin(s.q)),
+    _term("spring_cosine", "ksc", lambda s: ca.cos(s.q)),
+    _term("drive_gain", "kg", lambda s: -s.signal),
+    _term("gear_friction", "fg", lambda s: ca.fabs(s.signal) * s.sign),
+)
+
+#: The known terms, in the order in which their parameters follow a link's ten. Leave one joint without ``drive_gain``,
+#: or bound the masses: a common gain of all drives scales all parameters.
+JOINT_TERMS: dict[str, JointTerm] = {term.name: term for term in _ALL}
+
+#: Names that stand for several terms.
+TERM_SETS: dict[str, tuple[str, ...]] = {
+    "asymmetric_coulomb": ("coulomb_positive", "coulomb_negative"),
+    "drive": ("drive_gain",),
+    "elastic": ("spring",),
+    "gravity_spring": ("spring_sine", "spring_cosine"),
+}
+
+#: Friction of gears, ``fg |measured torque| sign(dq)``, for the models of `casid.identification.online`. Harmonic
+#: drives lose 5 to 10 % of the torque they carry (fg = 0.06 at the shoulder and elbow of a UR10e). A load that is picked
+#: up raises this friction at once; a model without the term takes it for additional mass in one direction of motion and
+#: for less mass in the other. Use it at joints that carry the arm's weight, ``GEAR_FRICTION.on("shoulder", "elbow")``:
+#: where the torque is nearly friction alone, it cannot be distinguished from Coulomb friction.
+GEAR_FRICTION = JOINT_TERMS["gear_friction"]
+
+
+def joint_terms(names: Sequence[str | JointTerm], joints: Sequence[str]) -> tuple[JointTerm, ...]:
+    """The terms that a user names.
+
+    Parameters
+    ----------
+    names
+        Names of `JOINT_TERMS` or of `TERM_SETS`, either at a single joint only (``"drive_gain@joint2"``), or
+        `JointTerm` objects of the user's own.
+    joints
+        The robot's joint names.
+
+    Returns
+    -------
+    tuple of JointTerm
+        Without repetition: known terms in the order of `JOINT_TERMS`, then the user's own.
+
+    Raises
+    ------
+    RobotError
+        For an unknown name or joint, and two terms with the same symbol.
+    """
+    chosen: dict[str, JointTerm] = {}
+    for item in names:
+        members, where = _named(item)
+        for joint in where or ():
+            if joint not in joints:
+                raise RobotError(
+                    f"joint term '{members[0].name}': the robot has no joint '{joint}'; it has {', '.join(joints)}"
+                )
+        for term in members:
+            earlier = chosen.get(term.name)
+            if earlier is not None and earlier.joints is not None and where is not None:
+                where = tuple(dict.fromkeys(earlier.joints + where))
+            elif earlier is not None:
+                where = None
+            chosen[term.name] = replace(term, joints=where)
+    order = [*JOINT_TERMS, *(name for name in chosen if name not in JOINT_TERMS)]
+    terms = tuple(chosen[name] for name in order if name in chosen)
+    symbols = [term.symbol for term in terms]
+    twice = sorted({symbol for symbol in symbols if symbols.count(symbol) > 1})
+    if twice:
+        raise RobotError(f"two joint terms have the symbol '{twice[0]}'; give each its own")
+    return terms
+
+
+def _named(item: str | JointTerm) -> tuple[list[JointTerm], tuple[str, ...] | None]:
+    """Terms that one entry of a list stands for, and their joints (``None``: all)."""
+    if isinstance(item, JointTerm):
+        return [item], item.joints
+    name, _, joint = item.partition("@")
+    members = TERM_SETS.get(name, (name,))
+    if members[0] not in JOINT_TERMS:
+        known = [*JOINT_TERMS, *TERM_SETS]
+        raise RobotError(f"unknown joint term '{name}'{near(name, known)}; known: {', '.join(known)}")
+    return [JOINT_TERMS[member] for member in members], (joint,) if joint else None
+
+
+def terms_of(names: Iterable[str], joints: Sequence[str]) -> tuple[str, ...]:
+    """Joint terms whose parameters have these names, each at the joint that is named: ``fv2`` is ``viscous@<joint>``.
+
+    Parameters
+    ----------
+    names
+        Of parameters, e.g. `casid.Parameters.terms`.
+    joints
+        The robot's joint names.
+
+    Raises
+    ------
+    RobotError
+        For a name that no term alone stands for (an amplitude of a friction law needs the law's shape), and for a joint
+        that the robot does not have.
+    """
+    by_symbol = {term.symbol: term for term in _ALL}
+    found = []
+    for name in names:
+        place = symbol_and_joint(name, 99999)
+        symbol, joint = ("", 0) if place is None else place
+        if symbol not in by_symbol:
+            known = ", ".join(by_symbol)
+            if joint_parameter(symbol) is not None:
+                raise RobotError(
+                    f"parameter '{name}' is an amplitude of a friction law, whose shape the parameters alone do not "
+                    f"give; expected parameters of the terms {known}; use the JSON file of the identification, which "
+                    "holds the law"
+                )
+            raise RobotError(f"parameter '{name}' belongs to no known joint term; known symbols: {known}")
+        if joint >= len(joints):
+            raise RobotError(f"parameter '{name}': the robot has {len(joints)} joints")
+        found.append(f"{by_symbol[symbol].name}@{joints[joint]}")
+    return tuple(found)

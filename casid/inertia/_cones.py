@@ -1,0 +1,323 @@
+"""The notions of physical consistency as cones of the ten standard parameters: `Full`, `Semi`, `Free`.
+
+A cone has the matrix that must be positive definite, coordinates in which it is a quadratic image of free
+numbers, a bound of linear functions over it (its dual), and the projection onto it. All per link.
+
+**Factorisation.** The ten parameters of a body in the cone are ``x = basis y + offset`` with ``y = q(t)``, ten
+quadratic forms of ten numbers t of which four are >= 0:
+
+* `Full`: ``J(x) = S T T' S' + margin 1``, T the lower triangular matrix of t, S the Cholesky factor of a nominal
+  ``J(x0) - margin 1``: a congruence, so that ``T T'`` is 1 at the nominal body. y is the lower triangle of ``T T'``.
+* `Semi`: with ``m = t0^2, l = t0 v, L = v'v 1 - v v' + T T'`` (T 3x3) the 6x6 spatial inertia factorises, and ``T T'``
+  is the inertia about the centre of mass; coordinates are about the nominal centre of mass, in units of the nominal
+  mass and size.
+
+The log barrier of the four non-negative numbers is then half the log det of the 4x4 matrix, or of m and I.
+
+**Dual share.** A bound on ``g'z`` over bodies z of the cone with a margin, within limits of their size:
+
+* `Full`: J is a bijection, so ``g'z = <Z, J(z)>`` for one symmetric Z; with N its negative part,
+  ``g'z >= margin tr Z - ||N||_2 tr (J(z) - margin 1)``.
+* `Semi`: with G the share of L, h of l and gamma of m, ``g'z = <G, I> + m [c; 1]' Q [c; 1]`` where
+  ``Q = [[tr(G) 1 - G, h/2], [h'/2, gamma]]``: g is in the dual cone where G >= 0 and Q >= 0, and their negative parts
+  count likewise; ``tr I' <= tr L`` and ``l'l / m' <= tr L / 2`` (margin taken off) limit them.
+* `Free`: only the ranges of the parameters limit ``g'z``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.inertia._consistency import spatial_inertia
+from casid.inertia._divergence import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
+from casid.inertia._parameters import (
+    TENSOR_INDEX,
+    express_in,
+    from_standard,
+    pseudo_inertia,
+    tensor,
+    to_standard,
+)
+
+Array = NDArray[np.float64]
+_LOWER3 = tuple((i, j) for i in range(3) for j in range(i + 1))
+_DIAGONAL = [0, 3, 5]
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How large the bodies of a cone can be; infinite where nothing limits them.
+
+    Attributes
+    ----------
+    trace : float
+        Upper bound of ``tr J = tr(L)/2 + m``.
+    box : ndarray, shape (10,)
+        Upper bound of each parameter's absolute value.
+    body : ndarray, shape (10,), or None
+        Nominal body: where nothing limits them, bodies are searched up to ``factor`` times its size.
+    factor : float
+    """
+
+    trace: float
+    box: Array
+    body: Array | None = None
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class DualShare:
+    """``g'z >= gain - cost`` over a cone; ``searched``: within the search region only."""
+
+    gain: float
+    cost: float
+    searched: bool
+
+
+class ConsistencyCone(ABC):
+    """One notion of consistency; objects have no state and are equal if of the same class."""
+
+    #: Name in files, and what its matrix is called.
+    name: ClassVar[str]
+    matrix_name: ClassVar[str]
+    #: Whether it implies m >= 0, and the triangle inequality of the principal moments.
+    positive_mass: ClassVar[bool]
+    triangle: ClassVar[bool]
+    #: Whether it restricts anything, and which of the ten numbers t are >= 0.
+    constrains: ClassVar[bool] = True
+    non_negative: ClassVar[tuple[int, ...]] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    @abstractmethod
+    def matrix(self, parameters: ArrayLike) -> Array:
+        """The matrix that must be positive definite."""
+
+    @abstractmethod
+    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
+        """Bound of ``share'z`` over the bodies z of the cone."""
+
+    @abstractmethod
+    def project(self, parameters: ArrayLike, margin: float) -> Array:
+        """A body of the cone that keeps mass and centre of mass where they can be, and moves the inertia least.
+
+        The inertia about the centre of mass gives way to the nearest one (in the Frobenius norm of the matrix that must
+        be positive definite there) whose smallest eigenvalue is at least the margin [kg.m^2].
+        """
+
+    def violation(self, parameters: ArrayLike, margin: float) -> float:
+        """By how much the smallest eigenvalue of the matrix misses the margin, >= 0; infinite for NaN."""
+        matrix = self.matrix(parameters)
+        if not np.isfinite(matrix).all():
+            return float("inf")
+        return max(0.0, margin - float(np.linalg.eigvalsh(matrix)[0]))
+
+    def coordinates(self, nominal: Array, margin: float) -> tuple[Array, Array]:
+        """``basis`` (10, 10) and ``offset`` (10,) about a nominal body whose matrix exceeds the margin."""
+        raise NotImplementedError
+
+    def products(self, t: ca.SX) -> ca.SX:
+        """``y = q(t)``, shape (10, 1)."""
+        raise NotImplementedError
+
+    def factor(self, y: Array) -> Array:
+        """Numbers t with ``q(t) = y``, shape (10,); what lies outside the cone is lifted to its inside."""
+        raise NotImplementedError
+
+    def compose(self, t: Array) -> Array:
+        """``y = q(t)`` in numpy, shape (10,)."""
+        raise NotImplementedError
+
+
+class Full(ConsistencyCone):
+    """``J >= margin 1``: positive mass, positive inertia, triangle inequality (Wensing et al. 2018, Thm. 1)."""
+
+    name, matrix_name, positive_mass, triangle = "full", "pseudo-inertia", True, True
+    non_negative = (0, 2, 5, 9)
+
+    def matrix(self, parameters: ArrayLike) -> Array:
+        """Pseudo-inertia, shape (4, 4)."""
+        return pseudo_inertia(parameters)
+
+    def coordinates(self, nominal: Array, margin: float) -> tuple[Array, Array]:
+        """Congruence that makes the nominal ``J - margin 1`` the identity."""
+        factor = np.linalg.cholesky(pseudo_inertia(nominal) - margin * np.eye(4))
+        return congruence(factor), margin * STANDARD_MAP @ np.eye(4).ravel()
+
+    def products(self, t: ca.SX) -> ca.SX:
+        """Lower triangle of ``T T'``."""
+        triangle = ca.SX(4, 4)
+        for k, (i, j) in enumerate(LOWER):
+            triangle[i, j] = t[k]
+        square = triangle @ triangle.T
+        return ca.vertcat(*[square[i, j] for i, j in LOWER])
+
+    def factor(self, y: Array) -> Array:
+        """Cholesky factor of the symmetric matrix with lower triangle y."""
+        return lower_triangle(np.linalg.cholesky(_lifted(symmetric(y))))
+
+    def compose(self, t: Array) -> Array:
+        """Lower triangle of ``T T'``."""
+        triangle = np.tril(symmetric(t))
+        return lower_triangle(triangle @ triangle.T)
+
+    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
+        """By the formula of this module's docstring."""
+        dual = _symmetric((STANDARD_MAP.T @ share).reshape(4, 4))
+        gain = margin * float(np.trace(dual))
+        limit = max(limits.trace - 4 * margin, 0.0)
+        if not np.isfinite(limit) and limits.body is not None:
+            factor = np.linalg.cholesky(pseudo_inertia(limits.body) - margin * np.eye(4))
+            return DualShare(gain, _negative(factor.T @ dual @ factor) * 4 * limits.factor, bool(share.any()))
+        return DualShare(gain, _cost(_negative(dual), limit), False)
+
+    def project(self, parameters: ArrayLike, margin: float) -> Array:
+        """The matrix is ``Sigma = tr(I)/2 1 - I``."""
+        mass, com, inertia = from_standard(parameters)
+        sigma = np.trace(inertia) / 2 * np.eye(3) - inertia
+        if mass > 0 and float(np.linalg.eigvalsh(sigma)[0]) >= margin:
+            return np.array(parameters, dtype=float)
+        sigma = _raised(sigma, margin)
+        mass, com = (mass, com) if mass > 0 else (margin, np.zeros(3))
+        return to_standard(mass, com, np.trace(sigma) * np.eye(3) - sigma)
+
+
+class Semi(ConsistencyCone):
+    """``[[L, S(l)'], [S(l), m 1]] >= margin 1``: m > 0 and I > 0 only (Sousa 2014, eq. 3.18-3.21)."""
+
+    name, matrix_name, positive_mass, triangle = "semi", "spatial inertia", True, False
+    non_negative = (0, 4, 6, 9)
+
+    def matrix(self, parameters: ArrayLike) -> Array:
+        """Spatial inertia, shape (6, 6)."""
+        return spatial_inertia(parameters)
+
+    def coordinates(self, nominal: Array, margin: float) -> tuple[Array, Array]:
+        """About the nominal centre of mass, in units of the nominal mass and size."""
+        mass, com, inertia = from_standard(nominal)
+        length = float(np.sqrt(np.trace(inertia) / (3 * mass)))
+        scales = np.array([mass * length**2] * 6 + [mass * length] * 3 + [mass])
+        offset = np.zeros(10)
+        offset[[*_DIAGONAL, 9]] = margin
+        return np.stack([express_in(unit * scales, np.eye(3), com) for unit in np.eye(10)], axis=1), offset
+
+    def products(self, t: ca.SX) -> ca.SX:
+        """Inertia about the origin, first moment and mass of the factors."""
+        triangle = ca.SX(3, 3)
+        for k, (i, j) in enumerate(_LOWER3):
+            triangle[i, j] = t[4 + k]
+        v = t[1:4]
+        inertia = triangle @ triangle.T + ca.dot(v, v) * ca.SX.eye(3) - v @ v.T
+        return ca.vertcat(*[inertia[i, j] for i, j in TENSOR_INDEX], t[0] * v, t[0] ** 2)
+
+    def factor(self, y: Array) -> Array:
+        """Root of the mass, first moment over it, Cholesky factor of the inertia about the centre of mass."""
+        mass = max(float(y[9]), 1e-6)
+        v = y[6:9] / np.sqrt(mass)
+        about_com = tensor(y[:6]) - (v @ v * np.eye(3) - np.outer(v, v))
+        triangle = np.linalg.cholesky(_lifted(about_com))
+        return np.concatenate([[np.sqrt(mass)], v, [triangle[i, j] for i, j in _LOWER3]])
+
+    def compose(self, t: Array) -> Array:
+        """The ten parameters of the factors."""
+        triangle = np.zeros((3, 3))
+        for value, (i, j) in zip(t[4:], _LOWER3, strict=True):
+            triangle[i, j] = value
+        return to_standard(t[0] ** 2, t[1:4] / t[0], triangle @ triangle.T) if t[0] else np.zeros(10)
+
+    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
+        """By the formula of this module's docstring."""
+        inertia = tensor(share[:6] * np.array([1, 0.5, 0.5, 1, 0.5, 1]))
+        quadratic = np.zeros((4, 4))
+        quadratic[:3, :3] = np.trace(inertia) * np.eye(3) - inertia
+        quadratic[:3, 3] = quadratic[3, :3] = share[6:9] / 2
+        quadratic[3, 3] = share[9]
+        gain = margin * float(np.trace(inertia) + share[9])
+        trace, mass, searched = float(limits.box[_DIAGONAL].sum()), float(limits.box[9]), False
+        if not np.isfinite(trace + mass) and limits.body is not None:
+            matrix = spatial_inertia(limits.body)
+            trace = min(trace, limits.factor * float(np.trace(matrix[:3, :3])))
+            mass = min(mass, limits.factor * float(matrix[3, 3]))
+            searched = bool(share.any())
+        return DualShare(
+            gain, _cost(_negative(inertia), trace) + _cost(_negative(quadratic), mass + trace / 2), searched
+        )
+
+    def project(self, parameters: ArrayLike, margin: float) -> Array:
+        """The matrix is I itself."""
+        mass, com, inertia = from_standard(parameters)
+        if mass > 0 and float(np.linalg.eigvalsh(inertia)[0]) >= margin:
+            return np.array(parameters, dtype=float)
+        mass, com = (mass, com) if mass > 0 else (margin, np.zeros(3))
+        return to_standard(mass, com, _raised(inertia, margin))
+
+
+class Free(ConsistencyCone):
+    """Any numbers, physical or not."""
+
+    name, matrix_name, positive_mass, triangle = "none", "nothing", False, False
+    constrains = False
+
+    def matrix(self, parameters: ArrayLike) -> Array:
+        """No matrix: shape (0, 0)."""
+        return np.zeros((0, 0))
+
+    def violation(self, parameters: ArrayLike, margin: float) -> float:
+        """Never violated but by NaN."""
+        return 0.0 if np.isfinite(np.asarray(parameters, dtype=float)).all() else float("inf")
+
+    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
+        """By the formula of this module's docstring."""
+        box, searched = limits.box, False
+        if not np.isfinite(box).all() and limits.body is not None:
+            box = np.minimum(box, limits.factor * np.maximum(np.abs(limits.body), np.abs(limits.body).max()))
+            searched = bool(share.any())
+        cost = sum(_cost(abs(float(s)), float(b)) for s, b in zip(share, box, strict=True))
+        return DualShare(0.0, cost, searched)
+
+    def project(self, parameters: ArrayLike, margin: float) -> Array:
+        """The parameters themselves."""
+        return np.array(parameters, dtype=float)
+
+
+#: The notions by name.
+CONES: dict[str, ConsistencyCone] = {cone.name: cone for cone in (Full(), Semi(), Free())}
+
+
+def _symmetric(matrix: Array) -> Array:
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def _negative(matrix: Array) -> float:
+    """Size of the most negative eigenvalue, >= 0."""
+    return max(0.0, -float(np.linalg.eigvalsh(_symmetric(matrix))[0]))
+
+
+def _cost(amount: float, limit: float) -> float:
+    return amount * limit if amount else 0.0
+
+
+def _lifted(matrix: Array) -> Array:
+    """The matrix with eigenvalues of at least 1e-6 of the largest (or of 1)."""
+    values, vectors = np.linalg.eigh(matrix)
+    values = np.maximum(values, 1e-6 * max(float(values[-1]), 1.0))
+    return np.asarray(vectors @ np.diag(values) @ vectors.T)
+
+
+def _raised(matrix: Array, margin: float) -> Array:
+    """The nearest symmetric matrix with eigenvalues of at least (a little more than) the margin."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors @ np.diag(np.maximum(values, 1.01 * margin)) @ vectors.T)

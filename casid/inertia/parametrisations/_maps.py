@@ -1,0 +1,234 @@
+"""The parametrisations of a link, by increasing structure (Sutanto et al. 2020, Sec. 3), and the catalogue."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from casid.errors import ProblemError
+from casid.inertia._parameters import TENSOR_INDEX, Vector, from_standard, pseudo_inertia, tensor_entries
+from casid.inertia.parametrisations._bodies import (
+    biased_cholesky,
+    body,
+    lower_triangular,
+    principal_axes,
+    root,
+    rotation,
+    rotation_vector,
+    square,
+    triangular_entries,
+)
+from casid.inertia.parametrisations._contract import BIAS, Parametrisation
+
+
+class NoStr(Parametrisation):
+    """``theta = m, c, I11 I12 ... I33``: the inertia need not be symmetric, the mass may be negative."""
+
+    name = "nostr"
+    size = 13
+    positive_mass = symmetric = definite = triangle = False
+
+    def expression(self, theta: ca.SX) -> ca.SX:
+        """Thirteen numbers: the symmetric body, and a of the antisymmetric part ``(I - I')/2 = S(a)``."""
+        inertia = ca.reshape(theta[4:13], 3, 3).T
+        asymmetry = ca.vertcat(
+            inertia[2, 1] - inertia[1, 2], inertia[0, 2] - inertia[2, 0], inertia[1, 0] - inertia[0, 1]
+        )
+        return ca.vertcat(body(theta[0], theta[1:4], (inertia + inertia.T) / 2), asymmetry / 2)
+
+    def draw_inertia(self, rng: np.random.Generator) -> Vector:
+        """Standard normal entries [kg.m^2]."""
+        return rng.standard_normal(9)
+
+    def coordinates(self, parameters: Vector) -> Vector:
+        """The symmetric inertia's own entries."""
+        mass, com, inertia = from_standard(parameters)
+        return np.concatenate([[mass], com, ((inertia + inertia.T) / 2).ravel()])
+
+
+class Symm(Parametrisation):
+    """``theta = theta_m, c, Ixx Ixy Ixz Iyy Iyz Izz`` with ``m = theta_m^2 + bias``."""
+
+    name = "symm"
+    size = 10
+    definite = triangle = False
+
+    def expression(self, theta: ca.SX) -> ca.SX:
+        """A body of positive mass."""
+        i = theta[4:10]
+        rows = ((i[0], i[1], i[2]), (i[1], i[3], i[4]), (i[2], i[4], i[5]))
+        return body(square(theta[0]), theta[1:4], ca.vertcat(*[ca.horzcat(*row) for row in rows]))
+
+    def coordinates(self, parameters: Vector) -> Vector:
+        """Six entries, the root of the mass."""
+        mass, com, inertia = from_standard(parameters)
+        return np.concatenate([[root(mass)], com, tensor_entries(inertia)])
+
+
+class SPD(Parametrisation):
+    """``I = T T' + bias 1``: positive mass and inertia (semi-consistent); the triangle inequality may fail."""
+
+    name = "spd"
+    size = 10
+    triangle = False
+
+    def expression(self, theta: ca.SX) -> ca.SX:
+        """``theta = theta_m, c, T`` with T's diagonal first."""
+        T = lower_triangular(theta[4:10])
+        return body(square(theta[0]), theta[1:4], ca.mtimes(T, T.T) + BIAS * ca.SX.eye(3))
+
+    def coordinates(self, parameters: Vector) -> Vector:
+        """The factor with a positive diagonal."""
+        mass, com, inertia = from_standard(parameters)
+        return np.concatenate([[root(mass)], com, triangular_entries(biased_cholesky(inertia))])
+
+
+class Tri(Parametrisation):
+    """``I = R diag(J1, J2, J3) R'``, ``J3^2 = J1^2 + J2^2 - 2 J1 J2 cos(alpha)``, ``alpha = pi sigmoid(theta_a)``.
+
+    ``theta = theta_m, c, v, theta_1, theta_2, theta_a`` with ``R = exp(S(v))`` and ``J1 = theta_1^2 + bias``. The
+    third side lies strictly between |J1 - J2| and J1 + J2: a triangle whatever theta is.
+    """
+
+    name = "tri"
+    size = 10
+
+    def expression(self, theta: ca.SX) -> ca.SX:
+        """A fully consistent body."""
+        R = rotation(theta[4:7])
+        J1, J2 = square(theta[7]), square(theta[8])
+        # half angles: |J1 - J2|^2 + 4 J1 J2 sin^2(alpha/2) keeps its digits where J1 + J2 and J3 are nearly equal
+        half = ca.pi / 2 / (1 + ca.exp(-theta[9]))
+        J3 = ca.sqrt((J1 - J2) ** 2 + 4 * J1 * J2 * ca.sin(half) ** 2)
+        return body(square(theta[0]), theta[1:4], ca.mtimes([R, ca.diag(ca.vertcat(J1, J2, J3)), R.T]))
+
+    def draw_inertia(self, rng: np.random.Generator) -> Vector:
+        """Axes close to those of the link, moments about 0.01 kg.m^2, alpha close to a right angle."""
+        return np.array([0.01, 0.01, 0.01, 0.1, 0.1, 0.01]) * rng.standard_normal(6)
+
+    def coordinates(self, parameters: Vector) -> Vector:
+        """The two smaller moments as J1 and J2, the largest as the third side."""
+        mass, com, inertia = from_standard(parameters)
+        moments, axes = principal_axes(inertia)
+        if moments[0] <= BIAS:
+            return np.full(10, np.nan)
+        J1, J2, J3 = moments
+        # tan^2(alpha/2) = (J3^2 - (J1 - J2)^2) / ((J1 + J2)^2 - J3^2)
+        near, far = (J3 - J2 + J1) * (J3 + J2 - J1), (J1 + J2 - J3) * (J1 + J2 + J3)
+        share = np.arctan2(np.sqrt(near), np.sqrt(far)) * 2 / np.pi
+        odds = np.arctan2(np.sqrt(far), np.sqrt(near)) * 2 / np.pi
+        angle = np.log(share / odds)
+        return np.concatenate([[root(mass)], com, rotation_vector(axes), [root(J1), root(J2), angle]])
+
+
+class Cov(Parametrisation):
+    """``I = tr(Sigma) 1 - Sigma`` with ``Sigma = T T' + bias 1``, the second moments about the centre of mass."""
+
+    name = "cov"
+    size = 10
+
+    def expression(self, theta: ca.SX) -> ca.SX:
+        """``theta = theta_m, c, T`` with T's diagonal first."""
+        T = lower_triangular(theta[4:10])
+        sigma = ca.mtimes(T, T.T) + BIAS * ca.SX.eye(3)
+        return body(square(theta[0]), theta[1:4], ca.trace(sigma) * ca.SX.eye(3) - sigma)
+
+    def coordinates(self, parameters: Vector) -> Vector:
+        """The factor with a positive diagonal."""
+        mass, com, inertia = from_standard(parameters)
+        sigma = np.trace(inertia) / 2 * np.eye(3) - inertia
+        return np.concatenate([[root(mass)], com, triangular_entries(biased_cholesky(sigma))])
+
+
+class LogCholesky(Parametrisation):
+    """``J = U U'`` with an upper triangular U of positive diagonal (Rucker and Wensing 2022, eq. 12)::
+
+        U = e^alpha [[e^d1, s12, s13, t1], [0, e^d2, s23, t2], [0, 0, e^d3, t3], [0, 0, 0, 1]]
+        theta = alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3
+
+    Mass ``e^(2 alpha)`` and centre of mass ``t``: every positive definite J has exactly one theta.
+    """
+
+    name = "log-cholesky"
+    size = 10
+    one_to_one = True
+
+    def expression(self, theta: ca.SX) -> ca.SX:
+        """A fully consistent body, of J = U U'."""
+        alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = ca.vertsplit(theta)
+        U = ca.vertcat(
+            ca.horzcat(ca.exp(d1), s12, s13, t1),
+            ca.horzcat(0, ca.exp(d2), s23, t2),
+            ca.horzcat(0, 0, ca.exp(d3), t3),
+            ca.horzcat(0, 0, 0, 1),
+        )
+        J = ca.exp(2 * alpha) * ca.mtimes(U, U.T)
+        sigma = J[:3, :3]
+        inertia = ca.trace(sigma) * ca.SX.eye(3) - sigma
+        return ca.vertcat(*[inertia[i, j] for i, j in TENSOR_INDEX], J[:3, 3], J[3, 3])
+
+    def draw(self, rng: np.random.Generator) -> Vector:
+        """Bodies of about 3 kg and 0.15 m, whose mass point lies as far from the origin."""
+        log_mass, log_size = np.log(3.0) / 2, np.log(0.15)
+        shear, com = 0.05 * rng.standard_normal(3), 0.15 * rng.standard_normal(3)
+        return np.concatenate(
+            [log_mass + 0.3 * rng.standard_normal(1), log_size + 0.3 * rng.standard_normal(3), shear, com]
+        )
+
+    def coordinates(self, parameters: Vector) -> Vector:
+        """The unique ones: U is the reversed Cholesky factor of J."""
+        try:
+            reverse = np.linalg.cholesky(pseudo_inertia(parameters)[::-1, ::-1])
+        except np.linalg.LinAlgError:
+            return np.full(10, np.nan)
+        U = reverse[::-1, ::-1]
+        scale = U[3, 3]
+        W = U / scale
+        d = np.log(np.diag(W)[:3])
+        return np.array([np.log(scale), *d, W[0, 1], W[1, 2], W[0, 2], *W[:3, 3]])
+
+
+class Spectral(Parametrisation):
+    """``m = e^theta_m`` and ``Sigma = m R diag(e^s1, e^s2, e^s3) R'`` about the centre of mass, ``R = exp(S(v))``.
+
+    ``theta = theta_m, c, v, s1, s2, s3``; ``I = tr(Sigma) 1 - Sigma``. ``e^(s/2)`` are the body's radii of gyration:
+    steps in theta are relative, whatever the size of the link.
+    """
+
+    name = "spectral"
+    size = 10
+
+    def expression(self, theta: ca.SX) -> ca.SX:
+        """A fully consistent body."""
+        mass, R = ca.exp(theta[0]), rotation(theta[4:7])
+        sigma = mass * ca.mtimes([R, ca.diag(ca.exp(theta[7:10])), R.T])
+        return body(mass, theta[1:4], ca.trace(sigma) * ca.SX.eye(3) - sigma)
+
+    def draw(self, rng: np.random.Generator) -> Vector:
+        """Bodies of about 3 kg and 0.15 m in any attitude, whose mass point lies as far from the origin."""
+        mass, com, axes = np.log(3.0) + 0.6 * rng.standard_normal(1), 0.15 * rng.standard_normal(3), rng.normal(size=3)
+        return np.concatenate([mass, com, axes, 2 * np.log(0.15) + 0.6 * rng.standard_normal(3)])
+
+    def coordinates(self, parameters: Vector) -> Vector:
+        """Logarithms of mass and squared radii."""
+        mass, com, inertia = from_standard(parameters)
+        squares, axes = principal_axes((np.trace(inertia) / 2 * np.eye(3) - inertia) / mass)
+        return np.concatenate([[np.log(mass)], com, rotation_vector(axes), np.log(squares)])
+
+
+def non_negative(theta: ca.SX) -> ca.SX:
+    """``theta^2``, entry by entry: eq. 11 of the paper without its bias, so that zero is reached."""
+    return theta * theta
+
+
+#: By name, from least to most structure.
+PARAMETRISATIONS: dict[str, Parametrisation] = {
+    p.name: p for p in (NoStr(), Symm(), SPD(), Tri(), Cov(), LogCholesky(), Spectral())
+}
+
+
+def parametrisation(name: str) -> Parametrisation:
+    """The parametrisation of a name; ProblemError lists the known ones."""
+    if name not in PARAMETRISATIONS:
+        raise ProblemError(f"unknown parametrisation '{name}'; known: {', '.join(PARAMETRISATIONS)}")
+    return PARAMETRISATIONS[name]

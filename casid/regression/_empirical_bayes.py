@@ -1,0 +1,159 @@
+"""Fits with many terms under zero-mean priors whose widths follow from the recordings: empirical Bayes.
+
+Parameters of a group g of terms at a joint have a prior ``N(0, s_g^2 I)``, all others a flat one. With the weighted
+sum of squares ``||rho - R p||^2`` of N equations that count for N / f (f: by how much neighbouring residuals repeat
+each other), the marginal likelihood of the variances s_g^2 is at a maximum where
+
+    s_g^2 = |m_g|^2 / gamma_g,    gamma_g = n_g - tr(Sigma_gg) / s_g^2,
+
+m and Sigma the posterior mean and covariance of the n_g parameters: MacKay's fixed point (MacKay 1992, Bayesian
+interpolation, Sec. 4; Tipping 2001, Sparse Bayesian learning, eq. 16). Groups that the recordings do not
+support end at zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.measurement import Dataset
+from casid.regression._compress import CompressedData, compress
+from casid.regression._fit import wls
+from casid.regression._observation import torques
+from casid.regression._statistics import ResidualNoise
+
+Array = NDArray[np.float64]
+#: Fits with the weights and the correlation of the fit before.
+ROUNDS = 3
+#: Steps of the fixed point at most, and the relative change of the standard deviations that ends it.
+STEPS, TOLERANCE = 500, 1e-3
+#: Standard deviations stay within these shares of the joint's residual.
+SMALLEST, LARGEST = 1e-6, 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunk:
+    """Parameters of a robot, and size and correlation of the residual: the inputs of `OnlineLoad`.
+
+    Attributes
+    ----------
+    parameters : ndarray
+        In the order of ``model.parameter_names``; those that the recordings do not determine have minimum norm.
+    weights : ndarray, shape (n,)
+        One over the residual's root mean square of each joint [1/N.m].
+    correlation : ndarray, shape (n,)
+        Of the residual from one sample to the next, at least 0.
+    sizes : mapping of (str, int) to float
+        Standard deviation s_g of each group at each joint (from 0) [N.m].
+    inflation : float
+        f.
+    """
+
+    parameters: Array
+    weights: Array
+    correlation: Array
+    sizes: Mapping[tuple[str, int], float] = field(repr=False)
+    inflation: float
+
+
+def shrunk(model: Model, datasets: Dataset | Sequence[Dataset], priors: Collection[str] | None = None) -> Shrunk:
+    """Fit a model with terms under zero-mean priors, whose widths follow from the recordings (empirical Bayes).
+
+    Terms with the same `JointTerm.prior` at the same joint share a prior.
+
+    Parameters
+    ----------
+    model
+        For instance with the terms of `friction_dictionary`.
+    datasets
+        Processed recordings of the robot.
+    priors
+        Labels of the priors that are used; default: all of the model's terms.
+
+    Raises
+    ------
+    DatasetError
+        If no term has such a prior; otherwise as `compress` and `wls`.
+    """
+    recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
+    groups: dict[tuple[str, int], list[int]] = {}
+    for column, (term, joint) in model.term_columns.items():
+        if term.prior is not None and (priors is None or term.prior in priors):
+            groups.setdefault((term.prior, joint), []).append(column)
+    if not groups:
+        wanted = "a prior" if priors is None else f"one of the priors {', '.join(priors)}"
+        raise DatasetError(f"no term of the model has {wanted}; add terms that have, e.g. those of friction_dictionary")
+    data = compress(model, recordings)
+    first = wls(data)
+    pi = np.asarray(np.linalg.lstsq(model.base.K, first.beta, rcond=None)[0])
+    sizes = {key: 1.0 / max(float(first.weights[key[1]]), 1e-12) for key in groups}
+    weights, correlation, inflation = _left(model, pi, recordings)
+    for _ in range(ROUNDS):
+        pi, sizes = _fitted(data, weights / np.sqrt(inflation), groups, sizes)
+        weights, correlation, inflation = _left(model, pi, recordings)
+    return Shrunk(pi, weights, correlation, sizes, inflation)
+
+
+def _left(model: Model, pi: Array, recordings: Sequence[Dataset]) -> tuple[Array, Array, float]:
+    """Weights, correlation and inflation of the residual; masked torques have none."""
+    squares, products, count, pairs = np.zeros((4, model.n))
+    residuals = []
+    for data in recordings:
+        left = data.tau - torques(model, pi, data)
+        kept = np.ones_like(left, dtype=bool) if data.mask is None else data.mask
+        left = np.where(kept, left, 0.0)
+        squares += (left**2).sum(axis=0)
+        products += (left[1:] * left[:-1]).sum(axis=0)
+        count += kept.sum(axis=0)
+        pairs += (kept[1:] & kept[:-1]).sum(axis=0)
+        residuals.append(left)
+    sure = squares > 0.0
+    weights = np.where(sure, np.sqrt(count / np.where(sure, squares, 1.0)), 0.0)
+    noise = ResidualNoise.of([left * weights for left in residuals])
+    share = np.where(sure, squares, 1.0) / np.maximum(count, 1.0) * np.maximum(pairs, 1.0)
+    correlation = np.clip(products / share, 0.0, 1.0 - 1.0 / np.maximum(count, 2.0))
+    return weights, correlation, noise.inflation()
+
+
+def _fitted(
+    data: CompressedData,
+    weights: Array,
+    groups: Mapping[tuple[str, int], Sequence[int]],
+    sizes: dict[tuple[str, int], float],
+) -> tuple[Array, dict[tuple[str, int], float]]:
+    """Posterior mean of all parameters and the groups' standard deviations of largest marginal likelihood."""
+    R, rho, _ = data.stacked(weights)
+    A = R @ data.base.K
+    chosen = [column for columns in groups.values() for column in columns]
+    others = np.setdiff1d(np.arange(A.shape[1]), chosen)
+    lengths = np.linalg.norm(A[:, others], axis=0)
+    flat = A[:, others] / np.where(lengths > 0, lengths, 1.0)
+    U, s, _ = np.linalg.svd(flat, full_matrices=False)
+    U = U[:, s > 1e-9 * s[0]]
+    own = A[:, chosen] - U @ (U.T @ A[:, chosen])  # the flat prior's parameters integrated out
+    H, g = own.T @ own, own.T @ rho
+    places = np.repeat(np.arange(len(groups)), [len(columns) for columns in groups.values()])
+    members = np.bincount(places)
+    scale = 1.0 / np.maximum([weights[joint] for _, joint in groups], 1e-12)
+    s_g: Array = np.array([sizes[key] for key in groups])
+    mean: Array = np.zeros(len(chosen))
+    for _ in range(STEPS):
+        root = s_g[places]
+        inner = np.linalg.inv(np.eye(len(root)) + root[:, None] * H * root)  # Sigma between the roots of the prior
+        mean = root * (inner @ (root * g))
+        gamma = np.maximum(members - np.bincount(places, np.diag(inner)), 1e-12)
+        new = np.sqrt(np.bincount(places, mean**2) / gamma).clip(SMALLEST * scale, LARGEST * scale)
+        done = np.abs(new - s_g).max() <= TOLERANCE * s_g.max()
+        s_g = new
+        if done:
+            break
+    pi: Array = np.zeros(A.shape[1])
+    pi[chosen] = mean
+    rest = np.linalg.lstsq(flat, rho - A[:, chosen] @ mean, rcond=1e-9)[0]
+    pi[others] = rest / np.where(lengths > 0, lengths, 1.0)
+    return pi, dict(zip(groups, s_g.tolist(), strict=True))

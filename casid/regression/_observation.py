@@ -1,0 +1,177 @@
+"""Columns of the regressor at the samples of processed recordings, filtered like the torques, in bounded memory.
+
+A filtered torque is ``F tau = F (Y pi) = (F Y) pi``: every column has to pass the torques' filter F, at the full rate
+and before samples are taken (Gautier 1997, parallel filtering and decimation). The columns are computed in blocks that
+overlap by the filter's memory, so that a block's inner part is what filtering all at once would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.codegen import evaluate_batch
+from casid.codegen._evaluate import evaluate_blocks
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.measurement import Dataset, FullRate
+
+Array = NDArray[np.float64]
+
+#: Samples of a block; at least so many times the filter's memory.
+BLOCK, OVERLAPS = 4096, 3
+#: Samples times instructions from which a function that contains fitted numbers, whose compiled code is not reused, is
+#: compiled: about a second of CasADi's own evaluation.
+WORTH_COMPILING_ONCE = 4e8
+
+#: From the motion (a `Dataset`, or its `FullRate`) and a range of its samples to values, shape (samples, ...).
+Evaluate = Callable[[slice], Array]
+
+
+def filtered_blocks(dataset: Dataset, evaluate: Evaluate, block: int = BLOCK) -> Iterator[tuple[int, Array]]:
+    """Values at the samples of a dataset, through the torques' filter, block by block.
+
+    Parameters
+    ----------
+    dataset
+        Processed; without `Dataset.full` nothing is filtered.
+    evaluate
+        Values of a range of samples, of ``dataset.full`` where it is given, otherwise of the dataset.
+
+    Yields
+    ------
+    first : int
+        Index of the block's first sample in the dataset.
+    values : ndarray, shape (samples, ...)
+    """
+    full = dataset.full
+    if full is None:
+        for first in range(0, len(dataset), block):
+            yield first, evaluate(slice(first, min(first + block, len(dataset))))
+        return
+    full.check(dataset.name, dataset.q, dataset.dq, dataset.ddq)
+    memory, total = full.low_pass.memory, len(full)
+    size = max(block, OVERLAPS * memory)
+    order = np.argsort(full.index, kind="stable")
+    if not np.array_equal(order, np.arange(len(order))):
+        raise DatasetError(f"{dataset.name}: samples must be in order of time")
+    for start in range(0, total, size):
+        stop = min(start + size, total)
+        first, last = np.searchsorted(full.index, (start, stop))
+        if first == last:
+            continue
+        low, high = max(0, start - memory), min(total, stop + memory)
+        values = evaluate(slice(low, high))
+        filtered = full.low_pass.part(values, low == 0, high == total)
+        yield int(first), np.ascontiguousarray(filtered[full.index[first:last] - low])
+
+
+def motion(dataset: Dataset) -> Dataset | FullRate:
+    """Where the samples are that columns are computed from."""
+    return dataset if dataset.full is None else dataset.full
+
+
+def observation_blocks(model: Model, dataset: Dataset) -> Iterator[tuple[int, Array]]:
+    """The model's base regressor at the samples of a recording, filtered like its torques.
+
+    Yields
+    ------
+    first : int
+    values : ndarray, shape (samples, n, rank)
+    """
+    arrays = inputs(model, dataset)
+    function = model.base_regressor
+    if dataset.full is None:
+        yield from evaluate_blocks(function, *arrays, compiled=_compiled(model, function, len(dataset)))
+        return
+    places = np.flatnonzero(pattern(function).ravel())  # most entries are zero always: only the others are filtered
+    count = len(dataset.full)
+    compiled = _compiled(model, function, count)
+    shape = function.size_out(0)
+
+    def evaluate(part: slice) -> Array:
+        values = np.asarray(evaluate_batch(function, *(a[part] for a in arrays), compiled=compiled, samples=count))
+        return values.reshape(len(values), -1)[:, places]
+
+    for first, packed in filtered_blocks(dataset, evaluate):
+        block = np.zeros((len(packed), shape[0] * shape[1]))
+        block[:, places] = packed
+        yield first, block.reshape(len(packed), *shape)
+
+
+def torques(model: Model, parameters: Array, dataset: Dataset) -> Array:
+    """Inverse dynamics at the samples of a recording, filtered like its torques, shape (N, n) [N.m].
+
+    Parameters
+    ----------
+    model
+    parameters
+        ``pi``, in the order of ``model.parameter_names``.
+    dataset
+        Processed.
+    """
+    function = model.inverse_dynamics
+    source = motion(dataset)
+    arrays = [*inputs(model, dataset)[:3]]
+    extras = [_extra(model, name, dataset) for name in function.name_in()[4:]]
+    compiled = _compiled(model, function, len(source))
+    out = np.empty(dataset.q.shape)
+
+    def evaluate(part: slice) -> Array:
+        values = evaluate_batch(
+            function, *(a[part] for a in arrays), parameters, *(a[part] for a in extras), compiled=compiled,
+            samples=len(source),
+        )  # fmt: skip
+        return np.asarray(values)[:, :, 0]
+
+    for first, block in filtered_blocks(dataset, evaluate):
+        out[first : first + len(block)] = block
+    return out
+
+
+def inputs(model: Model, data: Dataset) -> list[Array]:
+    """Arrays of a processed recording for the model's base regressor, at the full rate where columns are filtered."""
+    if data.n != model.n:
+        raise DatasetError(f"{data.name} has {data.n} joints, the model has {model.n}")
+    if data.dq is None or data.ddq is None:
+        raise DatasetError(f"{data.name} has no velocities or accelerations; process it first (Processing().apply)")
+    source = motion(data)
+    assert source.dq is not None and source.ddq is not None
+    extras = [_extra(model, name, data) for name in model.base_regressor.name_in()[3:]]
+    return [source.q, source.dq, source.ddq, *extras]
+
+
+def _extra(model: Model, name: str, data: Dataset) -> Array:
+    """An input of the model beside the motion, at the samples its columns are computed at, shape (samples, size)."""
+    source = motion(data)
+    if name == "signal":
+        return source.tau
+    if name == "memory":
+        period = sampling_period(data)
+        return np.concatenate([kept.states(source.q[:, k], period) for k, kept in model.memories], axis=1)
+    raise DatasetError(f"the model's regressor has an input '{name}', which recordings do not have")
+
+
+def sampling_period(data: Dataset) -> float:
+    """From one sample to the next where columns are computed [s]."""
+    return data.period if data.full is None else 1.0 / data.full.low_pass.rate
+
+
+def pattern(function: ca.Function) -> NDArray[np.bool_]:
+    """Which entries of a function's first output are not zero always, shape (rows, columns)."""
+    symbols = function.sx_in()
+    sparse = ca.Function("sparse", symbols, [ca.sparsify(value) for value in function.call(symbols)])
+    return np.array(ca.DM(sparse.sparsity_out(0), 1.0).full() != 0.0)
+
+
+def fitted(model: Model) -> bool:
+    """Whether the model has shapes that were fitted to data: code compiled for it would not be used again."""
+    return any(term.fitted for term in model.terms)
+
+
+def _compiled(model: Model, function: ca.Function, count: int) -> bool | None:
+    """Compiled where that pays; never for a fitted function that is evaluated too seldom."""
+    return False if fitted(model) and count * function.n_instructions() < WORTH_COMPILING_ONCE else None

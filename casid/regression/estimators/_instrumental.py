@@ -1,0 +1,155 @@
+"""Instrumental variables from simulation (IDIM-IV)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.errors import DatasetError, SolveError
+from casid.measurement import Dataset
+from casid.regression._fit import Fit, wls
+from casid.regression._observation import observation_blocks
+from casid.regression._statistics import Batches
+from casid.regression.estimators._estimator import Estimator, Observations, fit_from_scores, solved
+
+Array = NDArray[np.float64]
+
+#: From base parameters to recordings of the same motion as simulated, processed like the measured ones.
+Simulate = Callable[[Array], Sequence[Dataset]]
+
+
+@dataclass(frozen=True)
+class InstrumentalVariables(Estimator):
+    """Instrumental variables: the regressor of a simulated motion (Janot et al. 2014, IDIM-IV).
+
+    Noise in the positions makes the columns of W random and least squares biased. The columns Z of the motion that the
+    model itself makes under the same controller and reference are independent of this noise:
+
+        beta <- (sum_j w_j^2 Z_j' W_j)^-1 sum_j w_j^2 Z_j' (tau_j - r_j) ,   Z, r simulated with the last beta.
+
+    ``r_j = tau_sim,j - Z_j beta`` is what differences, filters and sampling leave of the simulated motion, which obeys
+    the model exactly between samples; the same is left of the measured one (indirect inference, Gourieroux et al.
+    1993).
+
+    The covariance is ``A^-1 (sum_b s_b s_b') A^-T`` with ``A = Z' W`` and the scores ``s_b = Z_b' (tau_b - r_b - W_b
+    beta)`` of batches of samples (`Batches`): it holds for noise of any colour.
+
+    Attributes
+    ----------
+    simulate : callable
+        See `Simulate`.
+    iterations : int
+    tolerance : float
+        Relative change of the weighted estimate at which it stops.
+    """
+
+    simulate: Simulate
+    iterations: int = 10
+    tolerance: float = 1e-3
+    name = "IDIM-IV"
+
+    def fit(self, data: Observations) -> Fit:
+        """Base parameters with their covariance.
+
+        Raises
+        ------
+        DatasetError
+            If simulated and measured recordings do not match.
+        SolveError
+            If the iteration does not converge.
+        """
+        start = wls(data.compressed)
+        columns = list(start.excited.independent)
+        weights, beta = start.weights, np.array(start.beta)
+        for _ in range(self.iterations):
+            instruments = self._instruments(data, beta)
+            A, b, _ = self._products(data, instruments, weights, columns, beta, False)
+            before = beta.copy()
+            beta[columns] = solved(A, b, self.name)
+            size = float(np.sqrt(data.compressed.squared_torques @ weights**2))
+            change = float(np.sqrt(weights**2 @ _moved(data, beta - before)))
+            if change <= self.tolerance * size:
+                break
+        else:
+            raise SolveError(
+                f"{self.name}: the estimate still changes by {100 * change / size:.2g} % of the torques after "
+                f"{self.iterations} iterations; is the controller's model right?"
+            )
+        A, _, batches = self._products(data, instruments, weights, columns, beta, True)
+        return fit_from_scores(data, start, beta, A, batches, self.name)
+
+    def _instruments(self, data: Observations, beta: Array) -> Sequence[Dataset]:
+        made = list(self.simulate(beta))
+        if [len(d) for d in made] != [len(d) for d in data.datasets]:
+            raise DatasetError(
+                f"simulated recordings have {[len(d) for d in made]} samples, the measured ones "
+                f"{[len(d) for d in data.datasets]}: process both alike"
+            )
+        return made
+
+    def _products(
+        self,
+        data: Observations,
+        instruments: Sequence[Dataset],
+        weights: Array,
+        columns: list[int],
+        beta: Array,
+        scored: bool,
+    ) -> tuple[Array, Array, Batches]:
+        """``Z' W``, ``Z' (tau - r)``, and the scores of batches where asked."""
+        size = len(columns)
+        A, b = np.zeros((size, size)), np.zeros(size)
+        batches = data.batches(size)
+        for measured, simulated in zip(data.datasets, instruments, strict=True):
+            pairs = zip(
+                observation_blocks(data.model, measured), observation_blocks(data.model, simulated), strict=True
+            )
+            for (first, W), (other, Z) in pairs:
+                if first != other or len(W) != len(Z):
+                    raise DatasetError(f"{measured.name}: the simulated recording is sampled differently")
+                rows = slice(first, first + len(W))
+                kept = np.ones((len(W), len(weights))) if measured.mask is None else measured.mask[rows].astype(float)
+                scale = kept * weights
+                left = simulated.tau[rows] - Z @ beta
+                tau = scale * (measured.tau[rows] - left)
+                Wk, Zk = (scale[:, :, None] * X[:, :, columns] for X in (self._regressor(W, Z), Z))
+                flat = Zk.reshape(-1, size)
+                A += flat.T @ Wk.reshape(-1, size)
+                b += flat.T @ tau.ravel()
+                if scored:
+                    batches.add(Zk, tau - Wk @ beta[columns])
+        return A, b, batches
+
+    def _regressor(self, measured: Array, simulated: Array) -> Array:
+        """What the parameters multiply: the regressor of the measured motion."""
+        return measured
+
+
+def _moved(data: Observations, step: Array) -> Array:
+    """``||W_j step||^2`` of each joint."""
+    rank = data.model.base.rank
+    return np.array([float(np.sum((factor[:, :rank] @ step) ** 2)) for factor in data.compressed.factors])
+
+
+@dataclass(frozen=True)
+class DirectInverse(InstrumentalVariables):
+    """DIDIM: the parameters whose simulated torques are the measured ones (Gautier, Janot, Vandanjon 2013).
+
+    Gauss-Newton on ``sum_j w_j^2 ||tau_j - tau_sim,j(beta)||^2``. The controller keeps the simulated motion where it is
+    while the parameters change a little, so that the simulated torques' derivative is the regressor Z of the simulated
+    motion:
+
+        beta <- beta + (Z' Z)^-1 Z' (tau - tau_sim(beta)) .
+
+    Positions enter only by the start, the weighted least squares estimate. With a soft controller take `OutputError` or
+    `InstrumentalVariables`.
+    """
+
+    name = "DIDIM"
+
+    def _regressor(self, measured: Array, simulated: Array) -> Array:
+        """What the parameters multiply: the regressor of the simulated motion."""
+        return simulated

@@ -1,0 +1,232 @@
+"""Friction laws with their shapes fitted: at one joint, or at all joints together with the inertial parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen import evaluate_batch
+from casid.dynamics import Model
+from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._friction import Friction, JointFriction, sensitive_states
+from casid.dynamics.terms._joint_terms import JointSignals
+from casid.dynamics.terms._law import FrictionLaw
+from casid.errors import DatasetError
+from casid.measurement import Dataset
+from casid.regression._compress import compress
+from casid.regression._fit import Fit, wls
+from casid.regression._observation import filtered_blocks, motion, observation_blocks, sampling_period
+from casid.regression.friction._variable_projection import fit_shapes
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionFit:
+    """Friction of one joint fitted to torques.
+
+    Attributes
+    ----------
+    model : FrictionLaw
+    amplitudes, shape : ndarray
+    rms : float
+        Root mean square of what is left [N.m].
+    relative_error : float
+        100 times that over the root mean square of the torques [%].
+    """
+
+    model: FrictionLaw
+    amplitudes: Array
+    shape: Array
+    rms: float
+    relative_error: float
+
+    def __call__(self, velocity: ArrayLike) -> Array:
+        """Friction torque at velocities, any shape [N.m]."""
+        v = np.asarray(velocity, dtype=float)
+        columns = np.asarray(evaluate_batch(velocity_function(self.model), v.ravel(), self.shape))[:, :, 0]
+        return np.asarray((columns @ self.amplitudes).reshape(v.shape))
+
+
+def fit_friction(velocity: ArrayLike, torque: ArrayLike, model: str | FrictionLaw = "sigmoid") -> FrictionFit:
+    """Friction of one joint from velocities and (residual) torques (Gaz et al. 2019, Sec. IV-B).
+
+    Parameters
+    ----------
+    velocity, torque
+        Shape (N,), [rad/s] and [N.m].
+    model
+        A law of the velocity alone.
+
+    Raises
+    ------
+    DatasetError
+        For different lengths, numbers that are not finite, too few samples, a joint that does not move, or a law that
+        needs more than the velocity.
+    SolveError
+        If the search for the shape does not converge.
+    """
+    v, tau = np.asarray(velocity, dtype=float), np.asarray(torque, dtype=float)
+    law = friction_model(model)
+    if v.ndim != 1 or v.shape != tau.shape:
+        raise DatasetError(f"velocity and torque must be vectors of one length, got {v.shape} and {tau.shape}")
+    if not (np.isfinite(v).all() and np.isfinite(tau).all()):
+        raise DatasetError("velocity or torque has entries that are not finite")
+    speed = float(np.abs(v).max(initial=0))
+    if len(v) < 3 * law.complexity or speed == 0.0:
+        raise DatasetError(f"{len(v)} samples up to {speed:.3g} rad/s do not determine friction")
+    values, slopes = velocity_function(law), velocity_function(law, derivative=True)
+
+    def columns(theta: list[Array]) -> tuple[list[Array], list[Array]]:
+        C = np.asarray(evaluate_batch(values, v, theta[0], compiled=False))[:, :, 0]
+        dC = np.asarray(evaluate_batch(slopes, v, theta[0], compiled=False))
+        return [C], [dC]
+
+    none = np.zeros((len(v), 0))
+    bounds = [np.array(law.lower(speed))], [np.array(law.upper(speed))]
+    start = [np.array(law.start(speed))]
+    found = fit_shapes(columns, [none], [tau], np.ones(1), start, *bounds, f"{law.name} friction of one joint")
+    rms, size = float(np.sqrt(found.objective / len(v))), float(np.sqrt(np.mean(tau**2)))
+    error = 100.0 * rms / size if size else 0.0
+    return FrictionFit(law, found.amplitudes[0], found.theta[0], rms, error)
+
+
+def velocity_function(law: FrictionLaw, derivative: bool = False) -> ca.Function:
+    """``(v, theta) -> columns`` of a law of the velocity, or their derivatives in theta.
+
+    Raises
+    ------
+    DatasetError
+        If the law needs more than the velocity.
+    """
+    v, theta = ca.SX.sym("v"), ca.SX.sym("theta", len(law.shape))
+    other = [ca.SX.sym(name) for name in ("q", "ddq", "load", "signal")]
+    shapes = ca.vertsplit(theta) if len(law.shape) else []
+    other.append(ca.SX.sym("memory", law.memory))
+    signals = JointSignals(0, other[0], v, other[1], ca.sign(v), *other[2:])
+    columns = ca.vertcat(*law.columns(signals, shapes))
+    if any(symbol.numel() and ca.depends_on(columns, symbol) for symbol in other):
+        raise DatasetError(f"friction '{law.name}' depends on more than the velocity")
+    made = ca.jacobian(columns, theta) if derivative else columns
+    return ca.Function("columns", [v, theta], [ca.densify(made)], ["v", "theta"], ["c"], {"cse": True})
+
+
+@dataclass(frozen=True, eq=False)
+class JointFrictionFit:
+    """Inertial parameters and nonlinear friction fitted together.
+
+    Attributes
+    ----------
+    fit : Fit
+        Of the model whose friction shapes are fixed at the fitted theta: linear, so everything else applies to it.
+    model : FrictionLaw
+    shapes : ndarray, shape (n, len(theta))
+    iterations : int
+        Evaluations of the friction at all samples.
+    objective : float
+        Weighted sum of squares at the solution.
+    """
+
+    fit: Fit
+    model: FrictionLaw
+    shapes: Array
+    iterations: int
+    objective: float
+
+    @property
+    def friction(self) -> Friction:
+        """Law and shapes of every joint."""
+        return Friction(tuple(JointFriction(self.model, tuple(row)) for row in self.shapes.tolist()))
+
+
+def fit_jointly(
+    model: Model,
+    datasets: Dataset | Sequence[Dataset],
+    friction: str | FrictionLaw = "stribeck",
+    weights: ArrayLike | None = None,
+) -> JointFrictionFit:
+    """Inertial parameters and nonlinear friction at once.
+
+    Parameters
+    ----------
+    model
+        Links and linear terms, without the friction that is to be fitted (rotor inertia, motor-side terms, ...).
+    datasets
+        Processed recordings; all samples are held in memory, so decimate long ones.
+    friction
+        One law, at every joint, that does not depend on the load.
+    weights
+        Of each joint; default: 1/RMS of the ordinary least squares fit with the starting shapes.
+
+    Raises
+    ------
+    SolveError
+        If the search for the shapes does not converge.
+    """
+    law = friction_model(friction)
+    if law.loaded:
+        raise DatasetError(
+            f"friction '{law.name}' depends on the load, which follows from the fit; use choose_friction"
+        )
+    recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
+    n = model.n
+    speeds = np.array([max(float(np.abs(d.dq[:, k]).max()) for d in recordings if d.dq is not None) for k in range(n)])
+    if not (speeds > 0).all():
+        raise DatasetError(f"joint {int(np.argmin(speeds)) + 1} does not move: its friction cannot be fitted")
+    start = [np.array(law.start(float(V))) for V in speeds]
+    w = wls(compress(_extended(model, law, start), recordings), weights).weights
+    regressors = [np.concatenate([block for _, block in observation_blocks(model, d)]) for d in recordings]
+    W = [np.concatenate([_kept(d, R[:, k], k) for d, R in zip(recordings, regressors, strict=True)]) for k in range(n)]
+    tau = [np.concatenate([_kept(d, d.tau[:, k], k) for d in recordings]) for k in range(n)]
+    values, size = _function(law, model.velocity_deadband), len(law.amplitudes)
+
+    def columns(theta: list[Array]) -> tuple[list[Array], list[Array]]:
+        C, dC = [], []
+        for k in range(n):
+            parts = [_kept(d, _filtered(law, values, d, k, theta[k]), k) for d in recordings]
+            both = np.concatenate(parts)
+            C.append(both[:, :size])
+            dC.append(both[:, size:].reshape(len(both), len(law.shape), size).transpose(0, 2, 1))
+        return C, dC
+
+    bounds = [[np.array(f(float(V))) for V in speeds] for f in (law.lower, law.upper)]
+    found = fit_shapes(columns, W, tau, w, start, bounds[0], bounds[1], f"joint fit of {law.name} friction")
+    fit = wls(compress(_extended(model, law, found.theta), recordings), w)
+    return JointFrictionFit(fit, law, np.array(found.theta).reshape(n, -1), found.iterations, found.objective)
+
+
+def _extended(model: Model, law: FrictionLaw, theta: Sequence[Array]) -> Model:
+    return model.with_friction(Friction(tuple(JointFriction(law, tuple(row.tolist())) for row in theta)))
+
+
+def _kept(data: Dataset, values: Array, k: int) -> Array:
+    return values if data.mask is None else values[data.mask[:, k]]
+
+
+def _function(law: FrictionLaw, deadband: float) -> ca.Function:
+    """``(q, dq, ddq, signal, z, dz/dtheta, theta) -> (columns, their derivatives)``, behind each other."""
+    q, dq, ddq, signal = (ca.SX.sym(name) for name in ("q", "dq", "ddq", "signal"))
+    theta = ca.SX.sym("theta", len(law.shape))
+    sign = ca.sign(dq) * (ca.fabs(dq) >= deadband) if deadband else ca.sign(dq)
+    z, slopes = ca.SX.sym("z", law.memory), ca.SX.sym("slopes", law.memory, len(law.shape))
+    signals = JointSignals(0, q, dq, ddq, sign, ca.SX(0), signal, z)
+    columns = ca.vertcat(*law.columns(signals, ca.vertsplit(theta) if len(law.shape) else []))
+    derivatives = ca.jacobian(columns, theta) + ca.jacobian(columns, z) @ slopes
+    made = ca.vertcat(columns, ca.vec(ca.densify(derivatives)))
+    return ca.Function("columns", [q, dq, ddq, signal, z, slopes, theta], [ca.densify(made)])
+
+
+def _filtered(law: FrictionLaw, function: ca.Function, data: Dataset, k: int, theta: Array) -> Array:
+    source = motion(data)
+    assert source.dq is not None and source.ddq is not None
+    arrays = [np.ascontiguousarray(x[:, k]) for x in (source.q, source.dq, source.ddq, source.tau)]
+    arrays += sensitive_states(law, theta, source.q[:, k], sampling_period(data))
+
+    def evaluate(part: slice) -> Array:
+        return np.asarray(evaluate_batch(function, *(a[part] for a in arrays), theta, compiled=False))[:, :, 0]
+
+    return np.concatenate([block for _, block in filtered_blocks(data, evaluate)])
