@@ -229,7 +229,7 @@ def test_a_bad_block_is_told_and_changes_nothing(running, fault):
 def test_no_sample_at_all_is_told(running):
     online, block = running
     before = state(online)
-    with pytest.raises(DatasetError, match="q holds no sample"):
+    with pytest.raises(DatasetError, match="q: expected at least one sample"):
         online.update(*(v[:0] for v in block))
     with pytest.raises(DatasetError, match="shape"):
         online.update(*[np.zeros(0)] * 5)

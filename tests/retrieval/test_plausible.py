@@ -186,7 +186,7 @@ def test_noise_explains_at_most_half_a_percent():
 def test_what_cannot_be_chosen_is_refused(problem, best):
     with pytest.raises(ProblemError, match="share"):
         believable(problem.problem, best.solution, share=-1.0)
-    with pytest.raises(ProblemError, match="either"):
+    with pytest.raises(ProblemError, match="not both"):
         believable(problem.problem, best.solution, share=0.1, tolerance=1.0)
     with pytest.raises(ProblemError, match="failed"):
         believable(problem.problem, replace(best.solution, x=-best.solution.x))
