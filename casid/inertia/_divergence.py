@@ -53,7 +53,7 @@ def lower_triangle(matrices: ArrayLike) -> Array:
 
 #: ``vec S = TRIANGLE_MAP y`` of the lower triangle y; ``svec S = SVEC_WEIGHTS y``; ``vec S = ORTHONORMAL_MAP svec S``.
 TRIANGLE_MAP: Array = symmetric(np.eye(10)).reshape(10, 16).T.copy()
-SVEC_WEIGHTS: Array = np.linalg.norm(TRIANGLE_MAP, axis=0)
+SVEC_WEIGHTS: Array = np.asarray(np.linalg.norm(TRIANGLE_MAP, axis=0), dtype=float)
 ORTHONORMAL_MAP: Array = TRIANGLE_MAP / SVEC_WEIGHTS
 #: Standard parameters of ``vec J``, shape (10, 16): the inverse of `PSEUDO_INERTIA_MAP` on symmetric matrices.
 STANDARD_MAP: Array = np.asarray(np.linalg.pinv(PSEUDO_INERTIA_MAP), dtype=float)
@@ -115,7 +115,8 @@ class Divergence:
 
 def divergence_root(matrices: Array, basis: Array = PSEUDO_INERTIA_MAP) -> Array:
     """Matrix A, shape (..., 16, 10), with Hessian ``A'A``: column i is ``vec(T^-1 E_i T^-T)`` with ``J = T T'``."""
-    return _congruent(np.swapaxes(np.linalg.inv(np.linalg.cholesky(matrices)), -2, -1), basis)
+    inverse = np.linalg.inv(np.linalg.cholesky(matrices))
+    return _congruent(np.asarray(np.swapaxes(inverse, -2, -1), dtype=float), basis)
 
 
 def divergence_hessian(matrices: Array, basis: Array = PSEUDO_INERTIA_MAP) -> Array:

@@ -28,7 +28,6 @@ from casid.excitation import (
 )
 from casid.excitation.limits._motion_limits import LimitCheck
 from casid.motion import Trajectory, trajectory_text
-from casid.motion._trajectory import Trajectory
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import (
     BLUE,

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from dataclasses import replace
+
 import numpy as np
+from casid.description import LinkBounds, Robot
 from numpy.typing import NDArray
+
 from casid.codegen import evaluate_batch
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.dynamics import Model
@@ -13,11 +18,6 @@ from casid.inertia import to_standard
 from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
-
-
-
-
-
 
 Array = NDArray[np.float64]
 
@@ -109,3 +109,9 @@ def nearest(
     own = [f(k) for k in variables for f in (mass_bounds, com_box)] if bounded else []
     objective = least_squares(variables, np.eye(variables.size), target)
     return Problem("nearest", variables, objective, (own, build(variables)), **options)
+
+
+def blind(robot: Robot) -> Robot:
+    """The robot's kinematics alone: no inertial values, bounds or total mass."""
+    joints = tuple(replace(j, link=replace(j.link, inertial=None, bounds=LinkBounds())) for j in robot.joints)
+    return replace(robot, joints=joints, total_mass=(0.0, np.inf))

@@ -9,7 +9,6 @@ import pytest
 import casid
 from casid.codegen import evaluate_batch
 from casid.control import PD, CascadedDrive
-from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description._joint_parameters import JointParameter
 from casid.description._placement import modified_dh

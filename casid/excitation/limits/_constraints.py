@@ -18,7 +18,7 @@ from casid.motion._basis import Array
 
 if TYPE_CHECKING:
     from casid.dynamics import Model
-from casid.motion._trajectory import Motion, Trajectory
+from casid.motion._trajectory import Trajectory
 
 
 class StateConstraint(ABC):

@@ -13,7 +13,6 @@ from scipy.linalg.lapack import dtbtrs
 from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import accumulate
 from casid.control import Controller
-from casid.control._controller import Controller
 from casid.dynamics import Model, inverse_dynamics_derivatives
 from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import DatasetError, SolveError

@@ -157,8 +157,7 @@ def believable(
         raise ProblemError("believable: expected full physical consistency of every link; set consistency to 'full'")
     if solution.status not in ("optimal", "feasible"):
         raise ProblemError(
-            f"problem '{problem.name}': expected an optimal or feasible solution as the best fit, got one that is "
-            f"{solution.status}"
+            f"problem '{problem.name}': expected a feasible solution as the best fit, got {solution.status}"
         )
     if share is not None and tolerance is not None:
         raise ProblemError(

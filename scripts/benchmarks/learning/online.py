@@ -15,7 +15,6 @@ from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset, Processing
 from casid.motion import Sine
 from casid.regression import CompressedData, compress, compress_momentum, wls
-from casid.regression._momentum import compress_momentum
 from casid.simulation import NaturalAdaptation, SlotineLi, simulate_adaptive
 from casid.simulation._adaptive import AdaptiveRun
 

@@ -13,7 +13,6 @@ from benchmarks.measure import Measure, NotMeasured, data_folder
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
 from casid.codegen import evaluate_batch
 from casid.control import CascadedDrive
-from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description._placement import modified_dh
 from casid.dynamics import Model

@@ -133,20 +133,20 @@ def test_factors_that_have_not_converged_are_not_told(model, truth, monkeypatch)
 def test_exchanged_recordings_are_named_and_no_load_is_noted(model, truth):
     with_load = recording(model, loaded_parameters(model, truth), samples=500, noise=0.05, seed=3)
     without = recording(model, truth, samples=500, noise=0.05, seed=5)
-    with pytest.raises(DatasetError, match="seem exchanged"):
+    with pytest.raises(DatasetError, match="are exchanged"):
         payload(model, without, with_load)
     same = recording(model, truth, samples=500, noise=0.05, seed=6)
-    assert any("do not tell the load from none" in note for note in payload(model, same, without).notes)
+    assert any("cannot be distinguished from none" in note for note in payload(model, same, without).notes)
 
 
 def test_what_tells_no_load_is_refused_or_said(model, truth, robot):
     data = recording(model, truth, samples=300, noise=0.05)
-    with pytest.raises(DatasetError, match="either"):
+    with pytest.raises(DatasetError, match="one of the two"):
         payload(model, data)
-    with pytest.raises(DatasetError, match="do not tell the load"):
+    with pytest.raises(DatasetError, match="cannot be distinguished"):
         gains(model, data, recording(model, truth, samples=300, noise=0.05, seed=9), mass=1.0)
     wide = replace(data, q=3.0 * data.q)
-    with pytest.raises(DatasetError, match=r"lighter.*motions differ"):
+    with pytest.raises(DatasetError, match=r"negative.*motions differ"):
         payload(model, wide, data)
     wide = recording(model, loaded_parameters(model, truth), samples=300, noise=0.05, seed=3)
     narrow = replace(data, **{name: 0.5 * getattr(data, name) for name in ("q", "dq", "ddq")})

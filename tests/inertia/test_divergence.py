@@ -1,0 +1,101 @@
+"""The log-det divergence: derivatives against finite differences, its maps, and where it is infinite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia._chi_square import chi_square
+from casid.inertia._divergence import (
+    ORTHONORMAL_MAP,
+    STANDARD_MAP,
+    TRIANGLE_MAP,
+    Divergence,
+    congruence,
+    divergence_hessian,
+    divergence_root,
+    from_svec,
+    inverse_hessian,
+    log_det,
+    log_det_function,
+    lower_triangle,
+    symmetric,
+    to_svec,
+)
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+
+BODIES = np.stack(
+    [
+        to_standard(3.0, [0.02, -0.01, 0.1], np.diag([0.03, 0.025, 0.02])),
+        to_standard(0.4, [0.0, 0.05, 0.0], np.diag([1e-3, 2e-3, 1.5e-3])),
+    ]
+)
+REFERENCES = np.stack([to_standard(m, [0.0, 0.0, 0.05], np.diag([0.02, 0.02, 0.01]) * m) for m in (2.0, 1.0)])
+MAPS = {"standard": PSEUDO_INERTIA_MAP, "triangle": TRIANGLE_MAP, "orthonormal": ORTHONORMAL_MAP}
+
+
+def test_the_value_is_that_of_its_definition_and_zero_at_the_reference():
+    J, J0 = pseudo_inertia(BODIES), pseudo_inertia(REFERENCES)
+    ratio = np.linalg.solve(J0, J)
+    expected = np.trace(ratio, axis1=1, axis2=2) - np.log(np.linalg.det(ratio)) - 4.0
+    assert Divergence(J0).value(J) == pytest.approx(expected, rel=1e-10)
+    assert Divergence(J0).value(J0) == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_gradient_and_hessian_are_those_of_finite_differences(name):
+    basis, J = MAPS[name], pseudo_inertia(BODIES)
+    divergence = Divergence(pseudo_inertia(REFERENCES))
+    gradient, hessian = divergence.gradient(J, basis), divergence_hessian(J, basis)
+    steps = 1e-6 / np.sqrt(np.einsum("kii->ki", hessian))
+    for i in range(10):
+        move = steps[:, i, None, None] * basis[:, i].reshape(4, 4)
+        slope = (divergence.value(J + move) - divergence.value(J - move)) / (2 * steps[:, i])
+        curve = (divergence.gradient(J + move, basis) - divergence.gradient(J - move, basis)) / (2 * steps[:, i, None])
+        size = np.sqrt(np.einsum("kii->ki", hessian))
+        assert np.abs(slope - gradient[:, i]).max() <= 1e-6 * (1 + np.abs(gradient).max())
+        assert (np.abs(curve - hessian[:, i]) <= 1e-6 * size * size[:, i, None]).all()
+    root = divergence_root(J, basis)
+    assert np.swapaxes(root, 1, 2) @ root == pytest.approx(hessian, rel=1e-12)
+
+
+def test_the_inverse_hessian_and_the_function_of_casadi_agree():
+    J = pseudo_inertia(BODIES)
+    product = divergence_hessian(J, ORTHONORMAL_MAP) @ inverse_hessian(J)
+    assert product == pytest.approx(np.tile(np.eye(10), (2, 1, 1)), abs=1e-8)
+    block = log_det_function()
+    value, gradient, hessian = (np.array(out) for out in block(lower_triangle(J[0])))
+    assert value.item() == pytest.approx(float(log_det(J[0])), rel=1e-12)
+    flat = -Divergence(J[0]).gradient(J[0], TRIANGLE_MAP) + TRIANGLE_MAP.T @ np.linalg.inv(J[0]).ravel()
+    assert gradient.ravel() == pytest.approx(flat, rel=1e-8)
+    assert hessian == pytest.approx(divergence_hessian(J[0], TRIANGLE_MAP), rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.claim("a matrix with two negative eigenvalues has an infinite divergence, though its determinant is > 0")
+def test_the_divergence_is_infinite_outside_the_cone():
+    J0 = pseudo_inertia(REFERENCES)
+    outside = np.diag([-1.0, -1.0, 1.0, 1.0])
+    assert np.isinf(Divergence(J0[0]).value(outside))
+    assert np.isinf(Divergence(outside).value(J0[0]))
+    mixed = Divergence(J0).value(np.stack([outside, J0[1]]))
+    assert np.isinf(mixed[0]) and mixed[1] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_maps_are_bijections_and_svec_keeps_inner_products():
+    rng = np.random.default_rng(0)
+    y, z = rng.normal(size=(2, 10))
+    S, Z = symmetric(y), symmetric(z)
+    assert (lower_triangle(S) == y).all() and (S == S.T).all()
+    assert to_svec(S) @ to_svec(Z) == pytest.approx(float(np.sum(S * Z)))
+    assert from_svec(to_svec(S))[0] == pytest.approx(S)
+    assert (TRIANGLE_MAP @ y).reshape(4, 4) == pytest.approx(S)
+    assert STANDARD_MAP @ pseudo_inertia(BODIES[0]).ravel() == pytest.approx(BODIES[0], abs=1e-12)
+    factor = np.linalg.cholesky(pseudo_inertia(BODIES[0]))
+    assert congruence(factor) @ lower_triangle(np.eye(4)) == pytest.approx(BODIES[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("freedom", [1, 10, 2.5])
+def test_quantiles_of_chi_square(freedom):
+    assert chi_square(freedom, 0.05) == pytest.approx(chi2.ppf(0.95, freedom))
