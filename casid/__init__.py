@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from casid.measurement import Dataset as Dataset
     from casid.measurement import Processing as Processing
     from casid.measurement import read_dataset as read_dataset
-    from casid.retrieval import Problem as Problem
-    from casid.retrieval import Solution as Solution
-    from casid.retrieval import load_problem as load_problem
-    from casid.retrieval import multistart as multistart
-    from casid.retrieval import problem_names as problem_names
-    from casid.retrieval import solve as solve
+    from casid.retrieval._load import load_problem as load_problem
+    from casid.retrieval._load import problem_names as problem_names
+    from casid.retrieval._problem import Problem as Problem
+    from casid.retrieval._solution import Solution as Solution
+    from casid.retrieval.methods._solve import solve as solve
+    from casid.retrieval.study._study import multistart as multistart
 
 #: Public name -> the room it lives in.
 _NAMES = {
@@ -66,7 +66,7 @@ _ROOMS = (
     "learning", "measurement", "regression", "report", "retrieval", "simulation",
 )  # fmt: skip
 
-drawn_by(lambda: import_module("casid.report.notebook"))
+drawn_by(lambda: import_module("casid.report._section"))
 
 __all__ = ["__version__", *_NAMES, *_ROOMS]
 

@@ -1,6 +1,6 @@
-"""Tables and pictures of results: requested by the results, drawn by the reports.
+"""Display of results in notebooks: requested by the results, drawn by the room of reports.
 
-Data flow one way: results do not import the reports. The package itself, which imports both, connects them.
+Data flow one way, so a result does not import the module that draws it; the package itself registers that module.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Drawer(Protocol):
-    """What draws: `casid.report.notebook`."""
+    """Module that draws: `casid.report._section`."""
 
     def html(self, result: Any) -> str:
         """A result as a piece of HTML."""
@@ -23,7 +23,7 @@ class Drawer(Protocol):
 
 
 class Displayed:
-    """A result that a notebook shows as tables, and that draws its pictures itself."""
+    """A result that a notebook shows as tables, and that can draw its pictures."""
 
     _drawer: Callable[[], Drawer]
 
@@ -36,5 +36,5 @@ class Displayed:
 
 
 def drawn_by(drawer: Callable[[], Drawer]) -> None:
-    """Set what draws; it is called when first needed."""
+    """Register the module that draws; ``drawer`` is called when first needed."""
     Displayed._drawer = staticmethod(drawer)

@@ -19,8 +19,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core: small dense systems, and times that can be compared
-
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
@@ -31,18 +29,15 @@ import casid
 from casid.description import Joint, Link, Robot
 from casid.inertia import from_pseudo_inertia
 from casid.inertia._cones import Full
-from casid.retrieval import (
-    LeastSquares,
-    Problem,
-    SolveOptions,
-    least_squares,
-    link_variables,
-    lower_bound,
-    random_parameters,
-    relative_gap,
-)
-from casid.retrieval.program.nlp import LiftedProgram
-from casid.retrieval.solver.prepared import Prepared
+from casid.retrieval import Problem, SolveOptions, least_squares, link_variables
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._result import relative_gap
+from casid.retrieval.bound._certificate import lower_bound
+from casid.retrieval.program._nlp import LiftedProgram
+from casid.retrieval.program._starts import random_parameters
+from casid.retrieval.solver._certify import PreparedProblem
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core: small dense systems, and times that can be compared
 
 Array = NDArray[np.float64]
 CERTIFIED = 1e-6
@@ -105,24 +100,22 @@ def lifted(
     two_calls: bool = True,
 ) -> Solve:
     """The library's program, or a variant of it."""
-    prepared = Prepared(problem, nominal, options)
+    prepared = PreparedProblem(problem, nominal, options)
     if program is not None:
         prepared.program = program(
             problem.variables.x,
             problem.objective,
-            prepared.linear,
-            prepared.nonlinear,
-            prepared.cones,
-            prepared.nominal,
+            prepared.feasible_set,
         )
+        prepared._minimiser.program = prepared.program
     first = {"tol": 1e-7, "mu_target": 1e-8} if two_calls else {"tol": 1e-10}
     solver = prepared.program.solver({**first, "max_iter": options.max_iterations, **(options.ipopt or {})})
-    prepared._first = solver
+    prepared._minimiser._first = solver
 
     def run(x0: Array) -> Answer:
         began = time.perf_counter()
         if two_calls:
-            outcome, scale = prepared._minimise(x0)
+            outcome, scale = prepared._minimiser.minimise(x0)
         else:
             scale = options.initial_gradient / prepared.program.gradient_size()
             outcome = prepared.program.solve(solver, prepared.program.start(x0), scale, 0.0)
@@ -135,7 +128,7 @@ def lifted(
 
 def unlifted(problem: Problem, options: SolveOptions, signed: bool) -> Solve:
     """T alone: x is a quadratic function of it, the objective a quartic one."""
-    prepared = Prepared(problem, None, options)
+    prepared = PreparedProblem(problem, None, options)
     cones, linear, nonlinear = prepared.cones, prepared.linear, prepared.nonlinear
     t = ca.SX.sym("t", 10 * len(cones))
     x = ca.vertcat(
@@ -215,7 +208,7 @@ def formulations(problem: Problem, iterations: int) -> dict[str, Callable[[], So
 
 
 def measure(name: str, solve: Solve, problem: Problem, starts: Sequence[Array], optimum: float) -> Row:
-    prepared = Prepared(problem, None, SolveOptions())
+    prepared = PreparedProblem(problem, None, SolveOptions())
     gaps, values, answers = [], [], []
     for x0 in starts:
         answer = solve(x0)
@@ -277,7 +270,7 @@ def regression(links: int, samples: int, seed: int = 0) -> Problem:
 def measure_size(links: int, samples: int) -> SizeRow:
     problem = regression(links, samples)
     began = time.perf_counter()
-    prepared = Prepared(problem, None, SolveOptions())
+    prepared = PreparedProblem(problem, None, SolveOptions())
     built = time.perf_counter()
     solution = prepared.solve(throw=False)
     done = time.perf_counter()

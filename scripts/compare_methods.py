@@ -37,7 +37,7 @@ from papers.methods.yoshida_khalil import three_link_verdicts
 from casid.files import write_files
 from casid.files._texts import json_bytes
 from casid.files._write import prepare_directory
-from casid.report.write import png_bytes
+from casid.report._style import png_bytes
 
 
 def main() -> int:

@@ -20,8 +20,8 @@ from PIL import Image
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Widest picture on the page [pixels].
 _WIDTH = 900
-_MOVE = "casid excite panda --seconds 10 --ramp 0.5 --out motion"
-_PLANT = "--friction viscous=0.5,coulomb=0.2 --noise 1e-5,1e-3,0.1"
+_MOVE = "casid excite panda --time-limit 10 --ramp 0.5 --out motion"
+_PLANT = "--term-values viscous=0.5,coulomb=0.2 --noise 1e-5,1e-3,0.1"
 _RECORD = f"casid simulate panda --trajectory motion/trajectory.toml {_PLANT} --out rehearsal"
 _IDENTIFY = "casid identify panda rehearsal/recording.npz --velocity measured --out result"
 _OTHER = f"casid simulate panda --amplitude 0.8 {_PLANT} --seed 1 --out other"
@@ -56,7 +56,7 @@ PICTURES: tuple[Picture, ...] = (
         "casid intervals panda_retrieval --out intervals", "intervals/intervals.png",
     ),
     Picture("excitation", "A designed motion within its limits.", _MOVE, "motion/motion.png"),
-    Picture("singular_values", "What that motion tells and what it does not.", _MOVE, "motion/singular_values.png"),
+    Picture("singular_values", "What that motion determines, and what not.", _MOVE, "motion/singular_values.png"),
     Picture("deviations", "The standard deviations to expect from it.", _MOVE, "motion/deviations.png"),
     Picture("rehearsal", "The motion under a controller, with friction.", _RECORD, "rehearsal/motion.png", (_MOVE,)),
     Picture("energy", "The book of energy of that simulation.", _RECORD, "rehearsal/energy.png", (_MOVE,)),
@@ -70,7 +70,7 @@ PICTURES: tuple[Picture, ...] = (
         "validation/torques.png", (_MOVE, _RECORD, _IDENTIFY, _OTHER),
     ),
     Picture(
-        "poses", "Twelve static poses of the KUKA iiwa that tell its gravity torques.",
+        "poses", "Twelve static poses of the KUKA iiwa that determine its gravity torques.",
         "casid excite kuka_iiwa --basis poses --poses 12 --starts 1 --out poses", "poses/motion.png",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The command line: thin, no logic of its own. Heavy modules are imported by the command that needs them."""
+"""The command line. Modules that are slow to import are imported by the command that needs them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import code, convert, doctor, excitation, loads, problems, recordings, robots, simulation, view
-from casid.cli.new import new
-from casid.cli.shared import Group
+from casid.cli import _code, _doctor, _excitation, _loads, _problems, _recordings, _robots, _simulation
+from casid.cli._new import new
+from casid.cli._shared import Group
 from casid.version import __version__
-
-__all__ = ["app", "main"]
 
 app = typer.Typer(
     cls=Group,
@@ -37,30 +35,33 @@ def _options(
     pass
 
 
-app.command("reverse-engineer")(recordings.reverse_engineer)
-for _command in (  # in the order of the help
-    robots.robots,
-    robots.base,
-    convert.convert,
-    robots.ops,
-    problems.solve,
-    problems.intervals,
-    problems.study,
-    problems.explain,
-    recordings.identify,
-    recordings.validate,
-    recordings.check,
-    loads.payload,
-    loads.gains,
-    excitation.excite,
-    simulation.simulate,
-    view.view,
-    code.export,
-    code.cache,
-    doctor.doctor,
-):
-    app.command()(_command)
-app.add_typer(new, name="new")
+#: Commands by panel, in the order of the help; those of daily work stand first.
+_PANELS = {
+    "Daily work": (
+        _excitation.excite,
+        _recordings.identify,
+        _recordings.validate,
+        _loads.payload,
+        _recordings.check,
+        _problems.solve,
+        _simulation.simulate,
+        _code.export,
+        _robots.view,
+    ),
+    "Robots": (_robots.robots, _robots.base, _robots.ops, _robots.convert),
+    "Further analysis": (
+        _problems.intervals,
+        _problems.explain,
+        _problems.study,
+        _loads.gains,
+        _recordings.reverse_engineer,
+    ),
+    "Installation": (_doctor.doctor, _code.cache),
+}
+for _panel, _commands in _PANELS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
+app.add_typer(new, name="new", rich_help_panel="Robots")
 
 
 def main() -> None:

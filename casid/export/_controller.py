@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from casid.codegen._source import check_identifier
+from casid.control import Controller
 from casid.export._directory import ExportedDirectory, export_c
-from casid.simulation import Controller
 
 _UNITS = {
     "t": "time since the control began [s]",
     "q": "measured joint positions [rad, m for prismatic joints]",
     "dq": "measured joint velocities [rad/s, m/s]",
     "tau": "joint torques to command [N.m, N]",
+    "memory": "memory of the controller, 0 samples old; at first that of rest",
+    "memory_next": "memory to hand over at the next sample",
 }
 
 
@@ -27,7 +29,7 @@ def export_controller(
     Parameters
     ----------
     controller
-        Any controller of `casid.simulation`.
+        Any controller of `casid.control`.
     out
         Folder to make.
     prefix
@@ -43,8 +45,8 @@ def export_controller(
     Examples
     --------
     >>> import casid
+    >>> from casid.control import ComputedTorque, Saturated, nominal
     >>> from casid.export import export_controller
-    >>> from casid.simulation import ComputedTorque, Saturated, nominal
     >>> panda = casid.load_robot("panda")
     >>> law = Saturated(ComputedTorque(*nominal(panda), 100.0, 20.0), panda.limits.effort)
     >>> export_controller(law, "panda_control", "panda")  # doctest: +SKIP

@@ -13,11 +13,12 @@ from casid.codegen._source import CFunction, check_identifier, scalar_source
 from casid.errors import ExportError
 from casid.export._directory import ExportedDirectory
 from casid.files._write import check_target, write_directory
-from casid.identification.online import Online, OnlineLoad, Plausible
-from casid.identification.online.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM
-from casid.identification.online.information import SILENT
-from casid.identification.online.samples import LARGEST
+from casid.identification.loads._online_load import OnlineLoad
+from casid.identification.online import Online
+from casid.identification.online._information import SILENT
+from casid.identification.online._samples import LARGEST
 from casid.inertia._parameters import STANDARD_NAMES
+from casid.inertia.entropic._estimate import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
 
 Array = NDArray[np.float64]
 

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from casid.errors import DatasetError
 from casid.files import read_text, write_files
-from casid.retrieval.problem import Problem
-from casid.retrieval.rows import split_rows
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import split_rows
 
 Array = NDArray[np.float64]
 #: Largest file that is read [bytes].

@@ -12,7 +12,7 @@ from casid.description import Description
 from casid.inertia import consistency, from_standard, to_standard
 
 if TYPE_CHECKING:
-    from casid.identification.repair import Body
+    from casid.identification.repair._repair import Body
 
 Array = NDArray[np.float64]
 

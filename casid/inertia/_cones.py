@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.inertia._consistency import spatial_inertia
+from casid.inertia._divergence import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
 from casid.inertia._parameters import (
-    PSEUDO_INERTIA_MAP,
     TENSOR_INDEX,
     express_in,
     from_standard,
@@ -46,10 +46,7 @@ from casid.inertia._parameters import (
 )
 
 Array = NDArray[np.float64]
-_LOWER4 = tuple((i, j) for i in range(4) for j in range(i + 1))
 _LOWER3 = tuple((i, j) for i in range(3) for j in range(i + 1))
-_FROM_PSEUDO_INERTIA = np.linalg.pinv(PSEUDO_INERTIA_MAP)
-_TO_DUAL = np.linalg.pinv(PSEUDO_INERTIA_MAP).T  # (16, 10): vec Z of <Z, J(x)> = g'x
 _DIAGONAL = [0, 3, 5]
 
 
@@ -158,40 +155,28 @@ class Full(ConsistencyCone):
     def coordinates(self, nominal: Array, margin: float) -> tuple[Array, Array]:
         """Congruence that makes the nominal ``J - margin 1`` the identity."""
         factor = np.linalg.cholesky(pseudo_inertia(nominal) - margin * np.eye(4))
-        spread = np.zeros((16, 10))
-        for k, (i, j) in enumerate(_LOWER4):
-            spread[4 * i + j, k] = spread[4 * j + i, k] = 1.0
-        return _FROM_PSEUDO_INERTIA @ np.kron(factor, factor) @ spread, margin * _FROM_PSEUDO_INERTIA @ np.eye(
-            4
-        ).ravel()
+        return congruence(factor), margin * STANDARD_MAP @ np.eye(4).ravel()
 
     def products(self, t: ca.SX) -> ca.SX:
         """Lower triangle of ``T T'``."""
         triangle = ca.SX(4, 4)
-        for k, (i, j) in enumerate(_LOWER4):
+        for k, (i, j) in enumerate(LOWER):
             triangle[i, j] = t[k]
         square = triangle @ triangle.T
-        return ca.vertcat(*[square[i, j] for i, j in _LOWER4])
+        return ca.vertcat(*[square[i, j] for i, j in LOWER])
 
     def factor(self, y: Array) -> Array:
         """Cholesky factor of the symmetric matrix with lower triangle y."""
-        square = np.zeros((4, 4))
-        for value, (i, j) in zip(y, _LOWER4, strict=True):
-            square[i, j] = square[j, i] = value
-        triangle = np.linalg.cholesky(_lifted(square))
-        return np.array([triangle[i, j] for i, j in _LOWER4])
+        return lower_triangle(np.linalg.cholesky(_lifted(symmetric(y))))
 
     def compose(self, t: Array) -> Array:
         """Lower triangle of ``T T'``."""
-        triangle = np.zeros((4, 4))
-        for value, (i, j) in zip(t, _LOWER4, strict=True):
-            triangle[i, j] = value
-        square = triangle @ triangle.T
-        return np.array([square[i, j] for i, j in _LOWER4])
+        triangle = np.tril(symmetric(t))
+        return lower_triangle(triangle @ triangle.T)
 
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""
-        dual = _symmetric((_TO_DUAL @ share).reshape(4, 4))
+        dual = _symmetric((STANDARD_MAP.T @ share).reshape(4, 4))
         gain = margin * float(np.trace(dual))
         limit = max(limits.trace - 4 * margin, 0.0)
         if not np.isfinite(limit) and limits.body is not None:

@@ -129,8 +129,8 @@ def _nameless(values: Any, where: str, order: HasParameterNames | Sequence[str] 
     names = standard if numbers.shape == (len(standard),) else names
     if numbers.shape != (len(names),) or not names:
         raise DatasetError(
-            f"{where}: numbers without names, shape {numbers.shape}; expected {len(names) or 'ten a link'}; use a .csv or "
-            ".json file with names"
+            f"{where}: numbers without names, shape {numbers.shape}; expected {len(names) or 'ten a link'}; use a "
+            ".csv or .json file with names"
         )
     return dict(zip(names, numbers.tolist(), strict=True))
 

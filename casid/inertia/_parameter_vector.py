@@ -99,6 +99,13 @@ class LinkParameters:
         return f"LinkParameters({self.name}: {self.mass:.4g} kg, centre of mass ({c}) mm)"
 
 
+class _Links(dict[str, LinkParameters]):
+    """Links by name; a name that is not there raises `UnknownNameError`."""
+
+    def __missing__(self, name: str) -> LinkParameters:
+        raise UnknownNameError(f"there is no link '{name}'; there are {_summary(tuple(self))}")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Parameters:
     """Named parameters of a robot: ten standard ones a link and, where there are any, those of joint terms.
@@ -206,9 +213,8 @@ class Parameters:
     @cached_property
     def links(self) -> Mapping[str, LinkParameters]:
         """Each link's values by its name, in the order of the links."""
-        return MappingProxyType(
-            {name: LinkParameters(name, self.standard[link_slice(k)]) for k, name in enumerate(self.link_names)}
-        )
+        own = {name: LinkParameters(name, self.standard[link_slice(k)]) for k, name in enumerate(self.link_names)}
+        return MappingProxyType(_Links(own))
 
     @cached_property
     def terms(self) -> Mapping[str, float]:

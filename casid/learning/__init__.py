@@ -1,34 +1,20 @@
 """Gradient training of parametrisations of the inertial parameters, measured against the certified optimum."""
 
-from casid.learning.acceleration import AccelerationLoss
-from casid.learning.adam import Adam
-from casid.learning.chart import Chart
-from casid.learning.epoch import Epoch
-from casid.learning.gauss_newton import GaussNewton
-from casid.learning.lbfgs import LBFGS
-from casid.learning.limit import Limit, certified_limit
-from casid.learning.loss import Loss
-from casid.learning.natural_gradient import NaturalGradient
-from casid.learning.optimiser import Optimiser, Step
-from casid.learning.rollout import RolloutLoss
-from casid.learning.torque import TorqueLoss
-from casid.learning.training import Training, train
+# Training
+from casid.learning._chart import Chart as Chart
+from casid.learning._training import Training as Training
+from casid.learning._training import train as train
 
-__all__ = [
-    "LBFGS",
-    "AccelerationLoss",
-    "Adam",
-    "Chart",
-    "Epoch",
-    "GaussNewton",
-    "Limit",
-    "Loss",
-    "NaturalGradient",
-    "Optimiser",
-    "RolloutLoss",
-    "Step",
-    "TorqueLoss",
-    "Training",
-    "certified_limit",
-    "train",
-]
+# Losses
+from casid.learning._loss import AccelerationLoss as AccelerationLoss
+from casid.learning._rollout import RolloutLoss as RolloutLoss
+from casid.learning._torque import TorqueLoss as TorqueLoss
+
+# Optimisers
+from casid.learning._adam import Adam as Adam
+from casid.learning._optimisers import LBFGS as LBFGS
+from casid.learning._optimisers import GaussNewton as GaussNewton
+from casid.learning._optimisers import NaturalGradient as NaturalGradient
+
+# The certified optimum
+from casid.learning._limit import certified_limit as certified_limit

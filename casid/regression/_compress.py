@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -191,9 +192,7 @@ def compress(
     both = weights is not None and plain is None
     made = [SegmentedFactors(places, rank + 2) for _ in range(1 + both)]  # with weights, and without
     correlated = np.zeros(n)
-    names: list[str] = []
-    steps: list[str] = []
-    notes: list[str] = []
+    read: list[Heading] = []
     for data in datasets:
         scale = None if weights is None else _row_factors(data, next(weights, None))
         for factors in made:
@@ -203,21 +202,15 @@ def compress(
                 _add(factors, data, used, first, block, share)
         kept = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
         correlated += kept * (1.0 if data.full is None else data.full.correlation)
-        names.append(data.name)
-        steps += [f"{data.name}: {step}" for step in data.steps]
-        notes += data.notes
+        read.append(Heading.of(data))
     if weights is not None and next(weights, None) is not None:
-        raise DatasetError(f"there are weights of more than the {len(names)} recordings")
-    segments = made[0].finish()
-    counts = counted([s.counts for s in segments], n)
-    if not names or not counts.any():
+        raise DatasetError(f"there are weights of more than the {len(read)} recordings")
+    result = assembled(model, made[0].finish(), correlated, read)
+    if not read or not result.counts.any():
         raise DatasetError("no torque sample is left to identify from; check trim, masks and the list of recordings")
-    if counts.sum() <= rank:
-        raise DatasetError(f"{int(counts.sum())} torque samples are too few for {rank} base parameters; record more")
-    correlation = np.where(counts > 0, correlated / np.maximum(counts, 1), 1.0)
-    unique = tuple(dict.fromkeys(notes))
-    whole = _whole(segments, n)
-    result = CompressedData(model, whole, counts, tuple(names), tuple(steps), unique, segments, correlation)
+    samples = int(result.counts.sum())
+    if samples <= rank:
+        raise DatasetError(f"{samples} torque samples are too few for {rank} base parameters; record more")
     if weights is None:
         return result
     if plain is None:
@@ -226,6 +219,40 @@ def compress(
     if plain.model is not model or not _alike(plain, result):
         raise DatasetError("plain: these are other samples, or columns of another model, than the weighted ones")
     return replace(result, unweighted=plain.plain)
+
+
+class Heading(NamedTuple):
+    """Name, processing steps and notes of a recording."""
+
+    name: str
+    steps: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: Dataset) -> Heading:
+        """Those of a recording."""
+        return cls(data.name, tuple(f"{data.name}: {step}" for step in data.steps), data.notes)
+
+
+def assembled(
+    model: Model, segments: tuple[Segment, ...], correlated: Array, read: Sequence[Heading]
+) -> CompressedData:
+    """Data of all segments.
+
+    Parameters
+    ----------
+    correlated
+        Samples of each joint, each times the correlation of its recording, shape (n,).
+    read
+        Of the recordings.
+    """
+    n = model.n
+    counts = counted([s.counts for s in segments], n)
+    correlation = np.where(counts > 0, correlated / np.maximum(counts, 1), 1.0)
+    factors = _whole(segments, n) if segments else ()
+    steps = tuple(step for one in read for step in one.steps)
+    notes = tuple(dict.fromkeys(note for one in read for note in one.notes))
+    return CompressedData(model, factors, counts, tuple(one.name for one in read), steps, notes, segments, correlation)
 
 
 def _add(

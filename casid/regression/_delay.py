@@ -80,33 +80,11 @@ def estimate_delay(
         If a recording was not filtered, or they have different rates.
     """
     recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
-    rates = set()
-    for data in recordings:
-        if data.full is None:
-            raise DatasetError(f"{data.name}: a delay is estimated from filtered torques; process it with a cut-off")
-        rates.add(float(f"{data.full.low_pass.rate:.4g}"))
-    if len(rates) != 1:
-        raise DatasetError(f"recordings have different rates: {', '.join(f'{r:g} Hz' for r in sorted(rates))}")
-    rate = rates.pop()
+    rate = _rate(recordings)
     reach = max(SAMPLES / rate, SECONDS) if limit is None else float(limit)
     nodes = reach * np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
     rank = model.base.rank
-    w = np.asarray(weights, dtype=float)
-    G = np.zeros((rank + NODES, rank + NODES))
-    independent = 0.0
-    for data in recordings:
-        assert data.full is not None
-        moments = np.arange(len(data.full)) / rate
-        smooth = CubicSpline(moments, data.full.low_pass(data.full.tau), axis=0)
-        at = np.clip(moments[data.full.index][:, None] + nodes, 0.0, moments[-1])
-        shifted = smooth(at)  # samples, nodes, joints
-        for first, block in observation_blocks(model, data):
-            rows = slice(first, first + len(block))
-            for k in range(model.n):
-                keep = slice(None) if data.mask is None else data.mask[rows, k]
-                X = w[k] * np.hstack([block[:, k][keep], shifted[rows, :, k][keep]])
-                G += X.T @ X
-                independent += len(X) / data.full.correlation
+    G, independent = _products(model, recordings, np.asarray(weights, dtype=float), nodes, rate)
     scale = np.sqrt(np.diagonal(G))
     scale = np.where(scale > 0, scale, 1.0)
     G = G / np.outer(scale, scale)
@@ -131,3 +109,35 @@ def estimate_delay(
     sd = float(np.sqrt(2 * least / (freedom * curvature))) if curvature > 0 else float("inf")
     gain = 1.0 - float(np.sqrt(least / max(cost(0.0), np.finfo(float).tiny)))
     return Delay(found, sd, found * rate, gain, best in (0, len(grid) - 1))
+
+
+def _rate(recordings: Sequence[Dataset]) -> float:
+    """Common rate of filtered recordings [Hz]."""
+    rates = set()
+    for data in recordings:
+        if data.full is None:
+            raise DatasetError(f"{data.name}: a delay is estimated from filtered torques; process it with a cut-off")
+        rates.add(float(f"{data.full.low_pass.rate:.4g}"))
+    if len(rates) != 1:
+        raise DatasetError(f"recordings have different rates: {', '.join(f'{r:g} Hz' for r in sorted(rates))}")
+    return rates.pop()
+
+
+def _products(model: Model, recordings: Sequence[Dataset], w: Array, nodes: Array, rate: float) -> tuple[Array, float]:
+    """``X' X`` of the weighted columns ``X = [Y, tau(t + d_k) ...]``, and the number of independent samples."""
+    size = model.base.rank + NODES
+    G, independent = np.zeros((size, size)), 0.0
+    for data in recordings:
+        assert data.full is not None
+        moments = np.arange(len(data.full)) / rate
+        smooth = CubicSpline(moments, data.full.low_pass(data.full.tau), axis=0)
+        at = np.clip(moments[data.full.index][:, None] + nodes, 0.0, moments[-1])
+        shifted = smooth(at)  # samples, nodes, joints
+        for first, block in observation_blocks(model, data):
+            rows = slice(first, first + len(block))
+            for k in range(model.n):
+                keep = slice(None) if data.mask is None else data.mask[rows, k]
+                X = w[k] * np.hstack([block[:, k][keep], shifted[rows, :, k][keep]])
+                G += X.T @ X
+                independent += len(X) / data.full.correlation
+    return G, independent

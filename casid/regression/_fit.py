@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.dynamics._base_parameters import BaseParameters, linear_form, regroup
+from casid.dynamics import BaseParameters
+from casid.dynamics._base_parameters import linear_form, regroup
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress

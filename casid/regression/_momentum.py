@@ -14,6 +14,7 @@ pass the same filter as the torques.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -24,8 +25,8 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._compress import SEGMENTS, CompressedData
-from casid.regression._factors import SegmentedFactors, counted, joined
+from casid.regression._compress import SEGMENTS, CompressedData, Heading, assembled
+from casid.regression._factors import SegmentedFactors
 
 Array = NDArray[np.float64]
 #: Samples whose columns are held at a time.
@@ -125,9 +126,7 @@ def compress_momentum(
     function = momentum_regressor(model)
     acts = [np.flatnonzero(row) for row in _pattern(function)]
     factors = SegmentedFactors([np.append(columns, [rank, rank + 1]) for columns in acts], rank + 2)
-    names: list[str] = []
-    steps: list[str] = []
-    notes: list[str] = []
+    read: list[Heading] = []
     correlated = np.zeros(n)
     for data in datasets:
         half, step, period = _grid(model, data, width, every)
@@ -142,31 +141,30 @@ def compress_momentum(
         for first in range(0, len(centres), max(1, _BLOCK // step)):
             some = centres[first : first + max(1, _BLOCK // step)]
             part = slice(some[0] - half, some[-1] + half + 1)
-            Yp, YE = (np.asarray(v) for v in evaluate_batch(function, data.q[part], data.dq[part]))
-            # convolution flips h: int h(s) f(t + s) ds is the convolution with h(-s), and h' is odd
-            rows = oaconvolve(Yp, slope[:, None, None], mode="valid", axes=0)[::step]
-            rows = rows - oaconvolve(YE, h[:, None, None], mode="valid", axes=0)[::step]
+            rows = _filtered(evaluate_batch(function, data.q[part], data.dq[part]), h, slope)[::step]
             for where, inside in factors.segments_of(first, len(some)):
                 for k, columns in enumerate(acts):
                     keep = kept[where, k]
                     stack = (rows[inside, k][keep], columns, filtered[0][where, k][keep], filtered[1][where, k][keep])
                     factors.add(k, *stack, None)
-        names.append(data.name)
-        steps += [f"{data.name}: {s}" for s in data.steps]
-        steps.append(f"{data.name}: momentum form, test functions of {width:g} s, {len(centres)} of them")
-        notes += data.notes
-    segments = factors.finish()
-    counts = counted([s.counts for s in segments], n)
-    if not names or counts.sum() <= rank:
+        note = f"{data.name}: momentum form, test functions of {width:g} s, {len(centres)} of them"
+        heading = Heading.of(data)
+        read.append(heading._replace(steps=(*heading.steps, note)))
+    result = assembled(model, factors.finish(), correlated, read)
+    equations = int(result.counts.sum())
+    if not read or equations <= rank:
         raise DatasetError(
-            f"{int(counts.sum())} equations are too few for {rank} base parameters; record more, or take narrower test "
-            "functions"
+            f"{equations} equations are too few for {rank} base parameters; record more, or use narrower test functions"
         )
-    whole = tuple(joined([s.factors[k] for s in segments]) for k in range(n))
-    correlation = np.where(counts > 0, correlated / np.maximum(counts, 1), 1.0)
-    return CompressedData(
-        model, whole, counts, tuple(names), tuple(steps), tuple(dict.fromkeys(notes)), segments, correlation
-    )
+    return result
+
+
+def _filtered(columns: Any, h: Array, slope: Array) -> Array:
+    """Columns ``-int h' Y_p dt - int h Y_E dt`` of the test functions at every sample that they fit around."""
+    Yp, YE = (np.asarray(v) for v in columns)
+    # convolution flips h: int h(s) f(t + s) ds is the convolution with h(-s), and h' is odd
+    rows = oaconvolve(Yp, slope[:, None, None], mode="valid", axes=0)
+    return np.asarray(rows - oaconvolve(YE, h[:, None, None], mode="valid", axes=0))
 
 
 def _grid(model: Model, data: Dataset, width: float, every: int | None) -> tuple[int, int, float]:

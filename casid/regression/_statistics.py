@@ -169,7 +169,7 @@ class ResidualNoise:
         return float(max((self._squares[known] / self._blocks[known] / sizes[known]).max() / self.variance, 1.0))
 
     def variance_with(self, squares: float, equations: float) -> float:
-        """Mean square of residuals with that sum of squares; the usual variance counts for `USUAL` equations beside them."""
+        """Mean square of residuals with that sum of squares, the usual variance as `USUAL` further equations."""
         return (squares + USUAL * self.variance) / (equations + USUAL)
 
 
@@ -186,8 +186,8 @@ class Batches:
     whatever their correlation in time: noise that was differentiated cancels over a batch. The windows h_b are half
     sines over two batches, so that ``sum_b h_b(t)^2 = 1``: without edges, at which such noise would not cancel.
 
-    Residuals are smaller than noise, most where a batch alone determines a parameter. With white noise of unit variance and
-    ``A = sum_t Z_t' Z_t`` a batch's scores have, after the fit, the covariance ``E_b = P_b - Q_b A^-1 Q_b`` in place of
+    Residuals are smaller than noise, most where a batch alone determines a parameter. With white noise of unit variance
+    and ``A = sum_t Z_t' Z_t`` a batch's scores have, after the fit, the covariance ``E_b = P_b - Q_b A^-1 Q_b`` in place of
     ``P_b = sum_t h_b^2 Z_t' Z_t``, with ``Q_b = sum_t h_b Z_t' Z_t``. They are corrected by the symmetric map T with
     ``T E_b T = P_b``, as in the bias-reduced linearisation of Bell and McCaffrey (2002).
 

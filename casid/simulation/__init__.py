@@ -1,89 +1,24 @@
-"""Simulation: plants, controllers, integrators, rollouts, and the book of energy."""
+"""Simulation: plants, closed loops, rollouts, energy balance; the integrators are in `casid.simulation.integrators`."""
 
-from casid.simulation.black_box import simulate_law
-from casid.simulation.controllers import (
-    CONTROLLERS,
-    PD,
-    ComputedTorque,
-    Controller,
-    FeedForward,
-    OperationalSpace,
-    Passive,
-    PDGravity,
-    Saturated,
-    Settings,
-    Switched,
-    VelocityOperationalSpace,
-    controller_of,
-    nominal,
-)
-from casid.simulation.friction import ExactCoulomb, FrictionTreatment, SmoothCoulomb
-from casid.simulation.integrators import (
-    INTEGRATORS,
-    Cvodes,
-    DormandPrince,
-    FixedStep,
-    Idas,
-    Integrator,
-    RungeKutta4,
-    SemiImplicitEuler,
-    integrator_of,
-)
-from casid.simulation.plant import Plant, with_terms
-from casid.simulation.recording import record
-from casid.simulation.references import Follow, Hold, Positions, Reference, Samples, Sine
-from casid.simulation.result import EnergyBook, Simulation
-from casid.simulation.rollouts import Rollouts, simulate_many
-from casid.simulation.sampling import Sampling
-from casid.simulation.sensor import Sensor
-from casid.simulation.simulate import simulate
-from casid.simulation.stops import End, Reason, Stops
+# Plants
+from casid.simulation._plant import ExactCoulomb as ExactCoulomb
+from casid.simulation._plant import Plant as Plant
+from casid.simulation._plant import SmoothCoulomb as SmoothCoulomb
 
-__all__ = [
-    "CONTROLLERS",
-    "INTEGRATORS",
-    "PD",
-    "ComputedTorque",
-    "Controller",
-    "Cvodes",
-    "DormandPrince",
-    "End",
-    "EnergyBook",
-    "ExactCoulomb",
-    "FeedForward",
-    "FixedStep",
-    "Follow",
-    "FrictionTreatment",
-    "Hold",
-    "Idas",
-    "Integrator",
-    "OperationalSpace",
-    "PDGravity",
-    "Passive",
-    "Plant",
-    "Positions",
-    "Reason",
-    "Reference",
-    "Rollouts",
-    "RungeKutta4",
-    "Samples",
-    "Sampling",
-    "Saturated",
-    "SemiImplicitEuler",
-    "Sensor",
-    "Settings",
-    "Simulation",
-    "Sine",
-    "SmoothCoulomb",
-    "Stops",
-    "Switched",
-    "VelocityOperationalSpace",
-    "controller_of",
-    "integrator_of",
-    "nominal",
-    "record",
-    "simulate",
-    "simulate_law",
-    "simulate_many",
-    "with_terms",
-]
+# Closed loops
+from casid.simulation._rollouts import simulate_law as simulate_law
+from casid.simulation._rollouts import simulate_many as simulate_many
+from casid.simulation._sampling import Sensor as Sensor
+from casid.simulation._simulate import record as record
+from casid.simulation._simulate import simulate as simulate
+from casid.simulation._stops import Stops as Stops
+
+# Results
+from casid.simulation._result import Rollouts as Rollouts
+from casid.simulation._result import Simulation as Simulation
+from casid.simulation._stops import Reason as Reason
+
+# Adaptive control
+from casid.simulation._adaptive import NaturalAdaptation as NaturalAdaptation
+from casid.simulation._adaptive import SlotineLi as SlotineLi
+from casid.simulation._adaptive import simulate_adaptive as simulate_adaptive

@@ -12,7 +12,7 @@ from casid.identification import RegressionProblem
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.regression import Fit
-from casid.retrieval.load import ConstraintBuilder
+from casid.retrieval._load import ConstraintBuilder
 
 
 def clarabel_regression(fit: Fit, constraints: ConstraintBuilder, margin: float = 1e-6) -> tuple[float, float]:

@@ -6,10 +6,8 @@ import numpy as np
 
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.identification.online import (
-    Plausible,
-)
 from casid.inertia import to_standard
+from casid.inertia.entropic._estimate import Plausible
 
 TERMS = ("viscous", "coulomb", "offset")
 

@@ -9,7 +9,10 @@ import numpy as np
 
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.inertia import to_standard
-from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
+from casid.retrieval import least_squares
+from casid.retrieval._problem import Problem
+from casid.retrieval._variables import LinkVariables, link_variables
+from casid.retrieval.constraints._bounds import com_box, mass_bounds
 
 BODY = to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02]))
 

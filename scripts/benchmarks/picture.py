@@ -10,7 +10,7 @@ from PIL import Image
 
 from casid.files import write_files
 from casid.files._write import prepare_directory
-from casid.report.write import png_bytes
+from casid.report._style import png_bytes
 
 DPI, COLOURS = 90, 256
 

@@ -28,8 +28,7 @@ from benchmarks.motion.replay import ENGINES, Replay, replay
 
 from casid.files import write_files
 from casid.files._write import prepare_directory
-from casid.report.style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report.write import png_bytes
+from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, png_bytes, set_title, tidy
 
 COLOURS = (BLUE, ORANGE)
 

@@ -23,9 +23,8 @@ from papers import wam_cases as thesis
 
 from casid.files import write_files
 from casid.files._write import prepare_directory
-from casid.report.simulation_plots import energy_figure
-from casid.report.style import BLUE, GREEN, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report.write import png_bytes
+from casid.report._simulation import energy_figure
+from casid.report._style import BLUE, GREEN, MUTED, ORANGE, new_figure, png_bytes, set_title, tidy
 from casid.simulation import Simulation, SmoothCoulomb
 
 

@@ -29,7 +29,7 @@ import casid
 from casid.files._write import prepare_directory
 from casid.inertia import from_standard
 from casid.inertia._parameter_vector import link_slice
-from casid.report.style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
+from casid.report._style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 from problems.spatial_2r import true_parameters
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]

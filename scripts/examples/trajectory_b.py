@@ -23,8 +23,8 @@ from papers import wam_cases as thesis
 
 from casid.files import write_files
 from casid.files._write import prepare_directory
-from casid.report.simulation_plots import motion_figure, tracking_figure
-from casid.report.write import png_bytes
+from casid.report._simulation import motion_figure, tracking_figure
+from casid.report._style import png_bytes
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from casid.report.style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 
 Array = NDArray[np.float64]
 COLOURS = (MUTED, BLUE, ORANGE, GREEN, RED, INK)

@@ -10,27 +10,12 @@ from benchmarks import published
 from numpy.typing import NDArray
 
 import casid
+from casid.control import PD, ComputedTorque, Controller, Passive, PDGravity, Switched
 from casid.dynamics import Model
-from casid.excitation import Fourier, Trajectory
-from casid.simulation import (
-    PD,
-    ComputedTorque,
-    Controller,
-    DormandPrince,
-    ExactCoulomb,
-    Follow,
-    FrictionTreatment,
-    Hold,
-    Passive,
-    PDGravity,
-    Plant,
-    Positions,
-    Simulation,
-    SmoothCoulomb,
-    Stops,
-    Switched,
-    simulate,
-)
+from casid.motion import Follow, Fourier, Hold, Positions, Trajectory
+from casid.simulation import ExactCoulomb, Plant, Simulation, SmoothCoulomb, Stops, simulate
+from casid.simulation._plant import FrictionTreatment
+from casid.simulation.integrators import DormandPrince
 
 Array = NDArray[np.float64]
 #: The joint and motor terms of eq. 4.9-4.11.

@@ -10,20 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from casid.errors import CasidError, ProblemError
-from casid.retrieval import (
-    Branches,
-    Direct,
-    Global,
-    Intervals,
-    Penalty,
-    SimulatedAnnealing,
-    Smoothed,
-    Solution,
-    nominal_parameters,
-    parameter_intervals,
-    solve,
-)
-from casid.retrieval.methods.method import Method
+from casid.retrieval import Global, Solution, parameter_intervals, solve
+from casid.retrieval.insight._intervals import Intervals
+from casid.retrieval.methods._branches import Branches, Smoothed
+from casid.retrieval.methods._global_search import SimulatedAnnealing
+from casid.retrieval.methods._method import Direct, Method
+from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.program._starts import nominal_parameters
 from tests.attack.parts import false_parts
 from tests.attack.points import EXACT, drawn_back, feasible_points, walk
 from tests.attack.problems import Attack, make
@@ -131,7 +124,7 @@ def _tried(attack: Attack, tally: Tally, what: str, run: Callable[[], Solution])
             result = run()
         for warning in caught:
             if warning.category.__name__ == "BoundWarning":
-                _note(attack, tally, "bound given up", f"{what}: {warning.message}")
+                _note(attack, tally, "bound discarded", f"{what}: {warning.message}")
         return result
     except ProblemError:
         tally.refused += 1
@@ -163,7 +156,7 @@ def _check_solution(attack: Attack, method: str, found: Solution, points: np.nda
 
 
 def _check_bound(attack: Attack, method: str, found: Solution, points: np.ndarray, tally: Tally) -> None:
-    """No feasible point is better than a bound says any can be."""
+    """No feasible point is better than its bound."""
     if not np.isfinite(found.lower_bound):
         return
     tally.bounds += 1
@@ -175,7 +168,7 @@ def _check_bound(attack: Attack, method: str, found: Solution, points: np.ndarra
 
 
 def _covered(attack: Attack, found: Solution | Intervals, points: np.ndarray) -> np.ndarray:
-    """Points that a bound speaks of: all, or those within the search region that it states."""
+    """Points that a bound is about: all, or those within the search region that it states."""
     keep = np.ones(points.shape[1], dtype=bool)
     if not found.search_region:
         return keep

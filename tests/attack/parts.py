@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from casid.retrieval import Problem
-from casid.retrieval.bound.certificate import Search, lower_bound
-from casid.retrieval.bound.cuts import Relaxation
-from casid.retrieval.program.starts import nominal_parameters
-from casid.retrieval.rows import split_rows
+from casid.retrieval._rows import split_rows
+from casid.retrieval.bound._certificate import Search, lower_bound
+from casid.retrieval.bound._cuts import Relaxation
+from casid.retrieval.program._starts import nominal_parameters
 from tests.attack.points import EXACT, feasible_points, walk
 from tests.attack.problems import Attack
 from tests.attack.quantities import in_numpy, pseudo_inertias
@@ -39,7 +39,7 @@ def many_points(attack: Attack, rng: np.random.Generator, rounds: int = 6) -> np
 
 
 def false_parts(attack: Attack, rng: np.random.Generator) -> list[str]:
-    """What is wrong with the parts of a problem's proof, in words; empty where all hold."""
+    """Errors in the parts of a problem's proof; empty where all hold."""
     points = many_points(attack, rng)
     if not points.shape[1]:
         return []

@@ -7,17 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from casid.description import Joint, Link, Robot
-from casid.retrieval import (
-    Constraint,
-    LeastSquares,
-    Problem,
-    com_box,
-    gyration_bound,
-    inertia_bounds,
-    link_variables,
-    mass_bounds,
-    total_mass,
-)
+from casid.retrieval import Constraint, Problem, com_box, inertia_bounds, link_variables, mass_bounds, total_mass
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval.constraints._bounds import gyration_bound
 from tests.attack.formulas import CONVEX, PIECEWISE, SMOOTH, STEPS, Formula, Scene
 from tests.attack.quantities import (
     CasadiFunctions,

@@ -91,7 +91,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("--each", type=float, default=60.0, help="seconds after which a problem is given up")
+    parser.add_argument("--each", type=float, default=60.0, help="time limit of a problem [s]")
     parser.add_argument("--kind")
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")

@@ -19,7 +19,7 @@ from tests.attack.run import attack
 #: What the attack may find: a solver that gives up is no false claim.
 FALSE = {
     "bound above a feasible value", "bound above own value", "optimal but violated", "feasible but violated",
-    "objective", "interval end passed", "traceback", "throw=False raises", "infeasible but feasible", "bound given up",
+    "objective", "interval end passed", "traceback", "throw=False raises", "infeasible but feasible", "bound discarded",
     "attacker", "crash", "part of a proof",
 }  # fmt: skip
 
@@ -72,7 +72,7 @@ def test_no_claim_is_false():
 
 
 @pytest.mark.slow
-@pytest.mark.claim("no bound is given up on slivers between branches (multipliers of 1e21) or on links of grams")
+@pytest.mark.claim("no bound is discarded on slivers between branches (multipliers of 1e21) or on links of grams")
 @pytest.mark.parametrize("seed", [970, 976, 1399])
 def test_hard_cases_of_the_past(seed: int):
     assert not [f for f in attack([seed]).findings if f.claim in FALSE]

@@ -20,12 +20,14 @@ from casid.codegen._cache import cache_entries
 from casid.codegen._evaluate import accumulate, bound_batch, compiled_call
 from casid.codegen._library import Program, c_name, load_library, without_failure
 from casid.codegen._source import scalar_source
+from casid.control._joint_space import Passive
 from casid.description import Inertial, Joint, Link, Robot
 from casid.errors import CasidWarning, ExportError
-from casid.learning.compiled_adam import CompiledAdam
+from casid.learning._compiled_adam import CompiledAdam
 from casid.measurement import Dataset
+from casid.motion._references import Hold
 from casid.regression._observation import observation_blocks, torques
-from casid.simulation import Hold, Passive, Plant, simulate
+from casid.simulation import Plant, simulate
 
 pytestmark = pytest.mark.skipif(codegen.find_compiler() is None or os.name == "nt", reason="needs a C compiler")
 

@@ -5,7 +5,7 @@ import pytest
 
 from casid import Model
 from casid.dynamics._base_parameters import linear_form, regroup
-from casid.errors import DatasetError, RobotError
+from casid.errors import DatasetError, UnknownNameError
 from casid.testing.random_robots import random_robot
 
 
@@ -46,7 +46,7 @@ def test_leading_parameters_are_the_first_independent_ones_from_the_left():
     assert base.unidentifiable == ("z",)
     np.testing.assert_allclose(base.values([1, 1, 1, 1, 1, 1]), [4, 0.5, 1])
     assert base.row("c") == 1
-    with pytest.raises(RobotError, match="'b' leads no base parameter"):
+    with pytest.raises(UnknownNameError, match="'b' leads no base parameter"):
         base.row("b")
 
 

@@ -14,26 +14,20 @@ import pytest
 
 import casid
 from casid.codegen import find_compiler
+from casid.control import ComputedTorque, nominal
 from casid.description import load_robot, write_robot
 from casid.description.robot import Capsule
 from casid.dynamics import Model
-from casid.excitation import CollisionConstraint, Motion, Study
+from casid.excitation import CollisionConstraint, DesignSettings
 from casid.export import export_robot
 from casid.export import load as load_export
-from casid.identification import check_file, identify, load_model
+from casid.identification import Checks, ModelOptions, identify, load_model
+from casid.identification.repair._check import check_file
 from casid.learning import Chart, TorqueLoss
+from casid.motion import Motion, Sine
 from casid.regression import choose_friction
 from casid.retrieval import Prior, link_variables
-from casid.simulation import (
-    ComputedTorque,
-    Plant,
-    Sensor,
-    Sine,
-    nominal,
-    record,
-    simulate,
-)
-from casid.simulation.adaptive import NaturalAdaptation, simulate_adaptive
+from casid.simulation import NaturalAdaptation, Plant, Sensor, record, simulate, simulate_adaptive
 from tests.helpers import run
 
 BODIES = {  # mass, centre of mass, principal moments
@@ -113,19 +107,19 @@ def test_friction_of_a_follower_acts_on_the_joint_that_it_follows(arm: Path) -> 
 def test_identification_recovers_dynamics_and_friction(recorded, tmp_path: Path) -> None:
     plant, data = recorded
     robot = plant.model.robot
-    result = identify(robot, data, terms=["viscous", "coulomb"], folds=0)
-    error = result.model.base.K @ (result.parameters - plant.parameters)
+    result = identify(robot, data, model=ModelOptions(terms=["viscous", "coulomb"]), checks=Checks(folds=0))
+    error = result.model.base.K @ (result.parameters.values - plant.parameters)
     assert np.abs(error).max() < 0.02 * np.abs(result.model.base.K @ plant.parameters).max()
     record_ = json.loads(json.dumps(result.record(), default=lambda value: np.asarray(value).tolist()))
     model, again = load_model(record_, robot)
-    np.testing.assert_allclose(again, result.parameters, rtol=1e-12)
+    np.testing.assert_allclose(again, result.parameters.values, rtol=1e-12)
     assert model.parameter_names == result.model.parameter_names
     for suffix in (".urdf", ".xml", ".sdf", ".toml"):
-        found = robot.with_parameters(result.model.named(result.parameters))
+        found = robot.with_parameters(result.parameters)
         write_robot(found, tmp_path / f"out{suffix}")
         back = load_robot(tmp_path / f"out{suffix}")
         state = np.random.default_rng(0).uniform(-1, 1, (3, 3))
-        want = vector(result.model.inverse_dynamics(*state, result.parameters))
+        want = vector(result.model.inverse_dynamics(*state, result.parameters.values))
         with_terms = Model(back, ["viscous", "coulomb"])
         got = vector(with_terms.inverse_dynamics(*state, with_terms.parameters(back.parameters)))
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
@@ -192,10 +186,10 @@ def test_designs_keep_clear_of_a_follower_and_bound_its_speed(arm: Path) -> None
     for k in range(3):
         moved = q.copy()
         moved[k] += step
-        rate = (collision.values(Motion(moved, 0 * q, 0 * q)) - collision.values(Motion(q, 0 * q, 0 * q))) / step
+        rate = (collision.values(Motion.at_rest(moved.T)) - collision.values(Motion.at_rest(q.T))) / step
         assert (np.abs(rate).max(axis=1) <= arms[:, k] + 1e-6).all()
     limits = replace(robot.limits, acceleration=np.full(3, 10.0))
-    designer = Study(duration=5.0, samples=40).designer(replace(robot, limits=limits))
+    designer = DesignSettings(duration=5.0, samples=40).designer(replace(robot, limits=limits))
     design = designer.run(1, 0, max_seconds=5.0)
     assert design.trajectory.joints == ("shoulder", "elbow", "slide")
     assert design.value < 1e4
@@ -208,8 +202,8 @@ def test_the_unphysical_body_of_a_follower_is_repaired(tmp_path: Path) -> None:
     assert [link.name for link in result.unphysical] == ["slaved"]
     assert result.repair is not None
     assert result.repair.relative_base_change < 1e-9 or result.repair.verdict != "virtually feasible"
-    (tmp_path / "mended.urdf").write_bytes(result.repaired)
-    assert check_file(tmp_path / "mended.urdf").unphysical == ()
+    (tmp_path / "repaired.urdf").write_bytes(result.repaired)
+    assert check_file(tmp_path / "repaired.urdf").unphysical == ()
 
 
 def test_parameters_are_counted_by_links(arm: Path, recorded) -> None:
@@ -234,7 +228,7 @@ def test_parameters_are_counted_by_links(arm: Path, recorded) -> None:
 @pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 def test_every_command_takes_the_robot(arm: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    text = run("simulate", arm, "--friction", "viscous=0.5,coulomb=0.3", "--duration", 4, "--noise", "1e-6,1e-5,1e-3",
+    text = run("simulate", arm, "--term-values", "viscous=0.5,coulomb=0.3", "--duration", 4, "--noise", "1e-6,1e-5,1e-3",
                "--out", out)  # fmt: skip
     assert "slave" not in text.replace("slaved_arm", "")
     names = [tmp_path / f"identified{suffix}" for suffix in (".urdf", ".xml", ".sdf", ".toml")]

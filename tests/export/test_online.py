@@ -15,14 +15,11 @@ import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.dynamics.terms._joint_terms import GEAR_FRICTION
 from casid.export._online import export_online
-from casid.identification.online import (
-    GEAR_FRICTION,
-    Online,
-    OnlineLoad,
-)
-from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia._parameter_files import write_parameters
+from casid.identification.loads._online_load import OnlineLoad
+from casid.identification.online import Online
+from casid.inertia import pseudo_inertia, to_standard, write_parameters
 from casid.testing.synthetic_online import TERMS, plausible, recorded
 
 

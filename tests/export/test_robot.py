@@ -14,7 +14,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from benchmarks.compiled.controller import build_controller, run_controller
+from benchmarks.compiled.controller import build_controller, run_controller  # noqa: E402
 from typer.testing import CliRunner
 
 import casid

@@ -16,7 +16,7 @@ import casid
 from casid.cli import app
 from casid.codegen import find_compiler
 from casid.description._joint_parameters import JointParameter
-from casid.dynamics.terms._joint_terms import JointTerm
+from casid.dynamics.terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export import export_ros2
 from casid.inertia import to_standard

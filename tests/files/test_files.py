@@ -23,7 +23,7 @@ from casid.files._arrays import matlab_arrays, npy_array, npz_arrays, numeric_ar
 from casid.files._read import gunzip, read_bytes, unzip
 from casid.files._texts import csv_table, finite_number, parse_json, parse_toml, parse_xml
 from casid.files._write import write_directory
-from casid.identification import check_file
+from casid.identification.repair._check import check_file
 
 MEBIBYTE = 2**20
 

@@ -10,21 +10,16 @@ import casid
 from casid.description import LinkBounds
 from casid.dynamics import Model
 from casid.errors import ProblemError
-from casid.identification import (
-    RegressionProblem,
-    believable,
-    determined,
-    identify,
-    noise_share,
-    plausible_bodies,
-)
-from casid.identification.bounds import default_bounds, largest_mass, term_bounds
-from casid.identification.divergence import DivergenceProgram
-from casid.identification.plausible import skeleton_boxes, trustworthy
+from casid.identification import Checks, Constraints, RegressionProblem, identify
+from casid.identification._bounds import default_bounds, largest_mass, term_bounds
+from casid.identification._feasible_fit import determined
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
+from casid.retrieval.plausible._bodies import plausible_bodies, skeleton_boxes, trustworthy
+from casid.retrieval.plausible._choice import believable, noise_share
+from casid.retrieval.plausible._most_plausible import DivergenceProgram
 from casid.testing.synthetic import recording
 from problems.spatial_2r import true_parameters
 
@@ -88,7 +83,7 @@ def test_no_feasible_point_is_more_plausible_than_the_bound(problem, best, chose
     program = DivergenceProgram(problem.problem, choice.bodies.parameters, choice.bodies.scaled, choice.limit)
     rng = np.random.default_rng(5)
     lowest = choice.choice.lower_bound
-    x, start = choice.parameters, best.solution.x
+    x, start = choice.x, best.solution.x
     tried = 0
     for _ in range(300):
         point = x + rng.uniform(0, 1) * (start - x) + 10 ** rng.uniform(-6, -1) * rng.normal(size=len(x)) * np.abs(x)
@@ -131,9 +126,9 @@ def test_a_small_problem_agrees_with_another_solver():
     program = DivergenceProgram(made.problem, bodies.parameters, bodies.scaled, choice.limit)
     start = []
     for k in range(2):
-        factor = np.linalg.cholesky(pseudo_inertia(choice.parameters[10 * k : 10 * k + 10]) * 1.02)
+        factor = np.linalg.cholesky(pseudo_inertia(choice.x[10 * k : 10 * k + 10]) * 1.02)
         start += [factor[i, j] for i, j in lower]
-    size = made.problem.objective(choice.parameters)
+    size = made.problem.objective(choice.x)
     ball = NonlinearConstraint(lambda t: made.problem.objective(parameters(t)) / size, -np.inf, choice.limit / size)
     found = minimize(
         lambda t: program.divergence(parameters(t), 1.0), start, method="SLSQP", constraints=[ball],
@@ -158,7 +153,7 @@ def test_scale_is_free_and_a_known_total_mass_is_kept(problem, robot, truth):
     doubled = replace(fit.believable.bodies, parameters=2.0 * fit.believable.bodies.parameters)
     again = known.choose(known.solve(), doubled).believable
     assert again.scale == pytest.approx(fit.believable.scale / 2, rel=1e-3)
-    np.testing.assert_allclose(again.parameters, fit.believable.parameters, rtol=1e-2, atol=1e-4)
+    np.testing.assert_allclose(again.x, fit.believable.x, rtol=1e-2, atol=1e-4)
 
 
 def test_bodies_come_from_description_boxes_or_skeleton(robot):
@@ -227,7 +222,7 @@ def test_one_way_joints_keep_small_friction(robot):
     dq = np.where(np.arange(7) == 2, one_way[:, None], data.dq)
     tau = data.tau + 0.05 * rng.normal(size=data.tau.shape)
     data = replace(data, dq=dq, tau=tau)
-    result = identify(blind(robot), data, processing=AS_IT_IS, folds=0)
+    result = identify(blind(robot), data, processing=AS_IT_IS, checks=Checks(folds=0))
     largest = np.abs(tau).max()
     assert np.abs(list(result.feasible.extras.values())).max() <= 10 * largest
     fit = result.unconstrained
@@ -249,7 +244,7 @@ def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, truth
     def light(variables):
         return (*default_bounds(robot)(variables), total_mass(variables, 0.0, 5.0))
 
-    tight = identify(robot, data, processing=AS_IT_IS, constraints=light, folds=0)
+    tight = identify(robot, data, processing=AS_IT_IS, constraints=Constraints(build=light), checks=Checks(folds=0))
     assert any("total mass" in bound.text for bound in tight.feasible.active)
     assert any("bounds that are reached" in note for note in tight.notes)
     record = result.record()

@@ -12,18 +12,12 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.online import (
-    ChangeDetector,
-    Information,
-    Online,
-    OnlineLoad,
-    Plausible,
-    entropic_estimate,
-    entropic_fit,
-)
-from casid.identification.online.change import FadingWindow
-from casid.identification.online.recent import RecentSamples, Sample
+from casid.identification.loads._change import ChangeDetector, FadingWindow, RecentSamples, Sample
+from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
+from casid.identification.online import Online, entropic_fit
+from casid.identification.online._information import Information
 from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia.entropic._estimate import Plausible, entropic_estimate
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.regression._statistics import ResidualNoise
@@ -223,7 +217,7 @@ def test_a_load_with_a_correlated_residual_is_that_of_generalised_least_squares(
     white = np.random.default_rng(6).normal(size=tau.shape)
     tau = tau + 0.2 * np.asarray(lfilter([np.sqrt(1 - a**2)], [1, -a], white, axis=0))
     body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
-    online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, correlation=a)
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(correlation=a))
     for part in (slice(0, 1), slice(1, 150), slice(150, count)):
         online.update(q[part], dq[part], ddq[part], tau[part], t[part])
     Y = np.asarray(evaluate_batch(model.regressor, q, dq, ddq))
@@ -237,7 +231,7 @@ def test_a_load_with_a_correlated_residual_is_that_of_generalised_least_squares(
     assert online.information.estimate == pytest.approx(expected, abs=1e-7)
     assert online.noise.inflation() < 3.0
     with pytest.raises(DatasetError, match="correlation"):
-        OnlineLoad(model, pi, np.full(model.n, 5.0), body, correlation=1.0)
+        OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(correlation=1.0))
 
 
 def test_all_samples_of_a_fit_at_once_say_what_they_say_one_by_one(model):
@@ -276,7 +270,7 @@ def test_intervals_know_of_correlated_noise_and_of_torque_scales(model):
     body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 
     def width(noise: np.ndarray, gain_error: float = 0.0) -> float:
-        online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, gain_error=gain_error)
+        online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(gain=gain_error))
         online.update(q, dq, ddq, tau + noise, t)
         low, high = online.estimate().interval
         return high - low

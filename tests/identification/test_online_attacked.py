@@ -9,9 +9,12 @@ from scipy.optimize import brentq
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.identification.online import Information, Online, OnlineLoad, Plausible, entropic, entropic_estimate
-from casid.inertia import pseudo_inertia, to_standard
+from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
+from casid.identification.online import Online
+from casid.identification.online._information import Information
+from casid.inertia import entropic, pseudo_inertia, to_standard
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.inertia.entropic._estimate import Plausible, entropic_estimate
 from casid.testing.synthetic_online import TERMS, plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
@@ -142,7 +145,9 @@ def test_what_a_joints_scale_does_to_the_load_is_what_is_stated(model, forgettin
     without, carrying = (evaluate_batch(model.inverse_dynamics, q, dq, ddq, p)[..., 0] for p in (free, own))
 
     def estimator(scales: np.ndarray) -> OnlineLoad:
-        online = OnlineLoad(model, free, np.full(model.n, 5.0), BODY, forgetting=forgetting, gain_error=0.05)
+        online = OnlineLoad(
+            model, free, np.full(model.n, 5.0), BODY, forgetting=forgetting, errors=TorqueErrors(gain=0.05)
+        )
         online.update(q, dq, ddq, without + (carrying - without) * scales, t)
         return online
 

@@ -12,8 +12,10 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.online import Online, OnlineLoad, Plausible
+from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
+from casid.identification.online import Online
 from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia.entropic._estimate import Plausible
 from casid.testing.synthetic_online import TERMS, plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
@@ -29,7 +31,8 @@ def estimator(model: Model, kind: str, pi: np.ndarray, forgetting: float = 1.0) 
     weights = np.full(model.n, 10.0)
     if kind == "robot":
         return Online(model, weights, plausible(model), forgetting=forgetting)
-    return OnlineLoad(model, pi, weights, BODY, forgetting=forgetting, correlation=0.5 * (kind != "load"))
+    errors = TorqueErrors(correlation=0.5 * (kind != "load"))
+    return OnlineLoad(model, pi, weights, BODY, forgetting=forgetting, errors=errors)
 
 
 def state(online: Online | OnlineLoad) -> bytes:
@@ -152,7 +155,7 @@ SETTINGS: dict[str, list[Any]] = {
     "weights": [np.zeros(7), -np.ones(7), np.ones(3), np.full(7, np.nan), 1.0, None, "a"],
     "forgetting": [0.0, -1.0, 1.5, np.nan, None, "x"],
     "mu": [0.0, -1.0, np.nan, np.inf, None, "x"],
-    "gain_error": [-1.0, np.nan, [1.0, 2.0], None, "x"],
+    "gain": [-1.0, np.nan, [1.0, 2.0], None, "x"],
     "correlation": [-0.1, 1.0, np.nan, [0.1, 0.2], None, "x"],
     "parameters": [np.zeros(5), np.nan, None, "x"],
     "plausible": [-BODY, 0 * BODY, BODY[:9], np.full(10, np.nan), None, "x"],
@@ -162,7 +165,8 @@ SETTINGS: dict[str, list[Any]] = {
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in SETTINGS.items() for value in values])
 def test_settings_that_make_no_sense_are_refused(model, name, value):
     pi = model.parameters(model.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], model.n))
-    own: dict[str, Any] = {"parameters": pi, "weights": np.ones(7), "plausible": BODY, name: value}
+    own: dict[str, Any] = {"parameters": pi, "weights": np.ones(7), "plausible": BODY}
+    own |= {"errors": TorqueErrors(**{name: value})} if name in ("gain", "correlation") else {name: value}
     with pytest.raises(DatasetError, match=name):
         OnlineLoad(model, **own)
     if name in ("weights", "forgetting", "mu"):

@@ -11,7 +11,8 @@ import casid
 from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification import gains, payload
+from casid.identification.loads._gains import gains
+from casid.identification.loads._payload import payload
 from casid.inertia import express_in, to_standard
 from casid.measurement import Dataset
 from casid.testing.synthetic import recording
@@ -125,7 +126,7 @@ def test_factors_that_have_not_converged_are_not_told(model, truth, monkeypatch)
     pair = [recording(model, x, samples=300, noise=0.3, seed=5) for x in (loaded_parameters(model, truth), truth)]
     pair = [replace(data, tau=data.tau / 1.2) for data in pair]
     assert np.isfinite(gains(model, *pair, mass=1.7).joints).any()
-    monkeypatch.setattr(import_module("casid.identification.gains"), "STEPS", 1)
+    monkeypatch.setattr(import_module("casid.identification.loads._gains"), "STEPS", 1)
     assert np.isnan(gains(model, *pair, mass=1.7).joints).all()
 
 

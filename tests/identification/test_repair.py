@@ -13,7 +13,9 @@ import casid
 from casid.cli import app
 from casid.description import Inertial, load_description, load_robot
 from casid.description.write import description_of
-from casid.identification import check_file, nearest_feasible, repair
+from casid.identification import repair
+from casid.identification.repair._check import check_file
+from casid.identification.repair._feasibility import nearest_feasible
 from casid.inertia import consistency
 
 ARM = """<robot name="arm">
@@ -107,7 +109,7 @@ def test_objects_and_bodies_of_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
-def test_the_command_says_the_verdict_and_writes_the_file(tmp_path: Path) -> None:
+def test_the_command_prints_the_verdict_and_writes_the_file(tmp_path: Path) -> None:
     path = described(tmp_path, izz=0.05)
     run = CliRunner().invoke(app, ["check", str(path), "--out", str(tmp_path / "out")])
     assert run.exit_code == 1

@@ -13,7 +13,8 @@ import casid
 from casid.cli import app
 from casid.dynamics.terms._joint_terms import terms_of
 from casid.errors import DatasetError, RobotError
-from casid.identification import check_file, load_model
+from casid.identification import load_model
+from casid.identification.repair._check import check_file
 from casid.inertia import Parameters, read_parameters, write_parameters
 from casid.inertia._parameters import STANDARD_NAMES, standard_names
 

@@ -1,165 +1,71 @@
-"""The named parameter vector, and robots and models with parameters."""
-
-from __future__ import annotations
-
-import pickle
-import subprocess
-import sys
+"""The ten parameters of a link: conversions, pseudo-inertia, consistency."""
 
 import numpy as np
 import pytest
 
-import casid
-from casid.errors import DatasetError, RobotError
-from casid.inertia import LinkParameters, Parameters, from_standard, to_standard
-from casid.inertia._parameters import standard_names
+from casid import inertia
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP, from_khalil, tensor_entries, to_khalil
+from casid.testing.random_robots import random_placement
+from casid.testing.rigid_body import random_body, standard_parameters
 
 
-def bodies(n: int, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    tens = []
-    for _ in range(n):
-        A = rng.normal(size=(3, 3))
-        tens.append(
-            to_standard(rng.uniform(0.5, 5.0), rng.normal(scale=0.1, size=3), A @ A.T * 1e-2 + np.eye(3) * 1e-2)
-        )
-    return np.concatenate(tens)
+@pytest.fixture
+def body():
+    return random_body(np.random.default_rng(5))
 
 
-def test_three_orders_of_the_same_numbers() -> None:
-    terms = ("viscous", "coulomb@joint2")
-    model = casid.Model("panda", terms)
-    inertial, rng = bodies(7), np.random.default_rng(1)
-    named = dict(zip(standard_names(7), inertial, strict=True))
-    named |= {name: rng.uniform() for name in model.parameter_names if name.startswith("f")}
-    expected = np.array([named[name] for name in model.parameter_names])
-
-    shuffled = list(named)
-    rng.shuffle(shuffled)
-    parameters = Parameters(tuple(shuffled), np.array([named[name] for name in shuffled]))
-    assert np.array_equal(parameters.in_order(model), expected)
-    assert np.array_equal(parameters.in_order(tuple(named)), np.array(list(named.values())))
-    assert np.array_equal(parameters.standard, inertial)
-    assert np.array_equal(model.parameters(parameters), expected)
-    assert model.named(expected).to_dict() == parameters.to_dict()
-    assert list(model.named(expected).links) == [link.name for link in model.robot.links]
-    assert dict(parameters.terms) == {name: named[name] for name in named if name.startswith("f")}
-    assert parameters["m7"] == named["m7"]
-    assert len(parameters) == 78 and "fv1" in parameters and "fv8" not in parameters
+def test_standard_parameters_follow_the_parallel_axis_theorem(body):
+    np.testing.assert_allclose(inertia.to_standard(*body), standard_parameters([body]), atol=1e-14)
 
 
-def test_links_by_name() -> None:
-    inertial = bodies(2)
-    parameters = Parameters.of_links(inertial, ("arm", "hand"), {"fv1": 0.5})
-    hand = parameters.links["hand"]
-    mass, com, inertia = from_standard(inertial[10:])
-    assert isinstance(hand, LinkParameters)
-    assert hand.mass == mass and np.array_equal(hand.com, com) and np.array_equal(hand.inertia_com, inertia)
-    assert np.array_equal(hand.standard, inertial[10:])
-    assert np.allclose(hand.principal_moments, np.linalg.eigvalsh(inertia))
-    assert hand.pseudo_inertia[3, 3] == mass
-    assert "hand" in repr(hand) and "3 links" not in repr(parameters) and "2 links" in repr(parameters)
+def test_conversion_round_trip(body):
+    mass, com, about_com = inertia.from_standard(inertia.to_standard(*body))
+    assert mass == pytest.approx(body.mass)
+    np.testing.assert_allclose(com, body.com, atol=1e-14)
+    np.testing.assert_allclose(about_com, body.inertia, atol=1e-14)
 
 
-def test_parameters_are_read_only_and_pickle() -> None:
-    parameters = Parameters.of_links(bodies(2), ("arm", "hand"), {"fv1": 0.5})
-    for array in (
-        parameters.values,
-        parameters.standard,
-        parameters.links["arm"].standard,
-        parameters.links["arm"].com,
-    ):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1.0
-    with pytest.raises(TypeError):
-        parameters.terms["fv1"] = 1.0  # type: ignore[index]
-    back = pickle.loads(pickle.dumps(parameters))
-    assert back.to_dict() == parameters.to_dict() and back.link_names == ("arm", "hand")
-    assert parameters.with_values({"fv1": 0.7})["fv1"] == 0.7 and parameters["fv1"] == 0.5
+def test_massless_link_has_no_centre_of_mass_but_no_nan():
+    mass, com, about_com = inertia.from_standard(np.zeros(10))
+    assert mass == 0.0 and not com.any() and not about_com.any()
 
 
-@pytest.mark.parametrize(
-    ("names", "values", "says"),
-    [
-        (("Lxx1", "Lxx1"), [1, 2], "'Lxx1' appears twice"),
-        (("fv1",), [np.nan], "'fv1' is not a finite number"),
-        (("fv1",), [1.0, 2.0], "1 names"),
-        (standard_names(2)[:-1], np.ones(19), "'m2' is missing"),
-        (standard_names(2)[10:], np.ones(10), "'Lxx1' is missing"),
-        (("m99999",), [1.0], "'Lxx1' is missing"),
-    ],
-)
-def test_bad_vectors_are_refused(names: tuple[str, ...], values: list[float], says: str) -> None:
-    with pytest.raises(DatasetError, match=says):
-        Parameters(names, np.array(values))
+def test_pseudo_inertia_is_the_second_moment_of_the_mass(body):
+    # four point masses with known moments: J = sum m [r; 1] [r; 1]'
+    rng = np.random.default_rng(1)
+    points, masses = rng.normal(size=(4, 3)), rng.uniform(0.5, 2.0, 4)
+    lifted = np.hstack([points, np.ones((4, 1))])
+    expected = (lifted.T * masses) @ lifted
+    L = sum(m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, points, strict=True))
+    pi = np.concatenate([tensor_entries(L), masses @ points, [masses.sum()]])
+    np.testing.assert_allclose(inertia.pseudo_inertia(pi), expected, atol=1e-13)
+    np.testing.assert_allclose(inertia.from_pseudo_inertia(expected), pi, atol=1e-13)
+    np.testing.assert_allclose(PSEUDO_INERTIA_MAP @ pi, expected.ravel(), atol=1e-13)
 
 
-def test_orders_that_do_not_fit_are_refused() -> None:
-    rigid, rubbing = casid.Model("panda"), casid.Model("panda", ("viscous",))
-    seven = Parameters.of_links(bodies(7))
-    with_friction = Parameters.of_links(bodies(7), terms={"fv1": 0.5})
-    assert np.count_nonzero(seven.in_order(rubbing)) == 70
-    with pytest.raises(DatasetError, match="'fv1' has no place"):
-        with_friction.in_order(rigid)
-    with pytest.raises(DatasetError, match="'Lxx3' is missing"):
-        Parameters.of_links(bodies(2)).in_order(rigid)
-    with pytest.raises(DatasetError, match="expected 77 parameters"):
-        rubbing.parameters(np.ones(5))
-    with pytest.raises(DatasetError, match=r"'Lxx1'.*not a finite"):
-        rigid.parameters(np.full(70, np.nan))
+def test_pseudo_inertia_of_a_stack_of_links(body):
+    stack = np.stack([standard_parameters([body]), 2 * standard_parameters([body])])
+    assert inertia.pseudo_inertia(stack).shape == (2, 4, 4)
+    np.testing.assert_allclose(inertia.pseudo_inertia(stack)[1], 2 * inertia.pseudo_inertia(stack[0]))
 
 
-def test_robot_with_parameters() -> None:
-    robot = casid.load_robot("panda")
-    inertial = bodies(7)
-    changed = robot.with_parameters(inertial)
-    assert np.allclose(changed.standard_parameters(), inertial, rtol=0, atol=1e-15)
-    assert changed.parameters.links[robot.links[3].name].mass == inertial[39]
-    assert changed.links[0].bounds is robot.links[0].bounds
-    with_terms = Parameters.of_links(inertial, terms={"fv1": 1.0})
-    assert np.array_equal(robot.with_parameters(with_terms).standard_parameters(), changed.standard_parameters())
-    with pytest.raises(RobotError, match="7 links"):
-        robot.with_parameters(inertial[:20])
-    with pytest.raises(RobotError, match="without mass"):
-        robot.with_parameters(np.r_[inertial[:69], 0.0])
+def test_a_body_in_another_frame(body):
+    placement = random_placement(np.random.default_rng(2))
+    R, t = placement[:3, :3], placement[:3, 3]
+    moved = inertia.express_in(inertia.to_standard(*body), R, t)
+    expected = inertia.to_standard(body.mass, R @ body.com + t, R @ body.inertia @ R.T)
+    np.testing.assert_allclose(moved, expected, atol=1e-13)
 
 
-def test_model_with_parameters_has_no_parameter_input() -> None:
-    model = casid.Model("panda", ("viscous",))
-    parameters = Parameters.of_links(bodies(7), terms={"fv2": 0.3})
-    given = model.with_parameters(parameters)
-    rng = np.random.default_rng(2)
-    q, dq, ddq = rng.normal(size=(3, 7))
-    assert given.inverse_dynamics.name_in() == ["q", "dq", "ddq"]
-    expected = model.inverse_dynamics(q, dq, ddq, model.parameters(parameters)).full()
-    assert np.allclose(given.inverse_dynamics(q, dq, ddq).full(), expected, rtol=0, atol=1e-12)
-    based = model.with_base_parameters()
-    beta = model.base.values(model.parameters(parameters))
-    assert np.allclose(based.inverse_dynamics(q, dq, ddq, beta).full(), expected, rtol=0, atol=1e-10)
-    assert given.base is model.base and based.regressor is model.regressor
+def test_conventions_round_trip_and_order():
+    pi = np.arange(10.0)
+    m, mcx, _, _, xx, xy, yy, xz, yz, zz = inertia.to_pinocchio(pi)
+    assert (xx, xy, xz, yy, yz, zz, mcx, m) == (0, 1, 2, 3, 4, 5, 6, 9)
+    np.testing.assert_array_equal(inertia.from_pinocchio(inertia.to_pinocchio(pi)), pi)
+    np.testing.assert_array_equal(from_khalil(to_khalil(pi)), pi)
 
 
-def test_a_model_takes_a_robot_by_name_and_says_what_is_unknown() -> None:
-    assert casid.Model("panda").n == 7
-    with pytest.raises(RobotError, match="did you mean 'panda'"):
-        casid.Model("pandaa")
-
-
-def test_what_a_prompt_shows() -> None:
-    model = casid.Model("spatial_2r", ("viscous",))
-    assert repr(model) == "Model(spatial_2r: 2 joints, 22 parameters, terms viscous)"
-    assert repr(model.robot).startswith("Robot(spatial_2r: 2 joints RR")
-    assert repr(casid.Model("panda").base).startswith("BaseParameters(43 of 70 parameters: ")
-    time = np.linspace(0.0, 2.0, 201)
-    data = casid.Dataset(time, np.zeros((201, 2)), np.zeros((201, 2)), name="run")
-    assert repr(data) == "Dataset(run: 201 samples of 2 joints, 2 s at 100 Hz; q, tau)"
-
-
-def test_rooms_are_attributes_without_an_import() -> None:
-    program = (
-        "import casid, sys; before = set(dir(casid)); assert 'casid.retrieval' not in sys.modules;"
-        "assert casid.export.export_robot and casid.retrieval.solve and casid.codegen;"
-        "assert set(dir(casid)) == before; assert not [n for n in before if n.startswith('_') and n != '__version__'];"
-        "assert 'TYPE_CHECKING' not in before"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
+def test_pinocchio_agrees_on_the_order(body):
+    pin = pytest.importorskip("pinocchio")
+    theirs = pin.Inertia(body.mass, body.com, body.inertia).toDynamicParameters()
+    np.testing.assert_allclose(inertia.to_pinocchio(inertia.to_standard(*body)), theirs, atol=1e-14)

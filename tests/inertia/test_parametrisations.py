@@ -8,6 +8,7 @@ import pytest
 from casid.codegen import evaluate_batch
 from casid.errors import CasidError
 from casid.inertia import from_standard, pseudo_inertia, to_standard
+from casid.inertia.parametrisations import LogCholesky, Parametrisation, parametrisation
 from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 
 ALL = list(PARAMETRISATIONS.values())
@@ -75,3 +76,10 @@ def test_outside_the_image_is_an_error(p):
         p.inverse(to_standard(1.0, [0, 0, 0], np.diag([-0.1, 0.1, 0.1])))
     with pytest.raises(CasidError, match="entry 3 is not a finite"):
         p.parameters([0, 0, 0, np.nan, *[0] * (p.size - 4)])
+
+
+def test_a_catalogue_by_name():
+    assert isinstance(parametrisation("log-cholesky"), LogCholesky)
+    assert all(isinstance(p, Parametrisation) for p in ALL) and len({p.name for p in ALL}) == len(ALL) == 7
+    with pytest.raises(CasidError, match="unknown parametrisation 'mass'; known: nostr, "):
+        parametrisation("mass")

@@ -113,7 +113,7 @@ def test_given_derivatives_are_neither_filtered_nor_thinned(model, truth):
         made = prepare(data, processing)
         for name in ("q", "dq", "ddq", "tau"):
             np.testing.assert_array_equal(getattr(made, name), getattr(data, name))
-        result = identify(model.robot, data, processing=processing, method="OLS")
+        result = identify(model.robot, data, processing=processing, estimator="OLS")
         assert result.unconstrained.data.counts.tolist() == [600] * 7
         np.testing.assert_allclose(result.unconstrained.beta, model.base.values(truth), atol=1e-7)
     assert prepare(data, True).full is not None

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.excitation import Fourier, Trajectory, trajectory_ros2
+from casid.control import ComputedTorque, nominal
 from casid.measurement import read_dataset
-from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+from casid.motion import Fourier, Sine, Trajectory, trajectory_text
+from casid.simulation import Plant, Sensor, simulate
 
 rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
 STORAGES = ["SQLITE3", "MCAP"]
@@ -86,7 +87,7 @@ def test_a_joint_trajectory_is_a_message_that_bags_carry(tmp_path: Path) -> None
     rng = np.random.default_rng(0)
     basis = Fourier(1.0, 3)
     motion = Trajectory(basis, 0.1 * rng.standard_normal((2, basis.size)), ("shoulder: left", "elbow"))
-    written = yaml.safe_load(trajectory_ros2(motion, 20.0))
+    written = yaml.safe_load(trajectory_text(motion, "ros2", 20.0))
     types = store()
     known = types.types
     duration = known["builtin_interfaces/msg/Duration"]
@@ -111,4 +112,4 @@ def test_a_joint_trajectory_is_a_message_that_bags_carry(tmp_path: Path) -> None
         t = np.array([p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in back.points])
         expected = motion.motion(t + motion.times(20.0)[0])
         for name, values in zip(("positions", "velocities", "accelerations"), expected, strict=True):
-            np.testing.assert_allclose([getattr(p, name) for p in back.points], values.T, rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose([getattr(p, name) for p in back.points], values, rtol=1e-8, atol=1e-8)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import casid
+from casid.identification import Checks, Choice, ModelOptions
 from casid.retrieval import Constraint, parameter_intervals
-from casid.retrieval.objectives import LeastSquares
+from casid.retrieval._objectives import LeastSquares
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -91,7 +92,9 @@ def test_problems_solutions_and_intervals_show_themselves() -> None:
 def test_pictures_hold_the_numbers_and_belong_to_pyplot() -> None:
     import matplotlib.pyplot as plt
 
-    from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+    from casid.control import ComputedTorque, nominal
+    from casid.motion import Sine
+    from casid.simulation import Plant, Sensor, simulate
 
     robot = casid.load_robot("panda")
     law = ComputedTorque(*nominal(robot), kp=100, kd=20)
@@ -100,7 +103,13 @@ def test_pictures_hold_the_numbers_and_belong_to_pyplot() -> None:
     assert len(axes) == 14 and axes[0].figure.number in plt.get_fignums()  # type: ignore[union-attr]
     np.testing.assert_array_equal(axes[0].lines[1].get_ydata(), run.q[:, 0])
     assert len(run.plot_energy()) == 2
-    result = casid.identify(robot, run.dataset("run"), terms=("viscous",), believable=False, folds=0)
+    result = casid.identify(
+        robot,
+        run.dataset("run"),
+        model=ModelOptions(terms=("viscous",)),
+        choice=Choice(believable=False),
+        checks=Checks(folds=0),
+    )
     torques = result.plot_torques()
     np.testing.assert_allclose(torques[2].lines[0].get_ydata(), result.datasets[0].tau[:, 2])
     with pytest.raises(casid.CasidError, match="there is no recording 1: there are 1"):
@@ -120,7 +129,8 @@ def test_a_problem_from_samples_has_no_fit_to_draw() -> None:
 
 
 def test_a_design_draws_itself() -> None:
-    from casid.excitation import Designer, Fourier, MotionLimits, Observation
+    from casid.excitation import Designer, MotionLimits, Observation
+    from casid.motion import Fourier
 
     model = casid.Model(casid.load_robot("spatial_2r"))
     limits = MotionLimits(("a", "b"), -np.full((4, 2), 2.0), np.full((4, 2), 2.0))

@@ -29,6 +29,6 @@ def test_types_are_not_ignored():
 
 
 def test_the_tools_see_what_they_look_for():
-    assert "casid.retrieval.problem" in structure.imported("casid.retrieval.solution")
+    assert "casid.retrieval._problem" in structure.imported("casid.retrieval._solution")
     assert structure.builders("Constraint")
     assert len(structure.trees()) > 100

@@ -8,18 +8,21 @@ import pytest
 
 import casid
 from casid.codegen import evaluate_batch
+from casid.control import PD, CascadedDrive
+from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description._joint_parameters import JointParameter
 from casid.description.placement import modified_dh
 from casid.dynamics import Model
+from casid.dynamics.terms import JointTerm
 from casid.dynamics.terms._friction import friction_terms
-from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import DatasetError, SolveError
-from casid.identification import feasible_regression, identify
+from casid.identification import Checks, Choice, Constraints, ModelOptions, feasible_regression, identify
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, estimate_delay, wls
+from casid.regression import compress, wls
 from casid.regression._fit import ols, quadratic, unexcited_reasons
 from casid.regression.estimators import (
+    ESTIMATORS,
     IRLS,
     OLS,
     WLS,
@@ -31,59 +34,14 @@ from casid.regression.estimators import (
     Observations,
     OutputError,
 )
-from casid.regression.estimators._controller import CascadedDrive, ProportionalDerivative
+from casid.regression.estimators._catalogue import estimator
 from casid.testing.synthetic import motion, recording
+from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
 
 
 # ---------------------------------------------------------------------- delay
-
-
-@pytest.mark.parametrize("samples", [0.2, 8.0])
-def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
-    model = Model(casid.load_robot("kuka_iiwa"), FRICTION)
-    truth = model.parameters(model.robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
-    t, q, dq, ddq = motion(7, 4000, 2)  # 400 Hz
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
-    rng = np.random.default_rng(0)
-    late = Processing(cutoff=None, delay=-samples * (t[1] - t[0]), trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
-    raw = Dataset(t, q + 1e-6 * rng.normal(size=q.shape), late + 0.05 * rng.normal(size=q.shape))
-    data = Processing(cutoff=5.0).apply(raw)
-    fit = wls(compress(model, data))
-    found = estimate_delay(model, data, fit.weights)
-    assert abs(found.samples - samples) < 0.1 and not found.at_limit
-    assert found.seconds == pytest.approx(found.samples * (t[1] - t[0]), rel=1e-3)
-    mended = Processing(cutoff=5.0, delay=found.seconds).apply(raw)
-    assert abs(estimate_delay(model, mended, fit.weights).samples) < 0.05
-    assert wls(compress(model, mended)).relative_error < fit.relative_error
-    with pytest.raises(DatasetError, match="a delay is estimated from filtered torques"):
-        estimate_delay(model, replace(data, full=None), fit.weights)
-
-
-@pytest.mark.claim("a delay is taken out on request")
-def test_identify_takes_a_delay_out_and_says_so():
-    robot = casid.load_robot("kuka_iiwa")
-    model = Model(robot, FRICTION)
-    truth = model.parameters(robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
-    t, q, dq, ddq = motion(7, 2000, 2)
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
-    step = float(t[1] - t[0])
-    late = Processing(cutoff=None, delay=-3.4 * step, trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
-    raw, quick = Dataset(t, q, late), {"folds": 0, "verdict": False, "believable": False}
-    without = identify(robot, raw, processing=Processing(cutoff=5.0), **quick)
-    auto = identify(robot, raw, processing=Processing(cutoff=5.0), delay="auto", **quick)
-    given = identify(robot, raw, processing=Processing(cutoff=5.0), delay=3.4 * step, **quick)
-    assert isinstance(auto.processing, Processing) and auto.processing.delay == pytest.approx(
-        3.4 * step, abs=0.1 * step
-    )
-    assert any("torques lag" in note and "taken out" in note for note in auto.notes)
-    assert auto.feasible.relative_error < 0.3 * without.feasible.relative_error
-    assert given.feasible.relative_error == pytest.approx(auto.feasible.relative_error, rel=0.2)
-    bounded = identify(
-        robot, raw, processing=Processing(cutoff=5.0), bounds={"m7": (0.5, 0.6), "fo1": (-1, 1)}, **quick
-    )
-    assert 0.5 - 1e-7 <= bounded.feasible.link_parameters[6].mass <= 0.6 + 1e-7
 
 
 # ---------------------------------------------------------------------- what data leave open
@@ -197,7 +155,7 @@ def test_proportional_derivative_control_follows():
     t = np.arange(0, 1.0, 1e-3)
     q = 0.1 * np.sin(2 * np.pi * t)[:, None]
     dq, ddq = np.gradient(q, t, axis=0), np.zeros_like(q)
-    loop = ClosedLoop(axis(), ProportionalDerivative([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
+    loop = ClosedLoop(axis(), PD([95.0 * 100**2], [2 * 95.0 * 100]), q, dq, ddq, 1e-3, substeps=2)
     assert np.abs(loop.simulate(TRUTH).q - q).max() < 1e-3
 
 
@@ -207,9 +165,7 @@ def test_sensitivities_of_several_joints_under_control_are_derivatives():
     t = np.arange(0, 0.3, 1e-3)
     reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
     velocity = np.gradient(reference, t, axis=0)
-    loop = ClosedLoop(
-        model, ProportionalDerivative([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2
-    )
+    loop = ClosedLoop(model, PD([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2)
     links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
     beta = model.base.values(model.parameters(links, [1.0, 2.0, 0.1] * 2))
     q, J = loop.positions(beta)
@@ -316,12 +272,13 @@ def test_identify_takes_any_estimator(loop):
     tau = evaluate_batch(model.inverse_dynamics, q, still.dq, still.ddq, truth)[:, :, 0]
     rng = np.random.default_rng(0)
     raw = Dataset(t, q + 1e-5 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
-    plain = {"terms": ("viscous", "offset"), "processing": process, "constraints": None, "verdict": False}
+    plain = {"model": ModelOptions(terms=("viscous", "offset")), "processing": process}
+    plain |= {"constraints": Constraints(build=None), "checks": Checks(verdict=False)}
     exact = model.base.values(truth)
-    found = {method: identify(robot, raw, method=method, **plain) for method in ("OLS", "ML")}
+    found = {method: identify(robot, raw, estimator=method, **plain) for method in ("OLS", "ML")}
     error = {method: np.abs(result.feasible.beta - exact).max() for method, result in found.items()}
     assert error["ML"] < 0.3 * error["OLS"] and found["ML"].feasible.solution.feasible
-    assert found["ML"].held_out is None and found["OLS"].held_out is not None
+    assert all(result.held_out is not None for result in found.values())
     assert found["ML"].record()["base_parameters"][0]["sd"] > 0
 
     made, process = loop.simulate(TRUTH), Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
@@ -329,13 +286,51 @@ def test_identify_takes_any_estimator(loop):
         made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
     )
     instruments = InstrumentalVariables(lambda beta: [process.apply(bare(loop.simulate(beta)))])
-    plain |= {"terms": loop.model.terms, "processing": process}
+    plain |= {"model": ModelOptions(terms=loop.model.terms), "processing": process}
     with pytest.raises(SolveError, match="IDIM-IV: its equations do not determine"):  # another gravity than the loop's
-        identify(loop.model.robot, noisy, method=instruments, **plain)
-    plain |= {"gravity": (0.0, 0.0, 0.0), "believable": False}
-    result = identify(loop.model.robot, noisy, method=instruments, **plain)
+        identify(loop.model.robot, noisy, estimator=instruments, **plain)
+    plain |= {
+        "model": ModelOptions(terms=loop.model.terms, gravity=(0.0, 0.0, 0.0)),
+        "choice": Choice(believable=False),
+    }
+    result = identify(loop.model.robot, noisy, estimator=instruments, **plain)
     np.testing.assert_allclose(result.feasible.beta, result.unconstrained.beta, rtol=5e-2)
     given = replace(raw, dq=still.dq, ddq=still.ddq)
     for method, message in (("IV", "unknown method 'IV'"), ("ML", "it needs a Processing")):
         with pytest.raises(DatasetError, match=message):
             identify(robot, given, method=method, processing=False, terms=("viscous", "offset"))
+
+
+@pytest.mark.claim("house g: every estimator can be fitted again to a part of the data")
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_estimators_by_name_refit_on_a_part(name):
+    robot = casid.load_robot("spatial_2r")
+    model = Model(robot, FRICTION)
+    truth = model.parameters(true_parameters(), [1.0, 2.0, 0.5] * 2)
+    data = recording(model, truth, samples=1200, noise=0.05)
+    noise = MeasurementNoise(np.zeros((2, 3, 3)), np.full(2, 0.05**2))
+    observations = Observations(model, data, lambda: noise)
+    whole = estimator(name).fit(observations)
+    part = whole.data.only(range(6))
+    refitted = estimator(name).refit(part, whole, observations)
+    assert refitted.data is part
+    half = data.rows(slice(0, 600), "half")
+    alone = wls(compress(model, half), whole.weights if name == "IRLS" else None)
+    if name in ("WLS", "OLS"):
+        np.testing.assert_allclose(refitted.beta, estimator(name).fit(Observations(model, half)).beta, atol=1e-9)
+    elif name == "ML":
+        np.testing.assert_allclose(refitted.beta, estimator(name).fit(Observations(model, half, lambda: noise)).beta)
+    np.testing.assert_allclose(refitted.beta, alone.beta, rtol=0.2, atol=0.2)
+    with pytest.raises(DatasetError, match="unknown method 'best'; known: WLS, OLS, IRLS, ML"):
+        estimator("best")
+
+
+def test_output_error_and_instruments_refit_on_a_part(loop):
+    made = loop.simulate(TRUTH)
+    noise = 1e-3 * np.random.default_rng(0).normal(size=made.tau.shape)
+    data = Dataset(made.t, made.q, made.tau + noise, made.dq, made.ddq)
+    observations = Observations(loop.model, data)
+    for one in (OutputError(loop, made.q), InstrumentalVariables(lambda beta: [loop.simulate(beta)])):
+        whole = one.fit(observations)
+        refitted = one.refit(whole.data.only(range(0, 12, 2)), whole, observations)
+        np.testing.assert_allclose(refitted.beta, TRUTH, rtol=1e-3)

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.errors import DatasetError
-from casid.excitation import Fourier, Trajectory, trajectory_toml
 from casid.identification import identify
 from casid.inertia._parameter_files import parameter_csv
-from casid.report import html_report
-from casid.report.links_plot import link_placements
-from casid.report.viewer import html_table, page, robot_box, scene, torque_charts, view
+from casid.motion import Fourier, Trajectory
+from casid.report import report_of
+from casid.report._links import link_placements
+from casid.report.viewer import Page, view
+from casid.report.viewer._page import charts as charts_of
+from casid.report.viewer._page import scene
 from casid.testing.synthetic import motion, recording
 
 CHROMIUM = next(
@@ -43,7 +46,7 @@ def report() -> str:
     model = casid.Model(robot, ("viscous",))
     data = recording(model, np.append(robot.standard_parameters(), [0.4, 0.3]), noise=0.01)
     found = identify(robot, data, terms=("viscous",), processing=False, folds=0)
-    return html_report(found, {})
+    return report_of(found).html({})
 
 
 # ---------------------------------------------------------------------- what is in a page
@@ -61,10 +64,10 @@ def test_a_scene_holds_the_robots_kinematics_and_the_uniform_ellipsoids() -> Non
     np.testing.assert_allclose(np.trace(second) * np.eye(3) - second, inertial.inertia_com, atol=1e-6)
 
 
-def test_charts_are_thinned_and_say_what_is_missing_as_null() -> None:
+def test_charts_are_thinned_and_missing_values_are_null() -> None:
     t = np.linspace(0, 1, 100_000)
     y = np.stack([t, np.where(t > 0.5, np.nan, t)], axis=1)
-    charts = torque_charts(t, {"measured": y}, ["a", "b"], "N·m", "g")
+    charts = charts_of(t, {"measured": y}, ["a", "b"], "N·m", "g")
     assert [chart["title"] for chart in charts] == ["a", "b"] and len(charts[0]["t"]) == 2500
     assert charts[1]["curves"][0]["y"][-1] is None and charts[0]["curves"][0]["y"][-1] == 1.0
 
@@ -72,14 +75,17 @@ def test_charts_are_thinned_and_say_what_is_missing_as_null() -> None:
 def test_no_text_of_a_file_can_end_the_script_or_become_a_tag() -> None:
     robot = casid.load_robot("spatial_2r")
     evil = "</script><script>alert(1)</script>"
-    text = page(evil, [html_table(["x"], [[evil]]), robot_box("r")], {"r": scene(robot) | {"name": evil}}, {})
+    page = Page(evil, evil)
+    page.table(["x"], [[evil]])
+    page.robot(replace(robot, name=evil))
+    text = page.html()
     assert "alert(1)</script>" not in text.replace("&lt;/script&gt;", "")
-    assert data_of(text)["robots"]["r"]["name"] == evil
+    assert data_of(text)["robots"]["robot1"]["name"] == evil
 
 
 def test_the_report_holds_bodies_before_and_after_and_every_torque(report: str) -> None:
     data = data_of(report)
-    assert [s["label"].partition(",")[0] for s in data["robots"]["links"]["sets"]] == ["nominal", "identified"]
+    assert [s["label"].partition(",")[0] for s in data["robots"]["robot1"]["sets"]] == ["nominal", "identified"]
     (charts,) = data["plots"].values()
     assert [[curve["label"] for curve in chart["curves"]] for chart in charts] == [
         ["measured (filtered)", "predicted", "residual"]
@@ -92,22 +98,22 @@ def test_the_report_holds_bodies_before_and_after_and_every_torque(report: str) 
 
 def test_every_kind_of_file_is_recognised(tmp_path: Path) -> None:
     robot = casid.load_robot("ur10e")
-    assert len(data_of(view("ur10e"))["robots"]["robot"]["sets"]) >= 1
+    assert len(data_of(view("ur10e"))["robots"]["robot1"]["sets"]) >= 1
     (tmp_path / "p.csv").write_bytes(parameter_csv(robot.parameters))
-    assert [s["label"] for s in data_of(view(tmp_path / "p.csv", "ur10e"))["robots"]["robot"]["sets"]][-1] == "p.csv"
+    assert [s["label"] for s in data_of(view(tmp_path / "p.csv", "ur10e"))["robots"]["robot1"]["sets"]][-1] == "p.csv"
     t, q, dq, _ = motion(6, 200, 1)
     np.savez(tmp_path / "run.npz", t=t, q=q, dq=dq, tau=q)
     shown = data_of(view(tmp_path / "run.npz", robot))
     assert len(shown["plots"]) == 3
-    np.testing.assert_allclose(shown["robots"]["robot"]["motion"]["q"], q, atol=1e-6)
+    np.testing.assert_allclose(shown["robots"]["robot1"]["motion"]["q"], q, atol=1e-6)
     joints = tuple(joint.name for joint in robot.joints)
     basis = Fourier(10.0, 2)
     trajectory = Trajectory(basis, 0.1 * np.ones((6, basis.size)), joints, "ur10e")
     (tmp_path / "trajectory.toml").write_text(trajectory_toml(trajectory), encoding="utf-8")
-    moving = data_of(view(tmp_path / "trajectory.toml"))["robots"]["robot"]["motion"]
+    moving = data_of(view(tmp_path / "trajectory.toml"))["robots"]["robot1"]["motion"]
     k = len(moving["t"]) // 2
     times = trajectory.times(100.0)
-    expected = trajectory.derivative([moving["t"][k] + times[0]], 0)[:, 0]
+    expected = trajectory.derivative([moving["t"][k] + times[0]], 0)[0]
     np.testing.assert_allclose(moving["q"][k], expected, atol=1e-5)
 
 
@@ -120,7 +126,7 @@ def test_an_unphysical_robot_is_shown_before_and_after_repair(tmp_path: Path) ->
     pi[26:29] = 0
     path = tmp_path / "bad.urdf"
     write_robot(robot.with_parameters(pi), path)
-    sets = data_of(view(path))["robots"]["robot"]["sets"]
+    sets = data_of(view(path))["robots"]["robot1"]["sets"]
     assert [s["label"] for s in sets] == ["as described", "repaired"]
     assert sets[0]["bodies"][2]["complaint"] and not any(body["complaint"] for body in sets[1]["bodies"] if body)
 
@@ -128,11 +134,11 @@ def test_an_unphysical_robot_is_shown_before_and_after_repair(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.txt", "hello", "nothing that casid writes or reads"),
-        ("a.json", "[1, 2]", "no result of casid"),
+        ("a.txt", "hello", "not a file that casid writes or reads"),
+        ("a.json", "[1, 2]", "not a result of casid"),
         ("a.json", "{}", "no parameters, motion or trajectory"),
-        ("a.html", "<html></html>", "casid did not write"),
-        ("a.csv", "parameter,value,link\nm1,1,a\n", "does not say of which robot"),
+        ("a.html", "<html></html>", "not a page written by casid"),
+        ("a.csv", "parameter,value,link\nm1,1,a\n", "does not name its robot"),
         ("a.json", '{"parameters": {"m1": 1}, "robot": "mine"}', "robot 'mine', which does not ship"),
     ],
 )
@@ -144,7 +150,7 @@ def test_a_foreign_file_is_one_sentence(name: str, content: str, words: str, tmp
     assert done.exit_code == 1 and not (tmp_path / "o.html").exists()
 
 
-def test_a_missing_browser_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_browser_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webbrowser.open", lambda url: False)
     done = CliRunner().invoke(app, ["view", "ur10e", "--out", str(tmp_path / "o.html")])
     assert done.exit_code == 0 and "no browser found" in done.output and (tmp_path / "o.html").is_file()
@@ -169,10 +175,10 @@ class Opened:
 
     def __init__(self, browser: Any, path: Path) -> None:
         self.page = browser.new_page(viewport={"width": 1150, "height": 900})
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(path.as_uri())
         assert self.page.evaluate("document.documentElement.dataset.ready") == "yes"
@@ -183,7 +189,7 @@ class Opened:
         return np.array([[float(node.get_attribute(k)) for k in ("cx", "cy")] for node in nodes])
 
     def done(self) -> None:
-        assert self.said == [] and len(self.asked) == 1 and self.asked[0].startswith("file:")
+        assert self.messages == [] and len(self.asked) == 1 and self.asked[0].startswith("file:")
         self.page.close()
 
 
@@ -202,7 +208,7 @@ def test_joints_stand_where_the_kinematics_put_them(name: str, browser: Any, tmp
     robot = casid.load_robot(name)
     text = view(name)
     (tmp_path / "v.html").write_text(text, encoding="utf-8")
-    opened, record = Opened(browser, tmp_path / "v.html"), data_of(text)["robots"]["robot"]
+    opened, record = Opened(browser, tmp_path / "v.html"), data_of(text)["robots"]["robot1"]
     q = np.array(record["posture"])
     moved = opened.page.locator("input[type=range]").nth(1)
     low, high = (float(moved.get_attribute(k)) for k in ("min", "max"))
@@ -266,8 +272,9 @@ def test_the_report_turns_hides_sorts_zooms_and_darkens(report: str, browser: An
 @pytest.mark.slow
 def test_a_motion_plays(browser: Any, tmp_path: Path) -> None:
     robot = casid.load_robot("spatial_2r")
-    text = page("m", [robot_box("r")], {"r": scene(robot, motion=([0.0, 0.3], [[0.0, 0.0], [1.0, 0.5]]))}, {})
-    (tmp_path / "m.html").write_text(text, encoding="utf-8")
+    page = Page("m")
+    page.robot(robot, motion=([0.0, 0.3], [[0.0, 0.0], [1.0, 0.5]]))
+    (tmp_path / "m.html").write_text(page.html(), encoding="utf-8")
     opened = Opened(browser, tmp_path / "m.html")
     opened.page.get_by_text("Play").click()
     opened.page.locator(".value", has_text="57°").first.wait_for()

@@ -11,9 +11,12 @@ from scipy.stats import chi2
 
 import casid
 from casid.errors import ProblemError
-from casid.files._write import prepare_directory
-from casid.report import intervals_figure, intervals_table, what_if_table, write_intervals
-from casid.retrieval import LeastSquares, indistinguishable, parameter_intervals, weigh_each_link, what_if
+from casid.report._intervals import MeasurementsSection, intervals_figure
+from casid.report._section import report_of
+from casid.retrieval import parameter_intervals
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval.insight._intervals import indistinguishable
+from casid.retrieval.insight._what_if import weigh_each_link, what_if
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +89,17 @@ def test_weighing_a_link_settles_its_mass(panda):
     effects = what_if(found, {"weigh link7": candidates["weigh link7"]}, quantities=["m6", "m7"])
     assert effects[0].most_helped[0][0] == "m7"
     assert effects[0].reduction > 0.5
-    assert what_if_table(effects).row_count == 1
+    (table,) = MeasurementsSection(effects).tables()
+    assert table.row_count == 1
 
 
 @pytest.mark.slow
 def test_report(panda, tmp_path):
     _, found = panda
-    assert intervals_table(found).row_count == 70
+    report = report_of(found)
+    assert [table.row_count for table in report.tables()] == [70]
     assert len(intervals_figure(found).axes) == 2
-    files = write_intervals(found, prepare_directory(tmp_path / "out"))
+    files = report.write(tmp_path / "out")
     assert (tmp_path / "out" / "intervals.csv").read_text().count("\n") == 71
     assert {f.name for f in files} == {"intervals.csv", "intervals.png"}
 

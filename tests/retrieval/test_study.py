@@ -14,8 +14,9 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import SolveOptions, run_study, start_seeds
-from casid.retrieval.study.file import fingerprint
+from casid.retrieval import SolveOptions, run_study
+from casid.retrieval.study._file import fingerprint
+from casid.retrieval.study._study import start_seeds
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_local_dask_cluster_gives_the_same(problem, whole, tmp_path):
 
 
 def test_cluster_that_is_not_there(problem, tmp_path, monkeypatch):
-    monkeypatch.setattr("casid.retrieval.study.workers.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("casid.retrieval.study._study.CONNECT_SECONDS", 0.5)
     pytest.importorskip("distributed")
     with pytest.raises(ProblemError, match="no Dask scheduler answers at"):
         run_study(problem, tmp_path / "n.jsonl", starts=1, cluster="tcp://127.0.0.1:9")

@@ -9,8 +9,8 @@ import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import to_standard
-from casid.simulation import Sine
-from casid.simulation.adaptive import NaturalAdaptation, SlotineLi, simulate_adaptive
+from casid.motion import Sine
+from casid.simulation import NaturalAdaptation, SlotineLi, simulate_adaptive
 
 
 @pytest.fixture(scope="module")

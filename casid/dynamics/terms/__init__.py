@@ -1,16 +1,17 @@
 """Joint terms and friction laws: what joints and motors add to the torque of the links, stated once.
 
 A term is a column of the regressor with one parameter a joint (`JointTerm`). A friction law is linear in amplitudes and
-nonlinear in shapes (`FrictionLaw`); with its shapes fixed it gives ordinary terms (`casid.regression.Friction`). A new
-law is one subclass and one line in `FRICTION_MODELS`.
+nonlinear in shapes (`FrictionLaw`); with its shapes fixed it gives ordinary terms (`Model.with_friction`). A new law is
+one subclass and one line in `FRICTION_MODELS`.
 """
 
 # Joint terms
-# Friction laws
-from casid.dynamics.terms._catalogue import FRICTION_MODELS as FRICTION_MODELS
-from casid.dynamics.terms._dictionary import friction_dictionary as friction_dictionary
 from casid.dynamics.terms._joint_terms import JOINT_TERMS as JOINT_TERMS
 from casid.dynamics.terms._joint_terms import JointSignals as JointSignals
 from casid.dynamics.terms._joint_terms import JointTerm as JointTerm
+from casid.dynamics.terms._dictionary import friction_dictionary as friction_dictionary
+
+# Friction laws
+from casid.dynamics.terms._catalogue import FRICTION_MODELS as FRICTION_MODELS
 from casid.dynamics.terms._law import FrictionLaw as FrictionLaw
 from casid.dynamics.terms._law import Shape as Shape

@@ -1,1 +1,1 @@
-"""What a motion says about parameters: observations, information, criteria."""
+"""Information of motions about parameters: observations and criteria."""

@@ -1,1 +1,1 @@
-"""What a motion must keep: joint limits, constraints on states, clearance."""
+"""Joint limits, constraints on states, and clearance of a motion."""

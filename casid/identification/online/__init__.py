@@ -1,23 +1,7 @@
-"""Identification on line: samples go in one by one, physically consistent parameters come out at any instant."""
+"""On-line identification: samples are added one by one, and physically consistent parameters follow at any instant."""
 
-from casid.dynamics.terms._joint_terms import GEAR_FRICTION
-from casid.identification.online.change import ChangeDetector
-from casid.identification.online.entropic import Entropic, entropic_estimate
-from casid.identification.online.information import Information
-from casid.identification.online.load import LoadEstimate, OnlineLoad
-from casid.identification.online.online import Online, OnlineEstimate, entropic_fit
-from casid.identification.online.plausible import Plausible
-
-__all__ = [
-    "GEAR_FRICTION",
-    "ChangeDetector",
-    "Entropic",
-    "Information",
-    "LoadEstimate",
-    "Online",
-    "OnlineEstimate",
-    "OnlineLoad",
-    "Plausible",
-    "entropic_estimate",
-    "entropic_fit",
-]
+# The robot's own parameters
+from casid.identification.online._estimator import Online as Online
+from casid.identification.online._estimator import OnlineEstimate as OnlineEstimate
+from casid.identification.online._estimator import entropic_fit as entropic_fit
+from casid.identification.online._estimator import plausible_values as plausible_values

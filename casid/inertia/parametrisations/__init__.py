@@ -7,13 +7,13 @@ one line of the catalogue.
 
 # The contract, and the catalogue by name
 from casid.inertia.parametrisations._contract import Parametrisation as Parametrisation
-from casid.inertia.parametrisations._maps import SPD as SPD
-from casid.inertia.parametrisations._maps import Cov as Cov
-from casid.inertia.parametrisations._maps import LogCholesky as LogCholesky
+from casid.inertia.parametrisations._maps import parametrisation as parametrisation
 
 # From least to most structure
 from casid.inertia.parametrisations._maps import NoStr as NoStr
-from casid.inertia.parametrisations._maps import Spectral as Spectral
 from casid.inertia.parametrisations._maps import Symm as Symm
+from casid.inertia.parametrisations._maps import SPD as SPD
 from casid.inertia.parametrisations._maps import Tri as Tri
-from casid.inertia.parametrisations._maps import parametrisation as parametrisation
+from casid.inertia.parametrisations._maps import Cov as Cov
+from casid.inertia.parametrisations._maps import LogCholesky as LogCholesky
+from casid.inertia.parametrisations._maps import Spectral as Spectral

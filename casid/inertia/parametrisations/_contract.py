@@ -1,4 +1,4 @@
-"""The contract of a parametrisation: a smooth map from unconstrained numbers to a link's parameters, and its inverse."""
+"""The contract of a parametrisation: a smooth map from free numbers to a link's parameters, and its inverse."""
 
 from __future__ import annotations
 

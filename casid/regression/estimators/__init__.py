@@ -1,22 +1,21 @@
 """Estimators of base parameters on one interface: ``Estimator.fit(Observations(model, recordings)) -> Fit``."""
 
-# The contract
-# Simulation of the closed loop
-from casid.regression._statistics import MeasurementNoise as MeasurementNoise
-
-# By name: what `casid.identify` offers
-from casid.regression.estimators._catalogue import ESTIMATORS as ESTIMATORS
-from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
+# The contract, and the estimators by name
 from casid.regression.estimators._estimator import Estimator as Estimator
 from casid.regression.estimators._estimator import Observations as Observations
-from casid.regression.estimators._instrumental import DirectInverse as DirectInverse
-from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
+from casid.regression.estimators._catalogue import ESTIMATORS as ESTIMATORS
 
 # Least squares
-from casid.regression.estimators._least_squares import IRLS as IRLS
 from casid.regression.estimators._least_squares import OLS as OLS
 from casid.regression.estimators._least_squares import WLS as WLS
+from casid.regression.estimators._least_squares import IRLS as IRLS
 
 # Noise in positions
 from casid.regression.estimators._maximum_likelihood import MaximumLikelihood as MaximumLikelihood
+from casid.regression._statistics import MeasurementNoise as MeasurementNoise
+
+# Simulation of the closed loop
+from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
+from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
+from casid.regression.estimators._instrumental import DirectInverse as DirectInverse
 from casid.regression.estimators._output_error import OutputError as OutputError

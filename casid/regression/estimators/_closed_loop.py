@@ -12,12 +12,12 @@ from scipy.linalg.lapack import dtbtrs
 
 from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import accumulate
-from casid.dynamics import Model
-from casid.dynamics._derived import inverse_dynamics_derivatives
+from casid.control import Controller
+from casid.control._controller import Controller
+from casid.dynamics import Model, inverse_dynamics_derivatives
 from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
-from casid.regression.estimators._controller import Controller
 
 Array = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def _control(loop: ClosedLoop) -> ca.Function:
     n, remembered = loop.model.n, loop.controller.states
     x, r = ca.SX.sym("x", (2 + remembered) * n), ca.SX.sym("r", 3 * n)
     memory = ca.reshape(x[2 * n :], n, remembered)
-    tau, memory = loop.controller.step((r[:n], r[n : 2 * n], r[2 * n :]), x[:n], x[n : 2 * n], memory)
+    tau, memory = loop.controller.joint_step(r, x[:n], x[n : 2 * n], memory)
     new = ca.densify(ca.jacobian(ca.vec(memory), x))
     return ca.Function("control", [x, r], [ca.densify(tau), ca.densify(ca.jacobian(tau, x)), new], {"cse": True})
 
@@ -180,7 +180,7 @@ class ClosedLoop:
         beta = ca.SX.sym("beta", self.model.base.rank)
         q, dq = x[:n], x[n : 2 * n]
         memory = ca.reshape(x[2 * n :], n, states)
-        tau, memory = self.controller.step((r[:n], r[n : 2 * n], r[2 * n :]), q, dq, memory)
+        tau, memory = self.controller.joint_step(r, q, dq, memory)
 
         def rate(motion: ca.SX, tau: ca.SX) -> ca.SX:
             return ca.vertcat(motion[n:], base.forward_dynamics(motion[:n], motion[n:], tau, beta))

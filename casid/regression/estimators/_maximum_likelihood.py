@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.codegen import evaluate_batch
-from casid.dynamics._derived import inverse_dynamics_derivatives
+from casid.dynamics import inverse_dynamics_derivatives
 from casid.errors import DatasetError, SolveError
 from casid.regression._fit import Fit, wls
 from casid.regression._observation import observation_blocks

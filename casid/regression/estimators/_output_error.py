@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from casid.dynamics._base_parameters import BaseParameters, regroup
+from casid.dynamics import BaseParameters
+from casid.dynamics._base_parameters import regroup
 from casid.errors import DatasetError, SolveError
 from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
 from casid.regression._statistics import Batches
@@ -147,7 +148,7 @@ class OutputError(Estimator):
         return start, np.asarray(joint_weights(data.compressed, start))
 
     def _excited(self, data: Observations, start: Array, measured: Array, motions: _LastMotion) -> BaseParameters:
-        """Parameters that the positions determine: the combinations whose uncertainty does not move them beyond the control error."""
+        """Combinations of parameters that the positions determine: their uncertainty moves less than the control error."""
         q, J = motions.positions(start)
         rows = J.reshape(-1, J.shape[2])
         R = np.asarray(np.linalg.qr(rows, mode="r"))

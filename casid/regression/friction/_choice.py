@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.dynamics import Model
+from casid.dynamics.terms import FrictionLaw
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.dynamics.terms._law import FrictionLaw
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import compress

@@ -13,9 +13,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.dynamics.terms import FrictionLaw, JointSignals
 from casid.dynamics.terms._friction import JointFriction, states_of
-from casid.dynamics.terms._joint_terms import JointSignals
-from casid.dynamics.terms._law import FrictionLaw
 from casid.measurement import Dataset
 from casid.regression._observation import filtered_blocks, motion, sampling_period
 

@@ -91,8 +91,8 @@ def fit_shapes(
     )  # fmt: skip
     if found.status <= 0 or not np.isfinite(found.x).all():
         raise SolveError(
-            f"{what}: no convergence in {found.nfev} evaluations ({found.message}); the data may not determine the shape; "
-            "use a simpler law"
+            f"{what}: no convergence in {found.nfev} evaluations ({found.message}); the data may not determine the "
+            "shape; use a simpler law"
         )
     return reduced.shapes(found.x, int(found.nfev))
 

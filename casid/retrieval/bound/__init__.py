@@ -1,1 +1,1 @@
-"""How good an answer can be at best: certificate, relaxations of nonconvex constraints, the re-check."""
+"""Lower bounds: certificates, and relaxations of nonconvex constraints."""

@@ -1,1 +1,1 @@
-"""What a solution and its data say: explanations, intervals, tolerances, what further knowledge would settle."""
+"""What a solution and its data imply: explanations, intervals, what further knowledge would settle."""

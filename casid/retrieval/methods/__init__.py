@@ -1,1 +1,1 @@
-"""Ways to solve a problem, one file each, with one contract: `Method`."""
+"""Solution methods: one contract, `Direct` and the others."""

@@ -1,1 +1,1 @@
-"""The lifted program that IPOPT solves: rows, cones, factors, starting points."""
+"""The lifted program: starts, parts, IPOPT's interface, the elastic program and the fast way."""

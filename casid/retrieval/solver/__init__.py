@@ -1,1 +1,1 @@
-"""IPOPT, the fast way for data that determine everything, conflicts, and bounds of nonconvex problems."""
+"""Building a problem's program, IPOPT's two calls, and solutions with proofs: one direction."""

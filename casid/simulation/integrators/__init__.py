@@ -1,24 +1,7 @@
-"""Integrators: one contract, one file each."""
+"""Integrators of the equation of motion under a held torque."""
 
-from casid.simulation.integrators.cvodes import Cvodes
-from casid.simulation.integrators.dormand_prince import DormandPrince
-from casid.simulation.integrators.fixed_step import FixedStep
-from casid.simulation.integrators.idas import Idas
-from casid.simulation.integrators.integrator import Advance, Integrator
-from casid.simulation.integrators.recipes import INTEGRATORS
-from casid.simulation.integrators.recipes import integrator as integrator_of
-from casid.simulation.integrators.runge_kutta import RungeKutta4
-from casid.simulation.integrators.semi_implicit_euler import SemiImplicitEuler
-
-__all__ = [
-    "INTEGRATORS",
-    "Advance",
-    "Cvodes",
-    "DormandPrince",
-    "FixedStep",
-    "Idas",
-    "Integrator",
-    "RungeKutta4",
-    "SemiImplicitEuler",
-    "integrator_of",
-]
+from casid.simulation.integrators._dormand_prince import DormandPrince as DormandPrince
+from casid.simulation.integrators._fixed_step import RungeKutta4 as RungeKutta4
+from casid.simulation.integrators._fixed_step import SemiImplicitEuler as SemiImplicitEuler
+from casid.simulation.integrators._sundials import Cvodes as Cvodes
+from casid.simulation.integrators._sundials import Idas as Idas

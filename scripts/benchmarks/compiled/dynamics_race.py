@@ -19,8 +19,7 @@ from casid.codegen import find_compiler
 from casid.codegen._cache import cached_file, digest
 from casid.codegen._source import CFunction, batch_source, scalar_source
 from casid.description import Robot
-from casid.dynamics import Model, reduced
-from casid.dynamics._derived import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced
 from casid.inertia import express_in, from_standard, to_standard
 from casid.inertia._parameter_vector import link_slice
 from casid.testing.peer_pinocchio import parameter_map

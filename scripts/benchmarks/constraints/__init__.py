@@ -19,7 +19,9 @@ from benchmarks import published
 from benchmarks.constraints.methods import METHOD_MEASURES
 from benchmarks.measure import Measure
 from casid.inertia import from_standard, pseudo_inertia
-from casid.retrieval import Global, Penalty, parameter_intervals, run_study, start_seeds
+from casid.retrieval import Global, parameter_intervals, run_study
+from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.study._study import start_seeds
 from problems import cookbook
 from problems.spatial_2r import true_parameters
 

@@ -11,20 +11,18 @@ from benchmarks import published
 from benchmarks.measure import Measure, data_folder
 from casid.dynamics import Model
 from casid.excitation import (
-    CRITERIA,
     CollisionConstraint,
     Design,
     Designer,
-    Fourier,
     MotionLimits,
-    Objective,
     Observation,
-    Poses,
-    Trajectory,
     certify_clearance,
     certify_limits,
     torque_limits,
 )
+from casid.excitation.information._criteria import CRITERIA
+from casid.excitation.optimisation._starts import Objective
+from casid.motion import Fourier, Poses, Trajectory
 
 Array = np.ndarray
 

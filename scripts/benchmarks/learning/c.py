@@ -18,7 +18,8 @@ from benchmarks.recordings import panda, panda_model
 from casid.codegen import find_compiler
 from casid.description.write import write_robot
 from casid.export._online import export_online
-from casid.identification.online import Online, OnlineLoad
+from casid.identification.loads._online_load import OnlineLoad
+from casid.identification.online import Online
 from casid.inertia import to_standard
 from casid.regression import compress, wls
 

@@ -11,7 +11,8 @@ from benchmarks.learning.data import BATCH, dataset, iiwa, sines
 from benchmarks.measure import Measure
 from casid.codegen import evaluate_batch
 from casid.inertia.parametrisations._maps import PARAMETRISATIONS
-from casid.learning import Adam, Chart, GaussNewton, NaturalGradient, Optimiser, TorqueLoss, certified_limit, train
+from casid.learning import Adam, Chart, GaussNewton, NaturalGradient, TorqueLoss, certified_limit, train
+from casid.learning._optimisers import Optimiser
 
 PHYSICAL = ("spd", "tri", "cov", "log-cholesky", "spectral")
 SEEDS = range(5)

@@ -15,8 +15,9 @@ from benchmarks.measure import Measure, data_folder
 from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms._dictionary import friction_dictionary
-from casid.identification.online import GEAR_FRICTION, OnlineLoad
+from casid.dynamics.terms import friction_dictionary
+from casid.dynamics.terms._joint_terms import GEAR_FRICTION
+from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.regression import shrunk
@@ -49,7 +50,7 @@ def load_estimator() -> OnlineLoad:
     model = Model(casid.load_robot("ur10e"), (*FRICTION, "rotor", gears, *friction_dictionary()), GRAVITY)
     known = shrunk(model, Dataset(free.t, free.q, free.tau, free.dq, free.ddq))
     # two published sets of the drive gains differ by 6 % from joint to joint, beyond a common factor
-    return OnlineLoad(model, known.parameters, known.weights, _BODY, gain_error=0.06, correlation=known.correlation)
+    return OnlineLoad(model, known.parameters, known.weights, _BODY, errors=TorqueErrors(0.06, known.correlation))
 
 
 def load_picked_up(splices: int = 20) -> tuple[str, bool]:

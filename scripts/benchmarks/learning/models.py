@@ -17,13 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from baselines.contract import Motion
 from joblib import Parallel, delayed
 from scipy.spatial import cKDTree
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from baselines.contract import Motion
 
 from benchmarks.learning.data import dataset, iiwa, sines
 from benchmarks.measure import Measure, need
@@ -32,16 +28,20 @@ from benchmarks.real.regression import ur10e_recording
 from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e
 from casid.dynamics import Model
 from casid.identification import feasible_regression
-from casid.identification.online import Plausible, entropic_fit
 from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.measurement import Dataset
 from casid.regression import choose_friction, compress, wls
 from casid.regression._observation import torques
-from casid.report.style import INK, MUTED, new_figure, set_title, tidy
+from casid.report._style import INK, MUTED, new_figure, set_title, tidy
 
 if TYPE_CHECKING:  # needs jax
     from baselines.network import Network
+from casid.identification.online import entropic_fit, plausible_values
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 
 #: Budget of every network: Adam steps on batches of 256, on at most so many samples, evenly taken from the motion.
 NETWORK_STEPS, NETWORK_SAMPLES, NETWORK_BATCH = 4000, 3000, 256
@@ -122,9 +122,9 @@ def _casid(model: Model, data: Dataset, friction: bool) -> tuple[Model, np.ndarr
         scale = data.tau.std(axis=0)
         fit = wls(compress(model, data), weights=1 / scale)
         if fit.objective <= EXACT**2 * fit.data.counts.sum():
-            return model, feasible_regression(fit, constraints=None).parameters
+            return model, feasible_regression(fit, constraints=None).values
         fit = wls(fit.data)
-    return model, entropic_fit(fit, Plausible.of(model, nominal=False, term=TERM)).parameters.values
+    return model, entropic_fit(fit, plausible_values(model, nominal=False, term=TERM)).parameters.values
 
 
 def _rungs(split: Split, model: Model, words: str = "") -> dict[str, float]:
@@ -139,7 +139,7 @@ def _rungs(split: Split, model: Model, words: str = "") -> dict[str, float]:
         pi[columns] = run.parameters
         scores[f"{name}{words}"] = split.score(torques(model, pi, split.test))
     certified = feasible_regression(wls(compress(model, split.train), weights=1 / split.train.tau.std(axis=0)))
-    scores[f"limit of the ladder{words}"] = split.score(torques(model, certified.parameters, split.test))
+    scores[f"limit of the ladder{words}"] = split.score(torques(model, certified.values, split.test))
     return scores
 
 

@@ -25,7 +25,7 @@ from benchmarks.measure import Measure
 from benchmarks.picture import write_picture
 from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Adam, Chart, TorqueLoss, train
-from casid.report.style import MUTED, new_figure, set_title, tidy
+from casid.report._style import MUTED, new_figure, set_title, tidy
 
 Array = NDArray[np.float64]
 RUNGS = ("nostr", "symm", "spd", "tri", "cov")

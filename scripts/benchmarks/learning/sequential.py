@@ -23,9 +23,9 @@ from baselines.contract import Motion, nmse
 from benchmarks.learning.data import dataset, iiwa, sines
 from benchmarks.measure import Measure, need
 from benchmarks.picture import write_picture
-from casid.identification.online import Online, Plausible
+from casid.identification.online import Online, plausible_values
 from casid.learning import Chart, TorqueLoss
-from casid.report.style import INK, new_figure, set_title, tidy
+from casid.report._style import INK, new_figure, set_title, tidy
 
 Array = NDArray[np.float64]
 BATCH, STEPS, DURATION = 256, 10, 30.0
@@ -47,7 +47,7 @@ def _noisy(motion: Motion, noise: float) -> Motion:
 def _online(motion: Motion, noise: float, loss: TorqueLoss) -> list[float]:
     """casid: boxes around the skeleton as plausible bodies, the noise as stated (0.1 % where there is none)."""
     model = iiwa()
-    online = Online(model, 1 / (max(noise, 1e-3) * motion.tau.std(axis=0)), Plausible.of(model, nominal=False))
+    online = Online(model, 1 / (max(noise, 1e-3) * motion.tau.std(axis=0)), plausible_values(model, nominal=False))
     errors = []
     for part in _batches(motion):
         online.update(part.q, part.dq, part.ddq, part.tau)
@@ -59,7 +59,7 @@ def _online(motion: Motion, noise: float, loss: TorqueLoss) -> list[float]:
 def _ladder(kind: str, motion: Motion, loss: TorqueLoss, rate: float = 1e-2) -> list[float]:
     """A parametrisation of the ladder by Adam, from the bodies that casid starts from."""
     chart = Chart(iiwa(), kind)
-    theta = chart.inverse(Plausible.of(iiwa(), nominal=False).bodies.ravel())
+    theta = chart.inverse(plausible_values(iiwa(), nominal=False).bodies.ravel())
     slopes = loss.slopes(BATCH, False)
     first, second = np.zeros_like(theta), np.zeros_like(theta)
     errors = []

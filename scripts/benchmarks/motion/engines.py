@@ -19,10 +19,14 @@ from benchmarks.motion.peers import Bullet, Engine, MuJoCo, running
 from benchmarks.motion.replay import STEP, replay
 from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import compiled_call
+from casid.control import ComputedTorque
 from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
-from casid.simulation import ComputedTorque, Plant, RungeKutta4, Sampling, Simulation, Sine, Stops, simulate
-from casid.simulation.loop import CompiledLoop
+from casid.motion import Sine
+from casid.simulation import Plant, Simulation, Stops, simulate
+from casid.simulation._loop import CompiledLoop, Loop
+from casid.simulation._sampling import Sampling
+from casid.simulation.integrators import RungeKutta4
 
 Array = NDArray[np.float64]
 Result = tuple[str, bool]
@@ -103,7 +107,8 @@ def speed() -> Result:
     rollout = need("mujoco.rollout")
     plant, controller, done = closed_loop()
     rows = signals(controller, done)
-    loop = CompiledLoop(plant, controller, RungeKutta4(STEP), Sampling(10.0), Stops())
+    integrator = RungeKutta4(STEP)
+    loop = CompiledLoop(Loop(plant, controller, integrator, Sampling(10.0), Stops()), integrator)
     start = plant.start(done.q[0], done.dq[0])[None]
 
     def timed(run: Callable[[], object]) -> float:

@@ -27,7 +27,8 @@ from casid.description.formats import Changes
 from casid.description.write import description_of
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.identification.repair import Repair, repair
+from casid.identification.repair import repair
+from casid.identification.repair._repair import Repair
 from casid.inertia import consistency
 
 _SUFFIXES = (".toml", ".urdf", ".xml", ".sdf")

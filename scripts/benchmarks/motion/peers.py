@@ -165,7 +165,7 @@ class Bullet(Engine):
             self.body, self.order, self.bullet.VELOCITY_CONTROL, forces=[0.0] * robot.n, physicsClientId=self.client
         )
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most have nothing to end
         """End the engine."""
         self.bullet.disconnect(physicsClientId=self.client)
 

@@ -13,9 +13,12 @@ from benchmarks import recordings
 from benchmarks.motion.peers import Bullet, MuJoCo, running
 from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import compiled_call
+from casid.control import ComputedTorque
 from casid.dynamics import Model
+from casid.identification import ModelOptions
 from casid.measurement import Processing
-from casid.simulation import ComputedTorque, Plant, Samples
+from casid.motion import Samples
+from casid.simulation import Plant
 
 Array = NDArray[np.float64]
 #: Step of the engines [s], and rate of the controller.
@@ -61,7 +64,9 @@ def identified() -> tuple[Model, Array, Samples, Array]:
     data = recordings.panda_raw()
     robot = casid.load_robot("panda")
     settings = Processing(rate=1000.0, cutoff=5.0, trim=0.5, every=1)
-    result = casid.identify(robot, data, processing=replace(settings, every=10), gravity=recordings.GRAVITY)
+    result = casid.identify(
+        robot, data, processing=replace(settings, every=10), model=ModelOptions(gravity=recordings.GRAVITY)
+    )
     model = Model(robot, recordings.FRICTION, recordings.GRAVITY)
     pi = model.parameters(result.parameters)
     motion = settings.apply(data)

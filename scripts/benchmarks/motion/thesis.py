@@ -36,7 +36,7 @@ def feasible_fall() -> Result:
 
 
 def control() -> Result:
-    amplitude = np.degrees(np.std(thesis.trajectory_b().motion(np.linspace(0, thesis.PERIOD, 500)).q, axis=1))
+    amplitude = np.degrees(np.std(thesis.trajectory_b().motion(np.linspace(0, thesis.PERIOD, 500)).q, axis=0))
     parts, good = [f"plant {thesis.MACHINE}; rms of the motion {_list(amplitude)} deg"], True
     for law in thesis.LAWS:
         for name in thesis.SETS if law.startswith("computed") else ("beta*",):

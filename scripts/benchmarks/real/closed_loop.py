@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 import casid
 from benchmarks.measure import Measure
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
+from casid.control import PD
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import friction_terms
 from casid.measurement import Dataset, Processing
-from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
-from casid.regression.estimators._controller import ProportionalDerivative
+from casid.regression.estimators import (
+    OLS,
+    ClosedLoop,
+    InstrumentalVariables,
+    Observations,
+    OutputError,
+)
 
 Array = NDArray[np.float64]
 RUNS, PERIOD = 100, 1e-3
@@ -38,7 +44,7 @@ def _machine() -> tuple[ClosedLoop, Array, Dataset]:
     exact = np.asarray(model.base.values(model.parameters(nominal(robot), terms)))
     reference = fourier(6, np.arange(0, 8, PERIOD), 0.25, 5, 2 / np.sqrt(5))
     w, inertia = 2 * np.pi * 8, np.array([2.5, 2.5, 0.6, 0.15, 0.12, 0.06])
-    controller = ProportionalDerivative((inertia * w**2).tolist(), (inertia * 2 * w).tolist())
+    controller = PD((inertia * w**2).tolist(), (inertia * 2 * w).tolist())
     loop = ClosedLoop(model, controller, *reference, PERIOD)
     return loop, exact, loop.simulate(exact)
 

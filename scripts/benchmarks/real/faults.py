@@ -15,7 +15,7 @@ from benchmarks import recordings
 from benchmarks.measure import Measure, data_folder
 from casid.description import Robot
 from casid.errors import CasidError
-from casid.identification import identify
+from casid.identification import Checks, ModelOptions, identify
 from casid.measurement import Dataset, read_dataset
 
 Result = tuple[str, bool]
@@ -109,7 +109,9 @@ def _verdict(name: str, fault: str | None) -> tuple[bool, str]:
     if fault is not None:
         _, kinds, robot, data = next(one for one in faults(robot, data) if one[0] == fault)
     try:
-        said = identify(robot, data, terms=terms, velocity_deadband=deadband, folds=0).verdict
+        said = identify(
+            robot, data, model=ModelOptions(terms=terms, velocity_deadband=deadband), checks=Checks(folds=0)
+        ).verdict
     except CasidError as error:
         return any(kind in str(error) for kind in kinds), str(error)
     assert said is not None

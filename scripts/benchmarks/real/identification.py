@@ -14,8 +14,9 @@ from benchmarks import recordings
 from benchmarks.measure import Measure, data_folder
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.excitation import Study
-from casid.identification import identify, payload
+from casid.excitation import DesignSettings
+from casid.identification import Checks, ModelOptions, identify
+from casid.identification.loads._payload import payload
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing, prepare, read_dataset
 from casid.regression import compress
@@ -24,7 +25,7 @@ Result = tuple[str, bool]
 
 
 def panda() -> Result:
-    result = identify(casid.load_robot("panda"), recordings.panda_raw(), gravity=recordings.GRAVITY)
+    result = identify(casid.load_robot("panda"), recordings.panda_raw(), model=ModelOptions(gravity=recordings.GRAVITY))
     fit = result.feasible
     assert fit.believable is not None
     growth = float(np.sqrt(fit.objective / fit.solution.total)) - 1.0
@@ -52,11 +53,16 @@ def kinova() -> Result:
     texts, met = [], True
     for here, there in ((0, 1), (1, 0)):
         data = [d.only(range(1, 7)) if k == 1 else d for k, d in enumerate(raw)]  # joint 1 is dead in the second
-        result = identify(model.robot, data[here], terms=(*recordings.FRICTION, "rotor"), folds=0, verdict=False)
+        result = identify(
+            model.robot,
+            data[here],
+            model=ModelOptions(terms=(*recordings.FRICTION, "rotor")),
+            checks=Checks(folds=0, verdict=False),
+        )
         test = prepare(data[there], None)
         consistent = result.predict(test).relative_error
         free = compress(result.model, test).relative_errors(result.unconstrained.beta)[0]
-        largest = float(np.abs(result.parameters).max() / np.abs(data[here].tau).max())
+        largest = float(np.abs(result.parameters.values).max() / np.abs(data[here].tau).max())
         texts.append(f"feasible {consistent:.1f} %, WLS {free:.1f} %, largest parameter {largest:.2g} x the torque")
         met = met and consistent <= free and largest <= 10.0
     return "; ".join(texts), met
@@ -172,10 +178,10 @@ def payload_simulated(runs: int = 200, jobs: int = 2) -> Result:
 def _designed(seed: int) -> tuple[np.ndarray, ...]:
     """A motion of 10 s within the Panda's limits, designed by casid for the condition number, 50 samples a second."""
     robot = casid.load_robot("panda")
-    study = Study(duration=10.0, collision=False, torque=False, samples=80)
+    study = DesignSettings(duration=10.0, collision=False, torque=False, samples=80)
     design = study.designer(robot).run(1, seed, max_seconds=15.0, robot=robot.name)
     t = np.arange(0.0, 10.0, 0.02)
-    return t, *(np.asarray(a).T for a in design.trajectory.motion(t))
+    return t, *design.trajectory.motion(t)
 
 
 def _load_motion(robot: Robot, rng: np.random.Generator, static: bool) -> tuple[np.ndarray, ...]:
@@ -196,7 +202,7 @@ def _load_motion(robot: Robot, rng: np.random.Generator, static: bool) -> tuple[
 def whole_time() -> Result:
     data, robot = recordings.panda_raw(), casid.load_robot("panda")
     began, worked = time.perf_counter(), time.process_time()
-    result = identify(robot, data, friction="auto", gravity=recordings.GRAVITY)
+    result = identify(robot, data, model=ModelOptions(friction="auto", gravity=recordings.GRAVITY))
     seconds, cpu = time.perf_counter() - began, time.process_time() - worked
     assert result.held_out is not None and result.verdict is not None
     held = result.held_out.tested["consistent"].total

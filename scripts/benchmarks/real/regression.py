@@ -12,6 +12,8 @@ from benchmarks import recordings
 from benchmarks.measure import Measure, NotMeasured, data_folder
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
 from casid.codegen import evaluate_batch
+from casid.control import CascadedDrive
+from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description.placement import modified_dh
 from casid.dynamics import Model
@@ -20,8 +22,13 @@ from casid.measurement import Dataset, Processing, read_dataset
 from casid.regression import choose_friction, compress, estimate_delay, wls
 from casid.regression._fit import ols
 from casid.regression._observation import torques
-from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
-from casid.regression.estimators._controller import CascadedDrive
+from casid.regression.estimators import (
+    OLS,
+    ClosedLoop,
+    InstrumentalVariables,
+    Observations,
+    OutputError,
+)
 
 Result = tuple[str, bool]
 RUNS = 50

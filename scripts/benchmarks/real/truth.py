@@ -16,7 +16,7 @@ from benchmarks import recordings
 from benchmarks.measure import Measure, NotMeasured
 from casid.description import LinkBounds, Robot
 from casid.dynamics import Model
-from casid.excitation import Study
+from casid.excitation import DesignSettings
 from casid.identification import RegressionProblem, default_bounds, predict
 from casid.inertia import from_standard
 from casid.measurement import Dataset
@@ -76,11 +76,10 @@ def _motion(robot: Robot, seed: int) -> tuple[np.ndarray, ...]:
         acceleration=np.full(robot.n, 8.0),
         jerk=np.full(robot.n, np.inf),
     )
-    study = Study(collision=False, torque=False, samples=80)
+    study = DesignSettings(collision=False, torque=False, samples=80)
     design = study.designer(replace(blind(robot), limits=limits)).run(1, seed, max_seconds=15.0, robot=robot.name)
     t = np.arange(0.0, 20.0, 0.01)
-    motion = design.trajectory.motion(t)
-    return t, *(np.asarray(a).T for a in motion)
+    return t, *design.trajectory.motion(t)
 
 
 def _simulated(robot: Robot, seed: int) -> tuple[Dataset, Dataset]:

@@ -156,7 +156,7 @@ class Urdf(Kind):
 
     def read(self, path: Path) -> Iterable[Any]:
         from casid.excitation import fit_capsules
-        from casid.identification import check_file
+        from casid.identification.repair._check import check_file
 
         numbers: list[Any] = []
         failures: list[CasidError] = []
@@ -190,7 +190,7 @@ class Stl(Binary):
         return super().spoilt(rng)
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.retrieval import read_stl
+        from casid.retrieval.constraints._shapes import read_stl
 
         return [read_stl(path)]
 
@@ -200,20 +200,20 @@ class Trajectory(Kind):
 
     @cached_property
     def seeds(self) -> Sequence[bytes]:
-        from casid import excitation
+        from casid import motion
 
         rng = np.random.default_rng(4)
-        fourier, spline = excitation.Fourier(0.5, 3), excitation.QuinticSpline(10.0, 12, False)
-        bases = (fourier, spline, excitation.Ramped(fourier, 0.5), excitation.Poses(6))
+        fourier, spline = motion.Fourier(0.5, 3), motion.QuinticSpline(10.0, 12, False)
+        bases = (fourier, spline, motion.Ramped(fourier, 0.5), motion.Poses(6))
         return [
-            excitation.trajectory_toml(
-                excitation.Trajectory(basis, rng.normal(size=(3, basis.size)), ("a", "b", "c"), "arm")
+            motion.trajectory_text(
+                motion.Trajectory(basis, rng.normal(size=(3, basis.size)), ("a", "b", "c"), "arm")
             ).encode()
             for basis in bases
         ]
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.excitation import read_trajectory
+        from casid.motion import read_trajectory
 
         trajectory = read_trajectory(path)
         return [trajectory.coefficients, *trajectory.motion(trajectory.basis.samples(20))]

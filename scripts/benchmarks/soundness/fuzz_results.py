@@ -100,17 +100,17 @@ class SolutionJson(Kind):
     @cached_property
     def seeds(self) -> Sequence[bytes]:
         from casid.files._texts import json_bytes
-        from casid.report import solution_record
+        from casid.report import report_of
         from casid.retrieval import solve
 
-        return [json_bytes(solution_record(solve(problem())))]
+        return [json_bytes(report_of(solve(problem())).record())]
 
     @cached_property
     def model(self) -> Model:
         return Model(load_robot("spatial_2r"))
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.identification import check_file
+        from casid.identification.repair._check import check_file
         from casid.inertia import read_parameters
 
         return [
@@ -131,21 +131,24 @@ class IdentificationJson(Kind):
     @cached_property
     def seeds(self) -> Sequence[bytes]:
         from casid.files._texts import json_bytes
-        from casid.identification import identify
+        from casid.identification import ModelOptions, identify
 
         arrays = recording(600)
         data = Dataset(arrays["t"], arrays["q"], arrays["tau"])
         found = []
         for friction in ("linear", "stribeck"):
             try:
-                record = identify(self.robot, data, terms=["viscous", "coulomb"], friction=friction).record()
+                record = identify(
+                    self.robot, data, model=ModelOptions(terms=["viscous", "coulomb"], friction=friction)
+                ).record()
             except TypeError:  # models of friction differ between versions; the linear one is enough
                 continue
             found.append(json_bytes(record))
         return found
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.identification import check_file, load_model
+        from casid.identification import load_model
+        from casid.identification.repair._check import check_file
 
         model, parameters = load_model(path, self.robot)
         zero = np.zeros(model.n)
@@ -208,7 +211,7 @@ class ConstraintFile(Kind):
         return [CONSTRAINTS.encode()]
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.retrieval import load_constraints
+        from casid.retrieval._load import load_constraints
 
         load_constraints(path)(self.variables)
         return []

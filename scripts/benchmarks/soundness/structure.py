@@ -12,25 +12,24 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "casid"
 #: Rooms from the top of the slope to its foot: a room imports only from itself and from rooms before it.
 ROOMS = (
-    "version", "errors", "display", "files", "expressions", "inertia", "description", "dynamics", "codegen",
-    "measurement", "regression", "retrieval", "identification", "excitation", "simulation", "learning", "export",
-    "report", "cli", "testing", "__main__",
+    "version", "errors", "display", "files", "expressions", "inertia", "description", "motion", "dynamics", "codegen",
+    "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation", "learning",
+    "export", "report", "cli", "testing", "__main__",
 )  # fmt: skip
 #: Inside retrieval: files and folders, those of one group are equals.
 RETRIEVAL = (
-    ("variables", "objectives", "coefficients", "conflict", "gap", "quadrics", "users_code"),
+    ("_variables", "_objectives", "_conflict", "_result", "_quadrics"),
+    ("_region",),
     ("constraints",),
-    ("region", "pickling"),
-    ("problem",),
-    ("load", "solution"),
-    ("rows", "branches"),
+    ("_problem",),
+    ("_load", "_solution"),
+    ("_rows", "_combinations"),
     ("bound",),
-    ("program",),
+    ("program", "plausible"),
     ("solver",),
     ("methods",),
-    ("multistart", "study"),
+    ("study",),
     ("insight",),
-    ("builders",),
     ("__init__",),
 )
 
@@ -135,7 +134,7 @@ def constraint_kinds() -> dict[str, set[str]]:
     """
     kinds: dict[str, str] = {}
     grown = True
-    bases = {"Constraint"}
+    bases = {"Constraint", "LinkConstraint"}
     while grown:
         grown = False
         for module, (_, tree) in trees().items():

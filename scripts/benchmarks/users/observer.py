@@ -12,7 +12,7 @@ import casid
 from benchmarks.measure import Measure, data_folder
 from benchmarks.recordings import UR_GAINS
 from casid.dynamics import momentum_observer
-from casid.identification import identify
+from casid.identification import Checks, Choice, ModelOptions, identify
 from casid.measurement import Processing, read_dataset
 
 #: Gain of the observer [1/s]; margin over what the recordings of the fit show; seconds that a motion is remembered.
@@ -41,9 +41,13 @@ def _observer() -> tuple[ca.Function, ca.Function]:
     data = [read_dataset(folder / f"{name}.npz", columns={"tau": "i"}, gains=UR_GAINS) for name in _TRAINING]
     robot = casid.load_robot("ur10e")
     found = identify(
-        robot, data, terms=("viscous", "coulomb", "offset", "rotor"), processing=Processing(cutoff=7.5, rate=None),
-        velocity_deadband=0.01, believable=False, folds=0,
-    )  # fmt: skip
+        robot,
+        data,
+        processing=Processing(cutoff=7.5, rate=None),
+        model=ModelOptions(terms=("viscous", "coulomb", "offset", "rotor"), velocity_deadband=0.01),
+        choice=Choice(believable=False),
+        checks=Checks(folds=0),
+    )
     return momentum_observer(found.model, found.parameters, _GAIN)
 
 

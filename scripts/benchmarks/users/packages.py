@@ -16,9 +16,12 @@ from examples import mpc
 
 import casid
 from benchmarks.measure import Measure, NotMeasured, need
+from casid.control import Passive
 from casid.export import export_fmu, export_ros2
 from casid.inertia import to_standard
-from casid.simulation import Hold, Passive, Plant, RungeKutta4, simulate
+from casid.motion import Hold
+from casid.simulation import Plant, simulate
+from casid.simulation.integrators import RungeKutta4
 
 ROOT = Path(__file__).resolve().parents[3]
 STUBS = ROOT / "tests" / "export" / "ros2_stubs"

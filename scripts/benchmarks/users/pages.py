@@ -15,9 +15,11 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Measure, NotMeasured, need
-from casid.identification import identify
-from casid.report import html_report
-from casid.simulation import ComputedTorque, Plant, Sensor, Sine, nominal, simulate
+from casid.control import ComputedTorque, nominal
+from casid.identification import Checks, ModelOptions, identify
+from casid.motion import Sine
+from casid.report import report_of
+from casid.simulation import Plant, Sensor, simulate
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -114,7 +116,8 @@ def _report() -> tuple[str, bool]:
     gains = np.full(robot.n, 100.0)
     law = ComputedTorque(*nominal(robot), kp=gains, kd=gains / 5)
     done = simulate(plant, law, Sine.within(robot), 20.0, rate=500, sensor=Sensor(torque=0.3))
-    text = html_report(identify(robot, done.dataset(), terms=("viscous",), folds=0))
+    model, checks = ModelOptions(terms=("viscous",)), Checks(folds=0)
+    text = report_of(identify(robot, done.dataset(), model=model, checks=checks)).html()
     said: list[str] = []
     asked: list[str] = []
     with tempfile.TemporaryDirectory() as folder, playwright.sync_playwright() as started:

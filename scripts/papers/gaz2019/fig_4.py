@@ -7,7 +7,7 @@ from benchmarks import published
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from casid.report.style import BLUE, GREEN, RED, new_figure, set_title, tidy
+from casid.report._style import BLUE, GREEN, RED, new_figure, set_title, tidy
 from papers import panda
 from papers.item import Comparison, Item, Outcome, Setting, Status
 

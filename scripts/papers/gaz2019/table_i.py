@@ -6,7 +6,7 @@ import numpy as np
 from benchmarks import published
 
 import casid
-from casid.simulation import Sine
+from casid.motion import Sine
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.pictures import joints_figure
 

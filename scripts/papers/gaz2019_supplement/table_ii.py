@@ -7,8 +7,8 @@ from benchmarks import published, recordings
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from casid.excitation import Fourier, Trajectory
 from casid.measurement import Dataset
+from casid.motion import Fourier, Trajectory
 from papers import panda
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.pictures import joints_figure
@@ -33,7 +33,7 @@ def run(setting: Setting) -> Outcome:
     coarse = np.arange(*SHIFTS, 0.1)
     near = float(coarse[np.argmin([_error(raw, kept, shift).max() for shift in coarse])])
     shift = float(minimize_scalar(lambda s: (_error(raw, kept, s) ** 2).sum(), (near - 0.1, near, near + 0.1)).x)
-    planned, error = trajectory().motion(raw.t[kept] - shift).q.T, _error(raw, kept, shift)
+    planned, error = trajectory().motion(raw.t[kept] - shift).q, _error(raw, kept, shift)
     rows = [["rms of recorded minus printed [mrad]", *(1e3 * error).tolist()]]
     return Outcome(
         (Comparison.of("Exciting motion", ("", *panda.JOINTS), rows),),
@@ -53,7 +53,7 @@ def run(setting: Setting) -> Outcome:
 
 def _error(raw: Dataset, kept: NDArray[np.bool_], shift: float) -> NDArray[np.float64]:
     """Root mean square deviation of each joint from the printed series [rad]."""
-    planned = trajectory().motion(raw.t[kept] - shift).q.T
+    planned = trajectory().motion(raw.t[kept] - shift).q
     return np.asarray(np.sqrt(np.mean((planned - raw.q[kept]) ** 2, axis=0)))
 
 

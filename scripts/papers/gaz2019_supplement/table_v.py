@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 from benchmarks import published
 
+from casid.control import ComputedTorque
 from casid.errors import SolveError
 from casid.inertia import from_standard
-from casid.simulation import ComputedTorque, Plant, simulate
+from casid.simulation import Plant, simulate
 from papers import panda
 from papers.gaz2019.table_i import sinusoids
 from papers.item import Comparison, Item, Outcome, Setting, Status, drawing

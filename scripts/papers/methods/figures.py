@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from casid.report.style import BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report._style import BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 from papers.methods.reduction_study import ReductionPath
 from papers.methods.regression import Answer, Array
 from papers.methods.study import Size

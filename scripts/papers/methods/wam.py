@@ -25,17 +25,17 @@ import casadi as ca
 import numpy as np
 from benchmarks import published
 
+from casid.control._joint_space import ModelBased, feedback
 from casid.dynamics import BaseParameters, Model
-from casid.excitation import Fourier, Trajectory
-from casid.identification import Feasibility, FeasibleFit, feasibility_test, feasible_regression
+from casid.identification import FeasibleFit, feasible_regression
+from casid.identification.repair._feasibility import Feasibility, feasibility_test
 from casid.measurement import Dataset, Processing
+from casid.motion import Follow, Fourier, Trajectory
 from casid.regression import CompressedData, Fit, compress, wls
 from casid.regression._fit import ols
 from casid.retrieval import LinkVariables, com_box, total_mass
-from casid.retrieval.problem import Constraints
-from casid.simulation import Follow, Plant, SmoothCoulomb, simulate
-from casid.simulation.controllers.model_based import ModelBased
-from casid.simulation.controllers.pd import feedback
+from casid.retrieval._problem import Constraints
+from casid.simulation import Plant, SmoothCoulomb, simulate
 from papers import wam_cases as thesis
 from papers.methods.feasibility_test import FeasibleSet
 from papers.methods.regression import Array, Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from benchmarks import published
 
-from casid.identification import feasibility_test
+from casid.identification.repair._feasibility import feasibility_test
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.sousa2014.study import STAND_IN, of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from examples.free_fall import joints_figure, totals_figure
 
-from casid.report.simulation_plots import energy_figure
+from casid.report._simulation import energy_figure
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 

@@ -21,7 +21,7 @@ def condition(name: str, step: float = 0.01) -> float:
     """Condition number of the base regressor along the reference."""
     model = thesis.model()
     motion = trajectory(name).motion(np.arange(0.0, thesis.PERIOD, step))
-    W = np.asarray(evaluate_batch(model.base_regressor, motion.q.T, motion.dq.T, motion.ddq.T))
+    W = np.asarray(evaluate_batch(model.base_regressor, *motion))
     return float(np.linalg.cond(W.reshape(-1, model.base.rank)))
 
 
@@ -45,7 +45,7 @@ def table(name: str) -> Item:
         rows = [[row[key] for key in row] for row in published.table(printed)]
         columns = tuple(published.table(printed)[0])
         limits, motion = thesis.model().robot.limits, trajectory(name).motion(np.arange(0.0, thesis.PERIOD, 0.005))
-        inside = ((motion.q.T >= limits.lower) & (motion.q.T <= limits.upper)).all(axis=0)
+        inside = np.all((motion.q >= limits.lower) & (motion.q <= limits.upper), axis=0)
         outside = [str(k + 1) for k in range(7) if not inside[k]]
         found, measured = condition(name), float(np.linalg.cond(of(setting).sets[name].stacked()[0]))
         words = (
@@ -77,7 +77,7 @@ def figure(name: str) -> Item:
 
     def run(setting: Setting) -> Outcome:
         t = np.arange(0.0, thesis.PERIOD, 0.02)
-        q = trajectory(name).motion(t).q.T
+        q = trajectory(name).motion(t).q
         picture = joints_figure(t, {"reference": q}, f"Reference of trajectory {name}", "rad")
         deviation = float(np.abs(q - series(name, t)).max())
         return Outcome(
@@ -101,7 +101,7 @@ def gains(setting: Setting) -> Outcome:
     ]
     for name in names:
         done = recorded(name, periods)
-        error = done.q - trajectory(name, periods).motion(done.t).q.T
+        error = done.q - trajectory(name, periods).motion(done.t).q
         rows.append([f"rms error on {name}, simulated [deg]", *np.degrees(np.sqrt((error**2).mean(axis=0))).tolist()])
     return Outcome((Comparison.of("PD control", ("", *(f"joint {k}" for k in range(1, 8))), rows),))
 

@@ -7,7 +7,7 @@ from benchmarks.learning.sequential import BATCH, DURATION, curves
 from matplotlib.figure import Figure
 
 from casid.inertia.parametrisations._maps import PARAMETRISATIONS
-from casid.report.style import INK, new_figure, set_title, tidy
+from casid.report._style import INK, new_figure, set_title, tidy
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
 #: Parametrisations that the paper calls the fastest.

@@ -1,0 +1,210 @@
+"""Commands about generated C code: ``export``, ``cache``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from casid.cli import _options as o
+from casid.cli._shared import RobotArgument, console, refuse
+from casid.errors import DatasetError
+from casid.files._words import comma_list, comma_numbers
+
+if TYPE_CHECKING:
+    from casid.description import Robot
+    from casid.dynamics import Model
+    from casid.inertia import Parameters
+
+
+@dataclass(frozen=True)
+class Functions(o.OptionGroup):
+    """What is written."""
+
+    panel = "C code"
+    functions: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME,...", help="Functions to write; 'all' or see docs/export.md.")
+    ] = None
+    runtime_parameters: Annotated[
+        str, typer.Option(metavar="none|standard|base", help="Parameters as numbers in the code, or as an argument.")
+    ] = "none"
+    prefix: Annotated[str | None, typer.Option(help="Beginning of all C names; default: the robot's name.")] = None
+    batched: Annotated[bool, typer.Option(help="Add functions for many samples at once (GCC, Clang).")] = False
+    languages: Annotated[str, typer.Option(metavar="NAME,...", help="Also write the functions in python, julia.")] = ""
+
+
+@dataclass(frozen=True)
+class Values(o.OptionGroup):
+    """Of which robot."""
+
+    panel = o.MODEL
+    parameters: Annotated[
+        Path | None, typer.Option(help="Parameters: a .json or .csv that casid wrote, or .npy; with their joint terms.")
+    ] = None
+    terms: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Joint terms; default: those of the parameters or of the file.")
+    ] = ""
+    payload: Annotated[
+        str | None, typer.Option(metavar="MASS,CX,CY,CZ[,IXX,...]", help="A body at --frame: kg, m, kg.m^2.")
+    ] = None
+    frame: Annotated[str | None, typer.Option(help="Frame of the payload and the operational space.")] = None
+
+    def chosen(self, robot: Robot, as_numbers: bool) -> tuple[tuple[Any, ...], Parameters | None]:
+        """Joint terms, and the parameters that are written as numbers."""
+        from casid.dynamics import Model
+        from casid.dynamics.terms._joint_terms import terms_of
+        from casid.identification import load_model
+
+        terms: tuple[Any, ...] = () if self.terms == "none" else tuple(comma_list(self.terms))
+        if self.parameters is not None:
+            identified, values = load_model(self.parameters, robot)  # with the friction law that was chosen
+            given = identified.named(values)
+            if self.terms:
+                return terms, given.only(Model(robot, terms).parameter_names)
+            kept = [term.name for term in identified.terms if term.memory is not None]
+            if kept:
+                typer.echo(f"note: {', '.join(kept)} is exported as after a long way at one velocity", err=True)
+            return tuple(term.settled() for term in identified.terms), given
+        if as_numbers and any(joint.terms for joint in robot.joints):
+            described = robot.parameters
+            terms = terms if self.terms else terms_of(described.terms, [joint.name for joint in robot.joints])
+            return terms, described.only(Model(robot, terms).parameter_names)
+        return terms, None
+
+
+@dataclass(frozen=True)
+class Target(o.OptionGroup):
+    """Other targets than a folder of C code."""
+
+    panel = "Other targets"
+    ros2: Annotated[
+        bool, typer.Option("--ros2", help="Write a colcon package: inverse_dynamics_solver plugin and a controller.")
+    ] = False
+    fmu: Annotated[
+        bool, typer.Option("--fmu", help="Write an FMU (FMI 3) of the forward dynamics; --out is the .fmu file.")
+    ] = False
+    online: Annotated[
+        str | None, typer.Option(metavar="robot|load", help="Write on-line identification of the robot or its load.")
+    ] = None
+    deviation: Annotated[
+        str | None, typer.Option(metavar="S[,S2,...]", help="--online: deviation of torques from the model's [N.m].")
+    ] = None
+    forgetting: Annotated[float, typer.Option(help="--online: weight that a new sample leaves to the old ones.")] = 1.0
+
+
+@o.grouped
+def export(
+    context: typer.Context,
+    robot: RobotArgument,
+    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    code: Functions,
+    values: Values,
+    target: Target,
+    options: o.RobotOptions,
+    overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
+) -> None:
+    """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
+    from casid.dynamics import Model
+    from casid.export import export_fmu, export_robot, export_ros2
+    from casid.export._robot import all_functions, default_functions
+    from casid.report._robot import operations_table
+
+    _refuse_unused(context, target.online is not None, target.ros2, target.fmu)
+    loaded = options.robot(robot)
+    terms, given = values.chosen(loaded, code.runtime_parameters == "none")
+    machine = Model(loaded, terms)
+    if target.online is not None:
+        _export_estimator(machine, given, target, out, code.prefix, overwrite)
+        return
+    common: dict[str, Any] = {
+        "parameters": given,
+        "payload": None if values.payload is None else comma_numbers(values.payload, "payload", DatasetError),
+        "frame": values.frame,
+        "overwrite": overwrite,
+    }
+    if target.ros2 or target.fmu:
+        write: Any = export_ros2 if target.ros2 else export_fmu
+        made = write(machine, out, **common)
+        typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
+        return
+    if code.functions is None:
+        chosen = default_functions(code.runtime_parameters)
+    else:
+        everything = code.functions == "all"
+        chosen = all_functions(loaded, code.runtime_parameters) if everything else tuple(comma_list(code.functions))
+    runtime = cast("Any", code.runtime_parameters)  # checked by export_robot
+    done = export_robot(
+        machine, out, chosen, runtime_parameters=runtime, prefix=code.prefix, batched=code.batched,
+        languages=tuple(comma_list(code.languages)), **common,
+    )  # fmt: skip
+    screen = console()
+    screen.print(operations_table("Operations of one call", [(f.name, f.operations) for f in done.functions]))
+    screen.print(f"Written to {done.path}: {', '.join(done.files)}", highlight=False, soft_wrap=True)
+
+
+#: Options that only the folder of C code has, and only the estimators.
+_FOLDER = ("functions", "runtime_parameters", "batched", "languages")
+_ONLINE = ("deviation", "forgetting")
+
+
+def _refuse_unused(context: typer.Context, online: bool, ros2: bool, fmu: bool) -> None:
+    """BadParameter for targets that exclude each other, and for options that the target does not have."""
+    if ros2 and fmu:
+        raise typer.BadParameter("--ros2 and --fmu write different things: one at a time")
+    if online:
+        refuse(context, ("ros2", "fmu", *_FOLDER, "payload", "frame"), "does not go with --online")
+    else:
+        refuse(context, _ONLINE, "is for --online")
+    if ros2 or fmu:
+        target = "--ros2" if ros2 else "--fmu"
+        refuse(context, (*_FOLDER, "prefix"), f"is for the folder of C code, not for {target}")
+
+
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False,
+) -> None:
+    """Show the folder of compiled code, or empty it."""
+    from casid.codegen import cache_directory, clear_cache
+    from casid.codegen._cache import cache_entries
+
+    if clear:
+        typer.echo(f"{clear_cache()} files removed from {cache_directory()}")
+        return
+    entries = cache_entries()
+    typer.echo(f"{cache_directory()}: {len(entries)} files, {sum(entry.size for entry in entries) / 1e6:.1f} MB")
+    for entry in entries:
+        typer.echo(f"{entry.size / 1e3:10.0f} kB  {entry.path.name}")
+
+
+def _export_estimator(
+    model: Model, given: Parameters | None, target: Target, out: Path, prefix: str | None, overwrite: bool
+) -> None:
+    """Write an on-line estimator of the robot or of its load."""
+    import numpy as np
+
+    from casid.export._online import export_online
+    from casid.identification.loads._online_load import OnlineLoad
+    from casid.identification.online._estimator import Online
+    from casid.inertia import to_standard
+
+    kind = target.online
+    if kind not in ("robot", "load"):
+        raise typer.BadParameter(f"--online is 'robot' or 'load', got '{kind}'")
+    if target.deviation is None:
+        raise typer.BadParameter("--online needs --deviation: deviation of torques from the model's [N.m]")
+    sizes = np.array(comma_numbers(target.deviation, "--deviation", DatasetError))
+    if sizes.size not in (1, model.n) or not (np.isfinite(sizes).all() and (sizes > 0).all()):
+        raise typer.BadParameter(f"--deviation: one or {model.n} positive numbers, got {target.deviation}")
+    weights = np.broadcast_to(1.0 / sizes, (model.n,))
+    estimator: Online | OnlineLoad
+    if kind == "robot":
+        estimator = Online(model, weights, forgetting=target.forgetting)
+    elif given is None:
+        raise typer.BadParameter("--online load needs --parameters: the robot's without the load")
+    else:
+        body = to_standard(1.0, [0.0, 0.0, 0.05], np.diag([3e-3] * 3))
+        estimator = OnlineLoad(model, given.in_order(model), weights, body, forgetting=target.forgetting)
+    done = export_online(estimator, out, prefix or f"{model.robot.name}_{kind}", overwrite=overwrite)
+    typer.echo(f"Written to {done.path}: {', '.join(done.files)}")

@@ -1,0 +1,119 @@
+"""Command that checks this installation: ``doctor``."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Any
+
+import typer
+
+#: Extra -> (module whose presence shows that it is installed, its purpose).
+_EXTRAS = {
+    "study": ("joblib", "studies on several processes"),
+    "cluster": ("distributed", "studies on a Dask cluster"),
+    "meshes": ("trimesh", "hulls and capsules from meshes"),
+    "rosbag": ("rosbags", "recordings as rosbag2 or MCAP"),
+    "learning": ("jax", "learnt models that scripts compare with"),
+    "peers": ("pinocchio", "libraries that tests compare with"),
+    "fmu": ("fmpy", "tests of exported FMUs"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report: what was checked, what was found, whether it is enough, what to do if not."""
+
+    what: str
+    found: str
+    good: bool
+    needed: bool = True
+    remedy: str = ""
+
+
+def doctor() -> None:
+    """Check this installation: solver, compiler, cache, extras. Exit code 1 if something necessary is missing."""
+    from rich.table import Table
+
+    from casid.cli._shared import console
+
+    findings = list(examine())
+    table = Table(title="casid doctor", title_justify="left")
+    for column in ("what", "found", "", "what to do"):
+        table.add_column(column, no_wrap=column == "what")
+    for finding in findings:
+        mark = "[green]ok[/]" if finding.good else "[red]missing[/]" if finding.needed else "[yellow]absent[/]"
+        table.add_row(finding.what, finding.found, mark, "" if finding.good else finding.remedy.replace("[", r"\["))
+    console().print(table)
+    if any(finding.needed and not finding.good for finding in findings):
+        raise typer.Exit(1)
+
+
+def examine() -> Iterator[Finding]:
+    """All checks, one finding after the other."""
+    from casid.version import __version__
+
+    yield Finding("casid", f"{__version__} on Python {platform.python_version()}, {platform.system()}", True)
+    for requirement in metadata.requires("casid") or ():
+        name = re.match(r"[\w.-]+", requirement)
+        if name is None or ";" in requirement:
+            continue
+        yield _installed(name[0])
+    yield _solver()
+    yield from _compiler()
+    for extra, (module, use) in _EXTRAS.items():
+        there = find_spec(module) is not None
+        found = f"{module}: {use}"
+        yield Finding(f"extra '{extra}'", found, there, needed=False, remedy=f'pip install "casid[{extra}]"')
+
+
+def _installed(package: str) -> Finding:
+    try:
+        return Finding(package, metadata.version(package), True)
+    except metadata.PackageNotFoundError:
+        return Finding(package, "not installed", False, remedy=f"pip install {package}")
+
+
+def _solver() -> Finding:
+    """IPOPT solves a problem of one variable."""
+    import casadi as ca
+
+    x = ca.MX.sym("x")
+    problem: Any = {"x": x, "f": (x - 1) ** 2}
+    quiet: Any = {"ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False}
+    try:
+        solver = ca.nlpsol("solver", "ipopt", problem, quiet)
+        answer = float(solver(x0=0.0)["x"])
+    except RuntimeError as error:
+        message = str(error).strip().splitlines()
+        return Finding("IPOPT", message[-1] if message else "fails", False, remedy="reinstall CasADi from its wheel")
+    return Finding("IPOPT", "solves" if abs(answer - 1) < 1e-6 else f"wrong answer {answer}", abs(answer - 1) < 1e-6)
+
+
+def _compiler() -> Iterator[Finding]:
+    """A compiler, and a function compiled into the cache."""
+    import casadi as ca
+    import numpy as np
+
+    from casid.codegen import cache_directory, evaluate_batch, find_compiler
+    from casid.errors import CasidError
+
+    command = find_compiler()
+    remedy = "install gcc or clang, or set CASID_CC to a compiler's path; without one batches run slower"
+    found = "none found" if command is None else " ".join(command)
+    yield Finding("C compiler", found, command is not None, needed=False, remedy=remedy)
+    try:
+        folder = cache_directory()
+        folder.mkdir(parents=True, exist_ok=True)
+        x = ca.SX.sym("x")
+        function, ones = ca.Function("doctor", [x], [x + 1]), np.array([[1.0]])
+        value = np.ravel(evaluate_batch(function, ones, compiled=command is not None))
+    except (CasidError, OSError) as error:
+        message = str(error).splitlines()[0]
+        yield Finding("cache", message, False, needed=False, remedy="set CASID_CACHE to a folder of your own")
+        return
+    yield Finding("cache", str(folder), bool(np.allclose(value, 2.0)), needed=False, remedy="casid cache --clear")

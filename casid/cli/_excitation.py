@@ -1,0 +1,177 @@
+"""The command ``excite``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from casid.description import Robot
+from dataclasses import dataclass, replace
+
+from casid.cli import _options as o
+from casid.cli._shared import RobotArgument, out_folder, present, refuse, shown
+from casid.files._words import comma_list
+
+
+@dataclass(frozen=True)
+class Goal(o.OptionGroup):
+    """What the motion is good for."""
+
+    criterion: Annotated[str, typer.Option(help="What to minimise: condition, d-optimal, a-optimal or largest-sd.")] = (
+        "condition"
+    )
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For largest-sd: a base parameter that matters; may be repeated.", rich_help_panel=o.ADVANCED
+        ),
+    ] = None
+    terms: Annotated[str, typer.Option(help="Joint terms that are identified too, separated by commas.")] = (
+        "viscous,coulomb,offset"
+    )
+    payload: Annotated[bool, typer.Option("--payload", help="Only a load on the last link is unknown.")] = False
+
+
+@dataclass(frozen=True)
+class Motion(o.OptionGroup):
+    """Kind of motion."""
+
+    panel = "Motion"
+    basis: Annotated[str, typer.Option(help="Kind of motion: fourier, spline or poses.")] = "fourier"
+    duration: Annotated[float, typer.Option(help="Length of one period \\[s].")] = 20.0
+    harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.")] = 5
+    ramp: Annotated[float, typer.Option(min=0, help="Ramps from and to rest \\[s]; 0: none.")] = 0.0
+    rest: Annotated[bool, typer.Option("--rest", help="Begin and end at rest, without ramps.")] = False
+    poses: Annotated[int, typer.Option(min=1, help="Number of static poses, with --basis poses.")] = 50
+
+
+@dataclass(frozen=True)
+class Bounds(o.OptionGroup):
+    """What the motion keeps."""
+
+    panel = "Limits of the motion"
+    limit_share: Annotated[float, typer.Option(help="Used share of the velocity and acceleration limits.")] = 1.0
+    collision: Annotated[bool, typer.Option(help="Keep the robot's capsules apart.")] = True
+    torque: Annotated[bool, typer.Option(help="Keep torque limits, with the nominal parameters.")] = True
+    floor: Annotated[float | None, typer.Option(help="Smallest height of the link frames, base frame \\[m].")] = None
+
+
+@dataclass(frozen=True)
+class Search(o.OptionGroup):
+    """How the motion is searched for."""
+
+    panel = o.ADVANCED
+    samples: Annotated[int, typer.Option(min=2, help="Samples of the observation matrix.")] = 160
+    starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 1
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first start.")] = 0
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, help="Time limit of each start \\[s]; the best motion so far is kept.")
+    ] = 60.0
+    evaluate: Annotated[Path | None, typer.Option(help="Only evaluate this trajectory (TOML).")] = None
+
+
+@dataclass(frozen=True)
+class Output(o.OptionGroup):
+    """Files."""
+
+    panel = o.OUTPUT
+    out: Annotated[Path | None, typer.Option(help="Folder for the trajectory, pictures and an animation.")] = None
+    output_rate: Annotated[float, typer.Option(help="Rate of the CSV and ROS 2 files [Hz].")] = 100.0
+
+
+@o.grouped
+def excite(
+    context: typer.Context,
+    robot: RobotArgument,
+    goal: Goal,
+    motion: Motion,
+    bounds: Bounds,
+    search: Search,
+    options: o.RobotOptions,
+    output: Output,
+) -> None:
+    """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
+    from casid.excitation import DesignSettings
+    from casid.motion._files import read_trajectory
+    from casid.report import report_of
+
+    _refuse_unused(context, motion.basis, goal.payload, motion.rest)
+    if not 0 < output.output_rate < float("inf"):
+        raise typer.BadParameter(f"--output-rate: the sampling rate must be positive [Hz], got {output.output_rate}")
+    folder = out_folder(output.out)
+    machine = options.robot(robot)
+    machine = _with_capsules(machine, robot) if bounds.collision else machine
+    settings = DesignSettings(
+        criterion=goal.criterion, parameters=tuple(goal.parameter or ()), terms=tuple(comma_list(goal.terms)),
+        payload=goal.payload, samples=search.samples, share=bounds.limit_share, collision=bounds.collision,
+        torque=bounds.torque, floor=bounds.floor, **motion.given(),
+    )  # fmt: skip
+    if search.evaluate is None:
+        designer = settings.designer(machine)
+        many = f"{search.starts} start{'s' if search.starts > 1 else ''} of at most {search.time_limit:g} s"
+        typer.echo(f"{many} (--time-limit); Ctrl-C keeps the best so far", err=True)
+        with _design_progress(machine.name) as show:
+            design = designer.run(
+                search.starts, search.seed, progress=show, max_seconds=search.time_limit, robot=machine.name
+            )
+    else:
+        designer, design = settings.judge(machine, read_trajectory(search.evaluate))
+    _note_unchecked(machine, bounds)
+    present(report_of(design, designer=designer, robot=machine, rate=output.output_rate), folder)
+
+
+def _note_unchecked(machine: Robot, bounds: Bounds) -> None:
+    """Print which limits are not kept, and why."""
+    if not (bounds.collision and machine.capsules):
+        reason = "no capsules known" if bounds.collision else "switched off"
+        typer.echo(f"note: no collision check: {reason}", err=True)
+    limited = any(limit < float("inf") for limit in machine.limits.effort)
+    if not (bounds.torque and limited and all(link.inertial for link in machine.links)):
+        reason = "the robot's file gives no effort limits, or no bodies" if bounds.torque else "switched off"
+        typer.echo(f"note: no torque limits: {reason}", err=True)
+
+
+def _refuse_unused(context: typer.Context, basis: str, payload: bool, rest: bool) -> None:
+    """BadParameter for options that the others leave without effect."""
+    if basis == "poses":
+        moving = ("harmonics", "duration", "ramp", "rest", "terms", "limit_share", "payload")
+        refuse(context, moving, "is of motions, not of static poses (--basis poses)")
+    else:
+        refuse(context, ("poses",), "needs --basis poses")
+    if basis == "spline":
+        refuse(context, ("ramp",), "is of --basis fourier: a spline begins and ends at rest")
+    if rest:
+        refuse(context, ("ramp",), "and --rest exclude each other")
+    if payload:
+        refuse(context, ("terms",), "does not go with --payload: only the load is unknown")
+
+
+def _with_capsules(machine: Robot, name: str) -> Robot:
+    """The robot with capsules fitted to its URDF's meshes, where it has none of its own and they are found."""
+    if machine.capsules or not name.lower().endswith(".urdf"):
+        return machine
+    from casid.errors import RobotError
+    from casid.excitation import fit_capsules
+
+    try:
+        return replace(machine, capsules=fit_capsules(name, machine))
+    except RobotError as error:
+        typer.echo(f"note: no capsules from the meshes: {error}", err=True)
+        return machine
+
+
+@contextmanager
+def _design_progress(name: str) -> Iterator[Callable[..., None]]:
+    """One line on stderr with the current value of the criterion."""
+    with shown(f"{name}: first motion") as update:
+
+        def show(at: Any) -> None:
+            where = f"start {at.start}/{at.starts}, stage {at.stage}/{at.stages}, iteration {at.iteration}"
+            update(f"{name}: {where}: {at.value:.4g}, best kept {at.best:.4g}", None, None)
+
+        yield show

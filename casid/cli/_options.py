@@ -1,0 +1,373 @@
+"""Options that commands share, as groups, and their evaluation; a recording's TOML may hold them too."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_type_hints
+
+import typer
+
+from casid.errors import DatasetError
+from casid.files._words import assignments, comma_list, comma_numbers
+
+if TYPE_CHECKING:
+    from casid.description import Robot
+    from casid.dynamics import Model
+    from casid.measurement import Dataset, Processing
+
+#: Panels of options in the help of a command, after the plain ones.
+MODEL, READING, ROBOT_FILE, ADVANCED, OUTPUT = (
+    "Model", "How the recording is read", "How the robot is read", "Advanced", "Output",
+)  # fmt: skip
+
+Deadband = Annotated[float | None, typer.Option(help="Speed below which the sign of a velocity counts as 0 \\[rad/s].")]
+Only = Annotated[
+    str | None,
+    typer.Option(metavar="JOINT,...", help="Use the torques of these joints only.", rich_help_panel=READING),
+]
+Share = Annotated[
+    float | None,
+    typer.Option(
+        help="Allowed growth of the residual's norm for more plausible links, e.g. 0.005.", rich_help_panel=ADVANCED
+    ),
+]
+
+
+class OptionGroup:
+    """Options that a command takes as one object; a dataclass whose fields are options with defaults.
+
+    Attributes
+    ----------
+    panel : str
+        Panel of the command's help for those options that name none.
+    """
+
+    panel: ClassVar[str] = ""
+
+    def given(self) -> dict[str, Any]:
+        """Values by name."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class RobotOptions(OptionGroup):
+    """How a robot's file is read."""
+
+    panel = ROBOT_FILE
+    lock: Annotated[
+        str | None, typer.Option(metavar="JOINT,...", help="Joints that are fixed; joint=position, default 0.")
+    ] = None
+    gravity: Annotated[
+        str | None,
+        typer.Option(metavar="X,Y,Z", help="Acceleration of gravity in the base frame \\[m/s^2], or +x ... -z."),
+    ] = None
+    angle_tolerance: Annotated[
+        float | None,
+        typer.Option(help="Angles this near a multiple of pi/2 are rounded to it \\[rad]; 1e-5 for printed 1.5708."),
+    ] = None
+
+    def robot(self, name: str) -> Robot:
+        """The robot of this name or file."""
+        return Settings.merged((), **self.given()).robot(name)
+
+    def reading(self) -> dict[str, Any]:
+        """Keywords of `load_robot`."""
+        return Settings.merged((), **self.given()).reading()
+
+
+@dataclass(frozen=True)
+class RecordingOptions(OptionGroup):
+    """How a recording is read and processed."""
+
+    panel = READING
+    cutoff: Annotated[
+        str | None, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz]; 'auto' (default) or 'none'.")
+    ] = None
+    cutoff_torque: Annotated[
+        str | None, typer.Option(help="Cut-off for the torques [Hz]; 'same' (default) or 'none'.")
+    ] = None
+    order: Annotated[int | None, typer.Option(help="Order of the filter, default 4.")] = None
+    rate: Annotated[
+        float | None, typer.Option(help="Uniform grid [Hz]; default: only where time stamps are irregular.")
+    ] = None
+    velocity: Annotated[str | None, typer.Option(help="differentiate (default) or measured.")] = None
+    trim: Annotated[float | None, typer.Option(help="Seconds dropped at both ends, default 0.5.")] = None
+    every: Annotated[
+        str | None, typer.Option(help="Keep every so many samples; default: 'auto', from the cut-off.")
+    ] = None
+    delay: Annotated[
+        str | None,
+        typer.Option(metavar="SECONDS|auto", help="Lag of the torques behind the positions; auto: estimated."),
+    ] = None
+    tau: Annotated[str | None, typer.Option(help="Name of the torque array in the file.")] = None
+
+
+@dataclass(frozen=True)
+class Reading(RobotOptions, RecordingOptions):
+    """How a recording is read, and of which robot."""
+
+
+#: Names of the options about recordings alone.
+OF_RECORDINGS = tuple(field.name for field in fields(RecordingOptions))
+#: Settings of `Processing` by the option's name.
+_PROCESSING = {
+    "cutoff": "cutoff", "cutoff_torque": "torque_cutoff", "order": "order", "rate": "rate", "velocity": "velocity",
+    "trim": "trim", "every": "every",
+}  # fmt: skip
+_ROBOT = ("delay", "gravity", "lock", "only", "angle_tolerance", "total_mass", "bounds")
+#: Table of a recording's TOML that holds options.
+TABLE = "options"
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command each option of its `OptionGroup` parameters; the command itself gets the groups."""
+    own = inspect.signature(command, eval_str=True)
+    groups: dict[str, type[OptionGroup]] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in own.parameters.items():
+        kind = parameter.annotation
+        if isinstance(kind, type) and issubclass(kind, OptionGroup):
+            groups[name] = kind
+            parameters += _options_in(kind)
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    def called(**given: Any) -> None:
+        made = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
+            for name, kind in groups.items()
+        }
+        command(**given, **made)
+
+    called.__name__, called.__doc__ = command.__name__, command.__doc__
+    vars(called)["__signature__"] = own.replace(parameters=parameters)
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def _options_in(group: type[OptionGroup]) -> list[inspect.Parameter]:
+    """Options of a group as parameters of a command, each in its panel."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
+            annotation=_in_panel(hints[field.name], _owner(group, field.name).panel),
+        )
+        for field in fields(group)  # type: ignore[arg-type]
+    ]  # fmt: skip
+
+
+def _owner(group: type[OptionGroup], name: str) -> type[OptionGroup]:
+    """The class that declares an option."""
+    return next(kind for kind in group.__mro__ if name in vars(kind).get("__annotations__", {}))
+
+
+def _in_panel(annotation: Any, panel: str) -> Any:
+    """The option, listed in a panel of the command's help unless it names one."""
+    kind, option = get_args(annotation)
+    if option.rich_help_panel is None and panel:
+        option = copy(option)
+        option.rich_help_panel = panel
+    return Annotated[kind, option]
+
+
+@dataclass
+class Settings:
+    """Options of one run: those of the recording's TOML first, those of the command line over them."""
+
+    given: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def merged(cls, recordings: Sequence[Path], **options: Any) -> Settings:
+        """From the ``[options]`` of TOML recordings and the command line's own (``None``: not given)."""
+        found: dict[str, Any] = {}
+        for path in recordings:
+            found.update(_options_of(path))
+        found.update({name: value for name, value in options.items() if value is not None})
+        return cls(found)
+
+    def processing(self, default: Processing | bool | None = None) -> Processing | bool | None:
+        """Processing with what was given over a default, or the default itself where nothing was."""
+        from dataclasses import asdict
+
+        from casid.measurement import Processing
+
+        if not any(name in self.given for name in _PROCESSING):
+            return default
+        settings = asdict(default if isinstance(default, Processing) else Processing())
+        for name, field_name in _PROCESSING.items():
+            if name in self.given:
+                settings[field_name] = _setting(name, self.given[name])
+        return Processing(**settings)
+
+    def prepared(self, data: Dataset, default: Processing | bool | None, model: Model) -> Dataset:
+        """The recording through the processing, its delay taken out if that was asked for.
+
+        Parameters
+        ----------
+        default
+            Processing where nothing was given.
+        model
+            For the estimate of a delay.
+        """
+        from casid.identification.diagnosis._delay import without_delay
+        from casid.measurement import prepare
+
+        processing, delay = self.processing(default), self.delay()
+        ready = prepare(data, processing)
+        if delay is None:
+            return ready
+        (made,), _, note = without_delay(model, [data], [ready], processing, None if delay == "auto" else delay)
+        if note:
+            typer.echo(f"note: {data.name}: {note}", err=True)
+        return made
+
+    def robot(self, name: str) -> Robot:
+        """The robot with gravity, locked joints, angle tolerance and total mass as given."""
+        from dataclasses import replace
+
+        from casid.description import load_robot
+
+        robot = load_robot(name, **self.reading())
+        for note in robot.notes:
+            typer.echo(f"note: {note}", err=True)
+        if "total_mass" in self.given:
+            robot = replace(robot, total_mass=_range("--total-mass", self.given["total_mass"]))
+        return robot
+
+    def reading(self) -> dict[str, Any]:
+        """Gravity, locked joints and angle tolerance as given, by the names that `load_robot` has for them."""
+        options: dict[str, Any] = {}
+        if "gravity" in self.given:
+            options["gravity"] = vector(self.given["gravity"])
+        if "lock" in self.given:
+            options["lock"] = _locked(self.given["lock"])
+        if "angle_tolerance" in self.given:
+            tolerance = float(self.given["angle_tolerance"])
+            if not 0 <= tolerance < 0.1:
+                raise DatasetError(f"--angle-tolerance: expected radians from 0 to 0.1, got {tolerance:g}")
+            options["angle_tolerance"] = tolerance
+        return options
+
+    def recording(self, path: Path, robot: Robot) -> Dataset:
+        """A recording in the order of the robot's joints, locked ones left out, the torques of the chosen joints only.
+
+        Parameters
+        ----------
+        path
+            The file.
+        robot
+            As `robot` made it.
+        """
+        from casid.measurement import check_against, read_dataset, without_locked
+
+        data = read_dataset(path, columns={"tau": self.given["tau"]} if "tau" in self.given else None)
+        return self._counted(check_against(without_locked(data, robot), robot), robot)
+
+    def _counted(self, data: Dataset, robot: Robot) -> Dataset:
+        """The recording with the torques of the chosen joints only."""
+        if "only" not in self.given:
+            return data
+        known = [joint.name for joint in robot.coordinates]
+        chosen = _words(self.given["only"])
+        if not chosen:
+            raise DatasetError(f"--only names no joint; robot '{robot.name}' has {', '.join(known)}")
+        for name in chosen:
+            if name not in known:
+                raise DatasetError(f"--only: robot '{robot.name}' has no joint '{name}'; it has {', '.join(known)}")
+        return data.only([known.index(name) for name in chosen])
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Bounds of single parameters."""
+        given = self.given.get("bounds", ())
+        pairs = given.items() if isinstance(given, Mapping) else [_split(entry, "--bounds") for entry in given]
+        return {name: _range(f"bounds of {name}", text) for name, text in pairs}
+
+    def delay(self) -> float | Literal["auto"] | None:
+        """Delay of the torques [s]."""
+        value = self.given.get("delay")
+        if value is None or (isinstance(value, str) and value.strip().lower() == "auto"):
+            return None if value is None else "auto"
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise DatasetError(f"delay: expected seconds or 'auto', got '{value}'") from None
+
+
+def vector(value: Any) -> list[float]:
+    """Gravity: three numbers, or an axis of the base frame that it points along, ``-z`` as usual."""
+    if isinstance(value, str):
+        axis = value.strip().lower()
+        if len(axis) == 2 and axis[0] in "+-" and axis[1] in "xyz":
+            from casid.description.robot import STANDARD_G  # brings numpy, which the command line's help does without
+
+            return [(STANDARD_G if axis[0] == "+" else -STANDARD_G) * (letter == axis[1]) for letter in "xyz"]
+    text = value if isinstance(value, str) else ",".join(map(str, value)) if isinstance(value, Sequence) else str(value)
+    return comma_numbers(text, "gravity (+x ... -z, or a vector)", DatasetError, 3)
+
+
+def _options_of(path: Path) -> dict[str, Any]:
+    if path.suffix.lower() != ".toml":
+        return {}
+    from casid.files._texts import read_toml
+
+    table = read_toml(path, "recording", DatasetError).get(TABLE, {})
+    if not isinstance(table, Mapping):
+        raise DatasetError(f"{path.name}: '{TABLE}' must be a table of options")
+    known = (*_PROCESSING, *_ROBOT, "terms", "friction", "deadband", "method")
+    for key in table:
+        if key not in known:
+            raise DatasetError(f"{path.name}: unknown option '{key}'; known: {', '.join(known)}")
+    return dict(table)
+
+
+def _setting(name: str, value: Any) -> Any:
+    if isinstance(value, str) and name in ("cutoff", "cutoff_torque", "every"):
+        word = value.strip().lower()
+        if word in ("auto", "same"):
+            return word
+        if word == "none":
+            return None
+        try:
+            return int(word) if name == "every" else float(word)
+        except ValueError:
+            raise DatasetError(f"--{name.replace('_', '-')}: expected a number, got '{value}'") from None
+    return value
+
+
+def _words(value: Any) -> list[str]:
+    return comma_list(value) if isinstance(value, str) else [str(entry) for entry in value]
+
+
+def _locked(value: Any) -> dict[str, float]:
+    if isinstance(value, Mapping):
+        return {str(k): float(v) for k, v in value.items()}
+    return assignments(",".join(_words(value)), "--lock", DatasetError, 0.0)
+
+
+def _split(text: str, option: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise DatasetError(f"{option}: expected NAME=LOW:HIGH, got '{text}'")
+    return name.strip(), value
+
+
+def _range(what: str, value: Any) -> tuple[float, float]:
+    """``LOW:HIGH``, either side may be left out; a pair of numbers; one number for both."""
+    try:
+        if isinstance(value, str):
+            low, colon, high = value.partition(":")
+            pair = (float(low or "-inf"), float(high or "inf")) if colon else (float(low), float(low))
+        elif isinstance(value, (int, float)):
+            pair = (float(value), float(value))
+        else:
+            pair = (float(value[0]), float(value[1]))
+    except (TypeError, ValueError, IndexError):
+        raise DatasetError(f"{what}: expected LOW:HIGH, got '{value}'") from None
+    if not pair[0] <= pair[1]:
+        raise DatasetError(f"{what}: {pair[0]:g} exceeds {pair[1]:g}")
+    return pair

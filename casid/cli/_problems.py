@@ -1,0 +1,197 @@
+"""Commands about a problem: ``solve``, ``intervals``, ``study``, ``explain``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from casid.cli import _options as o
+from casid.cli._shared import ProblemArgument, out_file, out_folder, present, refuse, starts_bar
+
+if TYPE_CHECKING:
+    from casid.retrieval import Problem, Solution
+    from casid.retrieval.plausible._choice import Believable
+    from casid.retrieval.study._study import Study
+
+
+MethodOption = Annotated[
+    str,
+    typer.Option(
+        help="direct, penalty, branches, smoothed, global or annealing; see docs/constraints.md.",
+        rich_help_panel=o.ADVANCED,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Solving(o.OptionGroup):
+    """How a problem is solved."""
+
+    starts: Annotated[
+        int | None, typer.Option(min=1, help="Number of random starts; without it, one deterministic start.")
+    ] = None
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0
+    method: MethodOption = "direct"
+
+    def solve(self, problem: Problem) -> tuple[Solution, Solution | Study]:
+        """The best solution, and the result it is of: itself, or all starts; no exception where none is usable."""
+        from casid.retrieval import multistart
+        from casid.retrieval import solve as run
+        from casid.retrieval.methods._solve import method_of
+
+        chosen = method_of(self.method)
+        if self.starts is None:
+            found = run(problem, method=chosen, throw=False)
+            return found, found
+        with starts_bar(f"{problem.name}: {self.starts} starts", self.starts) as advance:
+            study = multistart(
+                problem, starts=self.starts, seed=self.seed, method=chosen, progress=advance, throw=False
+            )
+        return study.best, study
+
+
+@dataclass(frozen=True)
+class Choice(o.OptionGroup):
+    """Choice among all parameters that explain the data."""
+
+    believable: Annotated[
+        bool,
+        typer.Option(
+            help="Where the coefficients have standard deviations: also the most plausible of all parameters that "
+            "explain them as well."
+        ),
+    ] = True
+    share: o.Share = None
+
+
+@o.grouped
+def solve(
+    context: typer.Context,
+    problem: ProblemArgument,
+    solving: Solving,
+    choice: Choice,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also show the solver's own status.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
+    sdpa: Annotated[
+        Path | None, typer.Option(help="Also write the problem to this file, as a semidefinite program (.dat-s).")
+    ] = None,
+) -> None:
+    """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
+    from casid import retrieval
+    from casid.report import report_of
+    from casid.retrieval.methods._solve import method_of
+    from casid.retrieval.plausible._choice import check_share
+
+    folder, sdpa = out_folder(out), out_file(sdpa)
+    method_of(solving.method)
+    loaded = retrieval.load_problem(problem)
+    if solving.starts is None:
+        refuse(context, ("seed",), "is of random starts: give --starts")
+    if not choice.believable:
+        refuse(context, ("share",), "does not go with --no-believable")
+    if choice.share is not None:
+        check_share(choice.share)
+    if sdpa is not None:
+        _write_sdpa(loaded, sdpa)
+    best, result = solving.solve(loaded)
+    if best.usable:
+        chosen = _choice(best, choice.share) if choice.believable else None
+        present(report_of(result, verbose=verbose, choice=chosen), folder)
+    elif verbose:
+        typer.echo(f"the solver's status: {best.solver_status}", err=True)
+    best.or_raise()
+
+
+def intervals(
+    problem: ProblemArgument,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Allowed increase of the sum of squares; default: what noise explains.")
+    ] = None,
+    weigh: Annotated[bool, typer.Option("--weigh", help="Also show what weighing each link would determine.")] = False,
+    method: MethodOption = "direct",
+    out: Annotated[Path | None, typer.Option(help="Folder for intervals.csv and intervals.png.")] = None,
+) -> None:
+    """Find the interval of each parameter that the data and the constraints leave."""
+    from casid import retrieval
+    from casid.report import report_of
+    from casid.retrieval.insight._what_if import weigh_each_link, what_if
+    from casid.retrieval.methods._solve import method_of
+
+    folder = out_folder(out)
+    chosen, loaded = method_of(method), retrieval.load_problem(problem)
+    soft = [c.label for c in loaded.constraints if not c.hard]
+    loaded = loaded.without(*soft)  # they exclude nothing
+    found = retrieval.parameter_intervals(loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen))
+    effects = what_if(found, weigh_each_link(found.problem, found)) if weigh else ()
+    present(report_of(found, effects=effects), folder)
+
+
+def study(
+    problem: ProblemArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON-lines file of the results; resumed if it exists.")],
+    starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; needs joblib if not 1.")] = 1,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler in place of processes.")] = None,
+    method: MethodOption = "direct",
+) -> None:
+    """Solve a problem from many starts; results stream to a file, and a killed study continues where it stopped."""
+    from casid import retrieval
+    from casid.retrieval.methods._solve import method_of
+
+    chosen, loaded = method_of(method), retrieval.load_problem(problem)
+    with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
+        found = retrieval.run_study(loaded, file, starts, seed, chosen, jobs, cluster, progress=advance)
+    best = found.best
+    typer.echo(
+        f"{len(found.results)} starts, {found.certified} certified, {found.solved} solved now in {found.time:.1f} s; "
+        f"best: {best.status}, sum of squares {best.objective:.6e} (seed {best.seed})"
+    )
+    _exit_unless_usable(best)
+
+
+def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
+    """Solve a problem and show which bounds and constraints determine its solution."""
+    from casid import retrieval
+    from casid.retrieval.methods._solve import method_of
+
+    chosen = method_of(method)
+    typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
+
+
+def _choice(solution: Solution, share: float | None) -> Believable | None:
+    """The most plausible parameters that explain the coefficients; None where their uncertainty is unknown."""
+    from casid.errors import CasidError
+    from casid.inertia._cones import Full
+    from casid.retrieval.insight._intervals import indistinguishable
+    from casid.retrieval.plausible._choice import believable
+
+    problem = solution.problem
+    given = problem.coefficients
+    unknown = share is None and (given is None or given.sd is None)
+    if unknown or any(entry.cone != Full() for entry in problem.cones):
+        return None
+    try:
+        if share is not None:
+            return believable(problem, solution, share=share)
+        return believable(problem, solution, tolerance=indistinguishable(problem, solution.objective))
+    except CasidError as error:
+        typer.echo(f"note: no more plausible parameters were found: {error}", err=True)
+        return None
+
+
+def _exit_unless_usable(solution: Solution) -> None:
+    if not solution.usable:
+        raise typer.Exit(1)
+
+
+def _write_sdpa(problem: Problem, path: Path) -> None:
+    from casid.export import write_sdpa
+
+    program = write_sdpa(problem, path)
+    typer.echo(f"written: {path}, {len(program.cost)} unknowns, {len(program.blocks)} blocks")
+    if program.left_out:
+        typer.echo(f"note: not affine and left out of {path.name}: {', '.join(program.left_out)}", err=True)

@@ -1,0 +1,300 @@
+"""Commands about recordings and what they gave: ``identify``, ``validate``, ``check``."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import typer
+
+from casid.cli import _options as o
+from casid.cli._shared import (
+    RobotArgument,
+    announce_conversion,
+    announce_written,
+    console,
+    out_file,
+    out_folder,
+    present,
+    refuse,
+    steps,
+)
+from casid.errors import InertiaWarning
+from casid.files._words import comma_list
+
+
+@dataclass(frozen=True)
+class Modelled(o.OptionGroup):
+    """The model that is identified."""
+
+    panel = o.MODEL
+    terms: Annotated[
+        str | None,
+        typer.Option(
+            help="Joint terms, separated by commas; name@joint for a single joint. Default viscous,coulomb,offset."
+        ),
+    ] = None
+    friction: Annotated[
+        str | None, typer.Option(help="linear (default), auto (chosen by cross-validation), or a law such as stribeck.")
+    ] = None
+    total_mass: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links \\[kg].")] = None
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=LOW:HIGH", help="Bounds of a parameter, e.g. m7=0:3 or fc2=0:20; may be repeated."),
+    ] = None
+    method: Annotated[
+        str | None,
+        typer.Option(help="WLS (default), OLS, IRLS, or ML: maximum likelihood, positions noisy too."),
+    ] = None
+    deadband: o.Deadband = None
+    only: o.Only = None
+
+
+@dataclass(frozen=True)
+class Choices(o.OptionGroup):
+    """Choice of the physically consistent parameters, and what is checked."""
+
+    panel = o.ADVANCED
+    consistency: Annotated[str, typer.Option(help="full, or semi (no triangle inequality).")] = "full"
+    constraints: Annotated[
+        Path | None,
+        typer.Option(help="A .py file with a function 'constraints(variables)'; default: the robot's bounds."),
+    ] = None
+    prior: Annotated[float, typer.Option(help="Weight of the distance from the robot's nominal bodies.")] = 0.0
+    believable: Annotated[
+        bool, typer.Option(help="Of all parameters that explain the data as well, take the most plausible.")
+    ] = True
+    share: o.Share = None
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Also prove between which ends each link's mass lies.")
+    ] = False
+    folds: Annotated[int, typer.Option(min=0, help="Parts of the motion held out in turn, two or more; 0: none.")] = 4
+
+
+@dataclass(frozen=True)
+class Output(o.OptionGroup):
+    """Files of the identified robot."""
+
+    panel = o.OUTPUT
+    out: Annotated[Path | None, typer.Option(help="Folder for the report, tables and pictures.")] = None
+    urdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this URDF.")] = None
+    mjcf: Annotated[Path | None, typer.Option(help="Write the identified robot to this MJCF file (.xml).")] = None
+    sdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this SDF file.")] = None
+    toml: Annotated[Path | None, typer.Option(help="Write the identified robot to this TOML file.")] = None
+
+    def robots(self) -> list[Path]:
+        """Robot files to write, checked."""
+        endings = {"urdf": (".urdf",), "mjcf": (".xml", ".mjcf"), "sdf": (".sdf", ".world"), "toml": (".toml",)}
+        checked = (out_file(getattr(self, name), *known) for name, known in endings.items())
+        return [path for path in checked if path is not None]
+
+
+@o.grouped
+def identify(
+    context: typer.Context,
+    robot: RobotArgument,
+    recording: Annotated[
+        list[Path],
+        typer.Argument(metavar="RECORDING...", help="npz, csv, mat, mcap, rosbag2, or a toml that describes one."),
+    ],
+    modelled: Modelled,
+    output: Output,
+    reading: o.Reading,
+    choices: Choices,
+) -> None:
+    """Identify a robot from recordings: consistent, certified parameters and a report."""
+    from casid.description import write_robot
+    from casid.identification import Checks, Choice, Constraints, ModelOptions
+    from casid.identification import identify as run
+    from casid.report import report_of
+    from casid.retrieval import Prior
+    from casid.retrieval._load import load_constraints
+
+    if not choices.believable:
+        refuse(context, ("share",), "does not go with --no-believable")
+    folder, files = out_folder(output.out), output.robots()
+    settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
+    loaded = settings.robot(robot)
+    given = settings.given
+    with steps() as progress:
+        data = [settings.recording(path, loaded) for path in recording]
+        described: dict[str, Any] = {key: given[key] for key in ("friction",) if key in given}
+        if "terms" in given:
+            described["terms"] = comma_list(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
+        weight = choices.prior
+        result = run(
+            loaded,
+            data,
+            processing=settings.processing(),
+            delay=settings.delay(),
+            model=ModelOptions(velocity_deadband=float(given.get("deadband", 0.0)), **described),
+            estimator=given.get("method", "WLS"),
+            constraints=Constraints(
+                "default" if choices.constraints is None else load_constraints(choices.constraints),
+                settings.bounds() or {},
+                cast(Literal["full", "semi", "none"], choices.consistency),
+                prior=Prior(loaded, loaded.standard_parameters(), weight) if weight else None,
+            ),
+            choice=Choice(choices.believable, share=choices.share),
+            checks=Checks(choices.folds, intervals=choices.intervals),
+            progress=progress,
+        )
+    present(report_of(result), folder)
+    for path in files:
+        announce_conversion(write_robot(loaded.with_parameters(result.parameters), path))
+
+
+@o.grouped
+def validate(
+    robot: RobotArgument,
+    identification: Annotated[
+        Path,
+        typer.Argument(metavar="IDENTIFICATION", help="identification.json, solution.json or a csv."),
+    ],
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording that was not used for it.")],
+    *,
+    reading: o.Reading,
+    only: o.Only = None,
+    refit_friction: Annotated[
+        str | None, typer.Option(metavar="LAW", help="Fit this friction law to the recording first, links unchanged.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and the picture.")] = None,
+) -> None:
+    """Predict the torques of another recording by Newton-Euler and compare.
+
+    The recording goes through the processing of the identification, unless options change it.
+    """
+    from casid.dynamics import Model
+    from casid.identification import load_model, predict
+    from casid.identification import refit_friction as refit
+    from casid.identification._identification import load_processing, read_record
+    from casid.report import report_of
+
+    folder = out_folder(out)
+    settings = o.Settings.merged([recording], only=only, **reading.given())
+    loaded = settings.robot(robot)
+    record = read_record(identification)
+    model, parameters = load_model(identification, loaded)
+    if "gravity" in settings.given:  # mounted another way since
+        model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
+    data = settings.recording(recording, loaded)
+    if refit_friction is not None:
+        fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
+        model, parameters = fitted.model, fitted.values
+    prediction = predict(model, parameters, settings.prepared(data, load_processing(record), model))
+    for note in prediction.dataset.notes:
+        typer.echo(f"note: {note}", err=True)
+    found_for = record.get("robot", loaded.name)
+    if found_for != loaded.name:
+        typer.echo(f"note: {identification} was found for robot '{found_for}', not for '{loaded.name}'", err=True)
+    present(report_of(prediction, joints=[joint.name for joint in loaded.coordinates]), folder)
+
+
+@o.grouped
+def check(
+    parameters: Annotated[
+        str,
+        typer.Argument(metavar="PARAMETERS", help="A robot, its file, an identification.json or a csv of parameters."),
+    ],
+    robot: Annotated[
+        str | None,
+        typer.Option(metavar="ROBOT", help="Robot of the parameters in a json or csv file."),
+    ] = None,
+    *,
+    options: o.RobotOptions,
+    out: Annotated[Path | None, typer.Option(help="Folder for the repaired file.")] = None,
+) -> None:
+    """Find links that are unphysical, whether the dynamics are, and write a repaired file. Exit code 1 if any is.
+
+    The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
+    """
+    from casid.identification.repair._check import check_file
+    from casid.report import report_of
+
+    folder = out_folder(out)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertiaWarning)  # the table is more detailed
+        owner = None if robot is None else options.robot(robot)
+        result = check_file(parameters, owner, **options.reading())
+    present(report_of(result, name=parameters), folder)
+    if result.unphysical:
+        raise typer.Exit(1)
+
+
+@o.grouped
+def reverse_engineer(
+    context: typer.Context,
+    robot: RobotArgument,
+    samples: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SAMPLES", help="npz with q (N, n), g (N, n) and, if known, M (N, n, n) of a controller."
+        ),
+    ],
+    recording: Annotated[
+        Path | None, typer.Argument(metavar="[RECORDING]", help="Positions and torques: for friction and validation.")
+    ] = None,
+    friction: Annotated[
+        str, typer.Option(help="Law fitted to the torques that the coefficients do not explain.")
+    ] = "sigmoid",
+    largest_sd: Annotated[
+        float, typer.Option(help="Coefficients with a larger standard deviation are left out [%].")
+    ] = 30.0,
+    *,
+    reading: o.Reading,
+    out: Annotated[Path | None, typer.Option(help="Folder for solution.json, identification.json and tables.")] = None,
+) -> None:
+    """Find feasible links from a controller's mass matrices and gravity torques, and friction from a recording."""
+    from casid.files import write_files
+    from casid.files._texts import json_bytes
+    from casid.identification import reverse_engineered
+    from casid.report import report_of
+
+    if recording is None:
+        refuse(context, ("friction", *o.OF_RECORDINGS), "needs a RECORDING")
+    if not largest_sd > 0:
+        raise typer.BadParameter(f"--largest-sd: expected a positive percentage, got {largest_sd}")
+    folder = out_folder(out)
+    settings = o.Settings.merged([] if recording is None else [recording], **reading.given())
+    loaded = settings.robot(robot)
+    arrays = _controller_samples(samples)
+    data = None if recording is None else settings.recording(recording, loaded)
+    result = reverse_engineered(
+        loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
+        processing=settings.processing(),
+    )  # fmt: skip
+    screen, estimate = console(), result.estimate
+    if "M" not in arrays:
+        rest = "the recording determines the rest" if recording else "only what gravity depends on is determined"
+        typer.echo(f"note: no mass matrices 'M': {rest}", err=True)
+    screen.print(
+        f"{estimate.rank} coefficients, {int(estimate.reliable(largest_sd).sum())} reliable; condition number "
+        f"{estimate.condition_number:.4g}, relative error {estimate.relative_error:.4g} %",
+        highlight=False,
+    )
+    reports = [report_of(result.solution)]
+    if result.validation is not None:
+        reports.append(report_of(result.validation, joints=[joint.name for joint in loaded.joints]))
+    for table in (table for report in reports for table in report.tables()):
+        screen.print(table)
+    if folder is not None:
+        contents = {"identification.json": json_bytes(result.record())}
+        for report in reports:
+            contents |= report.files()
+        announce_written(folder, write_files(folder, contents))
+
+
+def _controller_samples(path: Path) -> dict[str, Any]:
+    """Arrays of a controller's samples: q, g and, if known, M."""
+    from casid.errors import DatasetError
+    from casid.files._arrays import npz_arrays
+    from casid.files._read import read_bytes
+
+    arrays = npz_arrays(read_bytes(path, "samples", DatasetError), str(path), "samples", DatasetError)
+    for name in ("q", "g"):
+        if name not in arrays:
+            known = ", ".join(arrays) or "none"
+            raise DatasetError(f"{path}: array '{name}' is missing; needed are q, g and M, there are {known}")
+    return arrays

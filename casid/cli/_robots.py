@@ -1,0 +1,86 @@
+"""Commands about a robot: ``robots``, ``base``, ``ops``, ``convert``; and ``view``, which shows any file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casid.cli import _options as o
+from casid.cli._shared import RobotArgument, TermsOption, announce_conversion, console
+from casid.files._words import comma_list
+
+
+def robots() -> None:
+    """List the robots that ship with casid."""
+    from casid.description import load_robot, robot_names
+    from casid.report._robot import robots_table
+
+    console().print(robots_table(load_robot(name) for name in robot_names()))
+
+
+@o.grouped
+def base(robot: RobotArgument, options: o.RobotOptions) -> None:
+    """Print the base parameters of a robot: rank and groupings."""
+    from casid.dynamics import Model
+    from casid.report._robot import base_table
+
+    model = Model(options.robot(robot))
+    console().print(base_table(model.robot.name, model.base))
+
+
+@o.grouped
+def ops(robot: RobotArgument, options: o.RobotOptions, terms: TermsOption = "") -> None:
+    """Count the operations of a robot's functions, beside the published counts."""
+    from casid.dynamics import Model
+    from casid.export._robot import count_robot
+    from casid.report._robot import operations_table
+
+    model = Model(options.robot(robot), comma_list(terms))
+    console().print(operations_table(f"Operations: {model.robot.name}", count_robot(model)))
+
+
+@o.grouped
+def convert(
+    source: Annotated[str, typer.Argument(metavar="A", help="A shipped robot's name, or a robot file.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="B", help="File to write: .toml, .urdf, .xml (MJCF) or .sdf, by its suffix.")
+    ],
+    options: o.RobotOptions,
+) -> None:
+    """Convert a robot file into another format. A file beside it holds what that format cannot."""
+    from casid.description import convert as run
+
+    announce_conversion(run(source, target, **options.reading()))
+
+
+def view(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A robot, solution.json, identification.json, trajectory.toml, a recording, a folder."
+        ),
+    ],
+    robot: Annotated[
+        str | None,
+        typer.Option(metavar="ROBOT", help="Robot of the parameters or motion in FILE, if not named there."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the page here; default: a temporary file.")] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Show any file of casid in the browser: the robot to turn and move, curves to zoom. One page, no network."""
+    import tempfile
+    import webbrowser
+
+    from casid.files import write_files
+    from casid.files._write import prepare_directory
+    from casid.report.viewer import view as page_of
+
+    content = page_of(file, robot)
+    if out is None:
+        out = Path(tempfile.mkdtemp(prefix="casid-")) / "view.html"
+    (written,) = write_files(prepare_directory(out.parent), {out.name: content})
+    typer.echo(f"Written to {written}")
+    if browser and not webbrowser.open(written.resolve().as_uri()):
+        typer.echo("note: no browser found here; open the file with one, on any machine", err=True)

@@ -1,0 +1,235 @@
+"""What commands share: arguments, lists, the console, progress, reports, errors and warnings."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from casid.errors import CasidError, CasidWarning
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from casid.description import Written
+    from casid.report import Report
+
+RobotArgument = Annotated[
+    str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml, .urdf, .xml (MJCF) or .sdf file.")
+]
+ProblemArgument = Annotated[
+    str, typer.Argument(metavar="PROBLEM", help="A shipped problem's name, or a .py file with a function 'build'.")
+]
+TermsOption = Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms: viscous,coulomb,offset,rotor.")]
+
+#: Columns of a table that goes to a file or a pipe.
+_PLAIN_WIDTH = 150
+#: Seconds between two lines of progress where stderr is not a terminal; the first comes after as many.
+LINE_EVERY = 10.0
+#: Former names of options by command; they work, with a note on stderr.
+_RENAMED = {
+    "excite": {"--share": "--limit-share", "--rate": "--output-rate", "--seconds": "--time-limit"},
+    "simulate": {"--friction": "--term-values", "--rate": "--control-rate", "--delay": "--control-delay"},
+}
+#: Folders that the running command makes for its results, innermost first.
+_MADE: ContextVar[list[Path]] = ContextVar("made")
+
+
+class Group(TyperGroup):
+    """Group of commands: a `CasidError` is one message and exit code 1, a `CasidWarning` one line on stderr."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command and its arguments, former names of options replaced."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, [_current(name or "", word) for word in rest]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; folders that it made and left empty are removed."""
+        made: list[Path] = []
+        token = _MADE.set(made)
+        try:
+            return self._invoke(ctx)
+        finally:
+            _MADE.reset(token)
+            for folder in made:
+                with contextlib.suppress(OSError):  # not empty, or gone
+                    folder.rmdir()
+
+    def _invoke(self, ctx: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", CasidWarning)
+            warnings.showwarning = _show_warning  # restored on leaving the block
+            try:
+                return super().invoke(ctx)
+            except CasidError as error:
+                typer.echo("\n".join(filter(None, (f"error: {error.message}", error.detail))), err=True)
+                raise typer.Exit(1) from error
+
+
+def _current(command: str, word: str) -> str:
+    """An argument, or the present name of an option that was renamed."""
+    option, equals, value = word.partition("=")
+    new = _RENAMED.get(command, {}).get(option)
+    if new is None:
+        return word
+    typer.echo(f"note: {option} of '{command}' is now {new}; the old name will be removed", err=True)
+    return new + equals + value
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    name = "warning" if issubclass(category, CasidWarning) else category.__name__
+    typer.echo(f"{name}: {' '.join(str(message).split())}", err=True)
+
+
+def console() -> Console:
+    """Standard output, as wide as the terminal, or wide enough for every table."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+
+
+def out_folder(out: Path | None) -> Path | None:
+    """The folder that a command writes to, made before the work, so that an impossible one is reported at once.
+
+    Folders that the command has made and left empty, because it failed, are removed when it ends.
+    """
+    from casid.files._write import prepare_directory
+
+    if out is None:
+        return None
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    _MADE.get().extend(missing)
+    return prepare_directory(out)
+
+
+def out_file(path: Path | None, *suffixes: str) -> Path | None:
+    """A file that a command writes, checked before the work: ending, not a folder, its folder exists.
+
+    Raises
+    ------
+    ExportError
+        Naming the path, and the endings it may have.
+    """
+    from casid.errors import ExportError
+
+    if path is None:
+        return None
+    if path.is_dir():
+        raise ExportError(f"'{path}' is a folder; give the name of a file to write")
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise ExportError(f"'{path}': name the file with the ending {' or '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise ExportError(f"'{path}' cannot be written: there is no folder '{path.parent}'")
+    return path
+
+
+def refuse(context: typer.Context, options: Iterable[str], why: str) -> None:
+    """BadParameter for options that were given and would change nothing.
+
+    Parameters
+    ----------
+    context
+        Of the running command.
+    options
+        Their names in Python.
+    why
+        Follows the option's name in the message.
+    """
+    for name in options:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"--{name.replace('_', '-')} {why}")
+
+
+def announce_written(folder: Path, files: Iterable[Path]) -> None:
+    """Print the names of the files that a command has written."""
+    typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
+
+
+def announce_conversion(written: Written) -> None:
+    """Print the files of a written robot, what was changed and what its format cannot hold."""
+    for note in written.notes:
+        typer.echo(f"note: {note}", err=True)
+    robot, *beside = written.files
+    typer.echo(f"Written to {robot.parent}: {robot.name}")
+    if beside:
+        typer.echo(f"Beside it {beside[0].name}, for what this format cannot hold: {'; '.join(written.sidecar)}")
+
+
+def present(report: Report, folder: Path | None = None) -> list[Path]:
+    """Print the tables of a report; write its files to a folder, if one is given, and print their names."""
+    screen = console()
+    for table in report.tables():
+        screen.print(table)
+    written = [] if folder is None else report.write(folder)
+    if folder is not None:
+        announce_written(folder, written)
+    return written
+
+
+@contextmanager
+def shown(text: str, total: int | None = None) -> Iterator[Callable[[str, int | None, int | None], None]]:
+    """Progress on stderr: a bar on a terminal, a line now and then in a file or a pipe.
+
+    Yields a function of a text, and of how much is done of how much, if that is known.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield _lines()
+        return
+    counted = [BarColumn(), MofNCompleteColumn()] if total is not None else [SpinnerColumn()]
+    columns = (TextColumn("{task.description}", markup=False), *counted, TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task(text, total=total)
+
+        def update(text: str, done: int | None, of: int | None) -> None:
+            bar.update(task, description=text, completed=done, total=of)
+
+        yield update
+
+
+def _lines() -> Callable[[str, int | None, int | None], None]:
+    began = last = monotonic()
+
+    def line(text: str, done: int | None, of: int | None) -> None:
+        nonlocal last
+        now = monotonic()
+        if now - last >= LINE_EVERY:
+            last = now
+            count = "" if done is None or of is None else f", {done} of {of}"
+            typer.echo(f"{text}{count} ({now - began:.0f} s)", err=True)
+
+    return line
+
+
+@contextmanager
+def starts_bar(text: str, total: int) -> Iterator[Callable[..., None]]:
+    """Progress of ``total`` starts; yields a function to call after each start."""
+    done = 0
+    with shown(text, total) as update:
+
+        def advance(*_: object) -> None:
+            nonlocal done
+            done += 1
+            update(text, done, total)
+
+        yield advance
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str, int, int], None]]:
+    """Progress of a run in steps."""
+    with shown("reading", 1) as update:
+        yield update

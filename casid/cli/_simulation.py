@@ -1,0 +1,196 @@
+"""The command ``simulate``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from casid.cli import _options as o
+from casid.cli._shared import RobotArgument, out_folder, present, refuse
+from casid.errors import DatasetError
+from casid.files._words import assignments, comma_numbers
+
+if TYPE_CHECKING:
+    from casid.control._controller import Controller
+    from casid.description import Robot
+    from casid.motion._references import Follow, Sine
+    from casid.simulation import Plant
+    from casid.simulation.integrators._integrator import Integrator
+
+
+@dataclass(frozen=True)
+class Reference(o.OptionGroup):
+    """Motion to follow."""
+
+    panel = "Motion"
+    trajectory: Annotated[
+        Path | None, typer.Option(help="Motion to follow (TOML of `casid excite`); default: sines.")
+    ] = None
+    duration: Annotated[float | None, typer.Option(help="Seconds; default: the motion's, at most 10 of sines.")] = None
+    amplitude: Annotated[float, typer.Option(help="Of the sines, lowest to highest point \\[rad or m].")] = 0.5
+    frequency: Annotated[float, typer.Option(help="Of the first joint's sine [Hz]; of the last: twice.")] = 0.25
+
+    def followed(self, robot: Robot) -> Follow | Sine:
+        """The reference of a robot."""
+        from casid.motion._files import read_trajectory
+        from casid.motion._references import Follow, Sine
+
+        if self.trajectory is not None:
+            return Follow(read_trajectory(self.trajectory))
+        seconds = 10.0 if self.duration is None else self.duration
+        return Sine.within(robot, self.amplitude, self.frequency, seconds)
+
+
+@dataclass(frozen=True)
+class Simulated(o.OptionGroup):
+    """The simulated robot and its sensors."""
+
+    panel = "Simulated robot"
+    parameters: Annotated[
+        Path | None,
+        typer.Option(help="Parameters and joint terms of the robot (.json, .csv, .npy); default: its description's."),
+    ] = None
+    term_values: Annotated[
+        str,
+        typer.Option(
+            metavar="TERM=VALUE,...", help="Joint terms, one value for all joints, instead of the description's."
+        ),
+    ] = ""
+    noise: Annotated[
+        str, typer.Option(metavar="Q,DQ,TAU", help="Standard deviations of the sensors \\[rad, rad/s, N.m].")
+    ] = "0,0,0"
+    seed: Annotated[int, typer.Option(min=0, help="Of the sensors' errors.")] = 0
+    exact: Annotated[bool, typer.Option("--exact", help="Exact dry friction with sticking (dormand-prince).")] = False
+    smooth: Annotated[float, typer.Option(help="Speed at which smooth dry friction is reached \\[rad/s].")] = 1e-2
+
+    def plant(self, robot: Robot) -> Plant:
+        """The robot with its joint terms and its friction."""
+        from casid.inertia import read_parameters
+        from casid.simulation import ExactCoulomb, Plant, SmoothCoulomb
+
+        given = robot.parameters if self.parameters is None else read_parameters(self.parameters)
+        friction = ExactCoulomb() if self.exact else SmoothCoulomb(self.smooth)
+        return Plant.of(
+            robot, friction, None, given, **assignments(self.term_values, "--term-values", typer.BadParameter)
+        )
+
+
+@dataclass(frozen=True)
+class Control(o.OptionGroup):
+    """The controller."""
+
+    panel = "Controller"
+    controller: Annotated[
+        str,
+        typer.Option(
+            help="passive, pd, pd-gravity, feed-forward, computed-torque, operational-space or "
+            "velocity-operational-space."
+        ),
+    ] = "computed-torque"
+    believed: Annotated[
+        Path | None, typer.Option(help="Parameters in the controller's model; default: those of the robot's links.")
+    ] = None
+    bandwidth: Annotated[float, typer.Option(help="Of the controller's error \\[rad/s].")] = 10.0
+    kp: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Proportional gains instead.")] = None
+    kd: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Derivative gains instead.")] = None
+    frame: Annotated[str | None, typer.Option(help="Frame of the operational space; default: the flange.")] = None
+    control_rate: Annotated[float, typer.Option(help="Samples of the controller a second [Hz].")] = 1000.0
+    control_delay: Annotated[float, typer.Option(help="From a sample to its torque \\[s].")] = 0.0
+    limits: Annotated[bool, typer.Option(help="Cut torques off at the robot's limits.")] = True
+
+    def law(self, robot: Robot, plant: Plant, reference: Follow | Sine) -> Controller:
+        """The controller of a plant."""
+        from casid.control import ControllerSettings, Saturated, controller_of
+        from casid.inertia import read_parameters
+
+        links, inertial = plant.links
+        settings = ControllerSettings(
+            links,
+            inertial if self.believed is None else read_parameters(self.believed).standard,
+            reference.at(0.0).q[0],
+            self.bandwidth,
+            self.frame or robot.flange.name,
+            None if self.kp is None else comma_numbers(self.kp, "kp", DatasetError),
+            None if self.kd is None else comma_numbers(self.kd, "kd", DatasetError),
+        )
+        law = controller_of(self.controller, settings)
+        return Saturated(law, robot.limits.effort) if self.limits else law
+
+
+@dataclass(frozen=True)
+class Integration(o.OptionGroup):
+    """Numerical integration."""
+
+    panel = o.ADVANCED
+    integrator: Annotated[
+        str | None,
+        typer.Option(help="runge-kutta, euler, dormand-prince, cvodes, idas; default: as friction needs."),
+    ] = None
+    step: Annotated[
+        float | None, typer.Option(help="Step \\[s] of runge-kutta (default) and euler, tolerance of the others.")
+    ] = None
+
+    def chosen(self, exact: bool) -> Integrator | None:
+        """The integrator; None: as the plant's friction needs."""
+        from casid.simulation.integrators._catalogue import integrator_of
+
+        if not (self.integrator or exact or self.step is not None):
+            return None
+        return integrator_of(self.integrator or ("dormand-prince" if exact else "runge-kutta"), self.step)
+
+
+@o.grouped
+def simulate(
+    context: typer.Context,
+    robot: RobotArgument,
+    motion: Reference,
+    simulated: Simulated,
+    control: Control,
+    integration: Integration,
+    options: o.RobotOptions,
+    out: Annotated[Path | None, typer.Option(help="Folder for the recording, pictures and an animation.")] = None,
+) -> None:
+    """Simulate a robot under a controller: a recording that `identify` reads, pictures, the energy balance."""
+    from casid.report import report_of
+    from casid.simulation import Sensor
+    from casid.simulation import simulate as run
+
+    _refuse_unused(context, motion, simulated, control)
+    folder = out_folder(out)
+    loaded = options.robot(robot)
+    plant, reference = simulated.plant(loaded), motion.followed(loaded)
+    law = control.law(loaded, plant, reference)
+    position, velocity, torque = comma_numbers(simulated.noise, "noise", typer.BadParameter, 3)
+    done = run(
+        plant,
+        law,
+        reference,
+        reference.span[1] if motion.duration is None else motion.duration,
+        integrator=integration.chosen(simulated.exact),
+        rate=control.control_rate,
+        delay=control.control_delay,
+        sensor=Sensor(position, velocity, torque, simulated.seed),
+    )
+    written = present(report_of(done), folder)
+    if folder is not None and all(path.name != "recording.npz" for path in written):
+        typer.echo(f"note: no recording.npz: {len(done)} samples are too few", err=True)
+    if not done.end.finished:
+        raise typer.Exit(2)
+
+
+def _refuse_unused(context: typer.Context, motion: Reference, simulated: Simulated, control: Control) -> None:
+    """BadParameter for options that the others leave without effect."""
+    controller = control.controller
+    if motion.trajectory is not None:
+        refuse(context, ("amplitude", "frequency"), "is of the sines, not of a --trajectory")
+    if controller == "passive":
+        refuse(context, ("bandwidth", "kp", "kd", "believed"), "has no effect on the controller 'passive'")
+    if not controller.endswith("operational-space"):
+        refuse(context, ("frame",), f"has no effect on the controller '{controller}'")
+    if control.kp is not None and control.kd is not None:
+        refuse(context, ("bandwidth",), "has no effect where --kp and --kd are given")
+    if simulated.exact:
+        refuse(context, ("smooth",), "contradicts --exact")

@@ -1,0 +1,103 @@
+"""Controllers by name, with gains that fit the robot."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.control._controller import Array, Controller
+from casid.control._joint_space import PD, ComputedTorque, FeedForward, Passive, PDGravity
+from casid.control._task_space import OperationalSpace, VelocityOperationalSpace
+from casid.dynamics import Model
+from casid.errors import DatasetError, ProblemError
+
+
+@dataclass(frozen=True, eq=False)
+class ControllerSettings:
+    """What a controller is built from.
+
+    Attributes
+    ----------
+    model, parameters
+        The controller's model of the robot.
+    q : ndarray, shape (n,)
+        Posture at which gains are chosen.
+    bandwidth : float
+        Frequency w of a critically damped error, ``e'' + 2 w e' + w^2 e = 0`` [rad/s].
+    frame : str
+        Frame of controllers of a frame's motion.
+    kp, kd : array_like, optional
+        Gains in the controller's own units instead.
+    """
+
+    model: Model
+    parameters: Array
+    q: Array
+    bandwidth: float = 10.0
+    frame: str = ""
+    kp: ArrayLike | None = None
+    kd: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.bandwidth < np.inf:
+            raise DatasetError(f"the controller's bandwidth must be positive, got {self.bandwidth} rad/s")
+
+    def gains(self, inertia: ArrayLike = 1.0) -> tuple[Array, Array]:
+        """``w^2 m`` and ``2 w m`` unless gains are given."""
+        m, w = np.asarray(inertia, dtype=float), self.bandwidth
+        kp = w**2 * m if self.kp is None else np.asarray(self.kp, dtype=float)
+        kd = 2 * w * m if self.kd is None else np.asarray(self.kd, dtype=float)
+        return np.asarray(kp), np.asarray(kd)
+
+    @property
+    def inertia(self) -> Array:
+        """What each joint moves while the others follow freely, ``1 / (M^-1)_kk``: gains for it are never too high."""
+        M = np.array(self.model.with_parameters(self.parameters).mass_matrix(self.q).full())
+        return np.asarray(1.0 / np.diagonal(np.linalg.pinv(M)))
+
+
+def _joints(kind: type[PDGravity] | type[FeedForward]) -> Callable[[ControllerSettings], Controller]:
+    return lambda s: kind(s.model, s.parameters, *s.gains(s.inertia))
+
+
+def _pd(s: ControllerSettings) -> Controller:
+    kp, kd = s.gains(s.inertia)
+    return PD(np.broadcast_to(kp, s.q.shape), np.broadcast_to(kd, s.q.shape))
+
+
+def _velocity(s: ControllerSettings) -> Controller:
+    """Both gains are rates: the velocity is tracked ten times as fast as the error closes."""
+    kp = np.asarray(s.bandwidth if s.kp is None else s.kp, dtype=float)
+    kd = np.asarray(10.0 * s.bandwidth if s.kd is None else s.kd, dtype=float)
+    return VelocityOperationalSpace(s.model, s.parameters, kp, kd, s.frame)
+
+
+#: How each controller is built, by the name that a user writes.
+CONTROLLERS: dict[str, Callable[[ControllerSettings], Controller]] = {
+    "passive": lambda s: Passive(s.model.n),
+    "pd": _pd,
+    "pd-gravity": _joints(PDGravity),
+    "feed-forward": _joints(FeedForward),
+    "computed-torque": lambda s: ComputedTorque(s.model, s.parameters, *s.gains()),
+    "operational-space": lambda s: OperationalSpace(s.model, s.parameters, *s.gains(), s.frame),
+    "velocity-operational-space": _velocity,
+}
+
+
+def controller_of(name: str, settings: ControllerSettings) -> Controller:
+    """The controller of a name.
+
+    Raises
+    ------
+    ProblemError
+        If there is none.
+    """
+    if name not in CONTROLLERS:
+        near = difflib.get_close_matches(name, CONTROLLERS, n=1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise ProblemError(f"unknown controller '{name}'; {hint}known: {', '.join(CONTROLLERS)}")
+    return CONTROLLERS[name](settings)

@@ -1,0 +1,162 @@
+"""The contract of controllers: from a reference and a measured state to joint torques."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import DatasetError
+from casid.motion import Motion
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A reference input of a controller: its name, its shape, and what it is.
+
+    Attributes
+    ----------
+    name : str
+    rows, columns : int
+    words : str
+        Description for exported code.
+    """
+
+    name: str
+    rows: int
+    columns: int = 1
+    words: str = ""
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return self.rows * self.columns
+
+
+class Controller(ABC):
+    """A sampled torque law: ``tau = law(t, signals, q, dq)``, or with memory ``tau, memory = step(..., memory)``.
+
+    A law is one CasADi expression, so every controller simulates, runs in thousands of rollouts, and exports to C
+    without allocation. A new controller is a subclass with `n` and `law`; one with memory defines `states`, `step` and,
+    where the memory at rest is not the position, `initial` instead of `law`.
+    """
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of joints."""
+
+    @property
+    def states(self) -> int:
+        """Numbers for each joint that are kept from one sample to the next; 0: no memory."""
+        return 0
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """Reference signals of the law; by default of the joints: position, velocity, acceleration."""
+        return joint_signals(self.n)
+
+    def law(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX) -> ca.SX:
+        """Torques (n), for the time [s], the signals in their order, and the measured state."""
+        raise NotImplementedError(f"{type(self).__name__} must define law, or step if it has a memory")
+
+    def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Torques (n) and the new memory (n, states) of one sample, from the old memory."""
+        return self.law(t, signals, q, dq), memory
+
+    def initial(self, q: ca.SX) -> ca.SX:
+        """Memory at rest at q, (n, states)."""
+        return ca.repmat(q, 1, self.states)
+
+    def joint_step(self, r: ca.SX, q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """`step` for references of the joints side by side, r = [q_ref; dq_ref; ddq_ref], whatever the time.
+
+        Raises
+        ------
+        DatasetError
+            If the controller has other signals than those of the joints, or depends on the time.
+        """
+        name, n, t = type(self).__name__, self.n, ca.SX.sym("t")
+        if self.signals != joint_signals(n):
+            raise DatasetError(f"{name}: expected a controller of the joints' position, velocity and acceleration")
+        tau, kept = self.step(t, (r[:n], r[n : 2 * n], r[2 * n :]), q, dq, memory)
+        if ca.depends_on(ca.densify(ca.vertcat(tau, ca.vec(kept))), t):
+            raise DatasetError(f"{name}: expected a controller that does not depend on the time")
+        return tau, kept
+
+    def rows(self, motion: Motion) -> Array:
+        """Values of the signals for a joint motion of N instants, shape (N, sum of sizes), matrices by columns.
+
+        Raises
+        ------
+        DatasetError
+            If the motion does not have shape (N, n).
+        """
+        motion.expect_joints(self.n, type(self).__name__)
+        return np.asarray(np.concatenate([motion.q, motion.dq, motion.ddq], axis=1))
+
+    @property
+    def words(self) -> str:
+        """One sentence for the header of exported code."""
+        return (type(self).__doc__ or type(self).__name__).strip().splitlines()[0]
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """``(t, <signals>, q, dq) -> tau``; with memory ``(t, <signals>, q, dq, memory) -> tau, memory_next``."""
+        signals = tuple(ca.SX.sym(signal.name, signal.rows, signal.columns) for signal in self.signals)
+        return self._function(signals, list(signals), [signal.name for signal in self.signals])
+
+    @cached_property
+    def stacked(self) -> ca.Function:
+        """As `function` with all signals in one vector r, as `rows` gives them: ``(t, r, q, dq[, memory]) -> ...``."""
+        r = ca.SX.sym("r", max(1, sum(signal.size for signal in self.signals)))
+        parts, start = [], 0
+        for signal in self.signals:
+            parts.append(ca.reshape(r[start : start + signal.size], signal.rows, signal.columns))
+            start += signal.size
+        return self._function(tuple(parts), [r], ["r"])
+
+    @cached_property
+    def start(self) -> ca.Function:
+        """``q -> memory`` at rest, (n states)."""
+        q = ca.SX.sym("q", self.n)
+        return ca.Function("memory", [q], [ca.densify(ca.vec(self.initial(q)))], ["q"], ["memory"])
+
+    def _function(self, signals: tuple[ca.SX, ...], inputs: list[ca.SX], labels: list[str]) -> ca.Function:
+        t, q, dq = ca.SX.sym("t"), ca.SX.sym("q", self.n), ca.SX.sym("dq", self.n)
+        memory = ca.SX.sym("memory", self.n * self.states)
+        tau, kept = self.step(t, signals, q, dq, ca.reshape(memory, self.n, self.states))
+        inputs, labels = [t, *inputs, q, dq], ["t", *labels, "q", "dq"]
+        outputs, results = [ca.densify(tau)], ["tau"]
+        if self.states:
+            inputs, labels = [*inputs, memory], [*labels, "memory"]
+            outputs, results = [*outputs, ca.densify(ca.vec(kept))], [*results, "memory_next"]
+        return ca.Function("control", inputs, outputs, labels, results, {"cse": True})
+
+
+def joint_signals(n: int) -> tuple[Signal, ...]:
+    """Position, velocity and acceleration of the joints."""
+    return (
+        Signal("q_ref", n, words="reference positions [rad, m]"),
+        Signal("dq_ref", n, words="reference velocities [rad/s, m/s]"),
+        Signal("ddq_ref", n, words="reference accelerations [rad/s^2, m/s^2]"),
+    )
+
+
+def gains(value: ArrayLike, n: int, what: str) -> Array:
+    """A gain for each joint, from one for all or n of them; DatasetError unless finite and not negative."""
+    given = np.asarray(value, dtype=float)
+    if given.shape not in ((), (1,), (n,)):
+        raise DatasetError(f"{what}: expected one number or {n}, got shape {given.shape}")
+    array: Array = np.array(np.broadcast_to(given, (n,)))
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if len(bad):
+        raise DatasetError(f"{what} of joint {bad[0] + 1} must be a finite number >= 0, got {array[bad[0]]}")
+    array.setflags(write=False)
+    return array

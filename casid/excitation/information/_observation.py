@@ -1,0 +1,275 @@
+"""The observation matrix of a motion, with sign functions smoothed for its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.dynamics._base_parameters import regroup
+from casid.errors import DatasetError, ProblemError
+from casid.excitation.information._mapped import Mapped
+from casid.expressions._walk import as_function, rebuild, walk
+from casid.motion import Motion
+from casid.motion._basis import Array
+
+if TYPE_CHECKING:
+    from casid.dynamics import Model
+
+
+def smooth_signs(function: ca.Function, width: ca.SX) -> ca.Function:
+    """Replace every ``sign(x)`` of a function by ``tanh(x / width)``.
+
+    Parameters
+    ----------
+    function
+        Any function that expands to SX.
+    width : SX scalar
+        Width of the transition, in the units of x; becomes the last input, named ``width``.
+
+    Returns
+    -------
+    casadi.Function
+        Same inputs and ``width``; same outputs. ``width -> 0`` gives the original values wherever no x is zero.
+    """
+    inputs = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
+    entries: ca.SX = ca.vertcat(*(part.nz[:] for part in inputs))
+    x = ca.SX.sym("x", entries.numel())
+    outputs = function.call([_filled(function.sparsity_in(k), part) for k, part in enumerate(_parts(inputs, x))])
+    stacked: ca.SX = ca.vertcat(*(output.nz[:] for output in outputs))
+
+    def constant(value: float) -> ca.SX:
+        return ca.SX(value)
+
+    def entry(k: int) -> ca.SX:
+        return entries[k]
+
+    def smooth(code: int, operands: list[ca.SX]) -> ca.SX:
+        return ca.tanh(operands[0] / width) if code == ca.OP_SIGN else rebuild(code, operands)
+
+    cells = walk(as_function(stacked, x), constant, entry, smooth)
+    values = [_filled(output.sparsity(), part) for output, part in zip(outputs, _parts(outputs, cells), strict=True)]
+    names_in = [*function.name_in(), "width"]
+    return ca.Function(
+        f"smooth_{function.name()}", [*inputs, width], values, names_in, function.name_out(), {"cse": True}
+    )
+
+
+def _parts(matrices: Sequence[ca.SX], cells: Any) -> Iterator[Any]:
+    """Cells of each matrix from those of all."""
+    at = 0
+    for matrix in matrices:
+        yield cells[at : at + matrix.nnz()]
+        at += matrix.nnz()
+
+
+def _filled(sparsity: ca.Sparsity, cells: Any) -> ca.SX:
+    return ca.SX(sparsity, ca.vertcat(*cells) if isinstance(cells, list) else cells)
+
+
+STATES = ("q", "dq", "ddq")
+
+
+class Observation:
+    """A regressor ``y = Y(q, dq, ddq) beta`` and the noise on y.
+
+    Parameters
+    ----------
+    function : casadi.Function
+        ``(q)``, ``(q, dq)`` or ``(q, dq, ddq) -> Y`` (m x r), with inputs of these names. Its columns must be
+        independent over motions (base parameters), or every criterion is infinite.
+    names : sequence of str
+        Names of the r parameters.
+    noise : array_like, shape (m,), optional
+        Standard deviation of the noise on each entry of y [unit of y]; default 1: unweighted.
+
+    Notes
+    -----
+    A motion with samples k has the information matrix (inverse covariance of the least-squares estimate)
+    ``F = sum_k Y_k' diag(noise)^-2 Y_k``.
+    """
+
+    def __init__(self, function: ca.Function, names: Sequence[str], noise: ArrayLike | None = None) -> None:
+        inputs = function.name_in()
+        if not inputs or tuple(inputs) != STATES[: len(inputs)] or function.n_out() != 1:
+            raise ProblemError(
+                f"observation: expected a function (q[, dq[, ddq]]) -> Y, got {function.name()}({', '.join(inputs)}) "
+                f"with {function.n_out()} outputs"
+            )
+        self.function = function
+        self.names = tuple(names)
+        self.rows, columns = function.size_out(0)
+        self.n = function.size1_in(0)
+        if columns != len(self.names):
+            raise ProblemError(f"observation: {len(self.names)} parameter names for {columns} columns")
+        sd = np.ones(self.rows) if noise is None else np.array(noise, dtype=float)
+        if sd.shape != (self.rows,):
+            raise ProblemError(
+                f"observation: expected {self.rows} standard deviations of the noise, got shape {sd.shape}"
+            )
+        if not (np.isfinite(sd).all() and (sd > 0).all()):
+            raise ProblemError("observation: the standard deviations of the noise must be positive and finite")
+        sd.setflags(write=False)
+        self.noise = sd
+        self._mapped: dict[tuple[str, int], Mapped] = {}
+        self._graphs: dict[str, ca.Function] = {}
+
+    # ------------------------------------------------------------------ the usual observations
+
+    @classmethod
+    def of_model(cls, model: Model, noise: ArrayLike | None = None) -> Observation:
+        """Joint torques of a motion: the model's base regressor, joint terms (friction, rotor) included."""
+        return cls(model.base_regressor, model.base.names, noise)
+
+    @classmethod
+    def of_regressor(
+        cls,
+        function: ca.Function,
+        names: Sequence[str],
+        noise: ArrayLike | None = None,
+        prismatic: Sequence[bool] | None = None,
+    ) -> Observation:
+        """Any regressor with dependent columns, e.g. with those of a drive train: its independent columns are kept.
+
+        Parameters
+        ----------
+        function
+            ``(q[, dq[, ddq]]) -> Y`` (m x N).
+        names
+            Of the N parameters; dependent columns are regrouped into those before them, as in `casid.Model.base`.
+        prismatic
+            Which joints are prismatic (for the random states that distinguish columns); default none.
+        """
+        n, count = function.size1_in(0), max(60, 6 * len(names) // function.size1_out(0))
+        rng = np.random.default_rng(20140401)
+        reach = np.where(np.zeros(n, bool) if prismatic is None else np.asarray(prismatic), 1.0, np.pi)[:, None]
+        states = (
+            rng.uniform(-reach, reach, (n, count)),
+            rng.uniform(-3, 3, (n, count)),
+            rng.uniform(-10, 10, (n, count)),
+        )
+        values = Mapped(function, count)(*(part.T for part in states[: function.n_in()]))[0].reshape(
+            function.size1_out(0), len(names), count
+        )
+        base = regroup(values.transpose(2, 0, 1).reshape(-1, len(names)), names)
+        symbols = [ca.SX.sym(name, n) for name in function.name_in()]
+        Y = function(*symbols)[:, list(base.independent)]
+        chosen = ca.Function(
+            f"base_{function.name()}", symbols, [ca.densify(Y)], function.name_in(), ["Y"], {"cse": True}
+        )
+        return cls(chosen, base.names, noise)
+
+    @classmethod
+    def static(cls, model: Model, noise: ArrayLike | None = None) -> Observation:
+        """Return the entries of the mass matrix and the gravity torques at poses (Gaz et al. 2019, eq. 17)."""
+        static = model.static_regressor
+        if static.n_in() != 1:
+            raise ProblemError("observation: static poses need a model with a fixed gravity vector")
+        return cls.of_regressor(static, model.parameter_names, noise, _prismatic(model))
+
+    @classmethod
+    def payload(cls, model: Model, link: str | None = None, noise: ArrayLike | None = None) -> Observation:
+        """Joint torques of a load on a link of a robot whose own parameters are known: the link's ten columns.
+
+        Parameters
+        ----------
+        link
+            Name of the link that carries the load; default the last one.
+        """
+        links = [joint.link.name for joint in model.robot.joints]
+        if link is not None and link not in links:
+            raise ProblemError(f"payload: robot '{model.robot.name}' has no link '{link}'; known: {', '.join(links)}")
+        k = len(links) - 1 if link is None else links.index(link)
+        columns = list(model.link_columns[k])
+        names = [model.parameter_names[column] for column in columns]
+        symbols = [ca.SX.sym(name, model.n) for name in STATES]
+        Y = ca.densify(model.regressor(*symbols)[:, columns])
+        part = ca.Function("payload_regressor", symbols, [Y], list(STATES), ["Y"], {"cse": True})
+        return cls.of_regressor(part, names, noise, _prismatic(model))
+
+    # ------------------------------------------------------------------ evaluation
+
+    def row(self, name: str) -> int:
+        """Number of a parameter; ProblemError if it is not one of the observation's (not identifiable on its own)."""
+        if name not in self.names:
+            raise ProblemError(
+                f"'{name}' is not identifiable: it leads no base parameter; choose among {', '.join(self.names)}"
+            )
+        return self.names.index(name)
+
+    def matrix(self, motion: Motion) -> Array:
+        """Stacked observation matrix W, each row divided by its noise, shape (samples * m, r): exact, no smoothing."""
+        Y = self._at("exact", len(motion))(*self._inputs(motion))[0]
+        return np.asarray((Y / self.noise[:, None, None]).transpose(2, 0, 1).reshape(-1, len(self.names)))
+
+    def information(self, motion: Motion) -> Array:
+        """Information matrix ``W'W`` of a motion, shape (r, r); of a recording, the prior of the next design.
+
+        Each sample counts as one independent measurement with the observation's noise: decimate a recording to the
+        bandwidth of its filter first.
+
+        Raises
+        ------
+        DatasetError
+            For a motion of other joints, NaN or infinite values; the message names the joint and the sample.
+        """
+        W = self.matrix(motion)
+        F = W.T @ W
+        if np.isfinite(F).all():
+            return np.asarray(F)
+        for name, part in zip(STATES, motion, strict=True):
+            bad = np.argwhere(~np.isfinite(part))
+            if len(bad):
+                raise DatasetError(
+                    f"information matrix: {name} of joint {bad[0][1] + 1}, sample {bad[0][0]}, is not a finite number"
+                )
+        raise DatasetError("information matrix: the regressor has a NaN or infinite value")
+
+    def smooth_matrix(self, motion: Motion, width: float) -> Array:
+        """Weighted regressors with signs smoothed over ``width`` [rad/s or m/s], shape (m, r, samples)."""
+        return np.asarray(self._at("smooth", len(motion))(*self._inputs(motion), width)[0])
+
+    def pull_back(self, motion: Motion, seed: Array, width: float) -> list[Array]:
+        """Chain rule: from d f / d Y (m, r, samples), of the weighted smooth regressors, to d f / d (q, dq, ddq).
+
+        Three arrays, each (n, samples).
+        """
+        gradient = self._at("reverse", len(motion))(*self._inputs(motion), width, seed)[0]
+        parts = [gradient[k * self.n : (k + 1) * self.n] for k in range(self.function.n_in())]
+        parts += [np.zeros_like(parts[0])] * (3 - len(parts))
+        return parts
+
+    def _inputs(self, motion: Motion) -> tuple[Array, ...]:
+        motion.expect_joints(self.n, "observation")
+        return tuple(motion)[: self.function.n_in()]
+
+    def _at(self, kind: str, count: int) -> Mapped:
+        key = (kind, count)
+        if key not in self._mapped:
+            self._mapped[key] = Mapped(self._graph(kind), count, () if kind == "exact" else ("width",))
+        return self._mapped[key]
+
+    def _graph(self, kind: str) -> ca.Function:
+        if kind == "exact":
+            return self.function
+        if kind not in self._graphs:
+            width = ca.SX.sym("width")
+            smooth = smooth_signs(self.function, width)
+            states = [ca.SX.sym(name, self.n) for name in self.function.name_in()]
+            Y = ca.densify(ca.mtimes(ca.diag(ca.DM(1 / self.noise)), smooth(*states, width)))
+            seed = ca.SX.sym("seed", *Y.shape)
+            back = ca.jtimes(ca.vec(Y), ca.vertcat(*states), ca.vec(seed), True)
+            names = [*self.function.name_in(), "width"]
+            options = {"cse": True}
+            self._graphs["smooth"] = ca.Function("smooth", [*states, width], [Y], names, ["Y"], options)
+            self._graphs["reverse"] = ca.Function(
+                "reverse", [*states, width, seed], [ca.densify(back)], [*names, "seed"], ["g"], options
+            )
+        return self._graphs[kind]
+
+
+def _prismatic(model: Model) -> list[bool]:
+    return [joint.type == "prismatic" for joint in model.robot.coordinates]

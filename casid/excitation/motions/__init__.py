@@ -1,1 +1,0 @@
-"""Motions: bases, trajectories, and their files."""

@@ -1,0 +1,378 @@
+"""Design of exciting motions: many starts, each driven from a smooth problem to the exact criterion."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from casid.errors import ProblemError
+from casid.excitation.information._criteria import ConditionNumber, Criterion
+from casid.excitation.information._observation import Observation
+from casid.excitation.limits._constraints import StateConstraint
+from casid.excitation.limits._motion_limits import MotionLimits, Rows, certify_limits, limit_rows
+from casid.excitation.optimisation._nlp import Nlp, StateRows, Stop
+from casid.excitation.optimisation._result import Design, Progress, Start
+from casid.excitation.optimisation._starts import Objective, Stage, largest_swing, pinned, standing_pose
+from casid.motion import Basis, Motion, Trajectory
+from casid.motion._basis import Array
+
+#: From smooth and easy to nearly exact.
+STAGES = (Stage(0.2, 2.0, 200), Stage(0.06, 6.0, 200), Stage(0.02, 20.0, 300))
+#: Rows of state constraints nearer to their bound than this, in units of the constraint, are optimised with.
+WINDOW = 0.25
+#: At most so many rows of one state constraint.
+MOST_ROWS = 500
+#: State constraints are checked on a grid this much finer than the samples.
+FINER = 10
+#: Optimisation keeps this distance from the bounds of state constraints, in units of the constraint.
+BACKOFF = 3e-4
+#: Solves that add violated instants.
+ROUNDS = 6
+#: Part of the limits that a random first motion uses.
+FILL = 0.9
+
+
+@dataclass
+class _Best:
+    """The best motion so far, and the reasons to stop."""
+
+    coefficients: Array
+    value: float
+    deadline: float
+    iterations: int = 0
+    interrupted: bool = False
+    history: list[float] = field(default_factory=list)
+
+
+@dataclass(eq=False, repr=False)
+class Designer:
+    """A design problem: observation, basis of the motion, limits and constraints.
+
+    Attributes
+    ----------
+    observation : Observation
+    basis : Basis
+    limits : MotionLimits
+    criterion : Criterion, optional
+        Default: condition number.
+    constraints : sequence of StateConstraint
+        Torque limits, collision, workspace, or any CasADi function.
+    prior : array_like, shape (r, r), optional
+        Information matrix of data that are there already (`Observation.information` of what was recorded).
+    samples : int
+        Samples of the observation matrix, uniform over one period (or the motion).
+    pose : array_like, shape (n,), optional
+        First pose of the motion.
+    rest : bool
+        Begin (and, if periodic, end) with zero velocity and acceleration.
+    density : int, optional
+        Samples for the joint limits; default 12 a coefficient.
+
+    Raises
+    ------
+    ProblemError
+        If the problem is not well posed; the message has the remedy.
+
+    Examples
+    --------
+    >>> robot = casid.load_robot("panda")
+    >>> model = casid.Model(robot, terms=("viscous", "coulomb", "offset"))
+    >>> limits = MotionLimits.of_robot(robot)
+    >>> best = Designer(Observation.of_model(model), Fourier(0.15 * np.pi, 5), limits).run()
+    """
+
+    observation: Observation
+    basis: Basis
+    limits: MotionLimits
+    criterion: Criterion = field(default_factory=ConditionNumber)
+    constraints: Sequence[StateConstraint] = ()
+    prior: Array | None = None
+    samples: int = 160
+    pose: Array | None = None
+    rest: bool = False
+    density: int | None = None
+
+    def __post_init__(self) -> None:
+        observation, basis, limits, prior = self.observation, self.basis, self.limits, self.prior
+        r = len(observation.names)
+        if limits.n != observation.n:
+            raise ProblemError(f"design: limits of {limits.n} joints for an observation of {observation.n}")
+        instants = basis.samples(self.samples)
+        if prior is None and len(instants) * observation.rows < r:
+            raise ProblemError(
+                f"design: {len(instants)} samples give {len(instants) * observation.rows} equations for {r} "
+                "parameters; take more samples or poses"
+            )
+        if prior is None and 2 * limits.n * basis.size < r:
+            raise ProblemError(
+                f"design: {basis.size} coefficients for each of {limits.n} joints are too few to distinguish {r} "
+                "parameters; use more harmonics, control points or poses"
+            )
+        self.prior = None if prior is None else np.array(prior, dtype=float)
+        if self.prior is not None and (self.prior.shape != (r, r) or not np.isfinite(self.prior).all()):
+            raise ProblemError(f"design: expected a finite prior information matrix ({r}, {r}), got {self.prior.shape}")
+        self.constraints = tuple(self.constraints)
+        self.pose = None if self.pose is None else limits.check_pose(self.pose, "start pose")
+        pins, self.projector = pinned(basis, limits.n, self.pose, self.rest)
+        self.rows = limit_rows(basis, limits, self.density or max(40, 12 * basis.size))
+        self.all_rows = self.rows if pins is None else Rows.stack([self.rows, pins])
+        self.objective = Objective(observation, basis, self.criterion, self.samples, self.prior)
+        self.coarse = np.unique(np.concatenate([instants, basis.grid(2 * len(instants))]))
+        self.fine = np.unique(np.concatenate([instants, basis.grid(FINER * len(instants) + 1)]))
+
+    # ------------------------------------------------------------------ one design
+
+    def run(
+        self,
+        starts: int = 1,
+        seed: int = 0,
+        stages: Sequence[Stage] = STAGES,
+        progress: Callable[[Progress], None] | None = None,
+        max_seconds: float = np.inf,
+        joints: Sequence[str] = (),
+        robot: str = "",
+    ) -> Design:
+        """Optimise from several random starts and keep the best motion.
+
+        Parameters
+        ----------
+        seed
+            Of the first start; the others take the numbers after it.
+        progress
+            Called after every iteration.
+        max_seconds
+            For each start; its best motion until then counts.
+
+        Returns
+        -------
+        Design
+            Interrupting with Ctrl-C ends the optimisation and returns the best motion so far.
+        """
+        if starts < 1:
+            raise ProblemError(f"design: at least one start is needed, got {starts}")
+        done: list[Start] = []
+        interrupted = False
+        for k in range(starts):
+            start, interrupted = self._start(seed + k, k + 1, starts, stages, progress, max_seconds)
+            done.append(start)
+            if interrupted:
+                break
+        done.sort(key=lambda start: start.value)
+        names = tuple(joints) or self.limits.joints
+        return self.judge(Trajectory(self.basis, done[0].coefficients, names, robot), done, interrupted)
+
+    def _start(
+        self,
+        seed: int,
+        number: int,
+        starts: int,
+        stages: Sequence[Stage],
+        progress: Callable[[Progress], None] | None,
+        max_seconds: float,
+    ) -> tuple[Start, bool]:
+        began = time.perf_counter()
+        rng = np.random.default_rng(seed)
+        centre = standing_pose(self.limits, self.constraints, rng, self.pose)
+        x = self._random_start(centre, rng)
+        initial = self.objective.exact(x)
+        if not np.isfinite(initial):
+            self._explain_singular(x)
+        best = _Best(x, initial, began + max_seconds)
+        middle = np.array([self.basis.constant(value) for value in centre])
+        status = "not run"
+
+        def report(at: int) -> Callable[[Array], None]:
+            def iterated(X: Array) -> None:
+                best.iterations += 1
+                value = self.objective.exact(X)
+                enough = 0.98 if self.constraints else 1.0  # checking state constraints takes longer than an iteration
+                if value < enough * best.value and self._keeps_all(X):
+                    best.coefficients, best.value = X.copy(), value
+                if progress is not None:
+                    progress(Progress(number, starts, at, len(stages), best.iterations, value, best.value))
+                if time.perf_counter() > best.deadline:
+                    raise Stop
+
+            return iterated
+
+        try:
+            states = self._select(x)
+            for at, stage in enumerate(stages, start=1):
+                x, status, states, stopped = self._stage(x, stage, states, report(at), at == len(stages))
+                self._offer(best, x, middle)
+                if stopped:
+                    best.interrupted = time.perf_counter() <= best.deadline
+                    break
+        except KeyboardInterrupt:
+            best.interrupted = True
+        best.coefficients, best.value = self._certified(best.coefficients, middle)
+        seconds = time.perf_counter() - began
+        return Start(best.coefficients, best.value, initial, seconds, best.iterations, status), best.interrupted
+
+    def _stage(
+        self, x: Array, stage: Stage, states: list[StateRows], report: Callable[[Array], None], last: bool
+    ) -> tuple[Array, str, list[StateRows], bool]:
+        """One solve, and, where instants in between violate a constraint, more with these added."""
+        velocity = x @ self.basis.matrix(self.basis.samples(160), 1).T
+        speed = float(np.sqrt(np.mean(velocity**2))) or 1.0
+        status, stopped = "not run", False
+        for attempt in range(ROUNDS if last else 2):
+            settings = (stage.width * speed, stage.sharpness)
+            nlp = Nlp(self.objective, self.basis, self.all_rows, states, x.shape, settings, report)
+            iterations = stage.iterations if attempt == 0 else max(30, stage.iterations // 3)
+            x, status = nlp.solve(x, iterations, 1e-4, 1e-2 if attempt == 0 else 1e-4)
+            stopped = nlp.stopped
+            if stopped or not self.constraints:
+                break
+            states, broken = self._refine(x, states)
+            if not broken:
+                break
+        return x, status, states, stopped
+
+    def _random_start(self, centre: Array, rng: np.random.Generator, tries: int = 10) -> Array:
+        """The best of some random motions about a pose, as large as the limits allow, coefficients (n, size).
+
+        Joint limits are kept by scaling each joint; state constraints by shrinking all joints towards the pose.
+        """
+        middle, matrices = np.array([self.basis.constant(value) for value in centre]), self.basis.matrices(self.coarse)
+        best, best_value = middle, np.inf
+        for _ in range(tries):
+            swing = np.array([self.basis.random(rng) @ self.projector for _ in centre])
+            swing *= FILL * largest_swing(self.rows, middle, swing)[:, None]
+            for _ in range(40):
+                motion = Motion.of_coefficients(middle + swing, matrices)
+                if all(constraint.slack(motion).min() > 0 for constraint in self.constraints):
+                    break
+                swing *= 0.8
+            value = self.objective.exact(middle + swing)
+            if value < best_value:
+                best, best_value = middle + swing, value
+        return best
+
+    # ------------------------------------------------------------------ feasibility
+
+    def _motion(self, X: Array, instants: Array) -> Motion:
+        return Motion.of_coefficients(X, self.basis.matrices(instants))
+
+    def _keeps_all(self, X: Array) -> bool:
+        if self.all_rows.violation(X) > 1e-8:
+            return False
+        if not self.constraints:
+            return True
+        motion = self._motion(X, self.fine)
+        return all(self._lowest(constraint, motion).min() >= 0.0 for constraint in self.constraints)
+
+    def _lowest(self, constraint: StateConstraint, motion: Motion) -> Array:
+        """Slack on the fine grid less twice what a parabola through neighbours can dip between them."""
+        slack = np.minimum(constraint.slack(motion), 1e6 * constraint.unit[:, None])  # free components are infinite
+        bend = np.zeros_like(slack)
+        if slack.shape[1] > 2 and not self.basis.static:
+            bend[:, 1:-1] = np.abs(np.diff(slack, 2, axis=1)) / 4
+            bend[:, 0], bend[:, -1] = bend[:, 1], bend[:, -2]
+        return np.asarray(slack - bend)
+
+    def _offer(self, best: _Best, x: Array, middle: Array) -> None:
+        """Take the end of a stage, pulled towards the standing pose until it keeps all limits, if it is better."""
+        for share in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03):
+            X = x + share * (middle - x)
+            if self._keeps_all(X):
+                value = self.objective.exact(X)
+                if value < best.value:
+                    best.coefficients, best.value = X, value
+                return
+
+    def _certified(self, x: Array, middle: Array) -> tuple[Array, float]:
+        """Pull a motion towards the standing pose until its joint limits are certified at every instant.
+
+        Nothing changes for a Fourier series, whose rows are tight; splines and ramps may exceed their limits a little
+        between samples. Joint limits are convex, so pulling always helps; state constraints are checked again.
+        """
+        for share in (0.0, 1e-4, 3e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1):
+            X = x + share * (middle - x)
+            checks = certify_limits(Trajectory(self.basis, X), self.limits)
+            if max((check.excess for check in checks), default=0.0) <= 0.0 and self._keeps_all(X):
+                return X, self.objective.exact(X)
+        return x, self.objective.exact(x)
+
+    def _select(self, x: Array) -> list[StateRows]:
+        """Rows of the state constraints that are near their bounds."""
+        motion = self._motion(x, self.coarse)
+        selected = []
+        for constraint in self.constraints:
+            slack = constraint.slack(motion) / constraint.unit[:, None]
+            component, at = np.nonzero(slack < WINDOW)
+            if len(component) > MOST_ROWS:
+                tightest = np.argsort(slack[component, at])[:MOST_ROWS]
+                component, at = component[tightest], at[tightest]
+            selected.append(StateRows(constraint, component, self.coarse[at], BACKOFF))
+        return selected
+
+    def _refine(self, x: Array, states: list[StateRows]) -> tuple[list[StateRows], bool]:
+        """Add the instants at which a component is violated most, between those that are already rows."""
+        motion = self._motion(x, self.fine)
+        refined, broken = [], False
+        for part in states:
+            slack = self._lowest(part.constraint, motion)
+            padded = np.pad(slack, ((0, 0), (1, 1)), constant_values=np.inf)
+            lowest = (
+                (slack <= padded[:, :-2]) & (slack <= padded[:, 2:]) & (slack < BACKOFF * part.constraint.unit[:, None])
+            )
+            broken |= bool((slack < 0.0).any())
+            component, at = np.nonzero(lowest)
+            near = self._select_one(part.constraint, x)
+            known = set(zip(near[0].tolist(), near[1].tolist(), strict=True))
+            known |= set(zip(part.component.tolist(), part.instants.tolist(), strict=True))
+            known |= set(zip(component.tolist(), self.fine[at].tolist(), strict=True))
+            pairs = sorted(known)
+            refined.append(
+                StateRows(
+                    part.constraint,
+                    np.array([c for c, _ in pairs], dtype=int),
+                    np.array([t for _, t in pairs]),
+                    BACKOFF,
+                )
+            )
+        return refined, broken
+
+    def _select_one(self, constraint: StateConstraint, x: Array) -> tuple[np.ndarray, Array]:
+        slack = constraint.slack(self._motion(x, self.coarse)) / constraint.unit[:, None]
+        component, at = np.nonzero(slack < WINDOW / 2)
+        return component, self.coarse[at]
+
+    # ------------------------------------------------------------------ results
+
+    def _explain_singular(self, x: Array) -> None:
+        W = self.observation.matrix(self.objective.motion(x))
+        F = W.T @ W + (0.0 if self.prior is None else self.prior)
+        size = np.sqrt(np.maximum(np.diagonal(F), 1e-300))
+        values, vectors = np.linalg.eigh(F / np.outer(size, size))
+        rank = int((values > 1e-13 * values[-1]).sum())
+        if rank == len(values):
+            return
+        missing = np.argsort(-(vectors[:, : len(values) - rank] ** 2).sum(axis=1))[:6]
+        raise ProblemError(
+            f"design: random motions excite only {rank} of {len(values)} parameters (weak: "
+            f"{', '.join(self.observation.names[k] for k in missing)}, ...); use more harmonics, control points or "
+            "samples, or an observation with identifiable parameters only"
+        )
+
+    def judge(self, trajectory: Trajectory, starts: Sequence[Start] = (), interrupted: bool = False) -> Design:
+        """Return a given trajectory with its criterion, information and violations by this problem's measure."""
+        W = self.observation.matrix(trajectory.motion(self.basis.samples(len(self.objective.matrices[0]))))
+        F = W.T @ W + (0.0 if self.prior is None else self.prior)
+        motion = trajectory.motion(self.fine)
+        value = self.criterion.value(F)
+        return Design(
+            trajectory,
+            self.criterion.name,
+            value,
+            float(np.linalg.cond(W)),
+            F,
+            self.observation,
+            {constraint.name: constraint.violation(motion) for constraint in self.constraints},
+            tuple(starts) or (Start(trajectory.coefficients, value, value, 0.0, 0, "given"),),
+            interrupted,
+        )

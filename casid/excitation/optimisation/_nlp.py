@@ -1,0 +1,309 @@
+"""The nonlinear programme of one stage, solved by IPOPT with exact first derivatives::
+
+minimise    criterion( prior + W(x)'W(x) )      smooth, through the mapped regressor
+subject to  linear rows of the joint limits     A x
+rows of state constraints           c_i(q(t_k), dq(t_k), ddq(t_k)) for chosen (i, k)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from scipy import sparse
+
+from casid.excitation.limits._constraints import StateConstraint
+from casid.excitation.limits._motion_limits import Rows
+from casid.excitation.optimisation._starts import Objective
+from casid.motion import Basis, Motion
+from casid.motion._basis import Array
+
+
+@dataclass(frozen=True, eq=False)
+class StateRows:
+    """Rows of one state constraint that the optimisation looks at: components ``component[k]`` at ``instants[k]``.
+
+    ``backoff`` tightens the bounds, in units of the constraint.
+    """
+
+    constraint: StateConstraint
+    component: np.ndarray
+    instants: Array
+    backoff: float = 0.0
+
+    def selected(self, basis: Basis) -> SelectedRows:
+        """Return the rows for repeated evaluation."""
+        return SelectedRows(self, basis)
+
+
+class SelectedRows:
+    """State rows with the basis evaluated at their instants."""
+
+    def __init__(self, rows: StateRows, basis: Basis) -> None:
+        self.constraint = rows.constraint
+        instants, self.sample = np.unique(rows.instants, return_inverse=True)
+        self.component = rows.component
+        self.matrices = basis.matrices(instants)
+        unit = rows.constraint.unit[self.component]
+        self.unit = unit
+        self.lower = rows.constraint.lower[self.component] / unit + rows.backoff
+        self.upper = rows.constraint.upper[self.component] / unit - rows.backoff
+
+    def values(self, coefficients: Array) -> Array:
+        """Values in units of the constraint, shape (rows,)."""
+        motion = Motion.of_coefficients(coefficients, self.matrices)
+        return np.asarray(self.constraint.values(motion)[self.component, self.sample] / self.unit)
+
+    def jacobian(self, coefficients: Array) -> tuple[Array, Array]:
+        """Values (rows,) and derivatives (rows, n * size)."""
+        motion = Motion.of_coefficients(coefficients, self.matrices)
+        c, J = self.constraint.jacobian(motion)
+        n = len(coefficients)
+        picked = J[self.component, :, self.sample] / self.unit[:, None]  # (rows, 3 n)
+        dense = sum(
+            picked[:, order * n : (order + 1) * n, None] * B[self.sample][:, None, :]
+            for order, B in enumerate(self.matrices)
+        )
+        return np.asarray(c[self.component, self.sample] / self.unit), np.asarray(dense).reshape(len(self.unit), -1)
+
+
+class Stop(Exception):
+    """Asks a running optimisation to end, keeping its best motion."""
+
+
+class Nlp:
+    """One nonlinear programme; every function shares the values at the last point.
+
+    Parameters
+    ----------
+    report : callable, optional
+        ``(coefficients)`` after every iteration; may raise `Stop`.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        basis: Basis,
+        rows: Rows,
+        states: list[StateRows],
+        shape: tuple[int, int],
+        stage: tuple[float, float],
+        report: Callable[[Array], None] | None = None,
+    ) -> None:
+        self.objective, self.shape, self.report = objective, shape, report
+        self.width, self.sharpness = stage
+        n, size = shape
+        columns = rows.joint[:, None] * size + np.arange(size)
+        pointer = np.arange(len(rows.joint) + 1) * size
+        linear = sparse.csr_matrix(
+            (rows.block.flatten(), columns.flatten(), pointer), shape=(len(rows.joint), n * size)
+        )
+        linear.eliminate_zeros()
+        self.linear = linear.tocsr()
+        self.states = [part.selected(basis) for part in states if len(part.component)]
+        self.count = sum(len(part.component) for part in self.states)
+        self.lower = np.concatenate([rows.lower, *(part.lower for part in self.states)])
+        self.upper = np.concatenate([rows.upper, *(part.upper for part in self.states)])
+        self._pattern()
+        self.stopped = False
+        self.error: Exception | None = None
+        self._x: Array | None = None
+        self._value: tuple[float, Array] = (0.0, np.zeros(n * size))
+
+    def _pattern(self) -> None:
+        """Compressed columns of the constraints' Jacobian: sparse linear rows above dense state rows."""
+        columns, first = self.linear.shape[1], self.linear.shape[0]
+        csc = self.linear.tocsc()
+        csc.sort_indices()
+        starts = csc.indptr + np.arange(columns + 1) * self.count
+        self._linear_at = np.arange(csc.nnz) + np.repeat(np.arange(columns) * self.count, np.diff(csc.indptr))
+        ends = starts[1:] - self.count
+        self._state_at = (ends[:, None] + np.arange(self.count)).ravel()
+        index = np.zeros(csc.nnz + columns * self.count, dtype=int)
+        index[self._linear_at] = csc.indices
+        index[self._state_at] = np.tile(first + np.arange(self.count), columns)
+        self._linear_values = csc.data
+        self.sparsity = ca.Sparsity(first + self.count, columns, starts.tolist(), index.tolist())
+
+    def value(self, x: Array) -> tuple[float, Array]:
+        """Objective and gradient (flat)."""
+        if self._x is None or not np.array_equal(x, self._x):
+            if self.stopped:
+                return self._value
+            f, gradient = self.objective.smooth(x.reshape(self.shape), self.width, self.sharpness)
+            self._value, self._x = (f, gradient.ravel()), x.copy()
+        return self._value
+
+    def constraints(self, x: Array) -> Array:
+        """Values of all rows."""
+        X = x.reshape(self.shape)
+        return np.concatenate([self.linear @ x, *(part.values(X) for part in self.states)])
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Values of all rows, and the Jacobian's entries by columns."""
+        X = x.reshape(self.shape)
+        parts = [part.jacobian(X) for part in self.states]
+        entries = np.empty(len(self._linear_at) + len(self._state_at))
+        entries[self._linear_at] = self._linear_values
+        if parts:
+            entries[self._state_at] = np.vstack([J for _, J in parts]).T.ravel()
+        return np.concatenate([self.linear @ x, *(c for c, _ in parts)]), entries
+
+    def iterated(self, x: Array) -> bool:
+        """Report an iterate; True to stop."""
+        if self.report is not None and not self.stopped:
+            try:
+                self.report(x.reshape(self.shape))
+            except (Stop, KeyboardInterrupt):
+                self.stopped = True
+            except Exception as error:  # CasADi would swallow it
+                self.error, self.stopped = error, True
+        return self.stopped
+
+    def solve(self, start: Array, iterations: int, tolerance: float, barrier: float) -> tuple[Array, str]:
+        """Run IPOPT from ``start`` (n, size); returns the last coefficients and IPOPT's status."""
+        x = ca.MX.sym("x", start.size)
+        p = ca.MX.sym("p", 0, 0)
+        values, gradient, jacobian = _Values(self), _Gradient(self), _Jacobian(self)
+        iterated = _Iterated(self)
+        f, g = values(x, p)
+        options: dict[str, Any] = {
+            "grad_f": gradient,
+            "jac_g": jacobian,
+            "iteration_callback": iterated,
+            "iteration_callback_ignore_errors": False,
+            "no_nlp_grad": True,
+            "calc_lam_p": False,
+            "print_time": False,
+            "show_eval_warnings": False,
+            "ipopt": {
+                "max_iter": iterations,
+                "hessian_approximation": "limited-memory",
+                "limited_memory_max_history": 20,
+                "mu_init": barrier,
+                "tol": tolerance,
+                "bound_relax_factor": 0.0,
+                "print_level": 0,
+                "sb": "yes",
+                "linear_solver": "mumps",
+                "acceptable_tol": 10 * tolerance,
+                "acceptable_obj_change_tol": 1e-4,
+                "acceptable_iter": 8,
+            },
+        }
+        problem: dict[str, Any] = {"x": x, "p": p, "f": f, "g": g}
+        solver = ca.nlpsol("excitation", "ipopt", problem, options)
+        try:
+            result = solver(x0=start.ravel(), lbg=self.lower, ubg=self.upper)
+        except RuntimeError as error:  # IPOPT gives up where an evaluation failed
+            if self.error is not None:
+                raise self.error from None
+            last = start if self._x is None else self._x.reshape(self.shape)
+            return np.array(last), f"failed: {str(error).splitlines()[0]}"
+        if self.error is not None:
+            raise self.error
+        return result["x"].full().reshape(self.shape), str(solver.stats()["return_status"])
+
+
+class _Callback(ca.Callback):
+    """Shared by the callbacks below: inputs x and an empty p."""
+
+    def __init__(self, nlp: Nlp, name: str) -> None:
+        ca.Callback.__init__(self)
+        self.nlp = nlp
+        self.construct(name, {})
+
+    def get_n_in(self) -> int:
+        return 2
+
+    def get_n_out(self) -> int:
+        return 2
+
+    def get_sparsity_in(self, i: int) -> ca.Sparsity:
+        return ca.Sparsity.dense(self.nlp.linear.shape[1], 1) if i == 0 else ca.Sparsity(0, 0)
+
+    def _x(self, arguments: Sequence[ca.DM]) -> Array:
+        return np.asarray(arguments[0].full()).ravel()
+
+    def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
+        try:
+            return self.evaluate(self._x(arguments))
+        except KeyboardInterrupt:
+            self.nlp.stopped = True
+            return self.evaluate(self._x(arguments))
+        except Exception as error:  # CasADi would turn it into a message of its own
+            self.nlp.error, self.nlp.stopped = error, True
+            raise
+
+    def evaluate(self, x: Array) -> list[ca.DM]:
+        raise NotImplementedError
+
+
+class _Values(_Callback):
+    def __init__(self, nlp: Nlp) -> None:
+        super().__init__(nlp, "values")
+
+    def get_sparsity_out(self, i: int) -> ca.Sparsity:
+        return ca.Sparsity.dense(1, 1) if i == 0 else ca.Sparsity.dense(self.nlp.sparsity.size1(), 1)
+
+    def evaluate(self, x: Array) -> list[ca.DM]:
+        return [ca.DM(self.nlp.value(x)[0]), ca.DM(self.nlp.constraints(x))]
+
+
+class _Gradient(_Callback):
+    def __init__(self, nlp: Nlp) -> None:
+        super().__init__(nlp, "gradient")
+
+    def get_sparsity_out(self, i: int) -> ca.Sparsity:
+        return ca.Sparsity.dense(1, 1) if i == 0 else ca.Sparsity.dense(self.nlp.linear.shape[1], 1)
+
+    def evaluate(self, x: Array) -> list[ca.DM]:
+        f, gradient = self.nlp.value(x)
+        return [ca.DM(f), ca.DM(gradient)]
+
+
+class _Jacobian(_Callback):
+    def __init__(self, nlp: Nlp) -> None:
+        super().__init__(nlp, "jacobian")
+
+    def get_sparsity_out(self, i: int) -> ca.Sparsity:
+        return ca.Sparsity.dense(self.nlp.sparsity.size1(), 1) if i == 0 else self.nlp.sparsity
+
+    def evaluate(self, x: Array) -> list[ca.DM]:
+        values, entries = self.nlp.jacobian(x)
+        return [ca.DM(values), ca.DM(self.nlp.sparsity, entries)]
+
+
+class _Iterated(ca.Callback):
+    """IPOPT's iteration callback: outputs of the solver in, whether to stop out."""
+
+    def __init__(self, nlp: Nlp) -> None:
+        ca.Callback.__init__(self)
+        self.nlp = nlp
+        self.construct("iterated", {})
+
+    def get_n_in(self) -> int:
+        return ca.nlpsol_n_out()
+
+    def get_n_out(self) -> int:
+        return 1
+
+    def get_sparsity_in(self, i: int) -> ca.Sparsity:
+        name = ca.nlpsol_out(i)
+        if name == "f":
+            return ca.Sparsity.dense(1, 1)
+        if name in ("x", "lam_x"):
+            return ca.Sparsity.dense(self.nlp.linear.shape[1], 1)
+        if name in ("g", "lam_g"):
+            return ca.Sparsity.dense(self.nlp.sparsity.size1(), 1)
+        return ca.Sparsity(0, 0)
+
+    def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
+        try:
+            return [ca.DM(float(self.nlp.iterated(np.asarray(arguments[0].full()).ravel())))]
+        except KeyboardInterrupt:
+            self.nlp.stopped = True
+            return [ca.DM(1.0)]

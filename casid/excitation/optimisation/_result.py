@@ -1,0 +1,100 @@
+"""Results of a design, and its progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from casid.display import Displayed
+from casid.excitation.information._observation import Observation
+from casid.excitation.limits._motion_limits import MotionLimits
+from casid.motion import Trajectory
+from casid.motion._basis import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a design.
+
+    Attributes
+    ----------
+    start, stage, iteration : int
+        Counted from 1.
+    value : float
+        Exact criterion of the current iterate (which may still violate limits).
+    best : float
+        Of the best motion so far that keeps all limits.
+    """
+
+    start: int
+    starts: int
+    stage: int
+    stages: int
+    iteration: int
+    value: float
+    best: float
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Result of one start: coefficients (n, size), exact criterion, seconds, iterations."""
+
+    coefficients: Array
+    value: float
+    initial: float
+    seconds: float
+    iterations: int
+    status: str
+
+
+@dataclass(frozen=True, eq=False)
+class Design(Displayed):
+    """A designed motion.
+
+    Attributes
+    ----------
+    trajectory : Trajectory
+    value : float
+        Exact criterion, prior information included.
+    condition_number : float
+        Of the observation matrix of the motion alone (weighted by the noise, unscaled).
+    information : ndarray, shape (r, r)
+        Of the motion and the prior.
+    violations : dict
+        Largest violation of every state constraint on a grid 10 times finer than the samples.
+    starts : tuple of Start
+        Best first.
+    interrupted : bool
+        Was the optimisation stopped before its end? The motion is the best until then, and keeps all limits.
+    """
+
+    trajectory: Trajectory
+    criterion: str
+    value: float
+    condition_number: float
+    information: Array
+    observation: Observation
+    violations: dict[str, float]
+    starts: tuple[Start, ...]
+    interrupted: bool = False
+
+    def deviations(self) -> Array:
+        """Predicted standard deviation of every parameter, shape (r,): ``sqrt(diag(F^-1))``."""
+        return np.asarray(np.sqrt(np.diagonal(np.linalg.inv(self.information))))
+
+    def plot_motion(self, limits: MotionLimits | None = None) -> tuple[Axes, ...]:
+        """Draw position, velocity and acceleration of every joint, within limits if they are given."""
+        return self._plot("motion", limits=limits)
+
+    def plot_singular_values(self) -> tuple[Axes, ...]:
+        """Draw the singular values of the motion's observation matrix."""
+        return self._plot("singular_values")
+
+    def plot_deviations(self) -> tuple[Axes, ...]:
+        """Draw the predicted standard deviation of every parameter."""
+        return self._plot("deviations")

@@ -1,0 +1,156 @@
+"""Bounds of an identification where the robot's description is silent: they scale with its size and its torques.
+
+They are there to keep what the data leave open within reason, and the certificate's region bounded; a real robot keeps
+them by far. Where one of them is reached all the same, the result says so (`casid.identification.active`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.description.robot import STANDARD_G
+from casid.errors import ProblemError
+from casid.inertia._parameters import STANDARD_NAMES
+from casid.measurement import Dataset
+from casid.regression import Fit
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._problem import Constraints
+from casid.retrieval._variables import LinkVariables
+from casid.retrieval.constraints._bounds import gyration_bound, mass_bounds, robot_bounds
+from casid.retrieval.constraints._constraint import Constraint
+
+Array = NDArray[np.float64]
+
+#: A link weighs at most so many times what the strongest joint holds at arm's length, or its nominal mass.
+TIMES_HELD, TIMES_NOMINAL = 6.0, 4.0
+#: How far beyond the arm's own length a link's radius of gyration may reach.
+TIMES_REACH = 1.0
+
+
+def reach(robot: Robot) -> float:
+    """Length of the arm stretched out: the sum of all placements [m]; 1 where there is none."""
+    lengths = [np.linalg.norm(p[:3, 3]) for joint in robot.joints for p in (joint.placement, joint.link_placement)]
+    return float(sum(lengths)) or 1.0
+
+
+def largest_mass(robot: Robot, torques: ArrayLike | None = None) -> float:
+    """Mass that no link exceeds [kg]: six times what the strongest revolute joint holds at the arm's length.
+
+    Parameters
+    ----------
+    torques
+        Largest measured torque of each joint [N.m], shape (n,): joints whose limit is not known make at most thrice
+        that.
+    """
+    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    known = np.where(np.isfinite(robot.limits.effort) & (robot.limits.effort > 0), robot.limits.effort, 0.0)
+    if torques is not None:
+        known = np.maximum(known, np.where(known > 0, 0.0, 3.0 * np.abs(np.asarray(torques, dtype=float))))
+    lever = np.where(revolute, reach(robot), 1.0)  # a prismatic joint holds a force
+    return TIMES_HELD * float((known / (STANDARD_G * lever)).max())
+
+
+def default_bounds(robot: Robot, torques: ArrayLike | None = None) -> ConstraintBuilder:
+    """Constraints of an identification: those of the description, and generous ones where it is silent.
+
+    Parameters
+    ----------
+    robot
+    torques
+        Largest measured torque of each joint, shape (n,).
+    """
+    most = largest_mass(robot, torques) or 100.0
+    radius = TIMES_REACH * reach(robot)
+
+    def build(variables: LinkVariables) -> tuple[Constraint, ...]:
+        constraints = {constraint.label: constraint for constraint in robot_bounds(variables)}
+        for view, link in zip(variables.links, robot.links, strict=True):
+            own: list[Constraint] = [gyration_bound(view, radius)]
+            if not np.isfinite(view.bounds.mass[1]):  # in place of a lower bound alone, which has the same label
+                nominal = 0.0 if link.inertial is None else TIMES_NOMINAL * link.inertial.mass
+                own.append(mass_bounds(view, max(float(view.bounds.mass[0]), 0.0), max(most, nominal)))
+            constraints.update((constraint.label, constraint) for constraint in own)
+        return tuple(constraints.values())
+
+    return build
+
+
+def with_link_bounds(
+    build: ConstraintBuilder | None, bounds: Mapping[str, tuple[float, float]]
+) -> ConstraintBuilder | None:
+    """Constraints of a builder, and bounds on single parameters of links (``m7``, ``lz2``).
+
+    Raises
+    ------
+    ProblemError
+        When built, if a robot has no link parameter of such a name.
+    """
+    if not bounds:
+        return build
+
+    def built(variables: LinkVariables) -> Constraints:
+        made = []
+        for name, (low, high) in bounds.items():
+            if name not in variables.names:
+                raise ProblemError(f"bounds: there is no parameter '{name}'; links have Lxx1 ... {variables.names[-1]}")
+            made.append(Constraint(f"{name} as given", variables.x[variables.names.index(name)], low, high))
+        return (build(variables) if build is not None else (), made)
+
+    return built
+
+
+def split_bounds(bounds: Mapping[str, tuple[float, float]]) -> tuple[dict[str, tuple[float, float]], ...]:
+    """Bounds of links' parameters, and those of joint terms."""
+    links = {name: pair for name, pair in bounds.items() if name.rstrip("0123456789") in STANDARD_NAMES}
+    return links, {name: pair for name, pair in bounds.items() if name not in links}
+
+
+def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[float, float]]:
+    """Bounds of joint terms: no friction is larger than the largest torque that was measured at its joint.
+
+    A joint that only moves one way does not tell Coulomb friction from an offset, one that hardly moves tells nothing
+    about viscous friction: without bounds noise decides between numbers of any size.
+
+    Parameters
+    ----------
+    torques, speeds
+        Largest torque and speed of each joint, shape (n,).
+
+    Returns
+    -------
+    dict
+        For every friction parameter of a constant or viscous column that the fit leaves uncertain by more than its
+        bound.
+    """
+    model = fit.data.model
+    sd = dict(zip(fit.data.base.names, fit.sd, strict=True))
+    values = dict(zip(fit.data.base.names, fit.beta, strict=True))
+    largest = float(torques.max(initial=0.0))
+    bounds = {}
+    for column, (term, joint) in sorted(model.term_columns.items()):
+        bounded = term.dissipative or term.constant or term.fitted
+        if not bounded or term.unit not in ("N.m", "N.m.s/rad") or not torques[joint] > 0:
+            continue
+        name = model.parameter_names[column]
+        most = float(torques[joint])
+        if term.viscous:
+            most = min(most / max(float(speeds[joint]), 1e-9), 10.0 * largest)
+        if name in sd and sd[name] < 0.1 * most and abs(values[name]) < most:
+            continue
+        bounds[name] = (0.0 if term.nonnegative else -most, most)
+    return bounds
+
+
+def largest_torques(datasets: Sequence[Dataset]) -> tuple[Array, Array]:
+    """Largest counted torque and speed of each joint over processed recordings, shapes (n,)."""
+    torques, speeds = np.zeros(datasets[0].n), np.zeros(datasets[0].n)
+    for data in datasets:
+        counted = np.abs(data.tau) if data.mask is None else np.where(data.mask, np.abs(data.tau), 0.0)
+        torques = np.maximum(torques, counted.max(axis=0))
+        if data.dq is not None:
+            speeds = np.maximum(speeds, np.abs(data.dq).max(axis=0))
+    return torques, speeds

@@ -1,0 +1,317 @@
+"""The result of an identification, its record on disk, and the model read back from a record."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description import Robot
+from casid.display import Displayed
+from casid.dynamics import Model
+from casid.dynamics.terms._friction import Friction, friction_terms
+from casid.dynamics.terms._joint_terms import JointTerm, terms_of
+from casid.errors import DatasetError, RobotError
+from casid.files._texts import finite_number, read_json
+from casid.identification._feasible_fit import Determined, FeasibleFit, determined
+from casid.identification._prediction import HeldOut, Prediction, predict
+from casid.identification.diagnosis._findings import Verdict
+from casid.inertia import Parameters, read_parameters
+from casid.inertia._parameter_files import parameter_record
+from casid.measurement import Dataset, Processing
+from casid.regression import Fit
+from casid.regression.friction._cross_validation import Candidate
+from casid.retrieval._result import ParameterResult
+from casid.retrieval.insight._intervals import Intervals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Identification(ParameterResult, Displayed):
+    """Result of `identify`.
+
+    Attributes
+    ----------
+    model : Model
+    datasets : tuple of Dataset
+        Processed recordings.
+    unconstrained : Fit
+    feasible : FeasibleFit
+        Physically consistent: of all sets that explain the data as well as the best, the most plausible.
+    notes : tuple of str
+        What to check: parameters that are not identifiable, bounds that are reached, ...
+    processing : Processing, bool or None
+        As used, an estimated delay included.
+    friction : str
+        `ModelOptions.friction`.
+    law : Friction or None
+        Nonlinear friction, joint by joint.
+    candidates : tuple of Candidate
+        Friction laws that it was chosen from.
+    held_out : HeldOut or None
+        Errors on parts of the motion that a fit did not see.
+    verdict : Verdict or None
+        Whether the model is right, and the findings.
+    intervals : Intervals or None
+        Proven ranges of the links' masses, if asked for.
+    """
+
+    model: Model
+    datasets: tuple[Dataset, ...]
+    unconstrained: Fit
+    feasible: FeasibleFit
+    notes: tuple[str, ...]
+    processing: Processing | bool | None
+    friction: str = "linear"
+    law: Friction | None = None
+    candidates: tuple[Candidate, ...] = ()
+    held_out: HeldOut | None = None
+    verdict: Verdict | None = None
+    intervals: Intervals | None = None
+
+    @property
+    def parameters(self) -> Parameters:
+        """Physically consistent parameters by name."""
+        return self.feasible.parameters
+
+    @property
+    def determined(self) -> tuple[Determined, ...]:
+        """For every parameter its interval from the data alone; without one, its value is the plausible choice."""
+        return determined(self.unconstrained, self.feasible.values)
+
+    def predict(self, dataset: Dataset) -> Prediction:
+        """Torques of a processed recording by Newton-Euler with the consistent parameters."""
+        return predict(self.model, self.feasible.values, dataset)
+
+    def plot_torques(self, recording: int = 0) -> tuple[Axes, ...]:
+        """Draw measured and predicted torques of a recording, one picture a joint, the residual beside them."""
+        return self._plot("torques", recording=recording)
+
+    def plot_friction(self) -> tuple[Axes, ...]:
+        """Draw the torque beyond the links' own over the velocity of each joint, and the fitted joint terms."""
+        return self._plot("friction")
+
+    def plot_base_parameters(self) -> tuple[Axes, ...]:
+        """Draw how far consistency moves each base parameter, in standard deviations of the unconstrained fit."""
+        return self._plot("base_parameters")
+
+    def plot_links(self) -> tuple[Axes, ...]:
+        """Draw the identified links as ellipsoids of uniform density, from two sides."""
+        return self._plot("links")
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers and text: the result, and what `load_model` needs to predict torques again."""
+        fit, feasible = self.unconstrained, self.feasible
+        solution = feasible.solution
+        return {
+            **self._model_record(),
+            "status": solution.status,
+            "certified": solution.certified,
+            "gap": solution.gap,
+            "residual_ratio": feasible.residual_ratio,
+            "rank": fit.rank,
+            "condition_number": fit.condition_number,
+            "relative_error": {"unconstrained": fit.relative_error, "feasible": feasible.relative_error},
+            "joints": self._joint_records(),
+            "base_parameters": self._base_records(),
+            "verdict": None if self.verdict is None else self.verdict.record(),
+            "active_bounds": [bound.text for bound in feasible.active],
+            "believable": self._choice(),
+            "determined": [
+                {"name": e.name, "value": e.value, "low": _finite(e.low), "high": _finite(e.high), "by_data": e.by_data}
+                for e in self.determined
+            ],
+            "intervals": None
+            if self.intervals is None
+            else {e.name: [_finite(e.low), _finite(e.high)] for e in self.intervals.entries},
+            "held_out": None if self.held_out is None else self.held_out.record(),
+            "processing": processing_record(self.processing),
+            "recordings": list(fit.data.datasets),
+            "steps": list(fit.data.steps),
+            "notes": list(self.notes),
+        }
+
+    def _model_record(self) -> dict[str, Any]:
+        """The model and its parameters."""
+        joints = [joint.name for joint in self.model.robot.coordinates]
+        linear = [term for term in self.model.terms if not term.fitted]
+        return {
+            **model_record(self.model, self.law),
+            "terms": [f"{term.name}@{joint}" for term in linear for joint in (term.joints or joints)],
+            "friction": self.friction,
+            "friction_candidates": [dataclasses.asdict(candidate) for candidate in self.candidates],
+            **parameter_record(self.parameters),
+        }
+
+    def _joint_records(self) -> list[dict[str, Any]]:
+        """Errors of every joint."""
+        fit, feasible = self.unconstrained, self.feasible
+        return [
+            {
+                "name": joint.name,
+                "rms": float(feasible.rms[k]),
+                "relative_error": float(feasible.relative_errors[k]),
+                "unconstrained_relative_error": float(fit.relative_errors[k]),
+            }
+            for k, joint in enumerate(self.model.robot.coordinates)
+        ]
+
+    def _base_records(self) -> list[dict[str, Any]]:
+        """Base parameters of both fits."""
+        fit, feasible = self.unconstrained, self.feasible
+        return [
+            {
+                "name": name,
+                "expression": expression,
+                "unconstrained": float(fit.beta[k]),
+                "sd": _finite(fit.sd[k]),
+                "feasible": float(feasible.beta[k]),
+            }
+            for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
+        ]
+
+    def _choice(self) -> dict[str, Any] | None:
+        choice = self.feasible.believable
+        if choice is None:
+            return None
+        return {
+            "share": choice.share,
+            "divergence": choice.divergence,
+            "lower_bound": choice.choice.lower_bound,
+            "gap": choice.gap,
+            "certified": choice.certified,
+            "scale": choice.scale,
+            "bodies": dict(zip((k.name for k in self.model.robot.links), choice.bodies.origins, strict=True)),
+        }
+
+    def __repr__(self) -> str:
+        """Short: what a user at a prompt wants to know."""
+        fit, feasible = self.unconstrained, self.feasible
+        apart = "" if self.held_out is None else f", held out {self.held_out.tested['consistent'].total:.2f} %"
+        return (
+            f"Identification({self.model.robot.name}: {', '.join(fit.data.datasets)}; "
+            f"error {feasible.relative_error:.2f} %{apart}, {fit.rank} of {fit.data.base.rank} base parameters, "
+            f"{'certified' if feasible.certified else 'not certified'}"
+            f"{'' if self.verdict is None or self.verdict.right else '; WRONG: see verdict'})"
+        )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def model_record(model: Model, law: Friction | None) -> dict[str, Any]:
+    """Robot, gravity, dead band and nonlinear friction as `load_model` reads them; terms and parameters apart."""
+    gravity = model.gravity_vector
+    return {
+        "robot": model.robot.name,
+        "gravity": None if gravity is None else gravity.tolist(),
+        "velocity_deadband": model.velocity_deadband,
+        "friction_law": None if law is None else law.record(),
+    }
+
+
+def processing_record(processing: Processing | bool | None) -> dict[str, Any] | bool | None:
+    """A processing as `load_processing` reads it."""
+    return dataclasses.asdict(processing) if isinstance(processing, Processing) else processing
+
+
+def read_record(path: str | Path) -> dict[str, Any]:
+    """Record of an identification from its JSON file; empty for another file of parameters.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read or is not a record.
+    """
+    if Path(path).suffix.lower() != ".json":
+        return {}
+    record = read_json(path, "identification", DatasetError)
+    if not isinstance(record, dict):
+        raise DatasetError(f"'{path}' is not the record of an identification")
+    return record
+
+
+def load_processing(record: Mapping[str, Any]) -> Processing | bool | None:
+    """The processing of the identification; ``None``, the default, where an old record has none."""
+    settings = record.get("processing")
+    if settings is None or isinstance(settings, bool):
+        return settings
+    try:
+        return Processing(**settings)
+    except TypeError as error:
+        raise DatasetError(f"the record's processing is of another version: {error}") from None
+
+
+def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:
+    """Model and parameters of an identification's record, or of a file.
+
+    Parameters
+    ----------
+    record
+        `Identification.record`, the ``identification.json`` with it, or any file of parameters
+        (`casid.inertia.read_parameters`), whose names determine the joint terms.
+    robot
+
+    Returns
+    -------
+    Model
+    ndarray, shape (N,)
+        In the order of ``model.parameter_names``; ``model.named(...)`` names them.
+
+    Raises
+    ------
+    DatasetError
+        If the file is none of these, or belongs to another robot.
+    """
+    if not isinstance(record, Mapping):
+        path = Path(record)
+        content = read_json(path, "parameter file", DatasetError) if path.suffix.lower() == ".json" else None
+        if not isinstance(content, dict) or "terms" not in content:
+            return _model_of_parameters(path, robot)
+        record = content
+    try:
+        terms: list[str | JointTerm] = list(record["terms"])
+        joints = [joint.name for joint in robot.coordinates]
+        if record.get("friction_law") is not None:
+            terms += Friction.from_record(record["friction_law"]).terms(joints)
+        elif record["friction"] != "linear":  # as version 0.1 wrote it
+            terms += friction_terms(record["friction"], record["friction_shapes"])
+        model = Model(robot, terms, record["gravity"], record["velocity_deadband"])
+        values = record["parameters"]
+    except KeyError as error:
+        raise DatasetError(f"not the record of an identification: key {error} is missing") from None
+    except RobotError as error:
+        raise DatasetError(
+            f"the identification is of robot '{record['robot']}', not of '{robot.name}': {error}"
+        ) from error
+    missing = [name for name in model.parameter_names if name not in values]
+    if missing or len(values) != len(model.parameter_names):
+        raise DatasetError(
+            f"the identification is of robot '{record.get('robot')}' with {len(values)} parameters; '{robot.name}' "
+            f"needs {len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
+        )
+    names = model.parameter_names
+    return model, np.array([finite_number(values[name], f"identification, '{name}'", DatasetError) for name in names])
+
+
+def _model_of_parameters(path: Path, robot: Robot) -> tuple[Model, Array]:
+    given = read_parameters(path)
+    try:
+        model = Model(robot, terms_of(given.terms, [joint.name for joint in robot.joints]))
+    except RobotError as error:
+        raise DatasetError(f"parameter file '{path}': {error}") from None
+    if given.n != len(robot.links):
+        raise DatasetError(
+            f"parameter file '{path}' is of {given.n} links, robot '{robot.name}' has {len(robot.links)}"
+        )
+    return model, model.parameters(given)

@@ -1,0 +1,178 @@
+"""Options of `casid.identification.identify` as small objects with defaults, and the keyword arguments of version 0.2.
+
+A new option is one field of one of these classes, with its default and its check.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from casid.dynamics.terms._joint_terms import JointTerm
+from casid.errors import DatasetError
+from casid.identification._regression import Bounds
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import Prior
+from casid.retrieval.constraints._consistency import ConsistencyKind
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import check_share
+
+#: Linear friction of a joint, the default.
+LINEAR_FRICTION = ("viscous", "coulomb", "offset")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The dynamic model that is fitted.
+
+    Attributes
+    ----------
+    terms : sequence of str or JointTerm
+        Joint terms. With nonlinear ``friction``, viscous, coulomb and offset are left out of them.
+    friction : str
+        ``linear``; ``auto``: chosen joint by joint by cross-validation (`casid.regression.choose_friction`); or the
+        name of a law, fitted jointly with the inertial parameters (`casid.regression.fit_jointly`).
+    velocity_deadband : float
+        Speed below which Coulomb friction counts as zero [rad/s].
+    gravity : array_like, shape (3,), optional
+        In the base frame [m/s^2]; default: the robot's.
+    """
+
+    terms: Sequence[str | JointTerm] = LINEAR_FRICTION
+    friction: str = "linear"
+    velocity_deadband: float = 0.0
+    gravity: ArrayLike | None = None
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What the consistent fit obeys.
+
+    Attributes
+    ----------
+    build : callable, "default" or None
+        From the unknowns to constraints. ``"default"``: the bounds of the description, and where it gives none, bounds
+        that scale with the robot's size and torques (`default_bounds`). ``None``: physical consistency only.
+    bounds : mapping of str to (float, float)
+        Of single parameters, e.g. ``{"fo1": (-1, 1), "m7": (0, 3)}``.
+    consistency : {"full", "semi"}
+    margin : float, optional
+        Of physical consistency; default: see `feasible_regression`.
+    prior : Prior, optional
+        Regularisation towards given bodies.
+    """
+
+    build: ConstraintBuilder | Literal["default"] | None = "default"
+    bounds: Bounds = field(default_factory=dict)
+    consistency: ConsistencyKind = "full"
+    margin: float | None = None
+    prior: Prior | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The choice among all parameter sets that explain the data as well as the best.
+
+    Attributes
+    ----------
+    believable : bool
+        Take the most plausible set (`casid.identification.believable`); without effect with a prior, or with less than
+        full consistency.
+    bodies : PlausibleBodies, optional
+        Default: `plausible_bodies` of the robot.
+    share : float, optional
+        Relative increase of the residual's norm that is allowed; default: what noise explains, at most 0.5 %
+        (`RegressionProblem.choose`).
+
+    Raises
+    ------
+    ProblemError
+        If the share is not positive and finite.
+    """
+
+    believable: bool = True
+    bodies: PlausibleBodies | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.share is not None:
+            check_share(self.share)
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What is computed to judge the result.
+
+    Attributes
+    ----------
+    folds : int
+        Parts of the motion that are held out in turn, two or more; 0: none.
+    verdict : bool
+        Whether other readings of the recordings are tried (`casid.identification.diagnosis.judge`).
+    intervals : bool
+        Whether proven ranges of the links' masses are computed (`certified_intervals`).
+
+    Raises
+    ------
+    DatasetError
+        For another number of folds.
+    """
+
+    folds: int = 4
+    verdict: bool = True
+    intervals: bool = False
+
+    def __post_init__(self) -> None:
+        if self.folds < 0 or self.folds == 1:
+            raise DatasetError(f"folds: expected 2 parts of the motion or more, or 0 for none, got {self.folds}")
+
+
+# ---------------------------------------------------------------------- version 0.2
+
+#: Keyword arguments of `identify` in version 0.2: the argument that replaced each, and its field there.
+FORMER = {
+    **{name: ("model", name) for name in ("terms", "friction", "velocity_deadband", "gravity")},
+    **{name: ("constraints", name) for name in ("bounds", "consistency", "margin", "prior")},
+    **{name: ("choice", name) for name in ("believable", "bodies", "share")},
+    **{name: ("checks", name) for name in ("folds", "verdict", "intervals")},
+    "method": ("estimator", ""),
+}
+
+
+def with_former(arguments: dict[str, Any], former: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `identify`, with keyword arguments of version 0.2 put where they belong now.
+
+    Parameters
+    ----------
+    arguments
+        ``model``, ``estimator``, ``constraints``, ``choice`` and ``checks`` as given; a function, ``"default"`` or
+        ``None`` as constraints is taken as their ``build``.
+    former
+        What was given by other names.
+
+    Raises
+    ------
+    TypeError
+        For a name that version 0.2 did not have either.
+    """
+    made, hints = dict(arguments), []
+    if not isinstance(made["constraints"], Constraints):
+        made["constraints"] = Constraints(build=made["constraints"])
+        hints.append("constraints=Constraints(build=...)")
+    for name, value in former.items():
+        if name not in FORMER:
+            raise TypeError(f"identify() has no argument '{name}'; it has {', '.join(arguments)}, processing, delay")
+        place, part = FORMER[name]
+        if name == "bounds" and value is None:
+            value = {}
+        made[place] = replace(made[place], **{part: value}) if part else value
+        kind = type(made[place]).__name__
+        hints.append(f"{place}={kind}({part}=...)" if part else f"{place}=...")
+    if hints:
+        text = f"keyword arguments of version 0.2: write {', '.join(hints)} (casid.identification)"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+    return made

@@ -1,0 +1,210 @@
+"""Predicted torques and their errors: of a recording by Newton-Euler, and of parts of a motion that a fit did not see.
+
+For the held-out error the motion is cut into stretches whose R factors are kept (`CompressedData.segments`), so that
+leaving some out costs no pass over the samples. Each fold leaves out every so many-th stretch; each stretch is
+predicted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.dynamics import Model
+from casid.errors import CasidError, DatasetError
+from casid.inertia import Parameters
+from casid.measurement import Dataset
+from casid.regression import CompressedData, Fit
+from casid.regression._observation import torques
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Torques of a recording, measured and predicted by Newton-Euler.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        Processed.
+    predicted : ndarray, shape (N, n)
+        [N.m]
+    """
+
+    dataset: Dataset
+    predicted: Array
+
+    @property
+    def residual(self) -> Array:
+        """Measured (filtered) minus predicted torque, shape (N, n) [N.m]; zero where the mask leaves it out."""
+        difference = self.dataset.tau - self.predicted
+        return np.asarray(difference if self.dataset.mask is None else np.where(self.dataset.mask, difference, 0.0))
+
+    @cached_property
+    def rms(self) -> Array:
+        """Root mean square residual of each joint [N.m]."""
+        return np.asarray(np.sqrt(self.mse))
+
+    @cached_property
+    def mse(self) -> Array:
+        """Mean square residual of each joint [(N.m)^2]."""
+        count = len(self.dataset) if self.dataset.mask is None else np.maximum(self.dataset.mask.sum(axis=0), 1)
+        return np.asarray((self.residual**2).sum(axis=0) / count)
+
+    @cached_property
+    def relative_errors(self) -> Array:
+        """``100 ||residual|| / ||torque||`` of each joint [%]."""
+        size = np.linalg.norm(self._counted, axis=0)
+        left = np.linalg.norm(self.residual, axis=0)
+        return np.asarray(100.0 * np.divide(left, size, out=np.zeros_like(left), where=size > 0))
+
+    @property
+    def relative_error(self) -> float:
+        """The same over all joints [%]."""
+        return 100.0 * float(np.linalg.norm(self.residual) / max(np.linalg.norm(self._counted), np.finfo(float).tiny))
+
+    @property
+    def _counted(self) -> Array:
+        return self.dataset.tau if self.dataset.mask is None else np.where(self.dataset.mask, self.dataset.tau, 0.0)
+
+
+def predict(model: Model, parameters: Parameters | ArrayLike, dataset: Dataset) -> Prediction:
+    """Torques of a processed recording by Newton-Euler, filtered as its torques were.
+
+    Parameters
+    ----------
+    model
+    parameters
+        By name, terms that are left out being zero; or all N in the order of ``model.parameter_names``.
+    dataset
+        With velocities and accelerations.
+
+    Raises
+    ------
+    DatasetError
+        If the recording has another number of joints, no velocities or accelerations, or parameters are missing.
+    """
+    pi = parameters.in_order(model) if isinstance(parameters, Parameters) else np.asarray(parameters, dtype=float)
+    if pi.shape != (len(model.parameter_names),):
+        raise DatasetError(f"expected {len(model.parameter_names)} parameters, got shape {pi.shape}")
+    if dataset.n != model.n or dataset.dq is None or dataset.ddq is None:
+        raise DatasetError(f"{dataset.name}: a processed recording of {model.n} joints is needed")
+    return Prediction(dataset, torques(model, pi, dataset))
+
+
+#: Parts that the motion is divided into; each is predicted from the others.
+FOLDS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Relative errors ``100 ||tau - Y pi|| / ||tau||`` [%], every sample alike whatever its weight in the fit.
+
+    Attributes
+    ----------
+    total : float
+    joints : ndarray, shape (n,)
+        NaN for a joint without samples.
+    """
+
+    total: float
+    joints: Array
+
+    @classmethod
+    def of(cls, squares: ArrayLike, torques: ArrayLike) -> Errors:
+        """From sums of squares of errors and torques, joint by joint."""
+        e, t = np.asarray(squares, dtype=float), np.asarray(torques, dtype=float)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return cls(100.0 * float(np.sqrt(e.sum() / t.sum())), 100.0 * np.sqrt(e / np.where(t > 0, t, np.nan)))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Errors on the parts that a fit saw and on those it did not.
+
+    Attributes
+    ----------
+    folds : int
+    stretches : int
+        Stretches of the motion that were kept apart in turn.
+    training, tested : mapping of str to Errors
+        By ``unconstrained`` and ``consistent``.
+    """
+
+    folds: int
+    stretches: int
+    training: dict[str, Errors]
+    tested: dict[str, Errors]
+
+    def record(self) -> dict[str, object]:
+        """Plain numbers."""
+        return {
+            "folds": self.folds,
+            "stretches": self.stretches,
+            **{
+                part: {
+                    kind: {"total": e.total, "joints": [None if np.isnan(v) else float(v) for v in e.joints]}
+                    for kind, e in errors.items()
+                }
+                for part, errors in (("training", self.training), ("held_out", self.tested))
+            },
+        }
+
+
+def held_out(
+    data: CompressedData,
+    unconstrained: Callable[[CompressedData], Fit],
+    consistent: Callable[[Fit], Array],
+    folds: int = FOLDS,
+    progress: Callable[[int], None] = lambda done: None,
+) -> HeldOut | None:
+    """Fit without each part of the motion in turn, and predict it.
+
+    Parameters
+    ----------
+    data
+        With its stretches.
+    unconstrained, consistent
+        How to fit: a part of the data (`casid.regression.estimators.Estimator.refit`); and such a fit to the consistent
+        base parameters, shape (rank,).
+    folds
+        Number of parts.
+    progress
+        Called with the number of folds done.
+
+    Returns
+    -------
+    HeldOut or None
+        ``None`` where the recording is too short to keep a part of it.
+    """
+    count = len(data.segments)
+    folds = min(folds, count)
+    if folds < 2:
+        return None
+    kinds = ("unconstrained", "consistent")
+    squares = {(part, kind): np.zeros(data.n) for part in ("training", "tested") for kind in kinds}
+    torques = {part: np.zeros(data.n) for part in ("training", "tested")}
+    for fold in range(folds):
+        apart = [i for i in range(count) if i % folds == fold]
+        rest = [i for i in range(count) if i % folds != fold]
+        try:
+            parts = {"training": data.only(rest), "tested": data.only(apart)}
+            fit = unconstrained(parts["training"])
+            betas = {"unconstrained": fit.beta, "consistent": consistent(fit)}
+        except CasidError:
+            return None
+        for part, weighted in parts.items():
+            held = weighted.plain
+            torques[part] += held.squared_torques
+            for kind, beta in betas.items():
+                squares[part, kind] += held.squared_errors(beta)
+        progress(fold + 1)
+    made = {
+        part: {kind: Errors.of(squares[part, kind], torques[part]) for kind in kinds} for part in ("training", "tested")
+    }
+    return HeldOut(folds, count, made["training"], made["tested"])

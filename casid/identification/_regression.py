@@ -1,0 +1,341 @@
+"""Regression constrained to physically consistent parameters, on compressed data.
+
+Links and friction are fitted in one step, with every constraint of the retrieval (Gaz et al. 2019, supplement, pi_OSI;
+Sousa 2014, Sec. 3.5)::
+
+    minimise  sum_j w_j^2 ||tau_j - Y_j pi||^2 + prior    subject to  J_k(pi) >= margin 1,  bounds, any expression
+
+After a robust fit (`casid.regression.irls`) the squares are those of the weighted samples. Only the R factor of the
+data enters. Scalars without any bound (offsets) are eliminated exactly beforehand; those
+without any effect in the data (friction of a joint that is left out) are set to zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from types import MappingProxyType
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.dynamics import Model
+from casid.errors import ProblemError
+from casid.identification._feasible_fit import FeasibleFit, active_bounds
+from casid.inertia import from_pseudo_inertia, pseudo_inertia
+from casid.inertia._parameter_vector import standard_size
+from casid.regression import Fit
+from casid.regression._fit import quadratic
+from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._objectives import LeastSquares, Prior
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import LinearRows
+from casid.retrieval._solution import Solution
+from casid.retrieval._variables import LinkVariables, link_variables
+from casid.retrieval.constraints._bounds import sensible_bounds
+from casid.retrieval.constraints._consistency import ConsistencyKind, PhysicalConsistency
+from casid.retrieval.constraints._constraint import Constraint
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import believable, noise_share
+from casid.retrieval.solver._build import SolveOptions
+from casid.retrieval.solver._certify import PreparedProblem
+
+Bounds = Mapping[str, tuple[float, float]]
+Stated = tuple[Constraint | PhysicalConsistency, ...]
+
+
+class Statement:
+    """The constraints that a builder makes for a robot: for the same unknowns the same symbols and constraints.
+
+    Parameters
+    ----------
+    robot
+    build
+        From the unknowns to constraints; ``None``: none.
+    """
+
+    def __init__(self, robot: Robot, build: ConstraintBuilder | None) -> None:
+        self._robot, self._build = robot, build
+        self._made: dict[tuple[str, ...], tuple[LinkVariables, Stated]] = {}
+
+    def about(self, extras: Bounds) -> tuple[LinkVariables, Stated]:
+        """Unknowns with the joint terms' parameters ``extras`` and their bounds, and the constraints on them."""
+        names = tuple(extras)
+        if names not in self._made:
+            variables = link_variables(self._robot, extras)
+            nothing = LeastSquares(np.zeros((0, variables.size)), np.zeros(0))
+            built = () if self._build is None else self._build(variables)
+            stated = Problem(f"{self._robot.name} identification", variables, nothing, built)
+            self._made[names] = variables, (*stated.constraints, *stated.link_consistency)
+        variables, constraints = self._made[names]
+        return replace(variables, extras=dict(extras)), constraints
+
+    def names_used(self, extras: Bounds) -> set[str]:
+        """Names of those of the extras that appear in a constraint."""
+        expressions = [c.expression for c in self.about(extras)[1] if isinstance(c, Constraint)]
+        symbols = {str(symbol) for symbol in ca.symvar(ca.vertcat(*expressions))} if expressions else set()
+        return symbols & set(extras)
+
+
+Array = NDArray[np.float64]
+
+#: Options of IPOPT for well-scaled regressions: no scaling inside MUMPS, and an early hand-over to the polishing call.
+QUICK = MappingProxyType(
+    {
+        "mu_strategy": "adaptive",
+        "tol": 1e-3,
+        "mu_target": 1e-5,
+        "fast_step_computation": "yes",
+        "perturb_dec_fact": 0.1,
+        "mumps_permuting_scaling": 0,
+        "mumps_scaling": 0,
+    }
+)
+#: A term's parameter has no effect in the data when its column is shorter than this share of the longest.
+IDLE = 1e-12
+#: Newton steps of the entropic prior, and the relative decrease at which they stop.
+PRIOR_STEPS, PRIOR_TOLERANCE = 30, 1e-11
+
+
+def extra_bounds(model: Model, given: Bounds | None = None) -> dict[str, tuple[float, float]]:
+    """Bounds of the terms' parameters: friction and rotor inertia not negative, the others free, then what is given.
+
+    Raises
+    ------
+    ProblemError
+        If ``given`` names a parameter that the model's terms do not have.
+    """
+    names = model.parameter_names
+    bounds = {
+        names[c]: (0.0 if model.term_columns[c][0].nonnegative else -np.inf, np.inf) for c in sorted(model.term_columns)
+    }
+    for name, pair in (given or {}).items():
+        if name not in bounds:
+            raise ProblemError(
+                f"bounds: the model has no term parameter '{name}'; it has {', '.join(bounds) or 'none'}"
+            )
+        bounds[name] = (float(pair[0]), float(pair[1]))
+    return bounds
+
+
+def feasible_regression(
+    fit: Fit,
+    *,
+    consistency: ConsistencyKind = "full",
+    margin: float | None = None,
+    constraints: ConstraintBuilder | None = sensible_bounds,
+    bounds: Bounds | None = None,
+    prior: Prior | None = None,
+    nominal: ArrayLike | None = None,
+    options: SolveOptions | None = None,
+    throw: bool = True,
+) -> FeasibleFit:
+    """Physically consistent parameters that fit the data best.
+
+    Parameters
+    ----------
+    fit
+        The unconstrained fit: its data and weights are used.
+    consistency, margin
+        ``full`` (``J >= margin 1``: with the triangle inequality) or ``semi`` (m > 0, I > 0 only; Sousa 2014, eq.
+        3.18-3.21). The margin is by default 1e-6, less for tiny links, see `Problem`.
+    constraints
+        From the unknowns to constraints; default: the bounds of the robot description, and generous limits where
+        it is silent (`sensible_bounds`). ``None``: consistency only.
+    bounds
+        Of terms' parameters, e.g. ``{"fo1": (-1, 1)}``; default see `extra_bounds`.
+    prior
+        Regularisation.
+    nominal
+        Standard parameters of plausible bodies, shape (10 n,): they scale the solver's unknowns.
+    throw
+        Raise `SolveError` on failure; otherwise return a fit whose solution has that status.
+
+    Raises
+    ------
+    ProblemError, SolveError
+        As `casid.retrieval.solve`.
+    """
+    built = RegressionProblem(fit, consistency, margin, constraints, bounds, prior, nominal, options)
+    return built.solve(throw)
+
+
+class RegressionProblem:
+    """A feasible regression with its program built; `solve` is fast. Arguments: see `feasible_regression`."""
+
+    def __init__(
+        self,
+        fit: Fit,
+        consistency: ConsistencyKind = "full",
+        margin: float | None = None,
+        constraints: ConstraintBuilder | Statement | None = sensible_bounds,
+        bounds: Bounds | None = None,
+        prior: Prior | None = None,
+        nominal: ArrayLike | None = None,
+        options: SolveOptions | None = None,
+    ) -> None:
+        began = perf_counter()
+        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(initial_gradient=100.0, ipopt=QUICK)
+        model = fit.data.model
+        statement = constraints if isinstance(constraints, Statement) else Statement(model.robot, constraints)
+        R, rho, rest = quadratic(fit)
+        self._order = np.concatenate([np.ravel(model.link_columns), sorted(model.term_columns)]).astype(int)
+        self._matrix, self._target, self._rest = R @ fit.data.base.K[:, self._order], rho, rest
+        names = [model.parameter_names[c] for c in self._order]
+        every = extra_bounds(model, bounds)
+        free, idle = self._left_out(names, every, statement.names_used(every))
+        self._extras = {name: pair for name, pair in every.items() if name not in free | idle}
+        self._free = np.array([k for k, name in enumerate(names) if name in free], dtype=int)
+        self._idle = {k: min(max(0.0, every[name][0]), every[name][1]) for k, name in enumerate(names) if name in idle}
+        self._kept = np.array([k for k, name in enumerate(names) if name not in free | idle], dtype=int)
+        self._complement = complement(self._matrix[:, self._free])
+        variables, stated = statement.about(self._extras)
+        title = f"{model.robot.name} identification"
+        self._problem = Problem(title, variables, self._objective(None), stated, consistency, margin)
+        self._nominal = None if nominal is None else self._with_extras(np.asarray(nominal, dtype=float))
+        if self._nominal is None and prior is not None:
+            margins = [entry.margin for entry in self._problem.cones]
+            self._nominal = self._with_extras(_thickened(prior.parameters, margins))
+        self._prepared = PreparedProblem(self._problem, self._nominal, self._options)
+        self.build_time = perf_counter() - began
+
+    def _left_out(self, names: list[str], every: Bounds, used: set[str]) -> tuple[set[str], set[str]]:
+        """Joint terms' parameters that are eliminated (no bound, no constraint), and those without effect."""
+        lengths = dict(zip(names, np.linalg.norm(self._matrix, axis=0), strict=True))
+        least = IDLE * max(lengths.values())
+        idle = {name for name in every if lengths[name] <= least and name not in used}
+        free = {name for name, (low, high) in every.items() if np.isneginf(low) and np.isposinf(high)}
+        return free - used - idle, idle
+
+    @property
+    def problem(self) -> Problem:
+        """The retrieval problem that is solved."""
+        return self._problem
+
+    @property
+    def linear(self) -> LinearRows:
+        """Its linear rows."""
+        return self._prepared.linear
+
+    def _with_extras(self, standard: Array) -> Array:
+        extras = [min(max(1e-2, low), high) for low, high in self._extras.values()]
+        return np.concatenate([standard, extras])
+
+    def _objective(self, around: Array | None) -> LeastSquares:
+        """Data and prior as one sum of squares; the entropic prior expanded around a point."""
+        Q = self._complement
+        matrix, target = Q.T @ self._matrix[:, self._kept], Q.T @ self._target
+        if self._prior is not None:
+            A, b = self._prior.rows(around)
+            rows = np.zeros((len(b), matrix.shape[1]))
+            rows[:, : A.shape[1]] = A
+            matrix, target = np.vstack([matrix, rows]), np.concatenate([target, b])
+        made = LeastSquares.compressed(matrix, target)
+        return LeastSquares(made.matrix, made.target, made.constant + self._rest)
+
+    def solve(self, throw: bool = True) -> FeasibleFit:
+        """Solve, from the nominal bodies."""
+        solution = self._prepared.solve(throw=throw)
+        if self._prior is not None and not self._prior.quadratic and solution.usable:
+            solution = self._newton(solution, throw)
+        return self._fitted(solution, solution.x)
+
+    def choose(
+        self,
+        result: FeasibleFit,
+        bodies: PlausibleBodies | None = None,
+        share: float | None = None,
+        near: FeasibleFit | None = None,
+    ) -> FeasibleFit:
+        """The most plausible of all sets that explain the data as well (`believable`), as a fit.
+
+        Parameters
+        ----------
+        result
+            Of `solve`.
+        bodies
+            Default: `plausible_bodies` of the robot.
+        share
+            How much the residual's norm may grow; default: what noise explains, at most 0.5 % (`noise_share`).
+        near
+            The choice of a similar fit: where the search begins.
+
+        Raises
+        ------
+        ProblemError, SolveError
+            As `believable`.
+        """
+        samples = int(self._fit.data.independent_samples.sum())
+        part = noise_share(samples, self._fit.rank) if share is None else share
+        start = None if near is None else near.values[self._order][self._kept]
+        choice = believable(self._problem, result.solution, bodies, share=part, near=start)
+        return replace(self._fitted(result.solution, choice.x), believable=choice)
+
+    def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
+        """The fit of the problem's unknowns: eliminated scalars put back."""
+        x = np.zeros(len(self._order))
+        x[self._kept] = kept
+        for k, value in self._idle.items():
+            x[k] = value
+        if len(self._free):
+            left = self._target - self._matrix[:, self._kept] @ kept
+            x[self._free] = np.linalg.lstsq(self._matrix[:, self._free], left, rcond=1e-10)[0]
+        values = np.zeros(len(x))
+        values[self._order] = x
+        values.setflags(write=False)
+        objective = float(np.sum((self._matrix @ x - self._target) ** 2)) + self._rest
+        distance = 0.0 if self._prior is None else self._prior.distance(kept[: standard_size(self._fit.data.n)])
+        active = active_bounds(self._problem, self.linear, kept)
+        return FeasibleFit(self._fit, solution, values, objective, distance, active=active)
+
+    def _newton(self, solution: Solution, throw: bool) -> Solution:
+        """Entropic prior: second-order models minimised in turn, with a line search on the true objective."""
+        assert self._prior is not None
+        count = standard_size(self._fit.data.n)
+        x = solution.x
+        value = self._true_objective(x)
+        for _ in range(PRIOR_STEPS):
+            problem = replace(self._problem, objective=self._objective(x[:count]))
+            found = PreparedProblem(problem, self._nominal, self._options).solve(start=x, throw=throw)
+            step = 1.0
+            while (new := self._true_objective(x + step * (found.x - x))) > value and step > 1e-10:
+                step /= 2.0
+            decrease = value - new
+            if decrease > 0:
+                x, value = x + step * (found.x - x), new
+            solution = found
+            if decrease <= PRIOR_TOLERANCE * abs(value):
+                break
+        return solution
+
+    def _true_objective(self, x: Array) -> float:
+        assert self._prior is not None
+        Q = self._complement
+        residual = Q.T @ (self._matrix[:, self._kept] @ x - self._target)
+        return (
+            float(residual @ residual)
+            + self._rest
+            + self._prior.weight * self._prior.distance(x[: standard_size(self._fit.data.n)])
+        )
+
+
+def _thickened(parameters: Array, margins: list[float]) -> Array:
+    """Bodies with ten times the margin: those below it are thickened alike in every direction."""
+    tens = np.array(parameters, dtype=float).reshape(-1, 10)
+    for ten, margin in zip(tens, margins, strict=True):
+        missing = 10.0 * margin - float(np.linalg.eigvalsh(pseudo_inertia(ten))[0])
+        if missing > 0:
+            ten += from_pseudo_inertia(missing * np.eye(4))
+    return tens.ravel()
+
+
+def complement(matrix: Array) -> Array:
+    """Orthonormal basis of what the columns of a matrix cannot reach."""
+    if not matrix.shape[1]:
+        return np.eye(matrix.shape[0])
+    U, s, _ = np.linalg.svd(matrix)
+    rank = int((s > 1e-10 * s[0]).sum()) if len(s) and s[0] > 0 else 0
+    return np.asarray(U[:, rank:])

@@ -1,0 +1,104 @@
+"""The delay between positions and torques: as a finding, and its removal from recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.dynamics import Model
+from casid.errors import CasidError
+from casid.identification.diagnosis._findings import Finding
+from casid.measurement import Dataset, Processing, prepare
+from casid.regression import compress, estimate_delay, wls
+from casid.regression._delay import Delay
+
+#: Least significant delay: in sampling periods, in standard deviations, and the share of the residual it explains.
+SAMPLES, DEVIATIONS, GAIN = 0.5, 3.0, 0.005
+
+
+def filtered(raw: Dataset, dataset: Dataset) -> Dataset:
+    """The processed recording, or the raw one through the default filters if it was taken as it is."""
+    return dataset if dataset.full is not None else Processing().apply(raw)
+
+
+def significant(lag: Delay) -> bool:
+    """Whether a delay is above all three thresholds: size, certainty, share of the residual."""
+    return (
+        abs(lag.samples) >= SAMPLES
+        and abs(lag.seconds) >= DEVIATIONS * lag.sd
+        and lag.gain >= GAIN
+        and bool(np.isfinite(lag.seconds))
+    )
+
+
+def without_delay(
+    model: Model,
+    raw: Sequence[Dataset],
+    datasets: Sequence[Dataset],
+    processing: Processing | bool | None,
+    delay: float | None,
+) -> tuple[tuple[Dataset, ...], Processing, str]:
+    """Recordings with the torques moved by their delay, the processing that does so, and a note about it.
+
+    Parameters
+    ----------
+    model
+        For the estimate.
+    raw, datasets
+        As read, and as processed so far.
+    processing
+        As given to `casid.measurement.prepare`.
+    delay
+        [s]; ``None``: estimated (`casid.regression.estimate_delay`), and taken out unless it lies at the end of the
+        range that is searched.
+
+    Raises
+    ------
+    DatasetError
+        If a delay cannot be estimated from these recordings.
+    """
+    settings = processing if isinstance(processing, Processing) else Processing()
+    if delay is not None:
+        made = replace(settings, delay=float(delay))
+        return tuple(prepare(data, made) for data in raw), made, ""
+    smooth = tuple(filtered(one, data) for one, data in zip(raw, datasets, strict=True))
+    weights: ArrayLike = wls(compress(model, smooth)).weights
+    lag = estimate_delay(model, smooth, weights)
+    words = f"{1e3 * lag.seconds:.3f} ms ({lag.samples:.2f} samples, standard deviation {1e3 * lag.sd:.2g} ms)"
+    if lag.at_limit:
+        return (
+            tuple(datasets),
+            settings,
+            f"the delay of the torques lies beyond what was searched, {words}: not taken out",
+        )
+    made = replace(settings, delay=settings.delay + lag.seconds)
+    return tuple(prepare(data, made) for data in raw), made, f"torques lag {words} behind the positions: taken out"
+
+
+def delay_finding(raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLike) -> list[Finding]:
+    """A significant lag of a recording's torques behind its positions.
+
+    Parameters
+    ----------
+    raw, dataset
+        As read, and as processed.
+    model, weights
+        For the estimate.
+    """
+    try:
+        lag = estimate_delay(model, filtered(raw, dataset), weights)
+    except CasidError:
+        return []
+    if not significant(lag):
+        return []
+    values: dict[str, float | str] = {
+        "what": "at least " if lag.at_limit else "",
+        "lag": 1e3 * lag.seconds,
+        "samples": lag.samples,
+        "gain": 100 * lag.gain,
+        "seconds": lag.seconds,
+    }
+    return [Finding("late torques", raw.name, values=values)]

@@ -1,0 +1,191 @@
+"""Other readings of a recording, tried on a few hundred of its samples, and how well each explains the torques.
+
+Each reading is a linear least squares problem in all parameters: another direction of gravity, reversed or exchanged
+joints, another clock. They are compared by the relative residual ``||w (tau - Y x)|| / ||w tau||``, every joint
+weighted by the size of its torque.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description.robot import STANDARD_G
+from casid.dynamics import Model
+from casid.dynamics.terms import JointTerm
+from casid.measurement import Dataset
+
+Array = NDArray[np.float64]
+
+#: Samples that readings are compared on, and fewer for the kinds with many readings.
+SAMPLES, FEWER = 240, 120
+#: Singular values below this share count as zero.
+RANK = 1e-9
+#: Tilts of gravity against its best axis that are tried on the way to its direction [rad].
+STEP = 0.05
+
+
+class Readings:
+    """Samples of a processed recording, and the regressor under any reading of them.
+
+    Parameters
+    ----------
+    model
+        Its terms must not need more inputs than the motion. Friction is taken as linear, without a dead band: shapes
+        over the velocity would favour other clocks.
+    dataset
+        Processed.
+    samples
+        How many samples are taken, evenly.
+    """
+
+    def __init__(self, model: Model, dataset: Dataset, samples: int = SAMPLES) -> None:
+        assert dataset.dq is not None and dataset.ddq is not None
+        alone = model.gravity_vector is None and not model.memories  # as the model of readings does
+        self.model = model if alone else Model(model.robot, _plain(model), "input")
+        self.gravity = np.asarray(model.robot.gravity if model.gravity_vector is None else model.gravity_vector)
+        moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
+        pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
+        index = pool[np.linspace(0, len(pool) - 1, min(samples, len(pool))).astype(int)]
+        self.q, self.dq, self.ddq, self.tau = (a[index] for a in (dataset.q, dataset.dq, dataset.ddq, dataset.tau))
+        self.mask = np.ones(self.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask[index]
+        self._regressor: ca.Function = self.model.regressor.map(len(index))
+        self._here: Array | None = None
+
+    def fewer(self, dataset: Dataset, samples: int) -> Readings:
+        """The same with other samples."""
+        made = Readings(self.model, dataset, samples)
+        made.gravity = self.gravity
+        return made
+
+    @property
+    def possible(self) -> bool:
+        """Whether the model's regressor needs nothing but motion and gravity."""
+        return len(self.model.regressor.name_in()) == 4
+
+    def regressor(self, gravity: ArrayLike | None = None, order: ArrayLike | None = None, clock: float = 1.0) -> Array:
+        """Regressor at the samples, shape (samples, n, N).
+
+        Parameters
+        ----------
+        gravity
+            In place of the model's.
+        order
+            Which recorded column each joint reads.
+        clock
+            Factor of all velocities.
+        """
+        if gravity is None and order is None and clock == 1.0 and self._here is not None:
+            return self._here
+        g = self.gravity if gravity is None else np.asarray(gravity, dtype=float)
+        columns = np.arange(self.model.n) if order is None else np.asarray(order, dtype=int)
+        motion = (self.q[:, columns], clock * self.dq[:, columns], clock**2 * self.ddq[:, columns])
+        values = self._regressor(*(m.T for m in motion), np.tile(g[:, None], len(self.q)))
+        made: Array = np.array(values, dtype=float).reshape(self.model.n, len(self.q), -1).transpose(1, 0, 2)
+        if gravity is None and order is None and clock == 1.0:
+            self._here = made
+        return made
+
+    def residual(self, regressor: Array, tau: Array | None = None) -> float:
+        """Relative residual of the best parameters."""
+        return self.fit(regressor, tau)[0]
+
+    def fit(self, regressor: Array, tau: Array | None = None) -> tuple[float, Array]:
+        """Relative residual and the parameters of least norm, shape (N,)."""
+        torque = self.tau if tau is None else tau
+        counted = np.where(self.mask, torque, 0.0)
+        sizes = np.sqrt((counted**2).mean(axis=0))
+        floor = 1e-3 * float(sizes.max()) or 1.0
+        weights = np.where(self.mask, 1.0 / np.maximum(sizes, floor), 0.0)
+        rows = (regressor * weights[:, :, None]).reshape(-1, regressor.shape[2])
+        target = (torque * weights).ravel()
+        lengths = np.linalg.norm(rows, axis=0)
+        scale = np.where(lengths > 0, lengths, 1.0)
+        R: Array = np.asarray(np.linalg.qr(np.column_stack([rows / scale, target]), mode="r"))
+        size = rows.shape[1]
+        x = np.linalg.lstsq(R[:, :size], R[:, size], rcond=RANK)[0]
+        left = float(np.linalg.norm(R[:, :size] @ x - R[:, size]))
+        return left / max(float(np.linalg.norm(target)), 1e-300), x / scale
+
+    # ------------------------------------------------------------------ readings
+
+    def axes(self) -> Iterator[tuple[str, Array, float]]:
+        """Gravity along each axis of the base frame: name, vector and residual."""
+        size = float(np.linalg.norm(self.gravity)) or STANDARD_G
+        for k, letter in enumerate("xyz"):
+            for sign, mark in ((1.0, "+"), (-1.0, "-")):
+                g = np.zeros(3)
+                g[k] = sign * size
+                yield mark + letter, g, self.residual(self.regressor(g))
+
+    def direction(self, start: Array, rounds: int = 4) -> tuple[Array, float]:
+        """Direction of gravity that fits best near a start, by Gauss-Newton steps on its sphere."""
+        size = float(np.linalg.norm(start)) or STANDARD_G
+        g, best = start / np.linalg.norm(start), self.residual(self.regressor(start))
+        step = STEP
+        for _ in range(rounds):
+            first = np.cross(g, np.eye(3)[int(np.argmin(np.abs(g)))])
+            first /= np.linalg.norm(first)
+            tangents = (first, np.cross(g, first))
+            slopes, curves = [], []
+            for tangent in tangents:
+                ahead, behind = (
+                    self.residual(self.regressor(size * (np.cos(step) * g + s * np.sin(step) * tangent))) ** 2
+                    for s in (1.0, -1.0)
+                )
+                slopes.append((ahead - behind) / (2 * step))
+                curves.append(max((ahead + behind - 2 * best**2) / step**2, 1e-9))
+            turn = sum(
+                (-np.clip(s / c, -0.5, 0.5) * t for s, c, t in zip(slopes, curves, tangents, strict=True)), np.zeros(3)
+            )
+            trial = g + turn
+            trial /= np.linalg.norm(trial)
+            found = self.residual(self.regressor(size * trial))
+            if found < best:
+                g, best = trial, found
+            step /= 2
+        return size * g, best
+
+    def reversed_torques(self) -> Iterator[tuple[int, float]]:
+        """The torque of one joint with the other sign."""
+        here = self.regressor()
+        for k in range(self.model.n):
+            signs = np.where(np.arange(self.model.n) == k, -1.0, 1.0)
+            yield k, self.residual(here, self.tau * signs)
+
+    def reversed_joints(self) -> Iterator[tuple[int, float]]:
+        """Position, velocity, acceleration and torque of one joint with the other sign."""
+        motion = self.q, self.dq, self.ddq
+        for k in range(self.model.n):
+            signs = np.where(np.arange(self.model.n) == k, -1.0, 1.0)
+            self.q, self.dq, self.ddq = (signs * m for m in motion)
+            made = self.regressor(gravity=self.gravity)
+            self.q, self.dq, self.ddq = motion
+            yield k, self.residual(made, self.tau * signs)
+
+    def exchanged(self) -> Iterator[tuple[tuple[int, int], float]]:
+        """Two joints' columns exchanged."""
+        for i, j in combinations(range(self.model.n), 2):
+            order = np.arange(self.model.n)
+            order[[i, j]] = order[[j, i]]
+            mask, self.mask = self.mask, self.mask[:, order]
+            yield (i, j), self.residual(self.regressor(order=order), self.tau[:, order])
+            self.mask = mask
+
+    def clocks(self, factors: Sequence[float]) -> Iterator[tuple[float, float]]:
+        """All velocities times a factor."""
+        for factor in factors:
+            yield factor, self.residual(self.regressor(clock=factor))
+
+
+def _plain(model: Model) -> list[JointTerm | str]:
+    """The model's terms with linear friction in place of what has a shape."""
+    kept: list[JointTerm | str] = [term.settled() for term in model.terms if not term.fitted]
+    if len(kept) < len(model.terms):
+        present = {term.name for term in model.terms}
+        kept += [name for name in ("viscous", "coulomb", "offset") if name not in present]
+    return kept

@@ -1,0 +1,128 @@
+"""Findings from the signals of a recording alone: clocks, dead channels, rest, one-way motion, outliers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description import Robot
+from casid.identification.diagnosis._findings import Finding
+from casid.measurement import Dataset
+from casid.regression import Fit
+
+Array = NDArray[np.float64]
+
+#: A motion in which no joint is faster [rad/s] belongs to another clock.
+SLOWEST = 0.02
+#: Factor by which a joint may exceed its limit of speed.
+SLIGHTLY = 1.1
+#: A joint rests while slower than this share of its largest speed; a recording rests while all joints do.
+REST, MOST_REST = 0.01, 0.3
+#: Share of samples in one direction from which a joint counts as moving one way.
+ONE_WAY = 0.995
+#: Relative error of a joint from which its torque counts as noise [%].
+NOISE = 80.0
+#: Spikes: this many robust deviations from the median of neighbours, and the share of samples that is tolerated.
+SPIKE, MOST_SPIKES = 30.0, 2e-4
+
+
+def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
+    """Findings about one recording.
+
+    Parameters
+    ----------
+    raw, processed
+        The recording as read, and as fitted.
+    robot
+    fit
+        Unconstrained, of all recordings.
+    """
+    return [
+        *_clock(raw, processed, robot),
+        *_rest(processed),
+        *_channels(processed, robot, fit),
+        *_one_way(processed, robot),
+        *_spikes(raw, robot),
+    ]
+
+
+def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
+    """Speeds beyond the joint limits, and measured velocities that differ from the differences of positions."""
+    assert processed.dq is not None
+    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    fastest = np.abs(processed.dq).max(axis=0)
+    found: list[Finding] = []
+    if raw.dq is not None and len(raw) > 20:
+        steps = np.diff(raw.t)[:, None]
+        middle = (raw.dq[1:] + raw.dq[:-1]) / 2 * steps
+        ratio = float((middle * np.diff(raw.q, axis=0)).sum() / max((middle**2).sum(), 1e-300))
+        if not 0.8 < ratio < 1.25:
+            return [Finding("measured velocities", raw.name, values={"factor": ratio})]
+    if revolute.any() and float(fastest[revolute].max()) < SLOWEST:
+        values = {"speed": float(fastest.max()), "period": float(raw.period)}
+        found.append(Finding("slow motion", raw.name, values=values))
+    limits = robot.limits.velocity
+    beyond = np.isfinite(limits) & (limits > 0) & (fastest > 2.0 * limits)
+    if beyond.any():
+        k = int(np.argmax(np.where(beyond, fastest / limits, 0.0)))
+        name = robot.coordinates[k].name
+        for i in range(robot.n):
+            order = np.arange(robot.n)
+            order[[i, k]] = order[[k, i]]
+            if i != k and (fastest[order] <= SLIGHTLY * limits).all():
+                exchanged = {"other": robot.coordinates[i].name}
+                return [Finding("faster than its limit, another joint is not", raw.name, name, exchanged)]
+        speeds = {"speed": float(fastest[k]), "limit": float(limits[k])}
+        found.append(Finding("faster than its limit", raw.name, name, speeds))
+    return found
+
+
+def _rest(data: Dataset) -> list[Finding]:
+    assert data.dq is not None
+    largest = np.abs(data.dq).max(axis=0)
+    share = float((np.abs(data.dq) <= REST * np.maximum(largest, 1e-12)).all(axis=1).mean())
+    if share <= MOST_REST:
+        return []
+    return [Finding("standstill", data.name, values={"share": 100 * share})]
+
+
+def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
+    found = []
+    counted = np.ones(data.n, dtype=bool) if data.mask is None else np.asarray(data.mask).max(axis=0)
+    for k, joint in enumerate(robot.coordinates):
+        if not counted[k]:
+            continue
+        others = ",".join(j.name for i, j in enumerate(robot.coordinates) if i != k)
+        if np.ptp(data.tau[:, k]) <= 1e-9 * max(float(np.abs(data.tau).max()), 1e-300):
+            found.append(Finding("dead channel", data.name, joint.name, {"others": others}))
+        elif fit.relative_errors[k] > NOISE:
+            values: dict[str, float | str] = {"others": others, "error": float(fit.relative_errors[k])}
+            found.append(Finding("noisy channel", data.name, joint.name, values))
+    return found
+
+
+def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
+    assert data.dq is not None
+    found = []
+    for k, joint in enumerate(robot.coordinates):
+        speed = data.dq[:, k]
+        moving = np.abs(speed) > 1e-3 * max(float(np.abs(speed).max()), 1e-9)
+        if np.ptp(data.q[:, k]) < 1e-3 or moving.mean() < 0.05:
+            continue
+        ahead = float((speed[moving] > 0).mean())
+        if max(ahead, 1 - ahead) >= ONE_WAY:
+            found.append(Finding("one way", data.name, joint.name))
+    return found
+
+
+def _spikes(raw: Dataset, robot: Robot) -> list[Finding]:
+    """Single samples far from both neighbours."""
+    found = []
+    for k, joint in enumerate(robot.coordinates):
+        column = raw.tau[:, k]
+        middle = column[1:-1] - np.median(np.stack([column[:-2], column[1:-1], column[2:]]), axis=0)
+        size = 1.4826 * float(np.median(np.abs(np.diff(column)))) + 1e-3 * float(np.std(column))
+        share = float((np.abs(middle) > SPIKE * max(size, 1e-12)).mean())
+        if share > MOST_SPIKES:
+            found.append(Finding("spikes", raw.name, joint.name, {"share": 100 * share}))
+    return found

@@ -1,0 +1,165 @@
+"""R factors of recordings with and without a load, joint by joint, and the load's own system of equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen import evaluate_batch
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.identification.loads._intervals import DETERMINED
+from casid.measurement import Dataset
+from casid.regression._observation import filtered_blocks, motion
+
+Array = NDArray[np.float64]
+
+
+def load_stack(
+    model: Model,
+    loaded: Dataset | Sequence[Dataset],
+    unloaded: Dataset | Sequence[Dataset] | None,
+    parameters: ArrayLike | None,
+    drift: bool,
+) -> LoadStack:
+    """R factors of recordings with and without a load; arguments as in `payload`."""
+    stack = LoadStack(model, None if parameters is None else np.asarray(parameters, dtype=float), drift)
+    for data in recordings(unloaded):
+        stack.add(data, False)
+    for data in recordings(loaded):
+        stack.add(data, True)
+    return stack
+
+
+def combined(stack: LoadStack) -> tuple[list[Array], Array, float]:
+    """R factor of each joint, weights of the joints, and the degrees of freedom."""
+    stack.compressed()
+    return stack.factors(), stack.weights, float(stack.independent.sum()) - stack.factors()[0].shape[1]
+
+
+def recordings(given: Dataset | Sequence[Dataset] | None) -> tuple[Dataset, ...]:
+    """One recording, several or none as a tuple."""
+    return () if given is None else (given,) if isinstance(given, Dataset) else tuple(given)
+
+
+class LoadStack:
+    """R factors of ``[W_b, W_l, drift, tau]`` joint by joint, and from them the load's own system."""
+
+    def __init__(self, model: Model, parameters: Array | None, drift: bool) -> None:
+        self.model, self.parameters = model, parameters
+        if parameters is not None and parameters.shape != (len(model.parameter_names),):
+            raise DatasetError(f"payload: expected {len(model.parameter_names)} parameters, got {parameters.shape}")
+        self.base = 0 if parameters is not None else model.base.rank
+        self.drift = [f"{kind}{k + 1}" for kind in ("fo", "fc") for k in range(model.n)] if drift else []
+        self.names = [*self.drift]
+        self._rows: list[list[Array]] = [[] for _ in range(model.n)]
+        self._loaded: list[list[Array]] = [[] for _ in range(model.n)]
+        self.samples = np.zeros(model.n)
+        self.weights = np.ones(model.n)
+        self.independent = np.zeros(model.n)
+
+    def add(self, data: Dataset, loaded: bool) -> None:
+        """Add the rows of one recording."""
+        if data.n != self.model.n or data.dq is None or data.ddq is None:
+            raise DatasetError(
+                f"{data.name}: expected a processed recording of {self.model.n} joints, velocities and accelerations "
+                "included"
+            )
+        source = motion(data)
+        assert source.dq is not None and source.ddq is not None
+        names = self.model.regressor.name_in()
+        if len(names) != 3:
+            raise DatasetError(f"payload: the model's regressor has the input '{names[-1]}'; leave that joint term out")
+        q, dq, ddq = source.q, source.dq, source.ddq
+        n, last = self.model.n, np.asarray(self.model.link_columns[-1])
+        independent = list(self.model.base.independent)
+
+        def evaluate(part: slice) -> Array:
+            Y = np.asarray(evaluate_batch(self.model.regressor, q[part], dq[part], ddq[part]))
+            columns = [Y[:, :, last]]
+            if self.parameters is None:
+                columns.insert(0, Y[:, :, independent])
+            else:
+                columns.append((Y @ self.parameters)[:, :, None])
+            columns.append(np.sign(dq[part])[:, :, None])
+            return np.concatenate(columns, axis=2)
+
+        for first, block in filtered_blocks(data, evaluate):
+            rows = slice(first, first + len(block))
+            for k in range(n):
+                self._joint(k, block[:, k], data, rows, loaded)
+        counted = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
+        self.samples += counted
+        self.independent += counted / (1.0 if data.full is None else data.full.correlation)
+
+    def _joint(self, k: int, block: Array, data: Dataset, rows: slice, loaded: bool) -> None:
+        keep = slice(None) if data.mask is None else data.mask[rows, k]
+        part = block[keep]
+        base, load, sign = part[:, : self.base], part[:, self.base : self.base + 10], part[:, -1]
+        known = part[:, self.base + 10] if self.parameters is not None else np.zeros(len(part))
+        drift = np.zeros((len(part), len(self.drift)))
+        if self.drift and loaded:
+            drift[:, k], drift[:, self.model.n + k] = 1.0, sign
+        tau = data.tau[rows, k][keep]
+        made = np.column_stack([base, load if loaded else np.zeros_like(load), drift, tau - known])
+        self._rows[k].append(_triangle(made))
+        if loaded:
+            entry = np.column_stack([base, load, drift, tau - known, tau])
+            self._loaded[k].append(_triangle(entry))
+
+    def factors(self) -> list[Array]:
+        """R factor of each joint's ``[W_b, W_l, drift, tau]``."""
+        return [_triangle(np.vstack(rows)) for rows in self._rows]
+
+    def compressed(self) -> tuple[Array, Array, float, float]:
+        """R, r of the load and the drifts, the residual sum of squares, and the degrees of freedom.
+
+        Joints are weighted by 1/RMS of their residual.
+        """
+        factors = self.factors()
+        x = self._least_squares(factors, np.ones(len(factors)))
+        sizes = np.array([np.linalg.norm(f[:, :-1] @ x - f[:, -1]) for f in factors])
+        rms = sizes / np.sqrt(np.maximum(self.samples, 1))
+        self.weights = np.where(rms > 0, 1.0 / np.where(rms > 0, rms, 1.0), 0.0)
+        stack = np.vstack([w * f for w, f in zip(self.weights, factors, strict=True)])
+        R: Array = np.asarray(np.linalg.qr(stack, mode="r"))
+        base = _reduced(R, self.base)
+        width = stack.shape[1]
+        self._beta = base
+        own = R[self.base : width - 1, self.base : width - 1]
+        target = R[self.base : width - 1, width - 1]
+        left = float(np.sum(R[width - 1 :, width - 1] ** 2))
+        if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= DETERMINED * np.linalg.norm(stack[:, self.base + 9]):
+            raise DatasetError("payload: the load has no effect on these torques; record motion against gravity")
+        return own, target, left, float(self.independent.sum()) - width + 1
+
+    def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
+        stack = np.vstack([w * f for w, f in zip(weights, factors, strict=True)])
+        lengths = np.linalg.norm(stack[:, :-1], axis=0)
+        scale = np.where(lengths > 0, lengths, 1.0)
+        return np.asarray(np.linalg.lstsq(stack[:, :-1] / scale, stack[:, -1], rcond=1e-10)[0] / scale)
+
+    def errors(self, x: Array) -> tuple[float, float]:
+        """Relative error of the loaded recordings without and with the load [%]; the robot as fitted with it."""
+        factors = [_triangle(np.vstack(rows)) for rows in self._loaded]
+        R, target = self._beta
+        beta: Array = np.zeros(0)
+        if self.base:
+            beta = np.asarray(np.linalg.lstsq(R[:, : self.base], target - R[:, self.base :] @ x, rcond=1e-10)[0])
+        whole = np.concatenate([beta, x])
+        without = np.concatenate([beta, np.zeros(10), x[10:]])
+        size = np.sqrt(sum(float(f[:, -1] @ f[:, -1]) for f in factors))
+        made = [np.sqrt(sum(float(np.sum((f[:, :-2] @ z - f[:, -2]) ** 2)) for f in factors)) for z in (without, whole)]
+        return 100.0 * float(made[0] / size), 100.0 * float(made[1] / size)
+
+
+def _triangle(rows: Array) -> Array:
+    """R factor of rows, or the rows themselves where they are few."""
+    return np.asarray(np.linalg.qr(rows, mode="r"), dtype=float) if len(rows) > rows.shape[1] else rows
+
+
+def _reduced(R: Array, base: int) -> tuple[Array, Array]:
+    """Upper rows: base parameters in terms of the rest."""
+    return R[:base, :-1], R[:base, -1]

@@ -1,0 +1,208 @@
+"""A whole robot's parameters as a function of unconstrained coordinates, with Jacobian, metric and inverse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen._evaluate import Call, compiled_call
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._divergence import divergence_hessian
+from casid.inertia.parametrisations import Parametrisation, parametrisation
+from casid.inertia.parametrisations._maps import non_negative
+from casid.learning._compiled_adam import CompiledAdam
+
+Array = NDArray[np.float64]
+#: First coordinates of terms.
+_TERM_START = 0.1
+
+
+class Chart:
+    """``theta -> (links' parameters, terms' parameters)``: one parametrisation for all links, squares for damping.
+
+    The parameters stand in the order of `TorqueLoss`: those of link 1 (10, or 13 without symmetry), ... of link n,
+    then the joint terms in the model's order.
+
+    Parameters
+    ----------
+    model
+        Its joint terms are learnt too; those that physics forbids to be negative as squares (Sutanto et al. 2020,
+        Sec. 4.2), the others as they are.
+    links
+        Parametrisation of every link, or its name.
+    held
+        Coordinates of every link that training leaves where they start: 1, 2, 3 are the centre of mass in the
+        parametrisations of Sutanto et al. (2020).
+
+    Raises
+    ------
+    DatasetError
+        If ``held`` names no coordinate.
+    """
+
+    def __init__(self, model: Model, links: Parametrisation | str, held: Sequence[int] = ()) -> None:
+        self.model = model
+        self.links = parametrisation(links) if isinstance(links, str) else links
+        columns = model.term_columns
+        self.terms = tuple(model.parameter_names[c] for c in sorted(columns))
+        if not all(0 <= k < self.links.size for k in held):
+            last = self.links.size - 1
+            raise DatasetError(f"held: '{self.links.name}' has coordinates 0 to {last}, got {list(held)}")
+        self.held = tuple(held)
+        free = np.ones(self.links.size)
+        free[list(held)] = 0.0
+        self._free = np.concatenate([np.tile(free, self.n), np.ones(len(self.terms))])
+        self._squared = np.array([columns[c][0].nonnegative for c in sorted(columns)], dtype=bool)
+
+    @property
+    def n(self) -> int:
+        """Number of links."""
+        return len(self.model.robot.links)
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return self.n * self.links.size + len(self.terms)
+
+    @property
+    def count(self) -> int:
+        """Number of parameters."""
+        return self.n * self.links.count + len(self.terms)
+
+    @cached_property
+    def _pullback(self) -> ca.Function:
+        theta, slope = ca.SX.sym("theta", self.size), ca.SX.sym("slope", self.count)
+        back = ca.jtimes(self._functions[0](theta), theta, slope, True) * ca.DM(self._free)
+        return ca.Function("chart_pullback", [theta, slope], [ca.densify(back)], {"cse": True})
+
+    @cached_property
+    def _calls(self) -> tuple[Call, Call]:
+        return compiled_call(self._functions[0]), compiled_call(self._pullback)
+
+    @cached_property
+    def compiled_adam(self) -> CompiledAdam:
+        """Adam's steps on these coordinates, in C."""
+        return CompiledAdam(self._functions[0], self._pullback)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_calls", "compiled_adam")}
+
+    @cached_property
+    def _functions(self) -> tuple[ca.Function, ca.Function]:
+        theta = ca.SX.sym("theta", self.size)
+        split = self.n * self.links.size
+        parts = [self.links.expression(part) for part in ca.vertsplit(theta[:split], self.links.size)]
+        for k, squared in enumerate(self._squared):
+            parts.append(non_negative(theta[split + k]) if squared else theta[split + k])
+        pi = ca.densify(ca.vertcat(*parts))
+        jacobian = ca.densify(ca.jacobian(pi, theta))
+        options = {"cse": True}
+        return (
+            ca.Function("chart", [theta], [pi], options),
+            ca.Function("chart_jacobian", [theta], [pi, jacobian], options),
+        )
+
+    def parameters(self, theta: Array) -> Array:
+        """Parameters at theta, shape (count,)."""
+        return np.array(self._calls[0](theta)[0])
+
+    def pullback(self, theta: Array, slope: Array) -> Array:
+        """``(d pi / d theta)' slope``: gradient in theta of a function whose gradient in pi is ``slope``."""
+        return np.array(self._calls[1](theta, slope)[0])
+
+    def linearised(self, theta: Array) -> tuple[Array, Array]:
+        """Parameters and their Jacobian in theta, shapes (count,) and (count, size); zero for held coordinates."""
+        pi, jacobian = self._functions[1](theta)
+        return np.asarray(pi).reshape(-1), np.asarray(jacobian) * self._free
+
+    def standard(self, parameters: Array) -> tuple[Array, Array]:
+        """Standard parameters of all links, shape (10 n,), and the terms' values."""
+        split = self.n * self.links.count
+        return parameters[:split].reshape(self.n, -1)[:, :10].ravel(), parameters[split:]
+
+    def symmetric(self, parameters: Array) -> bool:
+        """Whether every inertia is symmetric, up to rounding."""
+        if self.links.symmetric:
+            return True
+        links = parameters[: self.n * 13].reshape(self.n, 13)
+        return bool(np.all(np.abs(links[:, 10:]).max(axis=1) <= 1e-12 * np.abs(links[:, :6]).max(axis=1)))
+
+    def smallest_eigenvalue(self, parameters: Array) -> float:
+        """Smallest eigenvalue of any link's pseudo-inertia: positive where every link is a body."""
+        return float(np.linalg.eigvalsh(pseudo_inertia(self.standard(parameters)[0].reshape(self.n, 10))).min())
+
+    def inconsistent(self, parameters: Array) -> tuple[str, ...]:
+        """Names of the links that no body can have, with an asymmetric inertia or without full consistency."""
+        standard = self.standard(parameters)[0].reshape(self.n, 10)
+        symmetric = self.symmetric(parameters)
+        names = (link.name for link in self.model.robot.links)
+        return tuple(
+            name for name, ten in zip(names, standard, strict=True) if not symmetric or not consistency(ten).full
+        )
+
+    def metric(self, theta: Array) -> Array:
+        """Pullback of the affine-invariant metric of bodies, shape (size, size).
+
+        ``g(d, d) = sum_k tr((J_k^-1 dJ_k)^2) / 2`` (Lee, Kwon and Park 2018), plus ``(dx/x)^2`` for squared terms and
+        ``dx^2`` for free ones. Where a link is no body, its share is Euclidean.
+        """
+        pi, jacobian = self.linearised(theta)
+        G = np.zeros((self.size, self.size))
+        count, size = self.links.count, self.links.size
+        for k in range(self.n):
+            block = jacobian[count * k : count * k + count, size * k : size * k + size]
+            J = pseudo_inertia(pi[count * k : count * k + 10])
+            own = np.eye(count)
+            if np.linalg.eigvalsh(J)[0] > 0:
+                lifted = J + 1e-12 * np.trace(J) * np.eye(4)  # links on the boundary: rank-deficient
+                own[:10, :10] = divergence_hessian(lifted) / 2
+            G[size * k : size * k + size, size * k : size * k + size] = block.T @ own @ block
+        split = self.n * size
+        for i, squared in enumerate(self._squared):
+            G[split + i, split + i] = 4.0 / max(theta[split + i] ** 2, 1e-12) if squared else 1.0
+        return G
+
+    def inverse(self, standard: ArrayLike, terms: ArrayLike | None = None) -> Array:
+        """Coordinates of given links, shape (10 n,), and terms.
+
+        Raises
+        ------
+        DatasetError
+            If a link lies outside the parametrisation's image (named), or shapes do not fit.
+        """
+        bodies = np.array(standard, dtype=float)
+        values = np.zeros(len(self.terms)) if terms is None else np.array(terms, dtype=float)
+        if bodies.shape != (10 * self.n,) or values.shape != (len(self.terms),):
+            raise DatasetError(
+                f"expected {10 * self.n} standard parameters and {len(self.terms)} terms, got shapes "
+                f"{bodies.shape} and {values.shape}"
+            )
+        parts = []
+        for link, ten in zip(self.model.robot.links, bodies.reshape(self.n, 10), strict=True):
+            try:
+                parts.append(self.links.inverse(ten))
+            except DatasetError as error:
+                raise DatasetError(f"link '{link.name}': {error}") from error
+        negative = np.flatnonzero(self._squared & (values < 0))
+        if negative.size:
+            raise DatasetError(f"'{self.terms[negative[0]]}' is {values[negative[0]]:.6g}; it cannot be negative")
+        return np.concatenate([*parts, np.where(self._squared, np.sqrt(np.abs(values)), values)])
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """Coordinates that the parametrisation starts from where nothing is known (`Parametrisation.draw`)."""
+        return np.concatenate([*(self.links.draw(rng) for _ in range(self.n)), np.full(len(self.terms), _TERM_START)])
+
+    def random(self, rng: np.random.Generator, size: float = 0.3, mass: float = 3.0) -> Array:
+        """Coordinates of random bodies: Wishart pseudo-inertias of about this extent [m] and mass [kg]."""
+        scale = np.diag([size / 2, size / 2, size / 2, 1.0]) * np.sqrt(mass)
+        bodies = []
+        for _ in range(self.n):
+            A = scale @ rng.standard_normal((4, 8)) / np.sqrt(8)
+            bodies.append(from_pseudo_inertia(A @ A.T + 1e-4 * mass * np.diag([size**2, size**2, size**2, 1.0])))
+        return self.inverse(np.concatenate(bodies), np.full(len(self.terms), _TERM_START**2))

@@ -1,0 +1,168 @@
+"""Optimisers: the contract, Gauss-Newton, natural gradient, limited-memory BFGS."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.learning._chart import Chart
+from casid.learning._loss import Loss
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Coordinates and the optimiser's memory (arrays only, so that a training can be resumed)."""
+
+    theta: Array
+    memory: Mapping[str, Array] = field(default_factory=dict)
+
+
+class Optimiser(ABC):
+    """One epoch of training: every sample is seen once. A new optimiser is a subclass."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def epoch(self, loss: Loss, chart: Chart, step: Step, rng: np.random.Generator) -> Step:
+        """The next coordinates."""
+
+
+def value_and_gradient(loss: Loss, chart: Chart, theta: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
+    """Loss of a batch and its gradient in theta: ``(d pi / d theta)' dl/d pi``."""
+    value, slope = loss.gradient(chart.parameters(theta), rows)
+    return value, chart.pullback(theta, slope)
+
+
+#: Trials of one epoch; the damping grows by 4 a trial and shrinks by 10 after a good one.
+_TRIALS, _GROW, _SHRINK = 30, 4.0, 0.1
+
+
+@dataclass(frozen=True)
+class GaussNewton(Optimiser):
+    """``(J'J + lambda D) d = -J'r`` with D the diagonal of J'J, kept away from zero; a few accepted steps an epoch.
+
+    A loss that is linear in the parameters reads its data once and for all: more steps cost no further pass over it.
+
+    Attributes
+    ----------
+    damping : float
+        First lambda.
+    steps : int
+        Accepted steps of an epoch.
+    """
+
+    damping: float = 1e-4
+    steps: int = 1
+    name = "gauss-newton"
+
+    def scaling(self, chart: Chart, theta: Array, H: Array) -> Array:
+        """Scaling of the damping, shape (size, size)."""
+        diagonal = np.diag(H)
+        return np.diag(diagonal + 1e-2 * max(float(diagonal.mean()), 1e-300))
+
+    def epoch(self, loss: Loss, chart: Chart, step: Step, rng: np.random.Generator) -> Step:
+        """Steps of growing damping that decrease the loss."""
+        for _ in range(self.steps):
+            step = self._step(loss, chart, step)
+            if "stalled" in step.memory:
+                break
+        return step
+
+    def _step(self, loss: Loss, chart: Chart, step: Step) -> Step:
+        theta = step.theta
+        damping = float(step.memory.get("damping", np.array([self.damping]))[0])
+        pi, jacobian = chart.linearised(theta)
+        r, slope = loss.residual(pi)
+        J = slope @ jacobian
+        H, g, value = J.T @ J, J.T @ r, float(r @ r)
+        D = self.scaling(chart, theta, H)
+        for _ in range(_TRIALS):
+            try:
+                move = -np.linalg.solve(H + damping * D + 1e-300 * np.eye(len(g)), g)
+            except np.linalg.LinAlgError:
+                move = np.full_like(g, np.nan)
+            if np.isfinite(move).all():
+                trial = chart.parameters(theta + move)
+                if np.isfinite(trial).all() and loss.value(trial) < value:
+                    return Step(theta + move, {"damping": np.array([max(damping * _SHRINK, 1e-15)])})
+            damping *= _GROW
+        return Step(theta, {"damping": np.array([min(damping, 1e15)]), "stalled": np.ones(1)})
+
+
+@dataclass(frozen=True)
+class NaturalGradient(GaussNewton):
+    """``(J'J + lambda G) d = -J'r`` with G the pullback of the affine-invariant metric (`Chart.metric`).
+
+    For large lambda the natural gradient ``-G^-1 J'r / lambda`` (Lee, Kwon and Park 2018), for small lambda
+    Gauss-Newton: the same trust region for every coordinate system of the same bodies.
+    """
+
+    damping: float = 1e-4
+    name = "natural-gradient"
+
+    def scaling(self, chart: Chart, theta: Array, H: Array) -> Array:
+        """The metric, scaled to the size of J'J."""
+        G = chart.metric(theta)
+        G = G + 1e-10 * np.trace(G) / len(G) * np.eye(len(G))
+        return np.asarray(G * (np.trace(H) / max(np.trace(G), 1e-300)))
+
+
+@dataclass(frozen=True)
+class LBFGS(Optimiser):
+    """One quasi-Newton step an epoch.
+
+    Attributes
+    ----------
+    pairs : int
+        Steps that are remembered.
+    """
+
+    pairs: int = 20
+    name = "l-bfgs"
+
+    def epoch(self, loss: Loss, chart: Chart, step: Step, rng: np.random.Generator) -> Step:
+        """One step along the two-loop direction that decreases the loss (Armijo)."""
+        rows = np.arange(loss.samples)
+        theta = step.theta
+        value, slope = value_and_gradient(loss, chart, theta, rows)
+        moves = step.memory.get("moves", np.zeros((0, theta.size)))
+        changes = step.memory.get("changes", np.zeros((0, theta.size)))
+        if step.memory and "slope" in step.memory:
+            move, change = theta - step.memory["theta"], slope - step.memory["slope"]
+            if move @ change > 1e-12 * np.linalg.norm(move) * np.linalg.norm(change):
+                moves = np.vstack([moves, move])[-self.pairs :]
+                changes = np.vstack([changes, change])[-self.pairs :]
+        direction = -_two_loops(slope, moves, changes)
+        if direction @ slope >= 0:
+            direction, moves, changes = -slope, moves[:0], changes[:0]
+        length = 1.0 if len(moves) else min(1.0, 0.1 / max(float(np.linalg.norm(slope)), 1e-300))
+        for _ in range(60):
+            trial = loss.value(chart.parameters(theta + length * direction))
+            if trial <= value + 1e-4 * length * (direction @ slope):
+                break
+            length /= 2
+        else:
+            length = 0.0
+        memory = {"moves": moves, "changes": changes, "theta": theta, "slope": slope}
+        return Step(theta + length * direction, memory)
+
+
+def _two_loops(slope: Array, moves: Array, changes: Array) -> Array:
+    q = slope.copy()
+    shares = []
+    for s, y in zip(moves[::-1], changes[::-1], strict=True):
+        a = (s @ q) / (s @ y)
+        q -= a * y
+        shares.append(a)
+    if len(moves):
+        q *= (moves[-1] @ changes[-1]) / (changes[-1] @ changes[-1])
+    for s, y, a in zip(moves, changes, reversed(shares), strict=True):
+        q += (a - (y @ q) / (s @ y)) * s
+    return np.asarray(q)

@@ -1,0 +1,200 @@
+"""The inverse-dynamics loss: measured torques against ``Y pi`` (Sutanto et al. 2020, eq. 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen._evaluate import evaluate_blocks
+from casid.dynamics import Model
+from casid.dynamics._rigid_body import newton_euler
+from casid.errors import DatasetError
+from casid.learning._loss import Loss, Slopes, check_torques
+from casid.measurement import Dataset
+from casid.regression._observation import inputs
+
+Array = NDArray[np.float64]
+#: Bytes that the regressor of all samples may take.
+_LARGEST = 4e9
+
+
+def training_regressor(model: Model, symmetric: bool = True) -> ca.Function:
+    """``(q, dq, ddq) -> Y``: columns of the links (10 or 13 each), then of the terms, in the order of `Chart`.
+
+    What terms of the model ask for beside the motion (``memory``, ``signal``) are further inputs.
+    """
+    n = model.n
+    symbols = [ca.SX.sym(name, n) for name in ("q", "dq", "ddq")]
+    count = 10 if symmetric else 13
+    links = ca.SX.sym("links", count * len(model.robot.links))
+    gravity = model.gravity_vector
+    if gravity is None:
+        raise DatasetError("training needs a fixed gravity vector: Model(robot, gravity=[0, 0, -9.80665])")
+    q, dq, ddq = symbols
+    tau = newton_euler(model.robot, q, dq, ddq, ca.vertsplit(links, count), ca.SX(ca.DM(gravity)))[0]
+    Y = ca.jacobian(tau, links)
+    names = model.regressor.name_in()
+    symbols += [ca.SX.sym(name, model.regressor.size1_in(k)) for k, name in enumerate(names) if k > 2]
+    if model.term_columns:
+        every = model.regressor(*symbols)
+        Y = ca.horzcat(Y, every[:, sorted(model.term_columns)])
+    return ca.Function("training_regressor", symbols, [ca.densify(Y)], names, ["Y"], {"cse": True})
+
+
+class TorqueLoss(Loss):
+    """``mean over samples and joints of (tau_j - Y_j pi)^2 / s_j^2``.
+
+    With the default scale, the standard deviation of each joint's torque, it is the mean NMSE of the joints.
+
+    Parameters
+    ----------
+    model
+        Inertial parameters and joint terms to learn.
+    datasets
+        Processed recordings (with dq, ddq), one or several.
+    scale
+        s_j [N.m], shape (n,).
+    symmetric
+        False: also the columns of asymmetric inertias, for the `NoStr` parametrisation.
+
+    Raises
+    ------
+    DatasetError
+        If a recording has no velocities or accelerations, masked torques, another number of joints, or takes more than
+        4 GB.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        datasets: Dataset | list[Dataset],
+        scale: ArrayLike | None = None,
+        symmetric: bool = True,
+    ) -> None:
+        self.model, self.datasets = model, [datasets] if isinstance(datasets, Dataset) else list(datasets)
+        self._function = training_regressor(model, symmetric)
+        n = model.n
+        self.samples = sum(len(d) for d in self.datasets)
+        motion: list[list[Array]] = []
+        for data in self.datasets:
+            if data.n != n:
+                raise DatasetError(f"{data.name} has {data.n} joints, the model has {n}")
+            if data.dq is None or data.ddq is None:
+                raise DatasetError(f"{data.name} has no velocities or accelerations; process it first")
+            check_torques(data)
+            extras = inputs(model, replace(data, full=None))[3:] if self._function.n_in() > 3 else []
+            motion.append([data.q, data.dq, data.ddq, *extras])
+        self._motion = [np.concatenate(parts) for parts in zip(*motion, strict=True)]
+        self.tau = np.concatenate([d.tau for d in self.datasets])
+        deviation = self.tau.std(axis=0)
+        self.variance = np.where(deviation > 0, deviation**2, np.inf)
+        self.scale = np.array(np.sqrt(self.variance) if scale is None else scale, dtype=float)
+        if self.scale.shape != (n,) or not (self.scale > 0).all():
+            raise DatasetError(f"scale: expected {n} positive numbers, got {scale!r}")
+        if not np.isfinite(self.scale).any():
+            raise DatasetError("no joint's torque varies: there is nothing to learn from")
+
+    @property
+    def columns(self) -> int:
+        """Number of parameters."""
+        return int(self._function.size2_out(0))
+
+    def _blocks(self, order: NDArray[np.intp] | None = None, size: int = 1024) -> Iterator[tuple[slice, Array]]:
+        """Regressors of the samples in an order, a block at a time, shape (block, n, columns)."""
+        motion = self._motion if order is None else [part[order] for part in self._motion]
+        for first, block in evaluate_blocks(self._function, *motion, block=size):
+            yield slice(first, first + len(block)), block
+
+    @cached_property
+    def _Y(self) -> Array:
+        """Of all samples: only where batches are drawn anew."""
+        n, columns = self.model.n, self.columns
+        if 8.0 * self.samples * n * columns > _LARGEST:
+            raise DatasetError(
+                f"{self.samples} samples of {n} joints and {columns} parameters take more than 4 GB; decimate first"
+            )
+        Y = np.empty((self.samples, n, columns))
+        for rows, block in self._blocks():
+            Y[rows] = block
+        return Y
+
+    @cached_property
+    def _joints(self) -> Array:
+        """Triangular factors of ``[Y_j, tau_j] / sqrt(N)`` of every joint, shape (n, columns + 1, columns + 1)."""
+        width = self.columns + 1
+        factors = np.zeros((self.model.n, width, width))
+        pending: list[Array] = []
+
+        def fold() -> None:
+            rows = np.concatenate(pending)
+            pending.clear()
+            for j, R in enumerate(factors):
+                found = np.linalg.qr(np.vstack([R, rows[:, j]]), mode="r")
+                R[: len(found)] = found
+
+        for rows, block in self._blocks():
+            pending.append(np.concatenate([block, self.tau[rows, :, None]], axis=2) / np.sqrt(self.samples))
+            if len(pending) == 8:
+                fold()
+        if pending:
+            fold()
+        return factors
+
+    @cached_property
+    def _compressed(self) -> tuple[Array, Array, float]:
+        """``(R, rho, rest)`` with ``value = |rho - R pi|^2 + rest``."""
+        weights = 1.0 / (self.scale * np.sqrt(self.model.n))
+        rows = (self._joints * weights[:, None, None]).reshape(-1, self._joints.shape[2])
+        stack = np.asarray(np.linalg.qr(rows, mode="r"))
+        return stack[:-1, :-1], stack[:-1, -1], float(stack[-1, -1] ** 2)
+
+    @cached_property
+    def _batches(self) -> dict[tuple[int, bool], tuple[Array, Array]]:
+        return {}
+
+    def quadratics(self, size: int, shuffle: bool) -> tuple[Array, Array]:
+        """The normal equations of every batch, ``A_k = Y_k' S^-2 Y_k / (N_k n)``, ``b_k`` likewise; kept."""
+        key = (size, shuffle)
+        if key not in self._batches:
+            order = np.concatenate(self.batches(size, shuffle))
+            columns = self.columns
+            A, b = (np.zeros((-(-self.samples // size), columns, *more)) for more in ((columns,), ()))
+            for rows, Y in self._blocks(order, size):
+                Z = (Y / self.scale[:, None]).reshape(-1, columns)
+                A[rows.start // size] = Z.T @ Z / len(Z)
+                b[rows.start // size] = Z.T @ (self.tau[order[rows]] / self.scale).ravel() / len(Z)
+            self._batches[key] = A, b
+        return self._batches[key]
+
+    def slopes(self, size: int, shuffle: bool) -> Slopes:
+        """Gradients ``2 (A_k pi - b_k)``."""
+        A, b = self.quadratics(size, shuffle)
+        return lambda k, pi: 2.0 * (A[k] @ pi - b[k])
+
+    def value(self, pi: Array) -> float:
+        """Mean over all samples and joints."""
+        R, rho, rest = self._compressed
+        return float(np.sum((rho - R @ pi) ** 2)) + rest
+
+    def gradient(self, pi: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
+        """Mean over a batch and its gradient."""
+        Y = self._Y[rows]
+        error = (Y @ pi - self.tau[rows]) / self.scale
+        slope = 2.0 / error.size * np.tensordot(error / self.scale, Y, axes=([0, 1], [0, 1]))
+        return float(np.mean(error**2)), slope
+
+    def residual(self, pi: Array) -> tuple[Array, Array]:
+        """Compressed residual, whose last entry is what no parameters explain."""
+        R, rho, rest = self._compressed
+        r = np.append(R @ pi - rho, np.sqrt(rest))
+        return r, np.vstack([R, np.zeros(R.shape[1])])
+
+    def nmse(self, pi: Array) -> Array:
+        """Per joint."""
+        residual = self._joints @ np.append(pi, -1.0)
+        return np.asarray((residual**2).sum(axis=1) / self.variance)

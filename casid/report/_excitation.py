@@ -1,0 +1,394 @@
+"""Report of a designed excitation trajectory: design, weakest parameters, motion in its limits, the moving arm."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d import Axes3D
+from numpy.typing import NDArray
+from PIL import Image
+from rich.table import Table
+
+from casid.description import Robot
+from casid.dynamics._kinematics import Kinematics
+from casid.excitation import (
+    Design,
+    Designer,
+    MotionLimits,
+    Observation,
+    StateConstraint,
+    certify_limits,
+    weak_parameters,
+)
+from casid.excitation.limits._motion_limits import LimitCheck
+from casid.motion import Trajectory, trajectory_text
+from casid.motion._trajectory import Trajectory
+from casid.report._section import Report, ReportSection, report_of
+from casid.report._style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    MUTED,
+    ORANGE,
+    RED,
+    Colour,
+    link_colours,
+    new_figure,
+    png_bytes,
+    set_title,
+    tidy,
+)
+from casid.report._tables import PlainTable, summary_table
+from casid.version import __version__
+
+Array = NDArray[np.float64]
+_UNITS = ("rad", "rad/s", "rad/s²")
+_NAMES = ("position", "velocity", "acceleration")
+#: Samples at which singular values are evaluated where the designer is not known.
+_SAMPLES = 160
+
+
+@dataclass(frozen=True, eq=False)
+class DesignSection(ReportSection):
+    """Value of the criterion, starts, certified limits and violations of a design.
+
+    Attributes
+    ----------
+    design : Design
+    designer : Designer, optional
+        Limits and constraints; without it they are not checked again.
+    """
+
+    design: Design
+    designer: Designer | None = None
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each quantity."""
+        design, designer = self.design, self.designer
+        best = design.starts[0]
+        rows = [
+            (design.criterion, f"{design.value:.5g}  (random start: {best.initial:.5g})"),
+            ("condition number of this motion", f"{design.condition_number:.5g}"),
+            ("starts", ", ".join(f"{start.value:.5g}" for start in design.starts)),
+            ("time", f"{sum(start.seconds for start in design.starts):.1f} s"),
+        ]
+        if designer is None:
+            rows += [(name, f"largest violation {amount:.2g}") for name, amount in design.violations.items()]
+        else:
+            rows.append(
+                ("joint limits at every instant", _limits_text(certify_limits(design.trajectory, designer.limits)))
+            )
+            rows += [(constraint.name, _violation_text(design, constraint)) for constraint in designer.constraints]
+        if design.interrupted:
+            rows.append(("interrupted", "the best motion so far; it keeps all limits"))
+        return (summary_table(f"Excitation of {design.trajectory.robot or 'the robot'}", rows),)
+
+    def record(self) -> Mapping[str, Any]:
+        """The design as plain values."""
+        design, designer = self.design, self.designer
+        checks = [] if designer is None else certify_limits(design.trajectory, designer.limits)
+        return {
+            "robot": design.trajectory.robot,
+            "criterion": design.criterion,
+            "value": design.value,
+            "condition_number": design.condition_number,
+            "parameters": list(design.observation.names),
+            "standard_deviations": design.deviations(),
+            "noise": design.observation.noise,
+            "violations": design.violations,
+            "limits": [
+                {
+                    "joint": check.joint, "quantity": check.quantity, "low": check.low, "high": check.high,
+                    "certified": check.excess <= 0,
+                }
+                for check in checks
+            ],
+            "starts": [
+                {"value": s.value, "initial": s.initial, "seconds": s.seconds, "iterations": s.iterations}
+                for s in design.starts
+            ],
+            "interrupted": design.interrupted,
+            "basis": design.trajectory.basis.record(),
+            "versions": {"casid": __version__},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracySection(ReportSection):
+    """Predicted standard deviations of the parameters, and the weakest of them."""
+
+    design: Design
+    samples: int = _SAMPLES
+
+    def tables(self) -> Sequence[Table]:
+        """The weakest parameters."""
+        weak = PlainTable("Weakest parameters")
+        for name, justify in (("parameter", "left"), ("standard deviation", "right"), ("why", "left")):
+            weak.add_column(name, justify=justify)
+        for parameter in weak_parameters(self.design.observation, self.design.information, count=5):
+            weak.add_row(parameter.name, f"{parameter.deviation:.3g}", parameter.reason)
+        return (weak,)
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``singular_values``, ``deviations``."""
+        design = self.design
+        alone = 1.0 / np.sqrt(np.diagonal(design.information))
+        return {
+            "singular_values": lambda: singular_values_figure(design.observation, design.trajectory, self.samples),
+            "deviations": lambda: deviations_figure(design.observation.names, design.deviations(), alone),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectorySection(ReportSection):
+    """The motion: its files, its limits, an animation of the robot.
+
+    Attributes
+    ----------
+    trajectory : Trajectory
+    limits : MotionLimits, optional
+    robot : Robot, optional
+        For the animation.
+    rate : float
+        Of the CSV and the ROS 2 file [Hz].
+    """
+
+    trajectory: Trajectory
+    limits: MotionLimits | None = None
+    robot: Robot | None = None
+    rate: float = 100.0
+
+    def files(self) -> Mapping[str, bytes]:
+        """``trajectory.toml`` (see `read_trajectory`), ``.csv``, ``joint_trajectory.yaml``, ``animation.gif``."""
+        contents = {
+            "trajectory.toml": trajectory_text(self.trajectory).encode(),
+            "trajectory.csv": trajectory_text(self.trajectory, "csv", self.rate).encode(),
+        }
+        if self.robot is not None:
+            contents["animation.gif"] = animation_gif(self.robot, self.trajectory)
+        if not self.trajectory.basis.static:
+            contents["joint_trajectory.yaml"] = trajectory_text(self.trajectory, "ros2", self.rate).encode()
+        return contents
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``motion``, against ``limits`` where they are given."""
+        return {"motion": self._motion}
+
+    def _motion(self, limits: MotionLimits | None = None) -> Figure:
+        motion = self.trajectory
+        ends = np.full((4, motion.n), np.inf)
+        return motion_figure(motion, limits or self.limits or MotionLimits(motion.joints, -ends, ends))
+
+
+@report_of.register(Design)
+def _of_design(
+    design: Design, designer: Designer | None = None, robot: Robot | None = None, rate: float = 100.0
+) -> Report:
+    limits = None if designer is None else designer.limits
+    samples = _SAMPLES if designer is None else len(designer.objective.matrices[0])
+    sections = (
+        DesignSection(design, designer),
+        AccuracySection(design, samples),
+        TrajectorySection(design.trajectory, limits, robot, rate),
+    )
+    return Report(f"Excitation of {design.trajectory.robot or 'the robot'}", sections, json="excitation.json")
+
+
+def _violation_text(design: Design, constraint: StateConstraint) -> str:
+    where = "at all poses" if design.trajectory.basis.static else "on a grid 10 times finer"
+    text = f"largest violation {design.violations[constraint.name]:.2g} {where}"
+    return "; ".join(filter(None, (text, constraint.certificate(design.trajectory))))
+
+
+def _limits_text(checks: list[LimitCheck]) -> str:
+    broken = [check for check in checks if check.excess > 0]
+    if broken:
+        worst = max(broken, key=lambda check: check.excess)
+        return f"NOT kept: {worst.quantity} of {worst.joint} by {worst.excess:.3g}"
+    used = [
+        (max(abs(check.low) / abs(check.lower), abs(check.high) / abs(check.upper)), check)
+        for check in checks
+        if check.quantity != "position" and np.isfinite([check.lower, check.upper]).all()
+    ]
+    if not used:
+        return "certified"
+    share, check = max(used, key=lambda pair: pair[0])
+    return f"certified; nearest: {check.quantity} of {check.joint} at {100 * share:.1f} %"
+
+
+def motion_figure(trajectory: Trajectory, limits: MotionLimits, title: str = "Motion against its limits") -> Figure:
+    """Position, velocity and acceleration of every joint, each in its limits (dashed); of static poses the position."""
+    n, poses = trajectory.n, trajectory.basis.static
+    orders = 1 if poses else 3
+    figure = new_figure(7.0 if poses else 12.0, max(3.0, (1.0 if poses else 1.35) * n + 0.8))
+    set_title(figure, title)
+    grid = figure.subplots(n, orders, sharex=True, squeeze=False)
+    start, end = trajectory.basis.span
+    t = trajectory.basis.samples(2) if poses else np.linspace(start, end, 800)
+    shift = 1.0 if poses else -start
+    colours = link_colours(n)
+    for order in range(orders):
+        values = trajectory.derivative(t, order).T
+        for k in range(n):
+            axes = grid[k, order]
+            low, high = float(limits.lower[order, k]), float(limits.upper[order, k])
+            for edge in (low, high):
+                if np.isfinite(edge):
+                    axes.axhline(edge, color=RED, linewidth=0.9, linestyle=(0, (4, 3)))
+            axes.plot(t + shift, values[k], "o" if poses else "-", ms=3, color=colours[k], linewidth=1.4)
+            both = [value for value in (low, high, values[k].min(), values[k].max()) if np.isfinite(value)]
+            room = 0.08 * max(max(both) - min(both), 1e-9)
+            axes.set_ylim(min(both) - room, max(both) + room)
+            tidy(axes)
+            axes.tick_params(labelsize=7)
+            if order == 0:
+                axes.set_ylabel(trajectory.joints[k], fontsize=8, rotation=0, ha="right", va="center")
+            if k == 0:
+                axes.set_title(f"{_NAMES[order]} [{_UNITS[order]}]", fontsize=9, loc="left", color=INK)
+            if k == n - 1:
+                axes.set_xlabel("pose" if poses else "time [s]", fontsize=9)
+    return figure
+
+
+def singular_values_figure(
+    observation: Observation, trajectory: Trajectory, samples: int = 160, reference: Trajectory | None = None
+) -> Figure:
+    """Singular values of the observation matrix, largest first; those of a reference trajectory beside them."""
+    figure = new_figure(9.0, 4.6)
+    set_title(figure, "Singular values of the observation matrix")
+    axes = figure.subplots()
+    curves = [(trajectory, BLUE, "this motion")] + ([(reference, ORANGE, "reference")] if reference else [])
+    for motion, colour, label in curves:
+        values = np.linalg.svd(observation.matrix(motion.sample(samples)), compute_uv=False)
+        number = np.arange(1, len(values) + 1)
+        text = f"{label}: condition number {values[0] / values[-1]:.4g}"
+        axes.semilogy(number, values, "o-", color=colour, ms=4, linewidth=1.2, label=text)
+        axes.axhspan(values[-1], values[0], color=colour, alpha=0.06, linewidth=0)
+    axes.set_xlabel("number", fontsize=10)
+    axes.set_ylabel("singular value", fontsize=10)
+    axes.legend(fontsize=9, frameon=False, labelcolor=MUTED)
+    tidy(axes)
+    return figure
+
+
+def deviations_figure(
+    names: tuple[str, ...], deviations: Array, alone: Array | None = None, title: str = "Predicted standard deviations"
+) -> Figure:
+    """Predicted standard deviation of every base parameter; hollow: if all others were known."""
+    r = len(names)
+    figure = new_figure(max(8.0, 0.19 * r + 2.0), 4.8)
+    set_title(figure, title)
+    axes = figure.subplots()
+    at = np.arange(r)
+    if alone is not None:
+        axes.vlines(at, alone, deviations, color=FAINT, linewidth=2.0)
+        axes.plot(at, alone, "o", mfc="white", mec=MUTED, ms=4, label="if all other parameters were known")
+    axes.plot(at, deviations, "o", color=GREEN, ms=5, label="standard deviation")
+    axes.set_yscale("log")
+    axes.set_xticks(at, names, rotation=90, fontsize=7)
+    axes.set_xlim(-1, r)
+    axes.set_ylabel("SI unit of the parameter", fontsize=10)
+    axes.legend(fontsize=9, frameon=False, labelcolor=MUTED)
+    tidy(axes, "y")
+    axes.tick_params(axis="x", labelsize=7)
+    return figure
+
+
+def joint_positions(robot: Robot, q: Array) -> Array:
+    """Origins of base, moved joints and link frames in the base frame, shape (1 + 2 links, 3, samples) [m]."""
+    symbols, links = ca.SX.sym("q", robot.n), len(robot.links)
+    kinematics = Kinematics(robot, symbols)
+    points = [ca.SX.zeros(3)]
+    for k in range(links):
+        points += [kinematics.joints[k][1], kinematics.links[k][1]]
+    function = ca.Function("points", [symbols], [ca.vertcat(*points)]).map(q.shape[1])
+    return np.asarray(function(q).full()).reshape(1 + 2 * links, 3, -1)
+
+
+def animation_gif(robot: Robot, trajectory: Trajectory, frames: int = 72, size: float = 4.6) -> bytes:
+    """Animated skeleton of the arm along the motion, with the path of its last frame, as a GIF that loops."""
+    name = trajectory.robot or robot.name
+    if trajectory.basis.static:
+        t = trajectory.basis.samples(2)
+        labels = [f"pose {k + 1}" for k in range(len(t))]
+        return skeleton_gif(robot, trajectory.derivative(t, 0).T, labels, name, 0.3, size=size)
+    start, end = trajectory.basis.span
+    t = np.linspace(start, end, frames, endpoint=not trajectory.basis.periodic)
+    fine = trajectory.derivative(np.linspace(start, end, 600), 0).T
+    labels = [f"{instant - start:5.1f} s" for instant in t]
+    twice_as_fast = (end - start) / frames / 2
+    return skeleton_gif(robot, trajectory.derivative(t, 0).T, labels, name, twice_as_fast, fine, size)
+
+
+def skeleton_gif(
+    robot: Robot, q: Array, labels: Sequence[str], title: str, seconds: float, path: Array | None = None,
+    size: float = 4.6,
+) -> bytes:  # fmt: skip
+    """Animated skeleton of the arm, as a GIF that loops.
+
+    Parameters
+    ----------
+    q
+        Joint positions of every picture, shape (n, pictures).
+    labels
+        One text for each picture.
+    title
+        Common text of all pictures.
+    seconds
+        Duration of each picture [s].
+    path
+        Joint positions along which the last frame draws its path, shape (n, samples), evenly spread over the pictures.
+    """
+    points, tip = joint_positions(robot, q), _last_frame(robot, q)
+    drawn = np.zeros((3, 0)) if path is None else _last_frame(robot, path)
+    cloud = np.hstack([points.transpose(1, 0, 2).reshape(3, -1), drawn])
+    middle, half = 0.5 * (cloud.min(axis=1) + cloud.max(axis=1)), 0.52 * float(np.ptp(cloud, axis=1).max())
+    colours = link_colours(len(robot.links))
+    images = []
+    for k, label in enumerate(labels):
+        figure = new_figure(size, size, layout=None)
+        axes = figure.add_axes((0, 0, 1, 1), projection="3d")
+        assert isinstance(axes, Axes3D)
+        if path is not None:
+            axes.plot(*drawn, "-", color=FAINT, linewidth=0.9)
+            passed = round(drawn.shape[1] * k / max(1, len(labels) - 1))
+            axes.plot(*drawn[:, :passed], "-", color=BLUE, linewidth=1.1)
+        _draw(axes, robot, points[:, :, k], tip[:, k], colours)
+        for set_limits, centre in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
+            set_limits(centre - half, centre + half)
+        figure.text(0.04, 0.94, label, fontsize=11, color=INK)
+        figure.text(0.04, 0.90, title, fontsize=9, color=MUTED)
+        buffer = io.BytesIO(png_bytes(figure, dpi=80))
+        images.append(Image.open(buffer).convert("P", palette=Image.Palette.ADAPTIVE, colors=64))
+    out = io.BytesIO()
+    images[0].save(
+        out, format="GIF", save_all=True, append_images=images[1:], duration=max(20, round(1000 * seconds)), loop=0
+    )
+    return out.getvalue()
+
+
+def _last_frame(robot: Robot, q: Array) -> Array:
+    """Origin of the flange, shape (3, samples)."""
+    symbols = ca.SX.sym("q", robot.n)
+    point = Kinematics(robot, symbols).placement(robot.flange.name)[:3, 3]
+    return np.asarray(ca.Function("tip", [symbols], [point]).map(q.shape[1])(q).full())
+
+
+def _draw(axes: Axes3D, robot: Robot, points: Array, tip: Array, colours: list[Colour]) -> None:
+    ring = np.linspace(0, 2 * np.pi, 60)
+    axes.plot(0.12 * np.cos(ring), 0.12 * np.sin(ring), 0 * ring, color=MUTED, linewidth=1)
+    for k, joint in enumerate(robot.joints):
+        chain = [points[0] if joint.parent < 0 else points[2 + 2 * joint.parent], points[1 + 2 * k], points[2 + 2 * k]]
+        axes.plot(*np.array(chain).T, "-", color=colours[k], linewidth=5, solid_capstyle="round")
+        axes.plot(*points[1 + 2 * k], "o", color=INK, ms=4)
+    axes.plot(*np.array([points[-1], tip]).T, "-", color=MUTED, linewidth=3)
+    axes.set_box_aspect((1, 1, 1), zoom=1.25)
+    axes.view_init(elev=18, azim=-55)
+    axes.set_axis_off()

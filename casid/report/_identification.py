@@ -1,0 +1,320 @@
+"""Report of an identification: verdict, errors, links, what the data determine, base parameters, summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from rich.table import Table
+
+from casid.files._texts import csv_bytes
+from casid.identification import Identification
+from casid.inertia._parameter_files import parameter_csv
+from casid.report._intervals import IntervalsSection, verdict
+from casid.report._joints import ErrorsSection, JointTermsSection
+from casid.report._links import links_figure, links_table
+from casid.report._section import Report, ReportSection, report_of
+from casid.report._style import BAND, FAINT, GREEN, MUTED, new_figure, set_title, tidy
+from casid.report._tables import summary_table
+from casid.report.viewer import Page
+from casid.version import __version__
+
+Array = NDArray[np.float64]
+#: Columns of the links' table in a page.
+_LINK_COLUMNS = (
+    "link", "mass [kg]", *(f"c<sub>{axis}</sub> [mm]" for axis in "xyz"), "I<sub>1</sub> [kg·m²]", "I<sub>2</sub>",
+    "I<sub>3</sub>",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class VerdictSection(ReportSection):
+    """Verdict on the recordings, its findings, and the main numbers."""
+
+    result: Identification
+
+    def tables(self) -> Sequence[Table]:
+        """The verdict, then each finding with its remedy."""
+        found = self.result.verdict
+        if found is None:
+            return ()
+        rows = [("", found.line)]
+        rows += [(finding.kind, f"{finding.text}; {finding.remedy}") for finding in found.findings]
+        return (summary_table("Verdict", rows),)
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """The verdict, cards with the main numbers, notes."""
+        result, fit, feasible = self.result, self.result.unconstrained, self.result.feasible
+        solution = feasible.solution
+        if result.verdict is not None:
+            page.text(result.verdict.line, f"verdict {'right' if result.verdict.right else 'wrong'}")
+            for f in result.verdict.findings:
+                page.add(f'<p class="note">{escape(f.kind)}: {escape(f.text)}. <b>{escape(f.remedy)}</b></p>')
+        cards = [
+            (f"{feasible.relative_error:.2f} %", "torque error, physically consistent"),
+            (f"{fit.relative_error:.2f} %", f"unconstrained, {fit.method}"),
+            (f"{feasible.residual_ratio:.4f}", "weighted residual, consistent / unconstrained"),
+            *(
+                [(f"{result.held_out.tested['consistent'].total:.2f} %", "held out, physically consistent")]
+                if result.held_out
+                else []
+            ),
+            (f"{raw_error(result):.2f} %", "against the unfiltered torques"),
+            (f"{solution.gap:.1e}", "certified gap" if solution.certified else "gap, not certified"),
+            (f"{fit.rank} of {fit.data.base.rank}", "base parameters determined"),
+            (f"{fit.condition_number:.3g}", "condition number"),
+        ]
+        pieces = (f'<div class="card"><b>{escape(v)}</b><span>{escape(t)}</span></div>' for v, t in cards)
+        page.add(f'<div class="cards">{"".join(pieces)}</div>')
+        page.heading("Notes")
+        for note in result.notes:
+            page.text(note, "note")
+        if not result.notes:
+            page.text("None.")
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedLinksSection(ReportSection):
+    """The physically consistent links."""
+
+    result: Identification
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each link."""
+        return (links_table(self.result.feasible.link_parameters),)
+
+    def files(self) -> Mapping[str, bytes]:
+        """``parameters.csv``, joint terms included."""
+        result = self.result
+        return {"parameters.csv": parameter_csv(result.parameters)}
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``links``."""
+        robot, parameters = self.result.model.robot, self.result.feasible.standard_parameters
+        title = f"{robot.name}: links as ellipsoids of uniform density"
+        return {"links": lambda: links_figure(robot, parameters, title=title)}
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """The robot with its bodies before and after, and one row for each link."""
+        result, feasible, robot = self.result, self.result.feasible, self.result.model.robot
+        links = [
+            [
+                p.name,
+                f"{p.mass:.4f}",
+                *(f"{1e3 * c:.1f}" for c in p.com),
+                *(f"{value:.2e}" for value in p.principal_moments),
+            ]
+            for p in feasible.link_parameters
+        ]
+        bodies: dict[str, Array] = {}
+        if all(link.inertial is not None for link in robot.links):
+            bodies["nominal, of the description"] = np.asarray(robot.standard_parameters(), dtype=float)
+        bodies["identified, physically consistent"] = feasible.standard_parameters
+        page.heading("Links")
+        page.text(
+            "Each body as the ellipsoid of uniform density with its mass and inertia. Drag: turn; wheel: "
+            "zoom; point at a body for its numbers."
+        )
+        page.robot(robot, bodies, posture=result.datasets[0].q[0] if result.datasets else None)
+        page.table(_LINK_COLUMNS, links)
+
+
+@dataclass(frozen=True, eq=False)
+class DeterminedSection(ReportSection):
+    """Parameters that the data determine, proven ranges of masses, bounds that are reached."""
+
+    result: Identification
+
+    def tables(self) -> Sequence[Table]:
+        """Proven ranges, where they were asked for."""
+        return () if self.result.intervals is None else IntervalsSection(self.result.intervals).tables()
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """Intervals and bounds."""
+        result = self.result
+        rows = [[e.name, f"{e.value:.5g}", f"{e.low:.5g}", f"{e.high:.5g}"] for e in result.determined if e.by_data]
+        page.text(f"Determined by the data alone: {determined_text(result)}.")
+        page.add("<details><summary>95 % intervals of these, from the unconstrained fit</summary>")
+        page.table(["parameter", "chosen", "at least", "at most"], rows)
+        page.add("</details>")
+        if result.intervals is not None:
+            ranges = [[e.name, f"{e.low:.5g}", f"{e.high:.5g}", verdict(e)] for e in result.intervals.entries]
+            page.text(
+                "Proven ranges [kg]: no physically consistent set that explains the data has a mass outside; what is "
+                "open is the plausible choice."
+            )
+            page.table(["quantity", "at least", "at most", ""], ranges, text=(3,))
+        page.heading("Bounds that are reached")
+        for bound in result.feasible.active:
+            page.text(bound.text)
+        if not result.feasible.active:
+            page.text("None.")
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParametersSection(ReportSection):
+    """Base parameters, unconstrained and consistent."""
+
+    result: Identification
+
+    def files(self) -> Mapping[str, bytes]:
+        """``base_parameters.csv``."""
+        columns = ("name", "expression", "unconstrained", "sd", "feasible")
+        rows = [
+            ["" if base[column] is None else base[column] for column in columns]
+            for base in self.result.record()["base_parameters"]
+        ]
+        return {"base_parameters.csv": csv_bytes(list(columns), rows)}
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``base_parameters``."""
+        return {"base_parameters": lambda: base_figure(self.result)}
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """The picture, and one row for each base parameter."""
+        fit, feasible = self.result.unconstrained, self.result.feasible
+        base = [
+            [
+                name,
+                f"{fit.beta[k]:.5g}",
+                f"{fit.sd[k]:.2g}" if np.isfinite(fit.sd[k]) else "-",
+                f"{fit.relative_sd[k]:.1f}" if np.isfinite(fit.relative_sd[k]) else "-",
+                f"{feasible.beta[k]:.5g}",
+                expression,
+            ]
+            for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
+        ]
+        page.heading("Base parameters")
+        page.image(drawn.get("base_parameters.png"))
+        page.table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,))
+
+
+@dataclass(frozen=True, eq=False)
+class SummarySection(ReportSection):
+    """The whole identification in numbers: recordings, fits, certificate, held-out error; all of it as JSON."""
+
+    result: Identification
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each quantity."""
+        result = self.result
+        fit, feasible = result.unconstrained, result.feasible
+        solution = feasible.solution
+        rows = [
+            ("recordings", f"{', '.join(fit.data.datasets)}: {int(fit.data.counts.max())} samples a joint"),
+            (
+                "base parameters",
+                f"{fit.rank} of {fit.data.base.rank} determined, condition number {fit.condition_number:.3g}",
+            ),
+            (f"unconstrained ({fit.method})", f"{fit.relative_error:.3f} % of the torque"),
+            (
+                "physically consistent",
+                f"{feasible.relative_error:.3f} % ({raw_error(result):.3f} % of the unfiltered torque), weighted "
+                f"residual x {feasible.residual_ratio:.4f}",
+            ),
+            (
+                "certificate",
+                f"{solution.status}, relative gap {solution.gap:.1e}, largest violation {solution.max_violation:.1e}",
+            ),
+            *_choice_rows(result),
+            *_held_out_rows(result),
+            ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
+            ("determined by the data", determined_text(result)),
+            *(("note", note) for note in result.notes),
+        ]
+        return (summary_table(f"{result.model.robot.name} identification", rows),)
+
+    def record(self) -> Mapping[str, Any]:
+        """See `Identification.record`."""
+        return self.result.record()
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """Steps of processing, and the end of the solver."""
+        solution = self.result.feasible.solution
+        page.heading("Processing and solver")
+        steps = self.result.unconstrained.data.steps
+        page.add("<ul>" + "".join(f"<li>{escape(step)}</li>" for step in steps) + "</ul>")
+        page.text(
+            f"{solution.status}, {solution.iterations} iterations; largest violation of a constraint on re-check "
+            f"{solution.max_violation:.1e}."
+        )
+
+
+@report_of.register(Identification)
+def _of_identification(result: Identification) -> Report:
+    sections = (
+        VerdictSection(result),
+        ErrorsSection(result),
+        IdentifiedLinksSection(result),
+        DeterminedSection(result),
+        JointTermsSection(result),
+        BaseParametersSection(result),
+        SummarySection(result),
+    )
+    data = result.unconstrained.data
+    lead = f"casid {__version__} · {', '.join(data.datasets)} · {int(data.counts.max())} samples a joint"
+    title = f"{result.model.robot.name}: identification"
+    return Report(title, sections, json="identification.json", page="report.html", lead=lead)
+
+
+def raw_error(result: Identification) -> float:
+    """Error of the consistent fit against the torques before filtering [%]."""
+    return result.feasible.data.relative_errors(result.feasible.beta, raw=True)[0]
+
+
+def determined_text(result: Identification) -> str:
+    """Names of the single parameters that the data determine; the others are the plausible choice."""
+    names = [entry.name for entry in result.determined if entry.by_data]
+    count = len(result.model.parameter_names)
+    listed = ", ".join(names) if names else "no single parameter"
+    return f"{listed}: {len(names)} of {count}, the rest is the plausible choice among all that explain the data"
+
+
+def _choice_rows(result: Identification) -> list[tuple[str, str]]:
+    choice = result.feasible.believable
+    if choice is None:
+        return []
+    text = (
+        f"most plausible within {100 * choice.share:.2f} % of the best fit: divergence {choice.divergence:.4g}, "
+        f"relative gap {choice.gap:.1e}"
+    )
+    return [("links", text)]
+
+
+def _held_out_rows(result: Identification) -> list[tuple[str, str]]:
+    apart = result.held_out
+    if apart is None:
+        return []
+    text = "; ".join(
+        f"{kind} {apart.tested[kind].total:.3f} % (training {apart.training[kind].total:.3f} %)"
+        for kind in apart.tested
+    )
+    return [("held-out error", f"{text}; each of {apart.folds} parts predicted from the others")]
+
+
+def base_figure(identification: Identification) -> Figure:
+    """How far consistency moves each base parameter, in standard deviations of the unconstrained fit."""
+    fit, feasible = identification.unconstrained, identification.feasible
+    known = np.flatnonzero(np.isfinite(fit.sd) & (fit.sd > 0))
+    names = [fit.data.base.names[k] for k in known]
+    moved = (feasible.beta[known] - fit.beta[known]) / fit.sd[known]
+    figure = new_figure(max(8.0, 0.17 * len(names) + 2.0), 3.4)
+    ax = figure.subplots()
+    positions = np.arange(len(names))
+    ax.axhspan(-2, 2, color=BAND, zorder=0)
+    ax.axhline(0, color=FAINT, linewidth=0.8)
+    limit = max(5.0, float(np.abs(moved).max(initial=0.0)) * 1.15)
+    ax.vlines(positions, 0, moved, color=MUTED, linewidth=0.8)
+    ax.plot(positions, moved, "o", markersize=4, color=GREEN)
+    ax.set_ylim(-limit, limit)
+    ax.set_xticks(positions, names, rotation=90, fontsize=7)
+    ax.set_xlim(-1, len(names))
+    ax.set_ylabel("shift / sd")
+    tidy(ax, grid="y")
+    set_title(figure, "Base parameters: consistent fit against the unconstrained one (band: 2 sd)")
+    return figure

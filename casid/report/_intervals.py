@@ -1,0 +1,135 @@
+"""Intervals of parameters: a table, a picture, and the effect of further measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.table import Table
+from rich.text import Text
+
+from casid.files._texts import csv_bytes
+from casid.report._section import Report, ReportSection, report_of
+from casid.report._style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report._tables import PlainTable
+from casid.retrieval.insight._intervals import Intervals, ParameterInterval
+from casid.retrieval.insight._what_if import WhatIf
+
+#: A quantity counts as known from this many digits on, as open below half a digit.
+_KNOWN, _OPEN = 2.0, 0.5
+
+
+def digits(entry: ParameterInterval) -> float:
+    """Decimal digits that the data add to the bounds, ``log10(prior width / width)``; without bounds, to its size."""
+    prior = entry.prior[1] - entry.prior[0]
+    size = max(abs(entry.attained_low), abs(entry.attained_high))
+    reference = prior if np.isfinite(prior) else size
+    return float(max(0.0, np.log10(max(reference, 1e-300) / max(entry.width, 1e-300))))
+
+
+def verdict(entry: ParameterInterval) -> str:
+    """``known``, ``roughly known`` or ``open``."""
+    found = digits(entry)
+    return "known" if found >= _KNOWN else "open" if found < _OPEN else "roughly known"
+
+
+class IntervalsSection(ReportSection):
+    """Proven and attained ends of each quantity, and the digits that the data add to its bounds."""
+
+    def __init__(self, intervals: Intervals) -> None:
+        self.intervals = intervals
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each quantity, with a verdict."""
+        intervals = self.intervals
+        table = PlainTable(
+            f"{intervals.problem.name}: values that explain the data up to a sum of squares of "
+            f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
+        )
+        table.add_column("quantity", style="bold", no_wrap=True)
+        for column in ("at least", "at most", "attained from", "to", "bounds from", "to", "digits"):
+            table.add_column(column, justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True)
+        colours = {"known": "green", "roughly known": "yellow", "open": "red"}
+        for e in intervals.entries:
+            known = verdict(e)
+            numbers = (e.low, e.high, e.attained_low, e.attained_high, *e.prior)
+            table.add_row(e.name, *(f"{v:.5g}" for v in numbers), f"{digits(e):.1f}", Text(known, style=colours[known]))
+        return (table,)
+
+    def files(self) -> Mapping[str, bytes]:
+        """``intervals.csv``."""
+        rows = [
+            (e.name, e.low, e.high, e.attained_low, e.attained_high, *e.prior, digits(e), verdict(e))
+            for e in self.intervals.entries
+        ]
+        header = ("quantity", "low", "high", "attained_low", "attained_high", "bound_low", "bound_high")
+        return {"intervals.csv": csv_bytes((*header, "digits", "verdict"), rows)}
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``intervals``: each within its bounds."""
+        return {"intervals": lambda: intervals_figure(self.intervals)}
+
+
+class MeasurementsSection(ReportSection):
+    """Effect of further measurements on the intervals, the most helpful first."""
+
+    def __init__(self, effects: Iterable[WhatIf]) -> None:
+        self.effects = tuple(effects)
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each candidate."""
+        table = PlainTable("What an extra measurement would determine")
+        table.add_column("measurement", style="bold")
+        table.add_column("intervals shrink by", justify="right")
+        table.add_column("most helped")
+        for effect in self.effects:
+            helped = ", ".join(f"{name} {100 * share:.0f} %" for name, share in effect.most_helped if share > 0.005)
+            table.add_row(effect.candidate, f"{100 * effect.reduction:.1f} %", helped or "-")
+        return (table,)
+
+
+def intervals_figure(intervals: Intervals) -> Figure:
+    """Each quantity's interval within its bounds, and the digits that the data add to them."""
+    entries = intervals.entries
+    rows = np.arange(len(entries))
+    figure = new_figure(10.0, 1.8 + 0.19 * len(entries))
+    set_title(figure, f"{intervals.problem.name}: what the data and the constraints determine")
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1.0])
+    colours = {"known": GREEN, "roughly known": ORANGE, "open": RED}
+    for k, e in enumerate(entries):
+        low, high = e.prior
+        span = high - low
+        if not np.isfinite(span):
+            centre = (e.attained_low + e.attained_high) / 2
+            low, span = centre - 2 * max(e.width, 1e-12), 4 * max(e.width, 1e-12)
+        left.barh(k, 1.0, height=0.72, color=BAND, edgecolor=FAINT, linewidth=0.4)
+        colour = colours[verdict(e)]
+        a, b = (e.low - low) / span, (e.high - low) / span
+        left.plot([a, b], [k, k], color=colour, linewidth=4.0, solid_capstyle="butt")
+        left.plot([(a + b) / 2], [k], marker="|", color=colour, markersize=7)
+        right.barh(k, digits(e), height=0.62, color=colour)
+    left.set_yticks(rows, [e.name for e in entries], fontsize=7)
+    left.set_ylim(len(entries) - 0.4, -0.6)
+    left.set_xlim(-0.02, 1.02)
+    left.set_xticks([0, 1], ["lower bound", "upper bound"])
+    left.set_xlabel("proven interval within the bounds")
+    right.set_xlabel("digits that the data add to the bounds")
+    for axes in (left, right):
+        tidy(axes, grid="x")
+    left.tick_params(axis="y", labelcolor=INK, labelsize=7, length=0)
+    right.tick_params(axis="y", length=0, labelleft=False)
+    names = {word: sum(verdict(e) == word for e in entries) for word in colours}
+    handles = [
+        right.plot([], [], color=colours[word], linewidth=6, label=f"{word}: {count}")[0]
+        for word, count in names.items()
+    ]
+    figure.legend(handles=handles, frameon=False, ncols=3, loc="outside lower right", labelcolor=MUTED)
+    return figure
+
+
+@report_of.register(Intervals)
+def _of_intervals(intervals: Intervals, effects: Iterable[WhatIf] = ()) -> Report:
+    more = (MeasurementsSection(effects),) if effects else ()
+    return Report(f"{intervals.problem.name}: intervals", (IntervalsSection(intervals), *more))

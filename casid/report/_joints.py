@@ -1,0 +1,319 @@
+"""Joints: errors of an identification, predicted torques of a recording, friction and other joint terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from rich.table import Table
+
+from casid.dynamics.terms._catalogue import friction_model
+from casid.errors import DatasetError
+from casid.identification import Identification, Prediction, predict
+from casid.report._section import Report, ReportSection, report_of
+from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.report._tables import PlainTable
+from casid.report.viewer import Page
+
+#: Most points of a curve; more are not visible.
+_POINTS = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorsSection(ReportSection):
+    """Errors of each joint, on the training data and held out, and the torques over time."""
+
+    result: Identification
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each joint, in N.m and in percent: a large percentage of a small torque is a small error."""
+        table = PlainTable("Joints")
+        table.add_column("joint", style="bold", no_wrap=True)
+        for column in joint_columns(self.result)[1:]:
+            table.add_column(column, justify="right", no_wrap=True)
+        for row in joint_rows(self.result):
+            table.add_row(*row)
+        return (table,)
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``torques`` of one recording, counted from 0."""
+        return {"torques": self._torques}
+
+    def figures(self) -> Mapping[str, Figure]:
+        """``torques``, or ``torques_1`` ... of several recordings."""
+        count = len(self.result.datasets)
+        names = ["torques"] if count == 1 else [f"torques_{k + 1}" for k in range(count)]
+        return {name: self._torques(k) for k, name in enumerate(names)}
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """The table, and curves of each recording."""
+        page.heading("Joints")
+        page.text(
+            "A percentage relates the error to the joint's own torque: on a joint that carries little "
+            "it is large although the error in N·m is small. Compare both columns."
+        )
+        columns = [column.replace("N.m", "N·m") for column in joint_columns(self.result)]
+        page.table(columns, joint_rows(self.result), feet=1)
+        page.heading("Torques")
+        page.text("Wheel: zoom; drag: move; double click: all. With the keyboard: +, -, arrows, 0.")
+        for number, data in enumerate(self.result.datasets):
+            prediction = self.result.predict(data)
+            curves = {
+                "measured (filtered)": prediction.dataset.tau,
+                "predicted": prediction.predicted,
+                "residual": prediction.residual,
+            }
+            titles = [
+                f"{name} [N·m]: error RMS {rms:.3g}"
+                for name, rms in zip(joint_names(self.result), prediction.rms, strict=True)
+            ]
+            page.heading(data.name, 3)
+            page.curves(prediction.dataset.t, curves, titles, "N·m", f"recording {number}")
+
+    def _torques(self, recording: int = 0) -> Figure:
+        datasets = self.result.datasets
+        if not 0 <= recording < len(datasets):
+            raise DatasetError(f"there is no recording {recording}: there are {len(datasets)}, counted from 0")
+        data = datasets[recording]
+        title = f"{data.name}: measured and predicted torques"
+        return torque_figure(self.result.predict(data), joint_names(self.result), title)
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionSection(ReportSection):
+    """Torques of a recording that was not used in the identification, predicted by Newton-Euler."""
+
+    prediction: Prediction
+    joints: Sequence[str]
+
+    def tables(self) -> Sequence[Table]:
+        """RMS, MSE and relative error of each joint."""
+        prediction = self.prediction
+        title = f"{prediction.dataset.name}: predicted by Newton-Euler"
+        table = PlainTable(title)
+        table.add_column("joint", style="bold", no_wrap=True)
+        for column in ("torque RMS [N.m]", "error RMS [N.m]", "MSE [(N.m)^2]", "error [%]"):
+            table.add_column(column, justify="right", no_wrap=True)
+        size = np.sqrt(np.mean(prediction.dataset.tau**2, axis=0))
+        for k, name in enumerate(self.joints):
+            table.add_row(
+                name,
+                f"{size[k]:.3f}",
+                f"{prediction.rms[k]:.4f}",
+                f"{prediction.mse[k]:.3e}",
+                f"{prediction.relative_errors[k]:.2f}",
+            )
+        table.add_section()
+        table.add_row("all", "", "", "", f"{prediction.relative_error:.3f}")
+        return (table,)
+
+    def record(self) -> Mapping[str, Any]:
+        """Errors of each joint, and what was done to the recording."""
+        prediction = self.prediction
+        return {
+            "recording": prediction.dataset.name,
+            "samples": len(prediction.dataset),
+            "relative_error": prediction.relative_error,
+            "joints": [
+                {
+                    "name": name,
+                    "rms": float(prediction.rms[k]),
+                    "mse": float(prediction.mse[k]),
+                    "relative_error": float(prediction.relative_errors[k]),
+                }
+                for k, name in enumerate(self.joints)
+            ],
+            "steps": list(prediction.dataset.steps),
+            "notes": list(prediction.dataset.notes),
+        }
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``torques``."""
+        title = f"{self.prediction.dataset.name}: measured and predicted torques"
+        return {"torques": lambda: torque_figure(self.prediction, tuple(self.joints), title)}
+
+
+@dataclass(frozen=True, eq=False)
+class JointTermsSection(ReportSection):
+    """Joint terms of an identification."""
+
+    result: Identification
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each joint; nothing where there are no terms."""
+        result = self.result
+        columns = result.model.term_columns
+        terms = list(dict.fromkeys(term for term, _ in columns.values()))
+        if not terms:
+            return ()
+        values = {(term, k): f"{result.feasible.values[column]:.4g}" for column, (term, k) in columns.items()}
+        table = PlainTable("Friction and other joint terms")
+        table.add_column("joint", style="bold", no_wrap=True)
+        for term in terms:
+            table.add_column(f"{term.symbol} [{term.unit}]", justify="right", no_wrap=True)
+        for k, joint in enumerate(result.model.robot.coordinates):
+            table.add_row(joint.name, *(values.get((term, k), "") for term in terms))
+        return (table,)
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``friction``."""
+        return {"friction": lambda: friction_figure(self.result)}
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """All terms, the friction law of each joint, and the laws that were compared."""
+        result = self.result
+        terms = [
+            [result.model.parameter_names[c], term.doc, f"{result.feasible.values[c]:.5g}", term.unit]
+            for c, (term, _) in sorted(result.model.term_columns.items())
+        ]
+        page.heading("Friction and drive train")
+        if terms:
+            page.table(["parameter", "meaning", "value", "unit"], terms)
+        else:
+            page.text("None.")
+        self._laws(page)
+        page.image(drawn.get("friction.png"))
+        self._candidates(page)
+
+    def _laws(self, page: Page) -> None:
+        result = self.result
+        if result.law is None:
+            return
+        joints = result.model.robot.coordinates
+        rows = [
+            [
+                joint.name,
+                own.law.name,
+                _shape(own.law.name, dict(zip((s.name for s in own.law.shape), own.theta, strict=True))),
+            ]
+            for joint, own in zip(joints, result.law.joints, strict=True)
+        ]
+        page.table(["joint", "friction law", "shape"], rows, text=(1, 2))
+
+    def _candidates(self, page: Page) -> None:
+        """Friction laws that were compared, joint by joint, by their held-out error."""
+        result = self.result
+        if not result.candidates:
+            return
+        rows = [
+            [
+                c.joint,
+                c.law + (" (chosen)" if c.chosen else ""),
+                _shape(c.law, c.shape),
+                f"{c.held_out:.4f}",
+                f"{c.training:.4f}",
+                str(c.parameters),
+            ]
+            for c in result.candidates
+        ]
+        header = ["joint", "law", "shape", "held out [N·m]", "training [N·m]", "parameters"]
+        page.heading("Friction laws compared")
+        header = ["joint", "law", "shape", "held out [N·m]", "training [N·m]", "parameters"]
+        page.table(header, rows, text=(1, 2))
+
+
+@report_of.register(Prediction)
+def _of_prediction(prediction: Prediction, joints: Sequence[str]) -> Report:
+    return Report(prediction.dataset.name, (PredictionSection(prediction, joints),), json="validation.json")
+
+
+def joint_names(result: Identification) -> tuple[str, ...]:
+    """Names of the joints whose torques are measured."""
+    return tuple(joint.name for joint in result.model.robot.coordinates)
+
+
+def joint_columns(result: Identification) -> list[str]:
+    """Columns of the joints' table; held-out errors where there are any."""
+    columns = ["joint", "torque RMS [N.m]", "error RMS [N.m]", "error [%]", "unconstrained [%]"]
+    return columns if result.held_out is None else [*columns, "held out [%]", "unconstrained, held out [%]"]
+
+
+def joint_rows(result: Identification) -> list[list[str]]:
+    """Rows of the joints' table, in the order of `joint_columns`."""
+    data, feasible, fit = result.feasible.data, result.feasible, result.unconstrained
+    size = np.sqrt(data.squared_torques / np.maximum(data.counts, 1))
+    kept = [] if result.held_out is None else [result.held_out.tested[kind] for kind in ("consistent", "unconstrained")]
+    rows = [
+        [
+            joint.name,
+            f"{size[k]:.3f}",
+            f"{feasible.rms[k]:.4f}",
+            f"{feasible.relative_errors[k]:.2f}",
+            f"{fit.relative_errors[k]:.2f}",
+            *(f"{errors.joints[k]:.2f}" for errors in kept),
+        ]
+        if data.counts[k]
+        else [joint.name, "not used", "-", "-", "-", *("-" for _ in kept)]
+        for k, joint in enumerate(result.model.robot.coordinates)
+    ]
+    total = ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]
+    return [*rows, [*total, *(f"{errors.total:.3f}" for errors in kept)]]
+
+
+def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) -> Figure:
+    """Measured and predicted torque of each joint over time, the residual below on the same scale."""
+    n = prediction.dataset.n
+    figure = new_figure(11.0, 1.75 * n + 0.8)
+    axes = np.atleast_1d(figure.subplots(n, 1, sharex=True))
+    step = max(1, len(prediction.dataset) // _POINTS)
+    t = prediction.dataset.t[::step]
+    for k, ax in enumerate(axes):
+        ax.plot(t, prediction.dataset.tau[::step, k], color=BLUE, linewidth=1.4, label="measured (filtered)")
+        ax.plot(t, prediction.predicted[::step, k], color=ORANGE, linewidth=1.0, linestyle="--", label="predicted")
+        ax.plot(t, prediction.residual[::step, k], color=MUTED, linewidth=0.8, label="residual")
+        tidy(ax)
+        ax.set_ylabel("N·m")
+        mask = prediction.dataset.mask
+        if mask is not None and not mask[:, k].any():
+            text = "not used"
+        else:
+            text = f"RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %"
+        ax.set_title(f"{names[k]}: {text}", loc="left", fontsize=10, color=INK)
+    axes[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0, ncols=3, fontsize=8, frameon=False)
+    axes[-1].set_xlabel("time [s]")
+    set_title(figure, title)
+    return figure
+
+
+def _shape(law: str, values: Mapping[str, float]) -> str:
+    """Shape parameters of a friction law with their units."""
+    units = {shape.name: shape.unit for shape in friction_model(law).shape}
+    return ", ".join(f"{name} = {value:.3g} {units.get(name, '')}".rstrip() for name, value in values.items())
+
+
+def friction_figure(identification: Identification) -> Figure:
+    """Torque without that of the links over the velocity of each joint, and the fitted friction."""
+    model, names = identification.model, joint_names(identification)
+    n = model.n
+    columns = min(n, 4)
+    rows = -(-n // columns)
+    figure = new_figure(3.1 * columns, 2.6 * rows + 0.6)
+    axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
+    rigid = identification.feasible.values.copy()
+    friction = np.zeros_like(rigid)
+    for column, (term, _) in model.term_columns.items():
+        if not term.inertial:
+            friction[column], rigid[column] = rigid[column], 0.0
+    for data in identification.datasets:
+        left = predict(model, rigid, data).residual
+        shape = predict(model, friction, data).predicted
+        step = max(1, len(data) // _POINTS)
+        for k in range(n):
+            assert data.dq is not None
+            axes[k].plot(data.dq[::step, k], left[::step, k], ".", color=BLUE, markersize=2, alpha=0.4)
+            axes[k].plot(data.dq[::step, k], shape[::step, k], ".", color=ORANGE, markersize=2)
+    for k, ax in enumerate(axes):
+        if k >= n:
+            ax.set_visible(False)
+            continue
+        tidy(ax)
+        ax.set_title(names[k], loc="left", fontsize=10, color=INK)
+        ax.xaxis.set_major_locator(MaxNLocator(4))
+        ax.set_xlabel("velocity [rad/s]")
+        ax.set_ylabel("N·m")
+    set_title(figure, "Torque beyond the links' own (blue) and fitted joint terms (orange)")
+    return figure

@@ -1,0 +1,171 @@
+"""Reports about a robot: the shipped robots, its joints, base parameters, operation counts, checks of its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from casid.codegen._graph import Operations
+from casid.description import Robot
+from casid.dynamics import BaseParameters
+from casid.errors import RobotError
+from casid.identification.repair._check import FileCheck
+from casid.report._links import links_figure
+from casid.report._section import Report, ReportSection, report_of
+from casid.report._tables import PlainTable
+
+#: Width up to which a title stays on one line.
+_WIDEST = 140
+
+
+def robots_table(robots: Iterable[Robot]) -> Table:
+    """One row for each robot: joints, their types, mass of the moving links where known, source of the kinematics."""
+    table = PlainTable("Robots")
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("joints", justify="right")
+    table.add_column("types", no_wrap=True)
+    table.add_column("mass [kg]", justify="right")
+    table.add_column("kinematics from")
+    for robot in robots:
+        types = "".join("P" if joint.type == "prismatic" else "R" for joint in robot.joints)
+        table.add_row(robot.name, str(robot.n), types, _mass(robot), _source(robot))
+    return table
+
+
+def base_table(name: str, base: BaseParameters) -> Table:
+    """Base parameters written out; standard parameters without effect in the caption."""
+    table = PlainTable(f"{name}: {base.rank} base parameters of {len(base.parameter_names)} standard parameters")
+    table.min_width = 80  # the title in one line
+    table.add_column("#", justify="right", style="dim")
+    table.add_column("leads", style="bold", no_wrap=True)
+    table.add_column("base parameter", overflow="fold")
+    for k, (leader, expression) in enumerate(zip(base.names, base.expressions, strict=True)):
+        table.add_row(str(k + 1), leader, expression)
+    if base.unidentifiable:
+        table.note(f"Without effect on the torques: {', '.join(base.unidentifiable)}")
+    return table
+
+
+def operations_table(title: str, rows: Iterable[tuple[str, Operations]]) -> Table:
+    """Operation counts, one row for each function."""
+    table = PlainTable(title)
+    table.add_column("function", style="bold")
+    for name in ("mul", "add", "div", "sin/cos", "other", "negations"):
+        table.add_column(name, justify="right")
+    for label, count in rows:
+        arithmetic = (count.multiplications, count.additions, count.divisions)
+        table.add_row(label, *map(str, (*arithmetic, count.trigonometric, count.other, count.negations)))
+    return table
+
+
+class JointsSection(ReportSection):
+    """Joints of a robot with limits and masses; its bodies on the robot."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each joint."""
+        robot, limits = self.robot, self.robot.limits
+        table = PlainTable(f"{robot.name}: {robot.n} joints")
+        for column in ("joint", "type", "parent", "positions [rad, m]", "speed [rad/s, m/s]", "effort [N.m, N]", "link",
+                       "mass [kg]"):  # fmt: skip
+            table.add_column(column)
+        for joint in robot.joints:
+            own = [k for k, other in enumerate(robot.coordinates) if other is joint]
+            moving = (
+                [
+                    f"{limits.lower[k]:.4g} to {limits.upper[k]:.4g}",
+                    f"{limits.velocity[k]:.4g}",
+                    f"{limits.effort[k]:.4g}",
+                ]
+                for k in own
+            )
+            inertial = joint.link.inertial
+            parent = "base" if joint.parent < 0 else robot.joints[joint.parent].link.name
+            table.add_row(
+                joint.name, joint.type, parent, *next(moving, ["follows", "", ""]), joint.link.name,
+                "-" if inertial is None else f"{inertial.mass:.4g}",
+            )  # fmt: skip
+        return (table,)
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``links``, at a posture."""
+        return {"links": self._links}
+
+    def _links(self, posture: Any = None) -> Figure:
+        robot = self.robot
+        unknown = [link.name for link in robot.links if link.inertial is None]
+        if unknown:
+            raise RobotError(
+                f"robot '{robot.name}': the mass of link '{unknown[0]}' is not known; draw a solution or an "
+                "identification of it, or give it parameters with robot.with_parameters(...)"
+            )
+        return links_figure(robot, robot.standard_parameters(), posture)
+
+
+class CheckSection(ReportSection):
+    """Physical consistency of the bodies in a file: margins, violations, what the repair changes; the repaired file."""
+
+    def __init__(self, check: FileCheck, name: str) -> None:
+        self.check, self.name = check, name
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each link."""
+        result = self.check
+        title = f"{Path(self.name).name}: {len(result.unphysical)} of {len(result.links)} links unphysical"
+        if result.unphysical and result.repair is not None:
+            title += f"\n{result.verdict}"
+        table = PlainTable(title)
+        table.min_width = min(max(map(len, title.splitlines())), _WIDEST)  # a title wraps at its table's width
+        table.add_column("link", style="bold")
+        margins = ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]")
+        for column in (*margins, "repair moves inertia", "mass by [kg]", "centre by [mm]"):
+            table.add_column(column, justify="right", no_wrap=True)
+        table.add_column("verdict")
+        for link in result.links:
+            state = link.state
+            table.add_row(
+                link.name,
+                f"{state.mass:.5g}",
+                f"{state.smallest_principal_moment:.3g}",
+                f"{state.triangle_margin:.3g}",
+                f"{link.change:.3g}" if link.changed else "-",
+                f"{link.mass_change:+.3g}" if link.changed else "-",
+                f"{1e3 * link.com_change:.3g}" if link.changed else "-",
+                "physical" if state.full else state.complaint(),
+            )
+        if result.massless:
+            table.note(f"Without mass and inertia, left alone: {', '.join(result.massless)}")
+        return (table,)
+
+    def files(self) -> Mapping[str, bytes]:
+        """The repaired file."""
+        return {self.check.repaired_name: self.check.repaired}
+
+
+@report_of.register(Robot)
+def _of_robot(robot: Robot) -> Report:
+    return Report(robot.name, (JointsSection(robot),))
+
+
+@report_of.register(FileCheck)
+def _of_check(check: FileCheck, name: str) -> Report:
+    return Report(name, (CheckSection(check, name),))
+
+
+def _mass(robot: Robot) -> str:
+    if any(link.inertial is None for link in robot.links):
+        low, high = robot.total_mass
+        return f"{low:g} to {high:g}" if np.isfinite(high) else "-"
+    return f"{sum(link.inertial.mass for link in robot.links if link.inertial):.3g}"
+
+
+def _source(robot: Robot) -> str:
+    """Source of the kinematics."""
+    return robot.source.get("kinematics", "-")

@@ -1,0 +1,197 @@
+"""Report of a simulation: tracking errors, energy, the recording, an animation."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from casid.errors import DatasetError
+from casid.measurement import Dataset
+from casid.report._excitation import skeleton_gif
+from casid.report._section import Report, ReportSection, report_of
+from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report._tables import PlainTable, summary_table
+from casid.simulation import Simulation
+from casid.version import __version__
+
+
+@dataclass(frozen=True, eq=False)
+class MotionSection(ReportSection):
+    """The simulated motion: tracking errors and torques of each joint, the recording, an animation."""
+
+    simulation: Simulation
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each joint."""
+        simulation = self.simulation
+        table = PlainTable(f"{simulation.plant.model.robot.name}: {simulation.end}")
+        table.add_column("joint")
+        for column in ("largest error", "rms error", "largest speed", "largest torque", "rms torque"):
+            table.add_column(column, justify="right")
+        error = simulation.tracking_error
+        for k, joint in enumerate(simulation.plant.model.robot.coordinates):
+            values = (
+                np.abs(error[:, k]).max(), np.sqrt(np.mean(error[:, k] ** 2)), np.abs(simulation.dq[:, k]).max(),
+                np.abs(simulation.tau[:, k]).max(), np.sqrt(np.mean(simulation.tau[:, k] ** 2)),
+            )  # fmt: skip
+            table.add_row(joint.name, *(f"{value:.4g}" for value in values))
+        return (table,)
+
+    def record(self) -> Mapping[str, Any]:
+        """End of the simulation, parameters of the plant, errors of each joint."""
+        simulation, end, error = self.simulation, self.simulation.end, self.simulation.tracking_error
+        model = simulation.plant.model
+        return {
+            "robot": model.robot.name,
+            "end": {"time": end.time, "reason": end.reason.value, "detail": end.detail},
+            "samples": len(simulation),
+            "parameters": dict(zip(model.parameter_names, simulation.plant.parameters, strict=True)),
+            "rms_error": np.sqrt(np.mean(error**2, axis=0)),
+            "largest_error": np.abs(error).max(axis=0),
+            "versions": {"casid": __version__},
+        }
+
+    def files(self) -> Mapping[str, bytes]:
+        """``animation.gif``; ``recording.npz``, the sensors' values, unless there are too few for a recording."""
+        contents = {"animation.gif": _animation(self.simulation)}
+        try:
+            contents["recording.npz"] = recording_npz(self.simulation.dataset())
+        except DatasetError:
+            pass  # too few samples; the record gives the time and the reason of the end
+        return contents
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``motion``."""
+        return {"motion": lambda: motion_figure(self.simulation)}
+
+
+@dataclass(frozen=True, eq=False)
+class EnergySection(ReportSection):
+    """Energy of the plant: work of the motors, dissipation, error of integration."""
+
+    simulation: Simulation
+
+    def tables(self) -> Sequence[Table]:
+        """Values at the end."""
+        energy = self.simulation.energy
+        rows = [
+            ("work of the motors", f"{energy.work[-1]:.6g}"),
+            ("dissipated by joint terms", f"{energy.dissipated[-1]:.6g}"),
+            ("imbalance", f"{energy.relative_imbalance:.1e} of the largest entry"),
+        ]
+        return (summary_table("Energy [J]", rows),)
+
+    def record(self) -> Mapping[str, Any]:
+        """Values at the end [J]."""
+        energy = self.simulation.energy
+        last = {name: getattr(energy, name)[-1] for name in ("kinetic", "potential", "work", "dissipated")}
+        return {"energy": last | {"relative_imbalance": energy.relative_imbalance}}
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``energy``."""
+        return {"energy": lambda: energy_figure(self.simulation)}
+
+
+@report_of.register(Simulation)
+def _of_simulation(simulation: Simulation) -> Report:
+    sections = (MotionSection(simulation), EnergySection(simulation))
+    return Report(f"{simulation.plant.model.robot.name}: simulation", sections, json="simulation.json")
+
+
+def recording_npz(dataset: Dataset) -> bytes:
+    """A recording as npz: ``t, q, dq, tau``, as `casid.read_dataset` reads it."""
+    arrays = {name: value for name in ("t", "q", "dq", "tau") if (value := getattr(dataset, name)) is not None}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def motion_figure(simulation: Simulation) -> Figure:
+    """Positions and torques of every joint; dashed: the reference."""
+    n, joints = simulation.n, simulation.plant.model.robot.coordinates
+    figure = new_figure(11.0, 0.5 + 1.35 * n)
+    set_title(figure, f"{simulation.plant.model.robot.name}: {simulation.end}")
+    grid = figure.subplots(n, 2, sharex=True, squeeze=False)
+    for k in range(n):
+        positions, torques = grid[k]
+        positions.plot(simulation.t, simulation.q_ref[:, k], "--", color=MUTED, linewidth=1.0, label="reference")
+        positions.plot(simulation.t, simulation.q[:, k], color=BLUE, linewidth=1.2, label="motion")
+        torques.plot(simulation.t, simulation.tau[:, k], color=ORANGE, linewidth=0.9)
+        positions.set_ylabel(joints[k].name, fontsize=8)
+        for axes in (positions, torques):
+            tidy(axes)
+            axes.tick_params(labelsize=7)
+    revolute = all(joint.type == "revolute" for joint in joints)
+    grid[0, 0].set_title("position [rad]" if revolute else "position [rad, m]", fontsize=9, color=INK)
+    grid[0, 1].set_title("torque [N.m]" if revolute else "torque [N.m, N]", fontsize=9, color=INK)
+    grid[0, 0].legend(fontsize=7, frameon=False, loc="best", labelcolor=MUTED)
+    for axes in grid[-1]:
+        axes.set_xlabel("time [s]", fontsize=9)
+    return figure
+
+
+def energy_figure(simulation: Simulation) -> Figure:
+    """Energies and works over time, and below them the error of integration."""
+    energy = simulation.energy
+    figure = new_figure(9.0, 5.6)
+    set_title(figure, f"{simulation.plant.model.robot.name}: energy")
+    entries, rest = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    for values, label, colour in (
+        (energy.kinetic, "kinetic", BLUE),
+        (energy.potential, "potential", GREEN),
+        (energy.work, "work of the motors", ORANGE),
+        (energy.dissipated, "dissipated by friction and other joint terms", RED),
+    ):
+        entries.plot(simulation.t, values, color=colour, linewidth=1.2, label=label)
+    entries.plot(simulation.t, energy.total, "--", color=INK, linewidth=0.9, label="kinetic + potential")
+    entries.set_ylabel("J", fontsize=9)
+    entries.legend(fontsize=8, frameon=False, labelcolor=MUTED)
+    rest.plot(simulation.t, energy.imbalance, color=MUTED, linewidth=0.9)
+    rest.set_ylabel("imbalance [J]", fontsize=9)
+    rest.set_xlabel("time [s]", fontsize=9)
+    for axes in (entries, rest):
+        tidy(axes)
+    return figure
+
+
+def tracking_figure(simulations: dict[str, Simulation], title: str, start: float = 0.0) -> Figure:
+    """Tracking errors of several simulations of one motion; ``start`` is the first instant shown [s]."""
+    first = next(iter(simulations.values()))
+    rows = (first.n + 1) // 2
+    figure = new_figure(11.0, 1.0 + 1.7 * rows)
+    set_title(figure, title)
+    grid = figure.subplots(rows, 2, sharex=True, squeeze=False).ravel()
+    colours = (RED, BLUE, GREEN, ORANGE, MUTED, INK)
+    for k, joint in enumerate(first.plant.model.robot.coordinates):
+        for number, (label, simulation) in enumerate(simulations.items()):
+            late = simulation.t >= start
+            error = np.degrees(np.clip(simulation.tracking_error[late, k], -np.pi, np.pi))
+            grid[k].plot(
+                simulation.t[late], error, color=colours[number % len(colours)], linewidth=0.9,
+                label=label if k == 0 else None,
+            )  # fmt: skip
+        grid[k].set_ylabel(f"{joint.name} [deg]", fontsize=8)
+        tidy(grid[k])
+    for axes in grid[first.n :]:
+        axes.set_visible(False)
+    for axes in grid[-2:]:
+        axes.set_xlabel("time [s]", fontsize=9)
+    figure.legend(loc="lower right", fontsize=8, frameon=False, labelcolor=MUTED)
+    return figure
+
+
+def _animation(simulation: Simulation, frames: int = 60) -> bytes:
+    fine = np.unique(np.linspace(0, len(simulation) - 1, 400).astype(int))
+    shown = np.unique(np.linspace(0, len(simulation) - 1, frames).astype(int))
+    robot = simulation.plant.model.robot
+    length = float(simulation.t[-1] - simulation.t[0])
+    labels = [f"{simulation.t[i]:5.1f} s" for i in shown]
+    return skeleton_gif(
+        robot, simulation.q[shown].T, labels, robot.name, max(0.02, length / len(shown)), path=simulation.q[fine].T
+    )

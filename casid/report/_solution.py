@@ -1,0 +1,364 @@
+"""Reports of a problem, of its solution or many starts, and of the most plausible parameters that explain the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike, NDArray
+from rich.table import Table
+
+from casid.files._texts import csv_bytes, json_bytes
+from casid.inertia._parameter_files import parameter_csv, parameter_record
+from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
+from casid.report._fit import FitSection
+from casid.report._links import links_figure, links_table
+from casid.report._section import Report, ReportSection, report_of
+from casid.report._style import GREEN, INK, MUTED, RED, new_figure, set_title, tidy
+from casid.report._tables import PlainTable, summary_table
+from casid.retrieval import Problem, Solution
+from casid.retrieval.plausible._choice import Believable
+from casid.retrieval.study._study import Study
+
+Array = NDArray[np.float64]
+#: Relative gaps below this are drawn at it: they are rounding errors.
+SMALLEST_GAP = 1e-16
+_TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
+_COLUMNS = (
+    "link", "mass [kg]", *(f"com_{k} [m]" for k in "xyz"), *(f"I{k} [kg.m^2]" for k in _TENSOR),
+    *(f"{name} [{'kg.m^2' if name[0] == 'L' else 'kg.m' if name[0] == 'l' else 'kg'}]" for name in STANDARD_NAMES),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemSection(ReportSection):
+    """Size of a problem, and its constraints."""
+
+    problem: Problem
+
+    def tables(self) -> Sequence[Table]:
+        """Summary, and one row for each constraint."""
+        problem = self.problem
+        soft = sum(not constraint.hard for constraint in problem.constraints)
+        rows = [
+            ("robot", f"{problem.variables.robot.name}, {len(problem.variables)} links"),
+            ("unknowns", str(problem.variables.size)),
+            ("rows of the objective", str(problem.objective.matrix.shape[0])),
+            ("constraints", f"{len(problem.constraints)}, {soft} of them soft"),
+            ("consistency", f"{problem.consistency.name}, margin {max(entry.margin for entry in problem.cones):g}"),
+            *([("source", problem.source)] if problem.source else []),
+        ]
+        table = PlainTable("Constraints")
+        for column in ("label", "from", "to", "entries", "kind"):
+            table.add_column(column)
+        for constraint in problem.constraints:
+            low, high = (f"{float(end(np.asarray(bound))):.4g}" for end, bound in (
+                (np.min, constraint.lower), (np.max, constraint.upper)))  # fmt: skip
+            kind = "hard" if constraint.hard else f"soft, weight {np.max(constraint.weight):.4g}"
+            table.add_row(constraint.label, low, high, str(constraint.size), kind)
+        return (summary_table(f"Problem {problem.name}", rows), *([table] if problem.constraints else []))
+
+
+@dataclass(frozen=True, eq=False)
+class BodiesSection(ReportSection):
+    """Links of a solution."""
+
+    solution: Solution
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each link."""
+        return (links_table(self.solution.link_parameters),)
+
+    def record(self) -> Mapping[str, Any]:
+        """Parameters, and what they mean for each link."""
+        links = {
+            link.name: {
+                "mass": link.mass,
+                "com": link.com,
+                "inertia_com": link.inertia_com,
+                "principal_moments": link.principal_moments,
+            }
+            for link in self.solution.link_parameters
+        }
+        return {**parameter_record(self.solution.parameters), "link_parameters": links}
+
+    def files(self) -> Mapping[str, bytes]:
+        """``parameters.csv``, ``links.csv``."""
+        parameters = self.solution.parameters
+        rows = [
+            [link.name, link.mass, *link.com, *tensor_entries(link.inertia_com), *link.standard]
+            for link in parameters.links.values()
+        ]
+        return {"parameters.csv": parameter_csv(parameters), "links.csv": csv_bytes(_COLUMNS, rows)}
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``links``."""
+        problem = self.solution.problem
+        title = f"{problem.name}: links as ellipsoids of uniform density"
+        parameters = self.solution.standard_parameters
+        return {"links": lambda: links_figure(problem.variables.robot, parameters, title=title)}
+
+
+@dataclass(frozen=True, eq=False)
+class CertificateSection(ReportSection):
+    """Objective, lower bound, certificate and violations; of several starts also how many were certified."""
+
+    solution: Solution
+    starts: Study | None = None
+    verbose: bool = False
+
+    def tables(self) -> Sequence[Table]:
+        """One row for each quantity."""
+        solution, study = self.solution, self.starts
+        rows = [
+            ("status", f"{solution.status} ({solution.solver_status})" if self.verbose else str(solution.status)),
+            ("objective", _objective_text(solution)),
+            ("lower bound", f"{solution.lower_bound:.6e}, relative gap {solution.gap:.1e}"),
+            ("certified", _certified_text(solution)),
+            ("largest violation", f"{solution.max_violation:.1e}{_worst(solution)}"),
+            ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
+        ]
+        if study is not None:
+            many = f"{study.certified} of {len(study.solutions)} certified, {study.restarts} restarts"
+            rows.append(("starts", f"{many}, {study.time:.2f} s"))
+        return (summary_table(solution.problem.name, rows),)
+
+    def record(self) -> Mapping[str, Any]:
+        """Everything but the parameters; ``null`` for what is not known."""
+        solution = self.solution
+        return {
+            "problem": solution.problem.name,
+            "robot": solution.problem.variables.robot.name,
+            "status": solution.status,
+            "objective": solution.objective,
+            "penalty": solution.penalty,
+            "lower_bound": _known(solution.lower_bound),
+            "gap": _known(solution.gap),
+            "certified": bool(solution.certified),
+            "violations": dict(solution.violations),
+            "max_violation": solution.max_violation,
+            "iterations": solution.iterations,
+            "restarts": solution.restarts,
+            "build_time": solution.build_time,
+            "solve_time": solution.solve_time,
+            "versions": dict(solution.versions),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class StartsSection(ReportSection):
+    """Every start: its gap and its iterations."""
+
+    solutions: tuple[Solution, ...]
+    seed: int | None
+
+    def record(self) -> Mapping[str, Any]:
+        """One entry for each start."""
+        return {"starts": [_start(start) for start in self.solutions], "seed": self.seed}
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``starts``."""
+        return {"starts": self._figure}
+
+    def figures(self) -> Mapping[str, Figure]:
+        """``starts``, where there are several."""
+        return {"starts": self._figure()} if len(self.solutions) > 1 else {}
+
+    def _figure(self) -> Figure:
+        first = self.solutions[0]
+        return starts_figure(
+            [start.gap for start in self.solutions],
+            [start.iterations for start in self.solutions],
+            [start.certified for start in self.solutions],
+            first.tolerances.gap,
+            title=f"{first.problem.name}: convergence of {len(self.solutions)} starts",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PlausibleSection(ReportSection):
+    """The most plausible parameters of all that explain the data, and the proof that none are more plausible."""
+
+    choice: Believable
+
+    def tables(self) -> Sequence[Table]:
+        """The chosen links, and how they were chosen."""
+        choice = self.choice
+        proof = f"relative gap {choice.gap:.1e}{'' if choice.certified else ', not certified'}"
+        rows = [
+            ("sum of squares", f"{choice.objective:.6e}, allowed {choice.limit:.6e}, best {choice.best:.6e}"),
+            ("divergence from plausible bodies", f"{choice.divergence:.4g}, {proof}"),
+            ("plausible bodies", _origins(choice)),
+            ("largest violation", f"{choice.max_violation:.1e}"),
+        ]
+        return (
+            links_table(choice.link_parameters, "Most plausible links"),
+            summary_table(f"{choice.problem.name}: most plausible of all that explain the data", rows),
+        )
+
+    def files(self) -> Mapping[str, bytes]:
+        """``believable.json``."""
+        choice = self.choice
+        links = (link.name for link in choice.problem.variables.robot.links)
+        record = {
+            "problem": choice.problem.name,
+            "robot": choice.problem.variables.robot.name,
+            **parameter_record(choice.parameters),
+            "objective": choice.objective,
+            "allowed": choice.limit,
+            "best": choice.best,
+            "divergence": choice.divergence,
+            "lower_bound": choice.choice.lower_bound,
+            "gap": choice.gap,
+            "certified": choice.certified,
+            "scale": choice.scale,
+            "max_violation": choice.max_violation,
+            "bodies": dict(zip(links, choice.bodies.origins, strict=True)),
+        }
+        return {"believable.json": json_bytes(record)}
+
+    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
+        """``believable_links``."""
+        choice = self.choice
+        title = f"{choice.problem.name}: the most plausible links, as ellipsoids of uniform density"
+        robot = choice.problem.variables.robot
+        return {"believable_links": lambda: links_figure(robot, choice.standard_parameters, title=title)}
+
+
+@report_of.register(Problem)
+def _of_problem(problem: Problem) -> Report:
+    return Report(problem.name, (ProblemSection(problem),))
+
+
+@report_of.register(Solution)
+def _of_solution(
+    solution: Solution, verbose: bool = False, choice: Believable | None = None, starts: Study | None = None
+) -> Report:
+    sections = (
+        BodiesSection(solution),
+        CertificateSection(solution, starts, verbose),
+        StartsSection((solution,) if starts is None else starts.solutions, (starts or solution).seed),
+        FitSection(solution),
+        *([] if choice is None else [PlausibleSection(choice)]),
+    )
+    return Report(solution.problem.name, sections, json="solution.json")
+
+
+@report_of.register(Study)
+def _of_study(study: Study, verbose: bool = False, choice: Believable | None = None) -> Report:
+    return _of_solution(study.best, verbose, choice, study)
+
+
+def starts_figure(
+    gaps: ArrayLike,
+    iterations: ArrayLike,
+    certified: ArrayLike,
+    tolerance: float,
+    title: str = "Convergence of the starts",
+) -> Figure:
+    """Certified relative gap of every start, sorted, and how many iterations the starts took.
+
+    Parameters
+    ----------
+    gaps
+        Relative gap between each start's objective and the certified lower bound, shape (k,); NaN where a start failed.
+    iterations
+        Iterations of each start, restarts included, shape (k,).
+    certified
+        Which starts ended certified, shape (k,), boolean.
+    tolerance
+        The relative gap up to which a start counts as certified.
+    """
+    gap = np.asarray(gaps, dtype=float)
+    work = np.asarray(iterations, dtype=float)
+    good = np.asarray(certified, dtype=bool)
+    figure = new_figure(10.0, 4.8)
+    left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
+    set_title(figure, title)
+    _sorted_gaps(left, gap, good, tolerance)
+    _iterations(right, work, good)
+    return figure
+
+
+def _sorted_gaps(axes: Axes, gap: Array, good: NDArray[np.bool_], tolerance: float) -> None:
+    order = np.argsort(np.where(np.isfinite(gap), gap, np.inf), kind="stable")
+    rank = np.empty(len(gap))
+    rank[order] = np.arange(1, len(gap) + 1)
+    shown = np.maximum(gap, SMALLEST_GAP)
+    finite = np.isfinite(gap)
+    size = 6.0 if len(gap) <= 40 else 4.0
+    low, high = shown[finite].min(initial=tolerance), shown[finite].max(initial=tolerance)
+    axes.set_yscale("log")
+    for mask, values, mark, colour, label in (
+        (good & finite, shown, "o", GREEN, "certified"),
+        (~good & finite, shown, "X", RED, "not certified"),
+        (~finite, np.full(len(gap), 4 * high), "^", RED, "failed"),
+    ):
+        if mask.any():
+            axes.plot(rank[mask], values[mask], mark, color=colour, ms=size + 2 * (mark != "o"), alpha=0.8, label=label)
+    axes.axhline(tolerance, color=INK, linewidth=1.0, linestyle="--", label=f"certified below {tolerance:.0e}")
+    axes.set_ylim(low / 8, high * 12)
+    axes.set_xlim(0, len(gap) + 1)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.minorticks_off()
+    axes.set_xlabel("start, sorted by gap", fontsize=10)
+    axes.set_ylabel("relative gap to the lower bound", fontsize=10)
+    axes.set_title(f"{good.sum()} of {len(good)} certified", loc="left", fontsize=10, color=INK)
+    axes.legend(fontsize=9, frameon=False, loc="upper left", labelcolor=MUTED)
+    tidy(axes)
+
+
+def _iterations(axes: Axes, work: Array, good: NDArray[np.bool_]) -> None:
+    edges = np.histogram_bin_edges(work, bins=min(20, max(5, len(work) // 4)))
+    axes.hist([work[good], work[~good]], bins=list(edges), stacked=True, color=[GREEN, RED], alpha=0.8, rwidth=0.9)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("iterations, restarts included", fontsize=10)
+    axes.set_ylabel("starts", fontsize=10)
+    low, middle, high = np.percentile(work, [0, 50, 100])
+    axes.set_title(f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}", loc="left", fontsize=10, color=INK)
+    tidy(axes, grid="y")
+
+
+def _start(start: Solution) -> dict[str, Any]:
+    return {
+        "status": start.status,
+        "objective": _known(start.objective),
+        "gap": _known(start.gap),
+        "certified": bool(start.certified),
+        "iterations": start.iterations,
+        "restarts": start.restarts,
+        "solve_time": start.solve_time,
+        "seed": start.seed,
+    }
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _certified_text(solution: Solution) -> str:
+    if solution.certified:
+        return "yes: no parameters that obey the constraints can fit noticeably better"
+    return "no: better parameters that obey the constraints cannot be excluded"
+
+
+def _objective_text(solution: Solution) -> str:
+    text = f"{solution.objective:.6e}"
+    return f"{text}, and {solution.penalty:.6e} for soft constraints" if solution.penalty else text
+
+
+def _worst(solution: Solution) -> str:
+    if solution.max_violation <= 0 or not solution.violations:
+        return ""
+    label = max(solution.violations, key=lambda name: solution.violations[name])
+    return f" ({label})"
+
+
+def _origins(choice: Believable) -> str:
+    counts = {origin: choice.bodies.origins.count(origin) for origin in dict.fromkeys(choice.bodies.origins)}
+    return ", ".join(f"{count} from the {origin}" for origin, count in counts.items())

@@ -1,0 +1,83 @@
+"""The common look of all figures, and figures as PNG. No global state of pyplot is used, except in `with_pyplot`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+#: Resolution of the files; a figure 10 inches wide becomes 1200 pixels wide.
+DPI = 120
+INK, MUTED, FAINT, BAND = "#1a1a2e", "#6b7280", "#d5d9e0", "#f3f5f8"
+BLUE, ORANGE, GREEN, RED = "#2563eb", "#ea7317", "#1a8f5a", "#c62828"
+
+Colour = tuple[float, float, float]
+
+#: Whether figures belong to pyplot, which shows them in notebooks and windows.
+_BY_PYPLOT: ContextVar[bool] = ContextVar("by_pyplot", default=False)
+
+
+@contextmanager
+def with_pyplot() -> Iterator[None]:
+    """Context in which figures belong to pyplot: a notebook shows them, ``plt.show()`` opens them."""
+    token = _BY_PYPLOT.set(True)
+    try:
+        yield
+    finally:
+        _BY_PYPLOT.reset(token)
+
+
+def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
+    """Empty figure of the given size [inch], drawn by Agg, which needs no display."""
+    if _BY_PYPLOT.get():
+        import matplotlib.pyplot as plt  # chooses a window system, which files do not need
+
+        return plt.figure(figsize=(width, height), facecolor="white", layout=layout)
+    figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def tidy(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
+    """Thin grid behind the data, no box, muted ticks."""
+    axes.set_axisbelow(True)
+    axes.grid(True, axis=grid, color=FAINT, linewidth=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(FAINT)
+    axes.tick_params(colors=MUTED, labelsize=9, length=3)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+
+
+def set_title(figure: Figure, text: str) -> None:
+    """Title of the whole picture, top left."""
+    figure.suptitle(text, x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
+
+
+def link_colours(count: int) -> list[Colour]:
+    """One colour a link: distinct for up to ten links, a continuous scale beyond."""
+    if count <= 10:
+        palette: Sequence[Colour] = [tuple(c[:3]) for c in colormaps["tab10"](np.arange(count))]
+        return list(palette)
+    return [tuple(c[:3]) for c in colormaps["turbo"](np.linspace(0.05, 0.95, count))]
+
+
+def png_bytes(figure: Figure, dpi: float | None = None) -> bytes:
+    """Content of the figure's PNG file, at ``dpi`` pixels per inch (default: the figure's own resolution)."""
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and "$" in text.get_text():  # part of a name: no figure of casid contains a formula
+            text.set_parse_math(False)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi="figure" if dpi is None else dpi)
+    return buffer.getvalue()

@@ -1,0 +1,238 @@
+"""Any file that casid writes or reads, as a page; the kind of file is found from its content."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description import Robot, load_robot, robot_names
+from casid.dynamics import Model
+from casid.errors import DatasetError, InertiaWarning
+from casid.files import read_text
+from casid.files._texts import read_json, read_toml
+from casid.files._words import reason
+from casid.identification.repair._check import check_file
+from casid.inertia import read_parameters
+from casid.measurement import read_dataset
+from casid.motion import read_trajectory
+from casid.report.viewer._page import Page
+
+Array = NDArray[np.float64]
+#: Parameters of `Page.curves`.
+Curves = tuple[Array, Mapping[str, Array], Sequence[str], str, str]
+
+_ROBOT_FILES = (".urdf", ".xml", ".sdf")
+_RECORDINGS = (".npz", ".mat", ".mcap", ".db3")
+#: Files that a folder of results is known by, in this order.
+_RESULTS = ("report.html", "solution.json", "simulation.json", "excitation.json", "identification.json")
+
+
+class _Shown(NamedTuple):
+    """A page's content: a heading, one sentence, the robot, sets of bodies, a motion, charts by title, a table."""
+
+    title: str
+    words: str
+    robot: Robot
+    bodies: Mapping[str, Array] | None = None
+    motion: tuple[Array, Array] | None = None
+    charts: Mapping[str, Curves] = {}
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def view(file: str | Path, robot: str | Path | Robot | None = None) -> str:
+    """The page of a file.
+
+    Parameters
+    ----------
+    file
+        A shipped robot's name; a robot's file; ``solution.json``, ``identification.json``, ``simulation.json``,
+        ``excitation.json`` or the folder that holds one; a ``trajectory.toml``; parameters (CSV, JSON); a recording;
+        ``report.html``.
+    robot
+        Whose parameters or motion the file holds; default: the one that the file names.
+
+    Returns
+    -------
+    str
+        HTML: one self-contained page.
+
+    Raises
+    ------
+    DatasetError
+        If the file is none of these, or belongs to a robot that is not known.
+    RobotError
+        If a robot's file is malformed.
+    """
+    path = Path(file).expanduser()
+    if not path.exists():
+        if str(file) in robot_names():
+            return _page(_robot(str(file)))
+        raise DatasetError(f"'{file}': there is no such file, and no robot of that name ships with casid")
+    if path.is_dir():
+        found = next((path / name for name in _RESULTS if (path / name).is_file()), None)
+        if found is None:
+            raise DatasetError(f"folder '{path}' holds none of {', '.join(_RESULTS)}; name a file in it")
+        path = found
+    if path.suffix.lower() in (".html", ".htm"):
+        text = read_text(path, "page", DatasetError)
+        if '<meta name="generator" content="casid' not in text[:2000]:
+            raise DatasetError(f"'{path.name}' is not a page written by casid; open it with a browser")
+        return text
+    return _page(_shown(path, robot))
+
+
+def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return _json(path, robot)
+    if suffix == ".toml":
+        table = read_toml(path, "file", DatasetError)
+        if "basis" in table:
+            return _trajectory(path, robot)
+        return _recording(path, robot) if "file" in table else _robot(path)
+    if suffix in _ROBOT_FILES:
+        return _robot(path)
+    if suffix in _RECORDINGS:
+        return _recording(path, robot)
+    if suffix == ".csv":
+        head = read_text(path, "file", DatasetError)[:400].partition("\n")[0].lower()
+        parameters = head.startswith("parameter,") or "lxx" in head
+        return _parameters(path, robot) if parameters else _recording(path, robot)
+    raise DatasetError(
+        f"'{path.name}' is not a file that casid writes or reads: expected a robot (.toml, .urdf, .xml, .sdf), "
+        "a result (.json, .toml, .html or a folder), parameters (.csv, .json) or a recording (.npz, .csv, .mat, .mcap)"
+    )
+
+
+def _known(robot: str | Path | Robot | None, named: object, path: Path) -> Robot:
+    """The robot that was given, or the one that a file names."""
+    if isinstance(robot, Robot):
+        return robot
+    if robot is not None:
+        return load_robot(robot)
+    if isinstance(named, str) and named in robot_names():
+        return load_robot(named)
+    whose = f"is of the robot '{named}', which does not ship with casid" if isinstance(named, str) and named else (
+        "does not name its robot"
+    )  # fmt: skip
+    raise DatasetError(f"'{path.name}' {whose}: give the robot's file (--robot)")
+
+
+def _robot(source: str | Path) -> _Shown:
+    """A robot's own bodies; beside them the repaired ones where some cannot exist."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertiaWarning)  # the page shows it
+        robot = load_robot(source)
+        if any(link.inertial is None for link in robot.links):
+            missing = sum(link.inertial is None for link in robot.links)
+            return _Shown(robot.name, f"{missing} of {len(robot.links)} links have no nominal body.", robot)
+        bodies = {"as described": np.asarray(robot.standard_parameters(), dtype=float)}
+        checked = check_file(str(source))
+        if checked.unphysical:
+            with tempfile.TemporaryDirectory() as folder:
+                copy = Path(folder) / Path(checked.repaired_name).name
+                copy.write_bytes(checked.repaired)
+                repaired = load_robot(copy)
+            if len(repaired.joints) == len(robot.joints):
+                bodies["repaired"] = np.asarray(repaired.standard_parameters(), dtype=float)
+    return _Shown(robot.name, checked.verdict[:1].upper() + checked.verdict[1:] + ".", robot, bodies)
+
+
+def _json(path: Path, robot: str | Path | Robot | None) -> _Shown:
+    record = read_json(path, "result", DatasetError)
+    if not isinstance(record, dict):
+        raise DatasetError(f"'{path.name}' is not a result of casid")
+    if "basis" in record and "criterion" in record:
+        beside = path.with_name("trajectory.toml")
+        if not beside.is_file():
+            raise DatasetError(f"'{path.name}' comes with trajectory.toml, which is not beside it")
+        return _trajectory(beside, robot)
+    if "end" in record and "samples" in record:
+        beside = path.with_name("recording.npz")
+        if not beside.is_file():
+            raise DatasetError(f"'{path.name}' comes with recording.npz, which is not beside it")
+        return _recording(beside, _known(robot, record.get("robot"), path))
+    if "parameters" not in record:
+        raise DatasetError(f"'{path.name}' is not a result of casid: it has no parameters, motion or trajectory")
+    known = _known(robot, record.get("robot"), path)
+    shown = _parameters(path, known)
+    keys = ("problem", "status", "objective", "lower_bound", "gap", "certified", "residual_ratio", "rank",
+            "condition_number", "max_violation")  # fmt: skip
+    facts = tuple((key.replace("_", " "), _text(record[key])) for key in keys if record.get(key) is not None)
+    return shown._replace(title=str(record.get("problem") or shown.title), facts=facts)
+
+
+def _parameters(path: Path, robot: str | Path | Robot | None) -> _Shown:
+    known = _known(robot, None, path)
+    given = read_parameters(path, Model(known))
+    bodies = {}
+    if all(link.inertial is not None for link in known.links):
+        bodies["nominal, of the description"] = np.asarray(known.standard_parameters(), dtype=float)
+    bodies[path.name] = np.asarray(given.standard, dtype=float)
+    terms = tuple((name, f"{value:.5g}") for name, value in given.terms.items())
+    return _Shown(f"{known.name}: {path.name}", "Parameters as bodies.", known, bodies, facts=terms)
+
+
+def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
+    trajectory = read_trajectory(path)
+    known = _known(robot, trajectory.robot, path)
+    joints = [joint.name for joint in known.joints if joint.mimic is None]
+    if list(trajectory.joints) != joints:
+        raise DatasetError(
+            f"'{path.name}' moves {', '.join(trajectory.joints)}; robot '{known.name}' has {', '.join(joints)}"
+        )
+    if trajectory.basis.static:
+        poses = trajectory.coefficients.T
+        times = np.arange(len(poses), dtype=float)
+        words = f"{len(poses)} poses, one a second here."
+        return _Shown(f"{known.name}: poses", words, known, motion=(times, poses) if len(poses) > 1 else None)
+    t = np.asarray(trajectory.times(100.0), dtype=float)
+    motion = trajectory.motion(t)
+    q, dq = motion.q, motion.dq
+    t = t - t[0]
+    return _Shown(
+        f"{known.name}: excitation", f"A motion of {t[-1] - t[0]:.4g} s.", known, motion=(t, q),
+        charts={
+            "Positions": (t, {"position": q}, joints, "rad or m", "motion"),
+            "Velocities": (t, {"velocity": dq}, joints, "rad/s or m/s", "motion"),
+        },
+    )  # fmt: skip
+
+
+def _recording(path: Path, robot: str | Path | Robot | None) -> _Shown:
+    known = _known(robot, None, path)
+    data = read_dataset(path)
+    joints = [joint.name for joint in known.joints if joint.mimic is None]
+    if data.n != len(joints):
+        raise DatasetError(f"'{path.name}' is of {data.n} joints, robot '{known.name}' has {len(joints)}")
+    t = data.t - data.t[0]
+    charts = {"Positions": (t, {"position": data.q}, joints, "rad or m", "recording")}
+    if data.dq is not None:
+        charts["Velocities"] = (t, {"velocity": data.dq}, joints, "rad/s or m/s", "recording")
+    charts["Torques"] = (t, {"torque": data.tau}, joints, "N·m or N", "recording")
+    return _Shown(f"{known.name}: {path.name}", f"{len(data)} samples.", known, motion=(t, data.q), charts=charts)
+
+
+def _page(shown: _Shown) -> str:
+    page = Page(shown.title, shown.words)
+    try:
+        page.robot(shown.robot, shown.bodies, shown.motion)
+    except DatasetError as error:
+        raise DatasetError(f"{shown.title}: {reason(error)}") from None
+    for title, curves in shown.charts.items():
+        page.heading(title)
+        page.curves(*curves)
+    if shown.facts:
+        page.heading("Numbers")
+        page.table(["quantity", "value"], [list(fact) for fact in shown.facts])
+    return page.html()
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

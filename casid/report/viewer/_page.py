@@ -1,0 +1,311 @@
+"""A self-contained page: style, script and data inside, robots in three dimensions, curves to zoom, tables to sort."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.errors import DatasetError
+from casid.inertia import consistency, from_standard
+from casid.inertia._parameter_vector import link_slice
+from casid.report._links import link_placements, middle_posture
+from casid.version import __version__
+
+Array = NDArray[np.float64]
+Rows = Sequence[Sequence[str]]
+
+#: A page may use only what it holds; the browser enforces it.
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+#: Most points of a curve, and most samples of a motion.
+_POINTS, _FRAMES = 2500, 600
+
+
+class Page:
+    """One self-contained HTML page, built piece by piece; it fetches nothing.
+
+    Parameters
+    ----------
+    title
+        Plain text, heading of the page.
+    lead
+        Plain text below it.
+    """
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        self.title = title
+        self.body = [f"<h1>{escape(title)}</h1>"] + ([f'<p class="lead">{escape(lead)}</p>'] if lead else [])
+        self.robots: dict[str, Any] = {}
+        self.plots: dict[str, Any] = {}
+
+    def add(self, *pieces: str) -> None:
+        """Add pieces of HTML."""
+        self.body += pieces
+
+    def heading(self, text: str, level: int = 2) -> None:
+        """Add a heading of plain text."""
+        self.add(f"<h{level}>{escape(text)}</h{level}>")
+
+    def text(self, text: str, kind: str = "") -> None:
+        """Add a paragraph of plain text; ``kind`` is its class in the style sheet, e.g. ``note``."""
+        self.add(f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>")
+
+    def image(self, picture: bytes | None) -> None:
+        """Add a PNG; ``None`` stands for one that could not be drawn."""
+        if picture is None:
+            self.text("This picture could not be drawn.")
+        else:
+            self.add(f'<img alt="" src="data:image/png;base64,{base64.b64encode(picture).decode()}">')
+
+    def table(self, header: Sequence[str], rows: Rows, text: Sequence[int] = (), feet: int = 0) -> None:
+        """Add a table whose columns sort by a click.
+
+        Parameters
+        ----------
+        header
+            HTML of the columns' names.
+        rows
+            Plain text.
+        text
+            Columns of words.
+        feet
+            Number of last rows that stay at the end.
+        """
+        head = "".join(f"<th>{cell}</th>" for cell in header)
+        split = len(rows) - feet
+        foot = f"<tfoot>{_lines(rows[split:], text)}</tfoot>" if feet else ""
+        body = f"<tbody>{_lines(rows[:split], text)}</tbody>"
+        self.add(f'<div class="scroll"><table><thead><tr>{head}</tr></thead>{body}{foot}</table></div>')
+
+    def robot(
+        self,
+        robot: Robot,
+        bodies: Mapping[str, ArrayLike] | None = None,
+        motion: tuple[ArrayLike, ArrayLike] | None = None,
+        posture: ArrayLike | None = None,
+    ) -> None:
+        """Add a robot to turn and move, see `scene` for the parameters.
+
+        Raises
+        ------
+        DatasetError
+            If an array has another shape or a value is not finite.
+        """
+        key = f"robot{len(self.robots) + 1}"
+        self.robots[key] = scene(robot, bodies, motion, posture)
+        self.add(f'<div class="robot" id="robot-{key}" data-robot="{key}"></div>')
+
+    def curves(
+        self, t: ArrayLike, curves: Mapping[str, ArrayLike], titles: Sequence[str], unit: str, group: str
+    ) -> None:
+        """Add curves over time to zoom, one chart for each joint.
+
+        Parameters
+        ----------
+        t
+            Times [s], shape (N,).
+        curves
+            Label -> values, shape (N, n); the first is blue, the second orange, others grey.
+        titles
+            One for each joint.
+        unit, group
+            Unit of the values; charts of one group are zoomed together.
+        """
+        key = str(len(self.plots))
+        self.plots[key] = charts(t, curves, titles, unit, group)
+        self.add(f'<div data-plots="{key}"></div>')
+
+    def html(self) -> str:
+        """The whole page."""
+        data = json.dumps({"robots": self.robots, "plots": self.plots}, allow_nan=False, separators=(",", ":"))
+        data = data.replace("<", "\\u003c")  # no text inside can end the script
+        return (
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="casid '
+            f'{escape(__version__)}"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+            '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+            f"<title>{escape(self.title)}</title><style>\n{_asset('viewer.css')}</style></head><body>\n"
+            '<button id="theme" type="button">Dark</button>\n'
+            + "\n".join(self.body)
+            + f'\n<script type="application/json" id="casid-data">{data}</script>\n'
+            f"<script>\n{_asset('viewer.js')}</script>\n"
+            "</body></html>\n"
+        )
+
+
+def _lines(rows: Rows, text: Sequence[int]) -> str:
+    return "".join(
+        "<tr>"
+        + "".join(f"<td{' class=text' if k in text else ''}>{escape(str(c))}</td>" for k, c in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+
+
+def scene(
+    robot: Robot,
+    bodies: Mapping[str, ArrayLike] | None = None,
+    motion: tuple[ArrayLike, ArrayLike] | None = None,
+    posture: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """A robot as plain values: joints with placements, sets of bodies as ellipsoids, a motion.
+
+    Each body is the ellipsoid of uniform density with the link's mass and inertia, see `links_figure`.
+
+    Parameters
+    ----------
+    bodies
+        Label -> standard parameters, shape (10 links,); the last one is shown first. Default: the robot's own.
+    motion
+        Times [s], shape (N,), and joint positions, shape (N, n).
+    posture
+        Joint positions at the beginning, shape (n,); default: the motion's first, or the middle of the limits.
+
+    Raises
+    ------
+    DatasetError
+        If an array has another shape or a value is not finite.
+    """
+    start = middle_posture(robot)
+    played = None
+    if motion is not None:
+        played = _motion(robot, *motion)
+        start = np.array(played["q"][0])
+    if posture is not None:
+        start = np.asarray(posture, dtype=float)
+    origins = np.array([np.zeros(3), *(T[:3, 3] for T in link_placements(robot, start))])
+    low, high = origins.min(axis=0), origins.max(axis=0)
+    sets = _own(robot) if bodies is None else {label: np.asarray(v, dtype=float) for label, v in bodies.items()}
+    length = np.linalg.norm(high - low)
+    record: dict[str, Any] = {
+        "name": robot.name,
+        "joints": [
+            {
+                "type": joint.type,
+                "parent": joint.parent,
+                "axis": _plain(joint.axis),
+                "placement": _plain(joint.placement),
+                "link": _plain(joint.link_placement),
+            }
+            for joint in robot.joints
+        ],
+        "links": [link.name for link in robot.links],
+        "coordinates": _coordinates(robot),
+        "posture": _plain(start),
+        "centre": _plain((low + high) / 2),
+        "reach": float(max(0.62 * length, 0.1)),
+        "sets": [{"label": label, "bodies": _bodies(robot, values)} for label, values in sets.items()],
+    }
+    if robot.coupled:
+        matrix, offset = robot.coupling()
+        record |= {"coupling": [_plain(row) for row in matrix], "offset": _plain(offset)}
+    return record if played is None else record | {"motion": played}
+
+
+def charts(
+    t: ArrayLike, curves: Mapping[str, ArrayLike], titles: Sequence[str], unit: str, group: str
+) -> list[dict[str, Any]]:
+    """One chart for each joint as plain values, see `Page.curves`."""
+    times = np.asarray(t, dtype=float)
+    kept = _thinned(len(times), _POINTS)
+    colours = ("blue", "orange")
+    return [
+        {
+            "title": title,
+            "unit": unit,
+            "group": group,
+            "t": _plain(times[kept]),
+            "curves": [
+                {
+                    "label": label,
+                    "colour": colours[i] if i < len(colours) else "grey",
+                    "y": _plain(np.asarray(values, dtype=float)[kept, k]),
+                }
+                for i, (label, values) in enumerate(curves.items())
+            ],
+        }
+        for k, title in enumerate(titles)
+    ]
+
+
+def _own(robot: Robot) -> dict[str, Array]:
+    """The robot's own bodies; none where a link has none."""
+    if any(link.inertial is None for link in robot.links):
+        return {}
+    return {"nominal": np.asarray(robot.standard_parameters(), dtype=float)}
+
+
+def _bodies(robot: Robot, values: Array) -> list[dict[str, Any] | None]:
+    if values.shape != (10 * len(robot.joints),) or not np.isfinite(values).all():
+        raise DatasetError(
+            f"robot '{robot.name}': expected {10 * len(robot.joints)} finite parameters, got shape {values.shape}"
+        )
+    return [_body(values[link_slice(k)]) for k in range(len(robot.joints))]
+
+
+def _body(parameters: Array) -> dict[str, Any] | None:
+    if parameters[9] == 0.0:
+        return None
+    mass, com, inertia = from_standard(parameters)
+    lengths, vectors = np.linalg.eigh(np.trace(inertia) / 2 * np.eye(3) - inertia)
+    half = np.sqrt(5.0 * np.maximum(lengths / mass, 0.0)) * vectors
+    return {
+        "mass": _round(mass),
+        "com": _plain(com),
+        "semi_axes": [_plain(axis) for axis in half.T],
+        "moments": _plain(np.linalg.eigvalsh(inertia)),
+        "complaint": consistency(parameters).complaint(),
+    }
+
+
+def _coordinates(robot: Robot) -> list[dict[str, Any]]:
+    found = []
+    free = [joint for joint in robot.joints if joint.mimic is None]
+    for joint, low, high in zip(free, robot.limits.lower, robot.limits.upper, strict=True):
+        turns = joint.type == "revolute"
+        reach = np.pi if turns else 1.0
+        found.append(
+            {
+                "name": joint.name,
+                "unit": "rad" if turns else "m",
+                "lower": _round(low if np.isfinite(low) else -reach),
+                "upper": _round(high if np.isfinite(high) else reach),
+            }
+        )
+    return found
+
+
+def _motion(robot: Robot, t: ArrayLike, q: ArrayLike) -> dict[str, Any]:
+    times, positions = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
+    if positions.ndim != 2 or positions.shape != (len(times), robot.n) or len(times) < 2:
+        raise DatasetError(
+            f"robot '{robot.name}': expected a motion of shape (samples, {robot.n}), got {positions.shape}"
+        )
+    if not (np.isfinite(times).all() and np.isfinite(positions).all()):
+        raise DatasetError(f"robot '{robot.name}': the motion has values that are not finite")
+    kept = _thinned(len(times), _FRAMES)
+    return {"t": _plain(times[kept]), "q": [_plain(row) for row in positions[kept]]}
+
+
+def _thinned(count: int, most: int) -> NDArray[np.intp]:
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.intp))
+
+
+def _round(value: float) -> float:
+    return float(f"{float(value):.7g}")
+
+
+def _plain(values: ArrayLike) -> list[float | None]:
+    return [_round(v) if np.isfinite(v) else None for v in np.ravel(np.asarray(values, dtype=float))]

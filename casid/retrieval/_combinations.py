@@ -1,0 +1,232 @@
+"""If-else and either-or constraints: which branch a point is on, and problems with the branches chosen or smoothed.
+
+``casadi.if_else(condition, a, b)`` enters a graph as ``(condition ? a : 0) + (not condition ? b : 0)``. The conditions
+are read off the graph (`casid.expressions.conditions`), so a user's expression needs no annotation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.errors import ProblemError
+from casid.expressions import conditions
+from casid.expressions._conditions import Condition, alternatives, choose, decided, has_conditions
+from casid.expressions._evaluate import evaluate
+from casid.expressions._smoothing import smooth
+from casid.retrieval._problem import Problem
+from casid.retrieval._region import com_quotients
+from casid.retrieval.constraints._constraint import Constraint
+
+Array = NDArray[np.float64]
+
+#: A parameter's name with the number of its link: ``lz7``.
+_LINK_NUMBER = re.compile(r"\b(L[xyz]{2}|l[xyz]|m)\d+\b")
+
+
+@dataclass(frozen=True)
+class Branch:
+    """State of a condition at a point: whether it holds, and by which margin."""
+
+    constraint: str
+    condition: str
+    holds: bool
+    margin: float
+
+
+def branches_at(problem: Problem, x: Array) -> tuple[Branch, ...]:
+    """Branch of every condition of every constraint at a point, evaluated exactly."""
+    if not problem.conditions:
+        return ()
+    result = []
+    for constraint in problem.constraints:
+        found = conditions(constraint.expression, problem.variables.x)
+        if found:
+            margins = evaluate(ca.vertcat(*[c.margin for c in found]), problem.variables.x, x)
+            for condition, margin in zip(found, margins, strict=True):
+                result.append(Branch(constraint.label, condition.text, bool(condition.holds(margin)), float(margin)))
+    return tuple(result)
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """One choice of every branch.
+
+    Attributes
+    ----------
+    chosen : dict of str to str
+        Condition -> "true" or "false", constraint -> alternative.
+    problem : Problem or None
+        With conditions as hard constraints, if-else and either-or gone; None where a row that the choice makes constant
+        does not hold: the combination is empty.
+    """
+
+    chosen: dict[str, str]
+    problem: Problem | None
+
+
+def combinations(problem: Problem, most: int = 64) -> Iterator[Combination]:
+    """Every combination of branches; together they cover the problem.
+
+    Conditions of equality cannot be branched on and stay as they are.
+
+    Raises
+    ------
+    ProblemError
+        If there are more than ``most`` combinations.
+    """
+    problem = _one_sided(problem)
+    branched = [condition for _, condition in problem.conditions if not condition.equality]
+    either = _either(problem)
+    options = [[(c.text, "true"), (c.text, "false")] for c in branched]
+    options += [[(label, f"alternative {k + 1}") for k in range(len(rows))] for label, rows in either.items()]
+    total = int(np.prod([len(o) for o in options])) if options else 1
+    if total > most:
+        raise ProblemError(
+            f"problem '{problem.name}': its if-else and either-or make {total} combinations of branches, more than "
+            f"{most}; use smoothing, or fewer of them"
+        )
+    for combination in product(*options):
+        chosen = dict(combination)
+        yield Combination(chosen, _chosen(problem, chosen, branched, either))
+
+
+def branch_problems(problem: Problem, most: int = 64) -> Iterator[tuple[dict[str, str], Problem]]:
+    """The `combinations` that are not empty, as pairs of what was chosen and the problem."""
+    for combination in combinations(problem, most):
+        if combination.problem is not None:
+            yield combination.chosen, combination.problem
+
+
+def _either(problem: Problem) -> dict[str, tuple[ca.SX, ...]]:
+    """Hard scalar constraints with one bound that are alternatives, or several rows at once, by their label."""
+    found = {}
+    for constraint in problem.constraints:
+        if constraint.hard and constraint.size == 1 and np.isinf([constraint.lower[0], constraint.upper[0]]).any():
+            upper = bool(np.isfinite(constraint.upper[0]))
+            rows = alternatives(constraint.expression, problem.variables.x, upper=upper)
+            if len(rows) > 1 or rows[0].numel() > 1:
+                found[constraint.label] = rows
+    return found
+
+
+def _one_sided(problem: Problem) -> Problem:
+    """The problem with hard scalar constraints of two bounds as two of one, where a minimum or maximum is in them."""
+    constraints: list[Constraint] = []
+    for constraint in problem.constraints:
+        both = constraint.hard and constraint.size == 1 and np.isfinite([*constraint.lower, *constraint.upper]).all()
+        x = problem.variables.x
+        if both and any(len(alternatives(constraint.expression, x, upper=upper)) > 1 for upper in (False, True)):
+            expression, label = constraint.expression, constraint.label
+            (low,), (high,) = constraint.lower, constraint.upper
+            constraints.append(Constraint(f"{label} >= {low:.9g}", expression, low))
+            constraints.append(Constraint(f"{label} <= {high:.9g}", expression, -np.inf, high))
+        else:
+            constraints.append(constraint)
+    return problem if len(constraints) == len(problem.constraints) else replace(problem, constraints=tuple(constraints))
+
+
+def _chosen(
+    problem: Problem, chosen: Mapping[str, str], branched: list[Condition], either: Mapping[str, tuple[ca.SX, ...]]
+) -> Problem | None:
+    """The problem of one choice; None where a row that the choice makes constant does not hold."""
+    x = problem.variables.x
+    choices = {condition.text: chosen[condition.text] == "true" for condition in branched}
+
+    def rows_left(constraint: Constraint) -> ca.SX | None:
+        """What the choice makes of a constraint's rows; None where it stays as it is."""
+        if constraint.label in either:
+            return choose(either[constraint.label][int(chosen[constraint.label].split()[-1]) - 1], x, choices)
+        return (
+            choose(constraint.expression, x, choices) if choices and has_conditions(constraint.expression, x) else None
+        )
+
+    changed = [(constraint, rows_left(constraint)) for constraint in problem.constraints]
+    changed += [
+        (c, c.expression) for c in (_as_constraint(condition, choices[condition.text]) for condition in branched)
+    ]
+    constraints: list[Constraint] = []
+    price = 0.0
+    for constraint, rows in changed:
+        live, missed = (constraint, 0.0) if rows is None else _live_rows(constraint, rows, x)
+        if missed > 0 and constraint.weight is None:
+            return None
+        price += missed * (constraint.weight or 0.0)
+        if live is not None:
+            constraints.append(live)
+    objective = replace(problem.objective, constant=problem.objective.constant + price) if price else problem.objective
+    return replace(problem, constraints=tuple(constraints), objective=objective)
+
+
+def _as_constraint(condition: Condition, holds: bool) -> Constraint:
+    """The condition of a branch, or its contrary, closed."""
+    low, high = (0.0, np.inf) if holds else (-np.inf, 0.0)
+    return Constraint(f"{condition.text} is {'true' if holds else 'false'}", condition.margin, low, high)
+
+
+def _live_rows(constraint: Constraint, rows: ca.SX, x: ca.SX) -> tuple[Constraint | None, float]:
+    """The constraint on those of the rows that depend on x, and by how much the others, which are constant, miss it."""
+    count = rows.numel()
+    low, high = (np.broadcast_to(b, (count,)) for b in (constraint.lower, constraint.upper))
+    live = [i for i in range(count) if ca.depends_on(rows[i], x)]
+    still = [i for i in range(count) if i not in live]
+    missed = 0.0
+    if still:
+        values = evaluate(rows[still], x, np.zeros(x.numel()))
+        excess = np.maximum(np.maximum(low[still] - values, values - high[still]), 0.0)
+        missed = float(np.where(np.isnan(excess), np.inf, excess).sum())
+    if not live:
+        return None, missed
+    return Constraint(constraint.label, rows[live], low[live], high[live], constraint.weight), missed
+
+
+def smoothed(problem: Problem, width: float) -> Problem:
+    """The problem with every if-else blended over a width of its condition's margin."""
+    x = problem.variables.x
+    constraints = tuple(
+        c.with_expression(smooth(c.expression, x, width)) if has_conditions(c.expression, x) else c
+        for c in problem.constraints
+    )
+    return replace(problem, constraints=constraints)
+
+
+def check_dead_branches(problem: Problem) -> None:
+    """Refuse a condition that the problem's own bounds decide: one of its branches can never act.
+
+    The same condition written for several links (one rule in a loop) is in order if any of them leaves it open.
+
+    Raises
+    ------
+    ProblemError
+        Naming the constraint, the condition and which way it always goes.
+    """
+    found = [(label, condition) for label, condition in problem.conditions if not condition.equality]
+    if not found:
+        return
+    regions = problem.regions
+    extras = np.array(list(problem.variables.extras.values())).reshape(-1, 2)
+    box = np.concatenate([r.box for r in regions])
+    quotients = {pair: com for k, r in enumerate(regions) for pair, com in com_quotients(k, r.com).items()}
+    settled = decided(
+        [c for _, c in found],
+        problem.variables.x,
+        np.append(-box, extras[:, 0]),
+        np.append(box, extras[:, 1]),
+        quotients,
+    )
+    rules = [_LINK_NUMBER.sub(r"\1", condition.text) for _, condition in found]
+    alive = {rule for rule, (_, condition) in zip(rules, found, strict=True) if condition.text not in settled}
+    for (label, condition), rule in zip(found, rules, strict=True):
+        if rule not in alive:
+            always = "true" if settled[condition.text] else "false"
+            raise ProblemError(
+                f"constraint '{label}': the condition {condition.text} is always {always} within the problem's "
+                "bounds, so that one of its branches is dead; correct the threshold (or the bounds), or write the "
+                "live branch alone"
+            )

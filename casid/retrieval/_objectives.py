@@ -1,0 +1,325 @@
+"""Objectives: sums of squares ``||R x - r||^2 + constant``, the identified coefficients they come from, and priors.
+
+Distances from prior bodies (CAD, URDF) with pseudo-inertias J0 (Lee, Wensing and Park 2020, Sec. III; Wensing et al.
+2018)::
+
+    euclidean   sum_i ((x_i - x0_i) / s_i)^2            s: the size of the prior body's parameters
+    pullback    tr( J0^-1 (J - J0) J0^-1 (J - J0) )     the affine-invariant metric, pulled back at the prior
+    entropic    2 (tr J0^-1 J - log det J0^-1 J - 4)    log-det Bregman divergence; equal to pullback to second order
+
+The last two do not depend on units or frames. All three vanish at the prior and are convex in the standard parameters.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.errors import DatasetError, ProblemError
+from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
+from casid.inertia._divergence import Divergence, divergence_root
+from casid.inertia._parameter_vector import link_slice, standard_size
+from casid.retrieval._variables import LinkVariables
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    """``||matrix x - target||^2 + constant``; the number of rows never exceeds that of the unknowns.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (p, N)
+        R.
+    target : ndarray, shape (p,)
+        r.
+    constant : float
+        The part of the sum of squares that does not depend on x.
+    """
+
+    matrix: NDArray[np.float64]
+    target: NDArray[np.float64]
+    constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("matrix", "target"):
+            array = np.array(getattr(self, name), dtype=float)
+            if not np.isfinite(array).all():
+                place = np.argwhere(~np.isfinite(array))[0].tolist()
+                raise DatasetError(f"objective: {name} has a NaN or infinite entry at {place}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        if self.matrix.ndim != 2 or self.target.shape != self.matrix.shape[:1]:
+            raise DatasetError(
+                f"objective: expected a matrix (p, N) and a target (p,), got {self.matrix.shape} and "
+                f"{self.target.shape}"
+            )
+
+    @classmethod
+    def compressed(cls, matrix: ArrayLike, target: ArrayLike) -> LeastSquares:
+        """The same sum of squares with at most N rows: the R factor of ``[matrix, target]``."""
+        matrix, target = np.asarray(matrix, dtype=float), np.asarray(target, dtype=float)
+        raw = cls(matrix, target)
+        if raw.matrix.shape[0] <= raw.matrix.shape[1]:
+            return raw
+        size = raw.matrix.shape[1]
+        factor: NDArray[np.float64] = np.asarray(np.linalg.qr(np.column_stack([raw.matrix, raw.target]), mode="r"))
+        constant = float(factor[size, size] ** 2) if factor.shape[0] > size else 0.0
+        return cls(factor[:size, :size], factor[:size, size], constant)
+
+    def __call__(self, x: ArrayLike) -> float:
+        """Value at x, shape (N,)."""
+        residual = self.matrix @ np.asarray(x, dtype=float) - self.target
+        return float(residual @ residual + self.constant)
+
+    @property
+    def size(self) -> float:
+        """Value at x = 0 (1 if that is zero): reference for the solver's scale."""
+        return float(self.target @ self.target) + self.constant or 1.0
+
+    def negligible(self, x: ArrayLike) -> float:
+        """Sum of squares at x that counts as zero: every residual 1e-10 of the terms that it is the difference of.
+
+        Row by row, ``sum_i (1e-10 (|R_i| |x| + |r_i|))^2``, plus the rounding of the constant.
+        """
+        terms = np.abs(self.matrix) @ np.abs(np.asarray(x, dtype=float)) + np.abs(self.target)
+        return float(1e-20 * (terms @ terms) + 4 * np.finfo(float).eps * abs(self.constant)) or 1e-300
+
+    def gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Gradient at x, shape (N,)."""
+        return np.asarray(2.0 * self.matrix.T @ (self.matrix @ x - self.target))
+
+
+def base_parameter_error(
+    variables: LinkVariables, forms: ArrayLike, values: ArrayLike, sd: ArrayLike | None = None
+) -> LeastSquares:
+    """``||K x - beta||^2``: distance of the base parameters of x from identified ones (Gaz et al. 2019, eq. 29).
+
+    Parameters
+    ----------
+    variables
+        Of the problem.
+    forms
+        K, shape (b, N) or (b, 10 n): base parameters as linear forms of the unknowns.
+    values
+        Identified base parameters beta, shape (b,).
+    sd
+        Standard deviations, shape (b,), in the units of ``values``; each deviation is then divided by its own.
+        Default: all count the same, as in the paper.
+
+    Raises
+    ------
+    DatasetError
+        For wrong shapes, NaN, or standard deviations that are not positive.
+    """
+    forms, values = np.asarray(forms, dtype=float), np.asarray(values, dtype=float)
+    standard = variables.standard_size
+    if forms.ndim != 2 or forms.shape[1] not in (standard, variables.size):
+        raise DatasetError(f"forms: expected shape (b, {variables.size}), got {forms.shape}")
+    if values.shape != forms.shape[:1]:
+        raise DatasetError(f"values: expected shape ({forms.shape[0]},), one a form, got {values.shape}")
+    matrix = np.zeros((forms.shape[0], variables.size))
+    matrix[:, : forms.shape[1]] = forms
+    if sd is not None:
+        sd = np.asarray(sd, dtype=float)
+        if sd.shape != values.shape or not (sd > 0).all():
+            raise DatasetError(f"sd: expected {values.size} positive numbers, got shape {sd.shape}")
+        matrix, values = matrix / sd[:, None], values / sd
+    return LeastSquares.compressed(matrix, values)
+
+
+def least_squares(variables: LinkVariables, matrix: ArrayLike, target: ArrayLike) -> LeastSquares:
+    """``||W x - tau||^2`` of a constrained regression; only the R factor of the data is kept.
+
+    Parameters
+    ----------
+    variables
+        Of the problem.
+    matrix, target
+        Observation matrix W, shape (samples, N), and measured torques tau, shape (samples,).
+    """
+    matrix = np.asarray(matrix, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[1] != variables.size:
+        raise ProblemError(f"the observation matrix must have {variables.size} columns, got shape {matrix.shape}")
+    return LeastSquares.compressed(matrix, target)
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Linear forms of the parameters with their identified values.
+
+    Attributes
+    ----------
+    forms : ndarray, shape (r, N)
+        K; fewer columns are those of the first unknowns.
+    values : ndarray, shape (r,)
+        Identified.
+    sd : ndarray, shape (r,), or None
+        Standard deviations of the values, same units.
+    used : ndarray of bool, shape (r,)
+        Which ones the objective contains; default all.
+    samples : int or None
+        Number of samples that the values were estimated from.
+
+    Raises
+    ------
+    ProblemError
+        For shapes that do not match, NaN, or negative standard deviations.
+    """
+
+    forms: Any
+    values: Any
+    sd: Any = None
+    used: Any = None
+    samples: int | None = None
+
+    def __post_init__(self) -> None:
+        forms, values = np.array(self.forms, dtype=float), np.array(self.values, dtype=float)
+        if values.ndim != 1 or forms.ndim != 2 or len(forms) != len(values):
+            raise ProblemError(f"coefficients: expected forms (r, N), values (r,), got {forms.shape}, {values.shape}")
+        if not (np.isfinite(forms).all() and np.isfinite(values).all()):
+            raise ProblemError("coefficients: forms and values must be finite")
+        sd = None if self.sd is None else np.array(self.sd, dtype=float)
+        used = np.ones(len(values), dtype=bool) if self.used is None else np.array(self.used, dtype=bool)
+        for name, array in (("sd", sd), ("used", used)):
+            if array is not None and array.shape != values.shape:
+                raise ProblemError(f"coefficients: expected {len(values)} entries of '{name}', got shape {array.shape}")
+        if sd is not None and not (np.isfinite(sd) & (sd >= 0)).all():
+            raise ProblemError("coefficients: standard deviations must be finite and >= 0")
+        if self.samples is not None and self.samples < 1:
+            raise ProblemError(f"coefficients: the number of samples must be positive, got {self.samples}")
+        for name, array in (("forms", forms), ("values", values), ("sd", sd), ("used", used)):
+            if array is not None:
+                array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+
+Metric = Literal["euclidean", "entropic", "pullback"]
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Prior bodies, the weight of the distance from them, and its metric.
+
+    Attributes
+    ----------
+    robot : Robot
+    parameters : ndarray, shape (10 n,)
+        Standard parameters of the prior bodies.
+    weight : float
+        Weight of the squared distance, in units of the regression's weighted sum of squares: with joints weighted by
+        1/RMS, a relative change of one parameter by 100 % costs as much as ``weight`` torque samples that miss by
+        their RMS.
+    metric : {"pullback", "entropic", "euclidean"}
+
+    Raises
+    ------
+    ProblemError
+        If a link of the prior is not fully consistent (its pseudo-inertia must be invertible), or the weight is not
+        positive.
+    """
+
+    robot: Robot
+    parameters: Array
+    weight: float
+    metric: Metric = "pullback"
+
+    def __post_init__(self) -> None:
+        x = np.array(self.parameters, dtype=float)
+        size = standard_size(len(self.robot.links))
+        if x.shape != (size,):
+            raise ProblemError(f"prior: expected {size} standard parameters, got shape {x.shape}")
+        if not (np.isfinite(self.weight) and self.weight > 0):
+            raise ProblemError(f"prior: the weight must be positive and finite, got {self.weight}")
+        if self.metric not in _METRICS:
+            raise ProblemError(f"prior: metric '{self.metric}' is none of {', '.join(map(repr, _METRICS))}")
+        for link, ten in zip(self.robot.links, x.reshape(-1, 10), strict=True):
+            complaint = consistency(ten).complaint()
+            if complaint:
+                raise ProblemError(f"prior: link '{link.name}': {complaint}; repair it first (nearest_consistent)")
+        x.setflags(write=False)
+        object.__setattr__(self, "parameters", x)
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the squared distance is a quadratic of the parameters, so that `rows` are exact."""
+        return _METRICS[self.metric].quadratic
+
+    def distance(self, parameters: ArrayLike) -> float:
+        """Squared distance of standard parameters, shape (10 n,), from the prior."""
+        x = np.asarray(parameters, dtype=float)
+        if self.quadratic:
+            matrix, target = self.rows()
+            return float(np.sum((matrix @ x - target) ** 2) / self.weight)
+        prior = Divergence(pseudo_inertia(self.parameters.reshape(-1, 10)))
+        return 2.0 * float(prior.value(pseudo_inertia(x.reshape(-1, 10))).sum())
+
+    def rows(self, around: ArrayLike | None = None) -> tuple[Array, Array]:
+        """``(A, b)`` with ``weight distance(x) = ||A x - b||^2``; entropic: the second-order model, up to a constant.
+
+        Parameters
+        ----------
+        around
+            Where the entropic divergence is expanded, shape (10 n,); default: the prior.
+        """
+        at = self.parameters if around is None else np.asarray(around, dtype=float)
+        size, metric = standard_size(len(self.robot.links)), _METRICS[self.metric]
+        A, b = np.zeros((size, size)), np.zeros(size)
+        for k in range(len(self.robot.links)):
+            link = link_slice(k)
+            root, target = metric.expanded(self.parameters[link], at[link])
+            A[link, link], b[link] = np.sqrt(self.weight) * root, np.sqrt(self.weight) * target
+        return A, b
+
+
+class _Metric(ABC):
+    """A squared distance between two bodies, given by ten parameters each; other than quadratic: log-det divergence."""
+
+    quadratic: ClassVar[bool] = True
+
+    @abstractmethod
+    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
+        """Root R, shape (10, 10), and target r of ``|R x - r|^2``: the distance from ten0, expanded at a body."""
+
+
+class _Euclidean(_Metric):
+    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
+        return np.diag(1.0 / _sizes(ten0)), ten0 / _sizes(ten0)
+
+
+class _Pullback(_Metric):
+    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
+        root = _metric_root(ten0)
+        return root, root @ ten0
+
+
+class _Entropic(_Metric):
+    quadratic: ClassVar[bool] = False
+
+    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
+        # gradient 2 (J0^-1 - J^-1), Hessian 2 J^-1 . J^-1: the model's minimiser is J + J (J^-1 - J0^-1) J
+        root, J, J0 = _metric_root(at), pseudo_inertia(at), pseudo_inertia(ten0)
+        return root, root @ from_pseudo_inertia(2.0 * J - J @ np.linalg.solve(J0, J))
+
+
+#: The metrics of `Prior` by name.
+_METRICS: dict[str, _Metric] = {"pullback": _Pullback(), "entropic": _Entropic(), "euclidean": _Euclidean()}
+
+
+def _sizes(ten: Array) -> Array:
+    """Typical size of each of a body's ten parameters: the inertia's trace, mass times its radius, mass."""
+    mass = ten[9]
+    inertia = max(float(np.trace(pseudo_inertia(ten)[:3, :3])), 1e-12)
+    return np.array([inertia] * 6 + [np.sqrt(mass * inertia)] * 3 + [mass])
+
+
+def _metric_root(ten: Array) -> Array:
+    """Triangular matrix (10, 10) with ``||root dx||^2 = tr(J^-1 dJ J^-1 dJ)``: of the divergence's Hessian."""
+    return np.asarray(np.linalg.qr(divergence_root(pseudo_inertia(ten)), mode="r"))

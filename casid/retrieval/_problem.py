@@ -1,0 +1,342 @@
+"""A retrieval problem: variables, objective and constraints. It is stated here and solved elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.display import Displayed
+from casid.errors import ProblemError
+from casid.expressions import conditions
+from casid.expressions._conditions import Condition, has_conditions
+from casid.expressions._evaluate import NumpyFunction
+from casid.inertia._parameter_vector import link_slice
+from casid.retrieval._objectives import Coefficients, LeastSquares
+from casid.retrieval._region import Facts, LinkRegion, link_regions
+from casid.retrieval._variables import LinkVariables, LinkView, link_variables
+from casid.retrieval.constraints._consistency import (
+    PhysicalConsistency,
+    consistency_cone,
+    scaled_margin,
+)
+from casid.retrieval.constraints._constraint import Constraint, Setting
+
+Array = NDArray[np.float64]
+#: What may be handed over as constraints: one, or any nesting of several.
+Constraints: TypeAlias = "Constraint | PhysicalConsistency | Iterable[Constraints]"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem(Displayed):
+    """Minimise a sum of squares over physically consistent parameters that obey the constraints.
+
+    Attributes
+    ----------
+    name : str
+    variables : LinkVariables
+    objective : LeastSquares
+    constraints : tuple of Constraint
+        Hard and soft; any nesting of tuples is flattened. `PhysicalConsistency` entries may be mixed in.
+    consistency : ConsistencyCone
+        Default of every link: `Full` (J >= margin 1), `Semi` (m > 0 and I > 0 only) or `Free`; or by name, ``full``,
+        ``semi``, ``none``.
+    margin : float or None
+        Default margin of consistency; None: 1e-6, less for links whose bounds are those of a tiny body
+        (`casid.retrieval.constraints.scaled_margin`).
+    link_consistency : tuple of PhysicalConsistency
+        Links with a notion or margin of their own; those found among the constraints are moved here, and replace an
+        earlier one of the same link.
+    coefficients : Coefficients or None
+        What the objective was made from, for reports and for the noise.
+    source : str
+        Where the numbers come from.
+
+    Raises
+    ------
+    ProblemError
+        For anything that is no constraint, labels that occur twice, symbols of other variables, or an objective of
+        another size.
+    """
+
+    name: str
+    variables: LinkVariables
+    objective: LeastSquares
+    constraints: Any = ()  # tuple of Constraint; any nesting is accepted
+    consistency: Any = "full"  # ConsistencyCone; its name is accepted
+    margin: float | None = None
+    link_consistency: tuple[PhysicalConsistency, ...] = ()
+    coefficients: Coefficients | None = None
+    source: str = ""
+    cones: tuple[PhysicalConsistency, ...] = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        own = {entry.link: entry for entry in self.link_consistency}
+        constraints: list[Constraint] = []
+        for entry in _flattened(self.constraints, self.name):
+            if isinstance(entry, PhysicalConsistency):
+                own[entry.link] = entry
+            else:
+                constraints.append(entry)
+        if not isinstance(self.objective, LeastSquares):
+            raise ProblemError(
+                f"problem '{self.name}': the objective must be a LeastSquares, made by least_squares or "
+                f"base_parameter_error, got {type(self.objective).__name__}"
+            )
+        columns = self.objective.matrix.shape[1]
+        if columns != self.variables.size:
+            raise ProblemError(
+                f"problem '{self.name}': the objective has {columns} columns for {self.variables.size} variables"
+            )
+        stranger = next((link for link in own if link >= len(self.variables)), None)
+        if stranger is not None:
+            raise ProblemError(f"problem '{self.name}': consistency of link {stranger + 1}, but it has fewer links")
+        cone = consistency_cone(self.consistency, f"problem '{self.name}'")
+        object.__setattr__(self, "consistency", cone)
+        object.__setattr__(self, "constraints", tuple(constraints))
+        default = {k.index: PhysicalConsistency(k.index, k.name, cone, self._margin(k.index)) for k in self.variables}
+        object.__setattr__(self, "link_consistency", tuple(own.values()))
+        object.__setattr__(self, "cones", tuple({**default, **own}.values()))
+        if self.coefficients is not None and self.coefficients.forms.shape[1] > self.variables.size:
+            raise ProblemError(
+                f"problem '{self.name}': its coefficients are forms of {self.coefficients.forms.shape[1]} unknowns, it "
+                f"has {self.variables.size}"
+            )
+        self._check_labels()
+        self._check_expressions()
+
+    def _margin(self, link: int) -> float:
+        return scaled_margin(self.facts.second_moment(link)) if self.margin is None else self.margin
+
+    def _check_labels(self) -> None:
+        labels = [c.label for c in self.constraints]
+        twice = sorted({label for label in labels if labels.count(label) > 1})
+        if twice:
+            raise ProblemError(
+                f"problem '{self.name}': two constraints are called '{twice[0]}'; labels must be unique, so give one "
+                "of them another (dataclasses.replace(constraint, label=...))"
+            )
+
+    def _check_expressions(self) -> None:
+        x = self.variables.x
+        for constraint in self.constraints:
+            unknown = ca.Function("free", [x], [constraint.expression], {"allow_free": True}).free_sx()
+            if unknown:
+                raise ProblemError(
+                    f"constraint '{constraint.label}' contains the symbol {unknown[0]}, which is no variable of "
+                    f"problem '{self.name}'; use the quantities of its own link_variables"
+                )
+            fixed = [i for i in range(constraint.size) if not ca.depends_on(constraint.expression[i], x)]
+            if fixed:
+                entry = "" if constraint.size == 1 else f" (entry {fixed[0]})"
+                raise ProblemError(f"constraint '{constraint.label}'{entry} does not depend on any variable")
+
+    def __repr__(self) -> str:
+        soft = sum(not c.hard for c in self.constraints)
+        extras = f", {len(self.variables.extras)} extras" if self.variables.extras else ""
+        return (
+            f"<Problem '{self.name}': {len(self.variables)} links of '{self.variables.robot.name}'{extras}, "
+            f"{len(self.constraints)} constraints{f' ({soft} soft)' if soft else ''}, "
+            f"consistency {self.consistency.name}, margin {max(entry.margin for entry in self.cones):g}>"
+        )
+
+    # ------------------------------------------------------------------ edits
+
+    def with_constraints(self, *more: Constraints) -> Problem:
+        """The same problem with further constraints; everything else stays as it is."""
+        return replace(self, constraints=(*self.constraints, *more))
+
+    def without(self, *labels: str) -> Problem:
+        """The same problem without some of its constraints.
+
+        Raises
+        ------
+        ProblemError
+            If there is no constraint of such a label.
+        """
+        known = {c.label for c in self.constraints}
+        for label in labels:
+            if label not in known:
+                raise ProblemError(f"problem '{self.name}' has no constraint '{label}'")
+        return replace(self, constraints=tuple(c for c in self.constraints if c.label not in labels))
+
+    # ------------------------------------------------------------------ what follows from it
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What the hard constraints imply for the links."""
+        facts = Facts(self.variables)
+        for constraint in self.constraints:
+            if constraint.hard:
+                constraint.add_facts(facts)
+        return facts
+
+    @cached_property
+    def regions(self) -> tuple[LinkRegion, ...]:
+        """Limits of every link's parameters."""
+        return link_regions(self.facts, [entry.cone for entry in self.cones])
+
+    @cached_property
+    def setting(self) -> Setting:
+        """What the rows of a constraint may depend on."""
+        return Setting(
+            self.variables.x,
+            tuple(region.positive_mass for region in self.regions),
+            tuple(entry.cone.triangle for entry in self.cones),
+        )
+
+    @cached_property
+    def conditions(self) -> tuple[tuple[str, Condition], ...]:
+        """Conditions of the constraints' if-else, each with the label of the first constraint that holds it."""
+        x = self.variables.x
+        if not self.constraints or not has_conditions(ca.vertcat(*[c.expression for c in self.constraints]), x):
+            return ()
+        found: dict[str, tuple[str, Condition]] = {}
+        for constraint in self.constraints:
+            for condition in conditions(constraint.expression, x):
+                found.setdefault(condition.text, (constraint.label, condition))
+        return tuple(found.values())
+
+    @cached_property
+    def _expressions(self) -> NumpyFunction:
+        return NumpyFunction(ca.vertcat(*[c.expression for c in self.constraints]), self.variables.x)
+
+    def values(self, x: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """Value of every constraint's expression at x, by label: its graph evaluated in numpy."""
+        if not self.constraints:
+            return {}
+        every = self._expressions(np.asarray(x, dtype=float))
+        ends = np.cumsum([c.size for c in self.constraints])[:-1]
+        return {c.label: v for c, v in zip(self.constraints, np.split(every, ends), strict=True)}
+
+    def violations(self, x: NDArray[np.float64]) -> dict[str, float]:
+        """Largest violation of each constraint, cone and extra's bounds at x, by label; 0 where it holds.
+
+        In the constraint's own units; for a cone the smallest eigenvalue against the margin. Infinite where it is NaN.
+        Everything is evaluated in numpy, away from the solver and from CasADi's evaluation.
+        """
+        x = np.asarray(x, dtype=float)
+        values = self.values(x)
+        result = {c.label: c.violation(values[c.label]) for c in self.constraints}
+        for entry in self.cones:
+            if entry.constrains:
+                result[entry.label] = entry.cone.violation(x[link_slice(entry.link)], entry.margin)
+        standard = self.variables.standard_size
+        for k, (name, (low, high)) in enumerate(self.variables.extras.items()):
+            extra = float(x[standard + k])
+            result[name] = max(0.0, low - extra, extra - high) if np.isfinite(extra) else np.inf
+        return result
+
+    def hard_violation(self, amounts: Mapping[str, float]) -> float:
+        """Largest of some `violations`, soft constraints aside."""
+        soft = {c.label for c in self.constraints if not c.hard}
+        return max((value for label, value in amounts.items() if label not in soft), default=0.0)
+
+    def met(self, amounts: Mapping[str, float], tolerance: float) -> bool:
+        """Whether `violations` are within the tolerance, and every body is physical: half of each margin is kept.
+
+        Without the second, a body of grams and millimetres, whose second moments are no larger than the tolerance,
+        could be any matrix.
+        """
+        bodies = all(amounts[e.label] <= e.margin / 2 for e in self.cones if e.constrains and e.margin > 0)
+        return bodies and self.hard_violation(amounts) <= tolerance
+
+    @cached_property
+    def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array] | None:
+        """Soft constraints' solver rows, their bounds and weights."""
+        rows = [(row, c.weight) for c in self.constraints if not c.hard for row in c.rows(self.setting)]
+        if not rows:
+            return None
+        function = NumpyFunction(ca.vertcat(*[row.expression for row, _ in rows]), self.variables.x)
+        low, high = np.array([row.lower for row, _ in rows]), np.array([row.upper for row, _ in rows])
+        return function, low, high, np.array([weight for _, weight in rows], dtype=float)
+
+    def penalty(self, x: NDArray[np.float64]) -> float:
+        """Price of the soft constraints' violations at x: of their solver rows, see `soften`."""
+        if self._soft_rows is None:
+            return 0.0
+        function, low, high, weights = self._soft_rows
+        value = function(np.asarray(x, dtype=float))
+        return float(weights @ np.maximum(np.maximum(low - value, value - high), 0.0))
+
+    # ------------------------------------------------------------------ pickling
+
+    def __getstate__(self) -> dict[str, Any]:
+        packed, expressions = _pack(self.constraints, self.variables)
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("variables", "constraints")}
+        extras = dict(self.variables.extras)
+        return {**plain, "robot": self.variables.robot, "extras": extras, "packed": packed, "expressions": expressions}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        variables = link_variables(state.pop("robot"), state.pop("extras"))
+        constraints = _unpack(state.pop("packed"), state.pop("expressions"), variables)
+        for name, value in {**state, "variables": variables, "constraints": constraints}.items():
+            object.__setattr__(self, name, value)
+
+
+def _flattened(given: Any, name: str) -> Iterator[Constraint | PhysicalConsistency]:
+    if isinstance(given, Constraint | PhysicalConsistency):
+        yield given
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes | ca.SX | np.ndarray):
+        for entry in given:
+            yield from _flattened(entry, name)
+    else:
+        raise ProblemError(
+            f"problem '{name}': a constraint must be a Constraint with bounds, got {type(given).__name__}; wrap the "
+            "expression: Constraint(label, expression, lower, upper)"
+        )
+
+
+@dataclass(frozen=True)
+class _Expression:
+    """Place of an expression in the list of all."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class _View:
+    """A link's view: that of the variables, or one of other expressions (a shifted body)."""
+
+    index: int
+    parameters: _Expression | None
+
+
+def _pack(constraints: tuple[Constraint, ...], variables: LinkVariables) -> tuple[list[Any], str]:
+    """Constraints as picklable data, and their expressions as one serialised function of the unknowns."""
+    expressions: list[ca.SX] = []
+
+    def store(value: Any) -> Any:
+        if isinstance(value, ca.SX):
+            expressions.append(value)
+            return _Expression(len(expressions) - 1)
+        if isinstance(value, LinkView):
+            own = value is variables.links[value.index]
+            return _View(value.index, None if own else store(value.parameters))
+        return tuple(store(v) for v in value) if isinstance(value, tuple) else value
+
+    packed = [(type(c), {f.name: store(getattr(c, f.name)) for f in fields(c) if f.init}) for c in constraints]
+    return packed, str(ca.Function("expressions", [variables.x], expressions).serialize())
+
+
+def _unpack(packed: list[Any], function: str, variables: LinkVariables) -> tuple[Constraint, ...]:
+    """Inverse of `_pack`, on new variables."""
+    expressions = ca.Function.deserialize(function).call([variables.x])
+
+    def fetch(value: Any) -> Any:
+        if isinstance(value, _Expression):
+            return expressions[value.number]
+        if isinstance(value, _View):
+            view = variables.links[value.index]
+            if value.parameters is None:
+                return view
+            return LinkView(view.name, view.index, fetch(value.parameters), view.bounds)
+        return tuple(fetch(v) for v in value) if isinstance(value, tuple) else value
+
+    return tuple(kind(**{name: fetch(value) for name, value in state.items()}) for kind, state in packed)

@@ -1,0 +1,162 @@
+"""Solver forms of the constraints: scalar rows, linear ones as numbers, the others as well-behaved expressions.
+
+A bound on a physical quantity has equivalent forms that a solver handles better: ``l - m lower >= 0`` (linear) for a
+centre of mass, ``m (Lxx - upper) <= ly^2 + lz^2`` (no division) for an inertia about it. Each constraint makes its own
+(`Constraint.rows`); this module collects them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.inertia._parameter_vector import mass_index
+from casid.retrieval._problem import Problem
+from casid.retrieval.constraints._constraint import ScalarRow, Side
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Origin of a scalar row: for messages, relaxations and soft weights.
+
+    Attributes
+    ----------
+    constraint : int
+        Place among the problem's constraints; -1 for the bounds of an extra.
+    entry : int
+        Entry of the constraint's expression.
+    weight : float or None
+        Of a soft constraint.
+    text : str
+        The bound in words ("total mass >= 30 kg").
+    side : str
+        Which bound of the entry.
+    mass_of : int or None
+        The row is this link's mass times the expression less its bound.
+    relaxed : bool
+        It only stands for the bound, in other units.
+    label : str
+        Label of the constraint, or name of the extra.
+    quantity : str
+        Physical quantity that is bounded (`Constraint.quantity`), empty where it is not known.
+    """
+
+    constraint: int
+    entry: int
+    weight: float | None
+    text: str
+    side: Side = "both"
+    mass_of: int | None = None
+    relaxed: bool = False
+    label: str = ""
+    quantity: str = ""
+
+    def unit_size(self, x: Array) -> float:
+        """What a unit of the bound is in the row, at x: 1, or the mass by which it was multiplied."""
+        return 1.0 if self.mass_of is None else float(x[mass_index(self.mass_of)])
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """``lower <= matrix x <= upper``, shapes (k, N), (k,), (k,)."""
+
+    matrix: Array
+    lower: Array
+    upper: Array
+    rows: tuple[Row, ...]
+
+    def hard(self) -> LinearRows:
+        """Without the soft rows."""
+        keep = [k for k, row in enumerate(self.rows) if row.weight is None]
+        return LinearRows(self.matrix[keep], self.lower[keep], self.upper[keep], tuple(self.rows[k] for k in keep))
+
+    @classmethod
+    def none(cls, size: int) -> LinearRows:
+        """No rows of ``size`` unknowns."""
+        return cls(np.zeros((0, size)), np.zeros(0), np.zeros(0), ())
+
+
+@dataclass(frozen=True, eq=False)
+class NonlinearRows:
+    """``lower <= expression(x) <= upper``, k scalar SX expressions."""
+
+    expression: ca.SX
+    lower: Array
+    upper: Array
+    rows: tuple[Row, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    def values(self, symbols: ca.SX, x: Array) -> Array:
+        """Values at x, shape (k,)."""
+        if not self.rows:
+            return np.zeros(0)
+        return np.array(ca.Function("rows", [symbols], [self.expression])(x)).reshape(-1)
+
+    def hard(self) -> NonlinearRows:
+        """Without the soft rows."""
+        keep = [k for k, row in enumerate(self.rows) if row.weight is None]
+        if not keep:
+            return NonlinearRows.none()
+        rows = tuple(self.rows[k] for k in keep)
+        return NonlinearRows(self.expression[keep], self.lower[keep], self.upper[keep], rows)
+
+    @classmethod
+    def none(cls) -> NonlinearRows:
+        """No rows."""
+        return cls(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
+
+
+def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
+    """All constraints of a problem as scalar rows, linear and nonlinear; rows implied by consistency are left out."""
+    linear: list[tuple[ScalarRow, Row]] = []
+    curved: list[tuple[ScalarRow, Row]] = []
+    for index, constraint in enumerate(problem.constraints):
+        for row in constraint.rows(problem.setting):
+            source = Row(
+                index,
+                row.entry,
+                constraint.weight,
+                constraint.bound_text(row.entry, row.side),
+                row.side,
+                row.mass_of,
+                label=constraint.label,
+                quantity=constraint.quantity,
+            )
+            (linear if row.linear else curved).append((row, source))
+    standard = problem.variables.standard_size
+    for k, (name, (low, high)) in enumerate(problem.variables.extras.items()):
+        if np.isfinite(low) or np.isfinite(high):
+            text = f"{low:.6g} <= {name} <= {high:.6g}"
+            row = ScalarRow(problem.variables.x[standard + k], low, high, True, k)
+            linear.append((row, Row(-1, k, None, text, label=name)))
+    return _numbers(linear, problem.variables.x), NonlinearRows(
+        ca.vertcat(*[row.expression for row, _ in curved]) if curved else ca.SX(0, 1),
+        np.array([row.lower for row, _ in curved]),
+        np.array([row.upper for row, _ in curved]),
+        tuple(source for _, source in curved),
+    )
+
+
+def _numbers(rows: list[tuple[ScalarRow, Row]], x: ca.SX) -> LinearRows:
+    """Slope and offset of affine rows, all in one function."""
+    if not rows:
+        return LinearRows.none(x.numel())
+    expression = ca.vertcat(*[row.expression for row, _ in rows])
+    function = ca.Function("affine", [x], [ca.jacobian(expression, x), expression])
+    slope, offset = function(ca.DM.zeros(x.numel()))
+    shift = np.array(ca.densify(offset)).reshape(-1)
+    return LinearRows(
+        np.array(ca.densify(slope)).reshape(len(rows), x.numel()),
+        np.array([row.lower for row, _ in rows], dtype=float) - shift,
+        np.array([row.upper for row, _ in rows], dtype=float) - shift,
+        tuple(source for _, source in rows),
+    )

@@ -1,0 +1,344 @@
+"""Solutions: parameters and a proven bound; everything else is computed from them and the problem."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.display import Displayed
+from casid.errors import ProblemError, SolveError
+from casid.expressions._evaluate import evaluate
+from casid.inertia import Parameters
+from casid.retrieval._conflict import Conflict
+from casid.retrieval._problem import Problem
+from casid.retrieval._result import ParameterResult, checked_bound, relative_gap
+from casid.retrieval._variables import UnknownVariableError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+Status = Literal["optimal", "feasible", "stopped", "infeasible", "failed"]
+
+
+@cache
+def _found_versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("casid", "casadi", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What counts as certified and as feasible.
+
+    Attributes
+    ----------
+    gap : float
+        Largest relative gap of a certified solution.
+    feasibility : float
+        Largest violation, on re-check in physical units.
+    """
+
+    gap: float = 1e-6
+    feasibility: float = 1e-8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(ParameterResult, Displayed):
+    """A point of a problem, a proven bound, and what follows from them. Made by `assess` only.
+
+    Attributes
+    ----------
+    problem : Problem
+    x : ndarray, shape (N,)
+        All unknowns, read-only: standard parameters, then the extras.
+    lower_bound : float
+        Proven lower bound of objective + penalty (`casid.retrieval.bound._certificate`); -inf if none was found.
+    multipliers : mapping of str to ndarray
+        Multipliers of each constraint's solver rows (> 0 at an upper bound), in units of the objective.
+    converged : bool
+        Whether the solver reported a (local) optimum.
+    conflict : Conflict or None
+        Why no feasible point was found, where the reason is known.
+    search_region : mapping of str to float
+        Links without bounds -> how many times their nominal body the lower bound lets them be; usually empty.
+    tolerances : Tolerances
+    iterations, restarts, starts : int
+        IPOPT's iterations over all attempts; attempts beyond the first; starts of the multi-start this is the best of.
+    build_time, solve_time : float
+        [s]
+    seed : int or None
+        Of the random start.
+    solver_status : str
+        Status that the solver reported.
+    trace : tuple
+        Steps of the method, where it takes several: see the method.
+    """
+
+    problem: Problem
+    x: Array
+    lower_bound: float
+    multipliers: Mapping[str, Array]
+    converged: bool
+    conflict: Conflict | None
+    search_region: Mapping[str, float]
+    tolerances: Tolerances
+    iterations: int = 0
+    restarts: int = 0
+    starts: int = 1
+    build_time: float = 0.0
+    solve_time: float = 0.0
+    seed: int | None = None
+    solver_status: str = ""
+    trace: tuple[Any, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=lambda: dict(_found_versions()))
+
+    def __post_init__(self) -> None:
+        x = np.array(self.x, dtype=float)
+        x.setflags(write=False)
+        object.__setattr__(self, "x", x)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Solution of '{self.problem.name}': {self.status}, objective {self.objective:.6g}"
+            f"{f' + {self.penalty:.3g}' if self.penalty else ''}, gap {self.gap:.1e}, "
+            f"largest violation {self.max_violation:.1e}>"
+        )
+
+    # ------------------------------------------------------------------ values
+
+    def __call__(self, expression: ca.SX) -> Any:
+        """Value of an expression of the problem's variables: a number, or an array of the expression's shape."""
+        if not isinstance(expression, ca.SX):
+            raise ProblemError(f"solution(...): expected a casadi.SX, got {type(expression).__name__}")
+        symbols = {s.__hash__() for s in ca.symvar(self.problem.variables.x)}
+        if any(s.__hash__() not in symbols for s in ca.symvar(expression)):
+            raise ProblemError(
+                f"solution(...): the expression has symbols that are no variables of problem '{self.problem.name}'"
+            )
+        values = evaluate(expression, self.problem.variables.x, self.x)
+        return float(values[0]) if values.size == 1 else values.reshape(expression.shape, order="F")
+
+    def __getitem__(self, name: str) -> float:
+        """Value of an unknown by its name, e.g. ``m7`` or ``fv1``.
+
+        Raises
+        ------
+        UnknownVariableError
+            If the problem has no such unknown; also a `KeyError`.
+        """
+        if name not in self:
+            names = self.problem.variables.names
+            raise UnknownVariableError(f"there is no unknown '{name}'; there are {names[0]} ... {names[-1]}")
+        return self.parameters[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.problem.variables.names
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """All unknowns by name: the standard parameters, then the extras."""
+        variables = self.problem.variables
+        return Parameters(variables.names, self.x, tuple(link.name for link in variables))
+
+    # ------------------------------------------------------------------ pictures
+
+    def plot_links(self) -> tuple[Axes, ...]:
+        """Draw the links as ellipsoids of uniform density, from two sides."""
+        return self._plot("links")
+
+    def plot_fit(self) -> tuple[Axes, ...]:
+        """Draw each coefficient, given and fitted, and the differences.
+
+        Raises
+        ------
+        ProblemError
+            If the problem was made from samples, which mean nothing one by one.
+        """
+        return self._plot("fit")
+
+    # ------------------------------------------------------------------ quality
+
+    @cached_property
+    def objective(self) -> float:
+        """Plain sum of squares."""
+        return self.problem.objective(self.x)
+
+    @cached_property
+    def penalty(self) -> float:
+        """Price of the violations of soft constraints."""
+        return self.problem.penalty(self.x)
+
+    @property
+    def total(self) -> float:
+        """Objective plus penalty: what was minimised."""
+        return self.objective + self.penalty
+
+    @cached_property
+    def violations(self) -> Mapping[str, float]:
+        """Violation of each constraint, re-checked in numpy and in physical units (`Problem.violations`)."""
+        return self.problem.violations(self.x)
+
+    @cached_property
+    def max_violation(self) -> float:
+        """Largest violation of what is hard."""
+        return self.problem.hard_violation(self.violations)
+
+    @cached_property
+    def gap(self) -> float:
+        """``(total - lower_bound) / max(total, negligible)``, see `relative_gap`; infinite where x is not feasible."""
+        if not self.feasible:
+            return float("inf")
+        return relative_gap(self.total, self.lower_bound, self.problem.objective.negligible(self.x))
+
+    @property
+    def feasible(self) -> bool:
+        """Every hard constraint holds on re-check (`Problem.met`)."""
+        return self.problem.met(self.violations, self.tolerances.feasibility)
+
+    @property
+    def certified(self) -> bool:
+        """The gap is within the tolerance and every hard constraint holds on re-check."""
+        return self.feasible and self.gap <= self.tolerances.gap
+
+    @property
+    def status(self) -> Status:
+        """How good it is.
+
+        ``optimal``: certified; ``feasible``: all hard constraints hold, the gap is open; ``stopped``: they hold, but
+        the solver did not converge and better points are to be expected near; ``infeasible``: proven that no point
+        meets the constraints; ``failed``: no feasible point was found. Only the first two are `usable`.
+        """
+        if self.certified:
+            return "optimal"
+        if self.feasible and self.converged:
+            return "feasible"
+        if self.conflict is not None and self.conflict.proven:
+            return "infeasible"
+        return "stopped" if self.feasible else "failed"
+
+    @property
+    def usable(self) -> bool:
+        """``optimal`` or ``feasible``."""
+        return self.status in ("optimal", "feasible")
+
+    def rank(self) -> tuple[bool, bool, float]:
+        """Sort key: certified first, then feasible, then by what was minimised (or by violation)."""
+        return (not self.certified, not self.usable, self.total if self.usable else self.max_violation)
+
+    def or_raise(self) -> Solution:
+        """The solution itself, if it is usable.
+
+        Raises
+        ------
+        SolveError
+            If it is not; `InfeasibleError` where the constraints are proven to exclude each other.
+        """
+        if self.usable:
+            return self
+        if self.conflict is not None:
+            raise self.conflict.error(self.problem.name, self)
+        tried = self.restarts + 1 if self.starts == 1 else self.starts
+        starts = f"from {tried} start{'s' if tried > 1 else ''}"
+        if self.feasible:
+            found = f"the solver did not converge {starts} (its last point is feasible)"
+        else:
+            found = f"no feasible point was found {starts} (largest violation {self.max_violation:.3g}"
+            unphysical = self.max_violation <= self.tolerances.feasibility
+            found += ", more than half of a small body's margin)" if unphysical else ")"
+        advice = "give a start, or soften a constraint"
+        if self.problem.conditions:
+            advice = f"try the method 'branches', which enumerates the branches of if-else; or {advice}"
+        raise SolveError(f"problem '{self.problem.name}': {found}; {advice}", self)
+
+
+def assess(
+    problem: Problem,
+    x: Array,
+    lower_bound: float = -np.inf,
+    *,
+    multipliers: Mapping[str, Array] | None = None,
+    converged: bool = True,
+    conflict: Conflict | None = None,
+    search_region: Mapping[str, float] | None = None,
+    tolerances: Tolerances | None = None,
+    **work: Any,
+) -> Solution:
+    """The solution that a point and a bound are: the only place where a `Solution` is made.
+
+    A bound above the value of the point itself, if that is feasible, is discarded with a `BoundWarning`; a sum of
+    squares is never smaller than the part of it that no x can change.
+
+    Parameters
+    ----------
+    problem, x, lower_bound
+    multipliers, converged, conflict, search_region, tolerances
+        See `Solution`.
+    work
+        Iterations, times, seed, ...: further fields of `Solution`.
+    """
+    least = problem.objective.constant
+    made = Solution(
+        problem,
+        x,
+        float(max(lower_bound, least)),
+        {c.label: (multipliers or {}).get(c.label, np.zeros(0)) for c in problem.constraints},
+        converged,
+        conflict,
+        dict(search_region or {}),
+        tolerances or Tolerances(),
+        **work,
+    )
+    if not made.feasible:
+        return made
+    negligible = problem.objective.negligible(made.x)
+    sound = checked_bound(made.lower_bound, made.total, negligible, f"problem '{problem.name}'")
+    object.__setattr__(made, "lower_bound", float(max(sound, least)) if made.total >= least else -np.inf)
+    return made
+
+
+#: What follows from the problem, the point and the bound alone.
+_COMPUTED = ("objective", "penalty", "violations", "max_violation", "gap", "parameters")
+
+
+def annotated(solution: Solution, **work: Any) -> Solution:
+    """The solution with other fields about the work (iterations, times, conflict, ...); nothing is computed again."""
+    made = replace(solution, **work)
+    made.__dict__.update({name: solution.__dict__[name] for name in _COMPUTED if name in solution.__dict__})
+    return made
+
+
+def reassess(
+    solution: Solution,
+    *,
+    problem: Problem | None = None,
+    x: Array | None = None,
+    lower_bound: float | None = None,
+    **changes: Any,
+) -> Solution:
+    """The solution with another problem, point or bound: re-checked, with the work that led to it kept.
+
+    Of the multipliers, those of constraints that the problem has are kept.
+    """
+    kept = {
+        f.name: getattr(solution, f.name) for f in fields(solution) if f.name not in ("problem", "x", "lower_bound")
+    }
+    return assess(
+        problem or solution.problem,
+        solution.x if x is None else x,
+        solution.lower_bound if lower_bound is None else lower_bound,
+        **{**kept, **changes},
+    )

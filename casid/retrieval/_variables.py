@@ -1,0 +1,171 @@
+"""The unknowns of a retrieval problem, in physical terms: what a user writes objectives and constraints in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import casadi as ca
+import numpy as np
+
+from casid.description import LinkBounds, Robot
+from casid.errors import ProblemError, UnknownNameError
+from casid.inertia._parameter_vector import link_slice, standard_size
+from casid.inertia._parameters import TENSOR_INDEX, standard_names
+
+
+class UnknownVariableError(ProblemError, UnknownNameError):
+    """A link, unknown or interval that a problem does not have."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkView:
+    """One link's unknowns as SX expressions of the ten standard parameters.
+
+    Attributes
+    ----------
+    name : str
+        Name of the link in the robot description.
+    index : int
+        Position among the robot's moving links.
+    parameters : SX, shape (10, 1)
+        ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m``.
+    bounds : LinkBounds
+        A-priori bounds that the robot description gives for this link.
+    """
+
+    name: str
+    index: int
+    parameters: ca.SX
+    bounds: LinkBounds
+
+    @property
+    def mass(self) -> ca.SX:
+        """Mass m [kg]."""
+        return self.parameters[9]
+
+    @property
+    def first_moment(self) -> ca.SX:
+        """First moment l = m c, shape (3, 1) [kg.m]; linear in the unknowns."""
+        return self.parameters[6:9]
+
+    @property
+    def com(self) -> ca.SX:
+        """Centre of mass c = l / m in the link frame, shape (3, 1) [m]."""
+        return self.first_moment / self.mass
+
+    @property
+    def inertia(self) -> ca.SX:
+        """Inertia L about the link-frame origin, shape (3, 3) [kg.m^2]; linear in the unknowns."""
+        matrix = ca.SX(3, 3)
+        for position, (i, j) in enumerate(TENSOR_INDEX):
+            matrix[i, j] = matrix[j, i] = self.parameters[position]
+        return matrix
+
+    @property
+    def inertia_com(self) -> ca.SX:
+        """Inertia ``I = L - (l'l 1 - l l')/m`` about the centre of mass, shape (3, 3) [kg.m^2].
+
+        Gaz et al. 2019, eq. 26.
+        """
+        moment = self.first_moment
+        return self.inertia - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T) / self.mass
+
+    @property
+    def pseudo_inertia(self) -> ca.SX:
+        """Pseudo-inertia ``J = [[tr(L)/2 1 - L, l], [l', m]]``, shape (4, 4); linear in the unknowns (Wensing 2018)."""
+        inertia = self.inertia
+        sigma = ca.trace(inertia) / 2 * ca.SX.eye(3) - inertia
+        moment = self.first_moment
+        return ca.vertcat(ca.horzcat(sigma, moment), ca.horzcat(moment.T, self.mass))
+
+
+@dataclass(frozen=True, eq=False)
+class LinkVariables:
+    """All unknowns of a problem; iterate over it, or index it by a link's position or name.
+
+    Attributes
+    ----------
+    robot : Robot
+    x : SX, shape (N, 1)
+        The standard parameters ``Lxx1 ... m<n>``, then the extras.
+    links : tuple of LinkView
+    extras : mapping of str to (float, float)
+        Further scalar unknowns (friction, rotor inertia) and their bounds, infinite where free.
+    """
+
+    robot: Robot
+    x: ca.SX
+    links: tuple[LinkView, ...]
+    extras: Mapping[str, tuple[float, float]]
+
+    def __iter__(self) -> Iterator[LinkView]:
+        return iter(self.links)
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def __getitem__(self, key: int | str) -> LinkView:
+        if isinstance(key, str):
+            for link in self.links:
+                if link.name == key:
+                    return link
+            near = get_close_matches(key, [link.name for link in self.links], n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(k.name for k in self.links)}"
+            raise UnknownVariableError(f"robot '{self.robot.name}' has no link '{key}'; {hint}")
+        return self.links[key]
+
+    def __contains__(self, link: object) -> bool:
+        return any(link in (own, own.name) for own in self.links)
+
+    @property
+    def size(self) -> int:
+        """Number N of scalar unknowns."""
+        return int(self.x.numel())
+
+    @property
+    def standard_size(self) -> int:
+        """Number of standard parameters: the extras follow them."""
+        return standard_size(len(self.links))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the unknowns: ``Lxx1 ... m<n>``, then the extras."""
+        return standard_names(len(self.links)) + tuple(self.extras)
+
+    def extra(self, name: str) -> ca.SX:
+        """The scalar unknown of that name, e.g. ``fv1``."""
+        if name not in self.extras:
+            raise UnknownVariableError(
+                f"there is no unknown '{name}'; the extras are {', '.join(self.extras) or 'none'}"
+            )
+        return self.x[self.standard_size + list(self.extras).index(name)]
+
+
+def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | None = None) -> LinkVariables:
+    """Unknowns of a problem about a robot.
+
+    Parameters
+    ----------
+    robot
+        Its moving links, in the order of its joints, contribute ten standard parameters each.
+    extras
+        Further scalar unknowns with bounds, e.g. ``{"fv1": (0, inf), "fc1": (0, inf), "fo1": (-inf, inf)}``; they
+        follow the standard parameters.
+
+    Raises
+    ------
+    ProblemError
+        If an extra's name is taken, or its bounds cross or are NaN.
+    """
+    extras = dict(extras or {})
+    names = standard_names(len(robot.joints))
+    for name, (lower, upper) in extras.items():
+        if name in names:
+            raise ProblemError(f"extra unknown '{name}' has the name of a standard parameter")
+        if np.isnan(lower) or np.isnan(upper) or lower > upper:
+            raise ProblemError(f"extra unknown '{name}': bounds [{lower}, {upper}] cross or are NaN")
+    x = ca.vertcat(*[ca.SX.sym(name) for name in (*names, *extras)])
+    links = tuple(LinkView(link.name, k, x[link_slice(k)], link.bounds) for k, link in enumerate(robot.links))
+    return LinkVariables(robot, x, links, extras)

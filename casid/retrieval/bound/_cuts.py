@@ -1,0 +1,363 @@
+"""Linear rows that every feasible point obeys, made from a problem's nonlinear constraints near any given point.
+
+The relaxation of a constraint is that of its quadratic form where it has one (`casid.retrieval._quadrics`; exact for
+second-order cones and concave forms). A constraint on a single centre of mass is relaxed by planes that support the set
+of centres of mass: the box of the centre of mass is halved repeatedly, and interval arithmetic removes the cells in
+which no point meets the constraints, each branch of an if-else for itself. The cells that are left cover the set, of
+any shape, so ``n'c <= h(n)`` with h the support of the cells in the direction n holds at every feasible point; times
+the mass it is linear, ``n'l <= h(n) m``. Other constraints are left out, which only lowers a lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.expressions import conditions
+from casid.expressions._conditions import choose
+from casid.expressions._intervals import enclose
+from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
+from casid.retrieval._problem import Problem
+from casid.retrieval._quadrics import Quadric
+from casid.retrieval._region import LinkRegion, com_quotients
+from casid.retrieval._rows import Row
+from casid.retrieval.constraints._constraint import Constraint
+
+Array = NDArray[np.float64]
+_CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+#: Cells that one refinement may look at; more would take longer than the bound is worth.
+_MOST_CELLS = 8_000
+
+
+@dataclass(frozen=True, eq=False)
+class ComSet:
+    """Centres of mass of a link within ``box`` at which all functions of one alternative are >= 0.
+
+    Attributes
+    ----------
+    link : int
+    box : ndarray, shape (3, 2)
+        Finite [m].
+    alternatives : tuple of Function
+        Each of all unknowns x, depending on this link's centre of mass only; one a combination of branches.
+    size : int
+        Number of unknowns.
+    """
+
+    link: int
+    box: Array
+    alternatives: tuple[ca.Function, ...]
+    size: int
+
+    def cells(self, depth: int = 3) -> Array:
+        """Cells that may hold feasible points, shape (K, 3, 2), after ``depth`` halvings of every side."""
+        cells = self.box[None]
+        for _ in range(depth):
+            if len(cells) * 8 > _MOST_CELLS:
+                break
+            cells = self._feasible(_split(cells))
+        return cells
+
+    def support(self, direction: Array, cells: Array, tolerance: float) -> float:
+        """Upper bound of ``direction'c`` over the set.
+
+        Refined until it is within the tolerance of a point of it [m].
+        """
+        reached = -np.inf
+        for _ in range(40):
+            highest = _highest(cells, direction)
+            if not len(cells):
+                return -np.inf
+            centres = cells.mean(axis=2)
+            inside = self._holds(centres)
+            if inside.any():
+                reached = max(reached, float((centres[inside] @ direction).max()))
+            top = float(highest.max())
+            cells, highest = cells[highest >= reached], highest[highest >= reached]
+            open_cells = highest > top - max(tolerance, (top - reached) / 2 if np.isfinite(reached) else np.inf)
+            if (
+                top - reached <= tolerance
+                or np.ptp(cells, axis=2).max() <= tolerance / 10
+                or open_cells.sum() * 8 > _MOST_CELLS
+            ):
+                return top
+            cells = np.concatenate([cells[~open_cells], self._feasible(_split(cells[open_cells]))])
+        return float(_highest(cells, direction).max(initial=-np.inf))
+
+    def _feasible(self, cells: Array) -> Array:
+        keep = np.zeros(len(cells), dtype=bool)
+        free = np.full(self.size, np.inf)
+        for function in self.alternatives:
+            possible = np.ones(len(cells), dtype=bool)
+            for interval in enclose(function, -free, free, com_quotients(self.link, cells)):
+                possible &= np.broadcast_to(interval.high >= 0, possible.shape)
+            keep |= possible
+        return cells[keep]
+
+    def _holds(self, points: Array) -> NDArray[np.bool_]:
+        keep = np.zeros(len(points), dtype=bool)
+        x = np.zeros((self.size, len(points)))
+        x[9::10] = 1.0
+        x[moment_slice(self.link)] = points.T
+        for function in self.alternatives:
+            keep |= (np.array(function.map(len(points))(x)) >= 0).all(axis=0)
+        return keep
+
+
+def depends_on_com_only(function: ca.Function, size: int, links: int) -> int | None:
+    """The one link whose centre of mass is all that a function of x depends on; else None."""
+    free = np.full(size, np.inf)
+    anywhere = np.tile([-np.inf, np.inf], (3, 1))
+    quotients = {pair: box for k in range(links) for pair, box in com_quotients(k, anywhere).items()}
+    found: frozenset[int] = frozenset()
+    for interval in enclose(function, -free, free, quotients):
+        if interval.entries:
+            return None
+        found = found | {mass // 10 for _, mass in interval.quotients}
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _split(cells: Array) -> Array:
+    """Eight halves of every cell."""
+    middle = cells.mean(axis=2)
+    low = np.stack([cells[:, :, 0], middle], axis=2)
+    high = np.stack([middle, cells[:, :, 1]], axis=2)
+    axes = np.arange(3)
+    return np.concatenate([np.stack([low[:, axes, c], high[:, axes, c]], axis=2) for c in _CORNERS])
+
+
+def _highest(cells: Array, direction: Array) -> Array:
+    return np.asarray(np.maximum(cells[:, :, 0] * direction, cells[:, :, 1] * direction).sum(axis=1))
+
+
+_MOST_BRANCHES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """``form'x >= low`` with ``form`` of shape (N,), and the bound of a constraint that it stands for."""
+
+    form: Array
+    low: float
+    constraint: int
+    entry: int
+    sign: float
+
+    def violated(self, x: Array) -> bool:
+        """Whether it cuts off x."""
+        return bool(self.form @ x - self.low < -1e-7 * float(np.abs(self.form) @ np.abs(x)))
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One finite bound of one entry of a constraint: ``sign (expression - bound) >= 0``."""
+
+    constraint: int
+    entry: int
+    sign: float
+    bound: float
+    quadric: Quadric | None
+
+    def missed(self, constraint: Constraint, values: dict[str, Array]) -> float:
+        """By how much a point misses it, in the units of the expression."""
+        return max(0.0, self.sign * (self.bound - float(values[constraint.label][self.entry])))
+
+
+class Relaxation:
+    """Cuts of a problem's hard nonlinear constraints; built once a problem.
+
+    Parameters
+    ----------
+    problem
+        With bounds on the centres of mass of the links that nonconvex constraints concern; without, fewer relaxations
+        exist.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.regions: tuple[LinkRegion, ...] = problem.regions
+
+    @cached_property
+    def _curved(self) -> tuple[tuple[int, frozenset[int]], ...]:
+        """Constraints and their entries that the solver gets as nonlinear rows, soft ones included."""
+        return tuple(
+            (index, entries)
+            for index, constraint in enumerate(self.problem.constraints)
+            if (entries := frozenset(r.entry for r in constraint.rows(self.problem.setting) if not r.linear))
+        )
+
+    @cached_property
+    def sides(self) -> tuple[Side, ...]:
+        """Every finite bound of every hard nonlinear constraint that is not implied by another."""
+        found = []
+        for index, entries in self._curved:
+            constraint = self.problem.constraints[index]
+            if constraint.hard:
+                found += [side for entry in sorted(entries) for side in self._both_sides(index, constraint, entry)]
+        return tuple(found)
+
+    def _both_sides(self, index: int, constraint: Constraint, entry: int) -> list[Side]:
+        form = constraint.quadric(entry, self.problem.setting)
+        if form is not None and not self.problem.setting.positive_mass[form.link]:
+            form = None
+        found = []
+        for sign, bound in ((1.0, float(constraint.lower[entry])), (-1.0, float(constraint.upper[entry]))):
+            if np.isfinite(bound):
+                own = None if form is None else form.minus(bound)
+                found.append(Side(index, entry, sign, bound, own.negated() if own is not None and sign < 0 else own))
+        return found
+
+    def is_convex(self, side: Side) -> bool:
+        """Whether a side is known to describe a convex set."""
+        return side.quadric is not None and side.quadric.is_convex_set(self.regions[side.quadric.link].com)
+
+    @cached_property
+    def nonconvex(self) -> tuple[str, ...]:
+        """Labels of constraints that are not known to be convex, and of soft ones that are not linear."""
+        labels = [self.problem.constraints[s.constraint].label for s in self.open_sides]
+        soft = [c for index, _ in self._curved if not (c := self.problem.constraints[index]).hard]
+        return tuple(dict.fromkeys([*labels, *(c.label for c in soft if not c.kept_in_relaxation)]))
+
+    @cached_property
+    def open_sides(self) -> tuple[Side, ...]:
+        """Sides that are not known to be convex, but those that stay in the relaxation's program (inertia bounds)."""
+        return tuple(
+            s
+            for s in self.sides
+            if not self.problem.constraints[s.constraint].kept_in_relaxation and not self.is_convex(s)
+        )
+
+    def side_cuts(self, side: Side, x: Array) -> list[Cut]:
+        """Cuts of one side near x; the first is its tangent where it has one."""
+        if side.quadric is None:
+            return []
+        link = link_slice(side.quadric.link)
+        if not x[link][9] > 0:
+            return []
+        return [
+            self._embed(form, side.quadric.link, side.quadric.offset, side)
+            for form in side.quadric.cuts(self.regions[side.quadric.link].com, x[link])
+        ]
+
+    def row_cut(self, row: Row, multiplier: float, x: Array) -> tuple[Cut, float] | None:
+        """The cut that stands for a solver row, and its multiplier >= 0; None if the row has none."""
+        if not np.isfinite(multiplier) or multiplier == 0.0:
+            return None
+        sign = -1.0 if multiplier > 0 else 1.0
+        side = self._by_row.get((row.constraint, row.entry, sign))
+        cuts = [] if side is None else self.side_cuts(side, x)
+        if not cuts or side is None or side.quadric is None:
+            return None
+        # the row is the expression, or m times it; its form is m^(power - 1) times it
+        mass = float(x[mass_index(side.quadric.link)])
+        return cuts[0], abs(multiplier) * row.unit_size(x) * mass ** (1 - side.quadric.power)
+
+    @cached_property
+    def _by_row(self) -> dict[tuple[int, int, float], Side]:
+        return {(side.constraint, side.entry, side.sign): side for side in self.sides}
+
+    def set_cuts(self, x: Array) -> list[Cut]:
+        """Supporting planes of the sets of centres of mass, in the directions in which x lies outside."""
+        cuts = []
+        for com_set in self.com_sets:
+            point = x[link_slice(com_set.link)]
+            if point[9] > 0:
+                for direction in self._directions(com_set, point[6:9] / point[9]):
+                    height = com_set.support(
+                        direction, self._cells[com_set.link], 5e-4 * float(np.ptp(com_set.box, axis=1).max())
+                    )
+                    form = np.zeros(10)
+                    form[6:9], form[9] = -direction, height if np.isfinite(height) else -1e3
+                    cuts.append(self._embed(form, com_set.link, 0.0, self._set_sides[com_set.link][0]))
+        return cuts
+
+    @cached_property
+    def com_sets(self) -> tuple[ComSet, ...]:
+        """Sets of centres of mass of the constraints that have no quadratic form."""
+        x, size = self.problem.variables.x, self.problem.variables.size
+        found = []
+        for link, sides in self._set_sides.items():
+            rows = ca.vertcat(*[self._row(side) for side in sides])
+            found.append(ComSet(link, self.regions[link].com, _alternatives(rows, x), size))
+        return tuple(found)
+
+    @cached_property
+    def _set_sides(self) -> dict[int, list[Side]]:
+        """Sides that depend on one link's centre of mass only, by link."""
+        x, size, links = self.problem.variables.x, self.problem.variables.size, len(self.problem.variables)
+        found: dict[int, list[Side]] = {}
+        for side in self.sides:
+            link = depends_on_com_only(ca.Function("g", [x], [self._row(side)]), size, links)
+            if link is not None and self._positive_mass(link) and np.isfinite(self.regions[link].com).all():
+                if side.quadric is None or not self.is_convex(side) or link in found:
+                    found.setdefault(link, []).append(side)
+        return found
+
+    def _row(self, side: Side) -> ca.SX:
+        """The side as ``row >= 0``."""
+        return ca.SX(side.sign * (self.problem.constraints[side.constraint].expression[side.entry] - side.bound))
+
+    @cached_property
+    def _cells(self) -> dict[int, Array]:
+        return {com_set.link: com_set.cells() for com_set in self.com_sets}
+
+    def _directions(self, com_set: ComSet, centre: Array) -> list[Array]:
+        """From the nearest point of the remaining cells' hull to a centre of mass outside it; empty if it is inside."""
+        cells = self._cells[com_set.link]
+        if not len(cells):
+            return [np.array([1.0, 0.0, 0.0])]
+        away = _away_from_hull(centre, _corners(cells))
+        return [away] if away is not None else []
+
+    def _positive_mass(self, link: int) -> bool:
+        return self.problem.setting.positive_mass[link]
+
+    def _embed(self, form: Array, link: int, low: float, side: Side) -> Cut:
+        row = np.zeros(self.problem.variables.size)
+        row[link_slice(link)] = form
+        return Cut(row, low, side.constraint, side.entry, side.sign)
+
+
+def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:
+    found = [c for c in conditions(rows, x) if not c.equality]
+    if 2 ** len(found) > _MOST_BRANCHES:
+        return (ca.Function("rows", [x], [rows]),)
+    functions = []
+    for values in product((True, False), repeat=len(found)):
+        chosen = choose(rows, x, {c.text: v for c, v in zip(found, values, strict=True)})
+        sides = [c.margin if v else -c.margin for c, v in zip(found, values, strict=True)]
+        functions.append(ca.Function("rows", [x], [ca.vertcat(chosen, *sides)]))
+    return tuple(functions)
+
+
+def _corners(cells: Array) -> Array:
+    low, high = cells[:, :, 0], cells[:, :, 1]
+    picks = [np.where(np.array(p), high, low) for p in product((False, True), repeat=3)]
+    return np.unique(np.concatenate(picks).round(12), axis=0)
+
+
+def _away_from_hull(point: Array, corners: Array) -> Array | None:
+    """Unit vector from the hull's point nearest to ``point``.
+
+    None if the point is in the hull (Gilbert's algorithm).
+    """
+    nearest = corners[np.argmin(((corners - point) ** 2).sum(axis=1))]
+    size = float(np.ptp(corners, axis=0).max())
+    for _ in range(200):
+        gap = point - nearest
+        length = float(np.linalg.norm(gap))
+        if length <= 1e-6 * size:
+            return None
+        best = corners[np.argmax(corners @ gap)]
+        progress = float((best - nearest) @ gap)
+        if progress <= 1e-6 * length * size:
+            return np.asarray(gap / length)
+        step = min(1.0, progress / max(float((best - nearest) @ (best - nearest)), 1e-300))
+        nearest = nearest + step * (best - nearest)
+    separated = float((corners @ gap).max()) < float(point @ gap)
+    return np.asarray(gap / length) if separated else None

@@ -1,1 +1,0 @@
-"""Constraints and priors for what is commonly known of a link."""

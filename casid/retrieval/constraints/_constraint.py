@@ -1,0 +1,350 @@
+"""Constraints: an expression of the unknowns with bounds, its solver rows, its units and what it implies.
+
+`Constraint` is any CasADi expression; only its structure is used. `LinkConstraint` is the base of constraints on a
+physical quantity of links (mass, centre of mass, inertia), which have equivalent rows that a solver handles better. No
+other module depends on which kinds there are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeVar, overload
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import ProblemError
+from casid.expressions._affine import affine_rows
+from casid.expressions._conditions import alternatives
+from casid.expressions._evaluate import evaluate
+from casid.inertia._parameter_vector import mass_index
+from casid.retrieval._quadrics import Quadric, find_quadric
+from casid.retrieval._region import Facts
+from casid.retrieval._variables import LinkView
+
+Array = NDArray[np.float64]
+Side = Literal["lower", "upper", "both"]
+C = TypeVar("C", bound="Constraint")
+#: Largest number of alternatives of a minimum or maximum that are examined.
+_MOST = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What the rows of a constraint depend on beside itself.
+
+    Attributes
+    ----------
+    x : SX, shape (N, 1)
+        All unknowns.
+    positive_mass : tuple of bool
+        Links whose mass is not negative, by consistency or by a hard bound: only then may a row be multiplied by it.
+    triangle : tuple of bool
+        Links whose consistency includes the triangle inequality.
+    """
+
+    x: ca.SX
+    positive_mass: tuple[bool, ...]
+    triangle: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarRow:
+    """One row of a constraint in its solver form.
+
+    Attributes
+    ----------
+    expression : SX
+        Scalar.
+    lower, upper : float
+    linear : bool
+        Affine in the unknowns.
+    entry : int
+        Entry of the constraint's expression that it bounds.
+    side : str
+        Which bound of that entry.
+    mass_of : int or None
+        The row is this link's mass times the expression less its bound; None: the expression itself.
+    """
+
+    expression: ca.SX
+    lower: float
+    upper: float
+    linear: bool
+    entry: int
+    side: Side = "both"
+    mass_of: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """``lower <= expression <= upper``, entry by entry.
+
+    Attributes
+    ----------
+    label : str
+        Its name in reports and errors.
+    expression : SX
+        Any CasADi expression of the problem's variables; a matrix is taken entry by entry, by columns. Expressions that
+        are linear in the unknowns (mass, first moment, inertia about the origin, pseudo-inertia) keep the problem
+        convex and its certificate tight. A bound that jumps (`casadi.if_else`) is allowed: only the branch taken at the
+        present point acts on the solver, so use several starts, or ``method="branches"``.
+    lower, upper : ndarray
+        Infinite where free; given as a number or one an entry.
+    weight : float or None
+        ``None`` for a hard constraint; for a soft one the price of a unit of violation (exact l1 penalty, by slacks).
+
+    Raises
+    ------
+    ProblemError
+        For a missing label, an expression that is no SX, bounds that cross, are NaN or of the wrong number, or a weight
+        that is not positive.
+    """
+
+    label: str
+    expression: ca.SX
+    lower: Any = -np.inf  # numbers and arrays alike: broadcast below
+    upper: Any = np.inf
+    weight: float | None = None
+
+    #: Physical quantity that is bounded, in words; empty for a user's expression.
+    quantity: ClassVar[str] = ""
+    #: Unit of the expression, empty where it is not known, and the step by which `explain` relaxes a bound.
+    unit: ClassVar[str] = ""
+    step: ClassVar[float] = 1.0
+    #: A bound that Algorithm 1 of Gaz et al. (2019) keeps hard (Tables VIII and IX there).
+    hard_in_algorithm_1: ClassVar[bool] = False
+    #: Kept in the program of the convex relaxation although not convex: seldom active, relaxed in the certificate.
+    kept_in_relaxation: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.label, str) or not self.label:
+            raise ProblemError(f"a constraint needs a label, a non-empty string; got {self.label!r}")
+        if not isinstance(self.expression, ca.SX):
+            raise ProblemError(
+                f"constraint '{self.label}': the expression must be a casadi.SX of link quantities, got "
+                f"{type(self.expression).__name__}"
+            )
+        size = int(self.expression.numel())
+        if size == 0:
+            raise ProblemError(f"constraint '{self.label}': the expression is empty")
+        object.__setattr__(self, "expression", ca.densify(ca.vec(self.expression)))
+        for side in ("lower", "upper"):
+            object.__setattr__(self, side, _bound(getattr(self, side), size, self.label, side))
+        crossing = np.flatnonzero((self.lower > self.upper) | (self.lower == np.inf) | (self.upper == -np.inf))
+        if crossing.size:
+            entry = "" if size == 1 else f" of entry {crossing[0]}"
+            raise ProblemError(
+                f"constraint '{self.label}': bounds cross: lower{entry} = {self.lower[crossing[0]]:.6g} exceeds "
+                f"upper{entry} = {self.upper[crossing[0]]:.6g}"
+            )
+        if np.isinf(self.lower).all() and np.isinf(self.upper).all():
+            raise ProblemError(f"constraint '{self.label}' bounds nothing: give lower, upper or both")
+        if self.weight is not None and not (np.isfinite(self.weight) and self.weight > 0):
+            raise ProblemError(f"constraint '{self.label}': the weight must be positive and finite, got {self.weight}")
+
+    @property
+    def size(self) -> int:
+        """Number of scalar entries."""
+        return len(self.lower)
+
+    @property
+    def hard(self) -> bool:
+        """Whether it must hold."""
+        return self.weight is None
+
+    def soften(self: C, weight: float) -> C:
+        """The same constraint, soft: a unit of violation costs ``weight``."""
+        return replace(self, weight=weight)
+
+    def with_expression(self, expression: ca.SX) -> Constraint:
+        """The same bounds on another expression of the unknowns."""
+        return Constraint(self.label, expression, self.lower, self.upper, self.weight)
+
+    def violation(self, value: ArrayLike) -> float:
+        """Largest amount by which a value of the expression leaves its bounds; infinite if the value is NaN."""
+        value = np.asarray(value, dtype=float).reshape(-1)
+        with np.errstate(invalid="ignore"):  # an infinite value against an infinite bound is NaN: violated
+            excess = np.maximum(self.lower - value, value - self.upper)
+        return float("inf") if np.isnan(excess).any() else float(max(excess.max(), 0.0))
+
+    def value(self, x: ca.SX, point: Array) -> Array:
+        """Value of the expression at a point of the unknowns x, shape (size,): its graph, evaluated in numpy."""
+        return evaluate(self.expression, x, point)
+
+    def entry_name(self, entry: int) -> str:
+        """Name of an entry in messages."""
+        return self.label if self.size == 1 else f"{self.label}[{entry}]"
+
+    def bound_text(self, entry: int, side: Side) -> str:
+        """A bound in words: ``link3 mass <= 4 kg``."""
+        name, unit = self.entry_name(entry), f" {self.unit}" if self.unit else ""
+        lower, upper = self.lower[entry], self.upper[entry]
+        if side == "lower" or (side == "both" and np.isinf(upper)):
+            return f"{name} >= {lower:.6g}{unit}"
+        if side == "upper" or np.isinf(lower):
+            return f"{name} <= {upper:.6g}{unit}"
+        return f"{lower:.6g} <= {name} <= {upper:.6g}{unit}"
+
+    # ------------------------------------------------------------------ what a solver and a certificate use
+
+    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
+        """Rows for the solver, equivalent to the bounds wherever the problem's other constraints hold.
+
+        By the structure of each entry. Affine: linear. Hard, and linear over a mass that is not negative, ``e = f/m``:
+        ``f - m bound``, linear. Otherwise the expression as it is. A bound on a minimum or maximum that requires all of
+        its parts is one on each of them, where these are affine or linear over the mass: ``fmax(a, b) <= bound`` is
+        ``a <= bound`` and ``b <= bound``.
+        """
+        forms = affine_rows(self.expression, setting.x)
+        for entry in range(self.size):
+            low, high = float(self.lower[entry]), float(self.upper[entry])
+            if not (np.isfinite(low) or np.isfinite(high)):
+                continue
+            expression = self.expression[entry]
+            if forms[entry] is not None:
+                yield ScalarRow(expression, low, high, True, entry)
+                continue
+            # a soft row stays as it is: its weight prices the expression, not the expression times a mass
+            over_mass = _over_mass(self.quadric(entry, setting), low, high, entry, setting) if self.hard else []
+            if over_mass:
+                yield from over_mass
+            elif self.hard:
+                yield from _parts(expression, low, high, entry, setting)
+            else:
+                yield ScalarRow(expression, low, high, False, entry)
+
+    def quadric(self, entry: int, setting: Setting) -> Quadric | None:
+        """The quadratic form of one link's parameters that an entry is, times a power of the link's mass, if it is."""
+        return find_quadric(self.expression[entry], setting.x, len(setting.positive_mass))
+
+    def add_facts(self, facts: Facts) -> None:
+        """Add what the constraint, if hard, implies for the links' regions."""
+
+    def with_secants(self, com: Array) -> tuple[Constraint, tuple[ca.SX, ...]]:
+        """An outer approximation of a hard constraint over boxes of the centres of mass, shape (n, 3, 2).
+
+        Returns
+        -------
+        The constraint without what is approximated, and rows that must be >= 0 in its place.
+        """
+        return self, ()
+
+    def moved(self, x: ca.SX, to: ca.SX, links: Sequence[LinkView]) -> Constraint:
+        """The same constraint on other expressions ``to`` in place of the unknowns x, and on their links."""
+        return self.with_expression(ca.substitute(self.expression, x, to))
+
+
+@dataclass(frozen=True, eq=False)
+class LinkConstraint(Constraint, ABC):
+    """Bounds on a physical quantity of links: the expression follows from the links and cannot be replaced.
+
+    Attributes
+    ----------
+    links : tuple of LinkView
+        Links that the quantity belongs to.
+    """
+
+    expression: ca.SX = field(init=False)
+    links: tuple[LinkView, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "expression", self._quantity())
+        super().__post_init__()
+
+    @abstractmethod
+    def _quantity(self) -> ca.SX:
+        """The expression, of `links`."""
+
+    def moved(self, x: ca.SX, to: ca.SX, links: Sequence[LinkView]) -> Constraint:
+        """See `Constraint.moved`: the same quantity of other links."""
+        return replace(self, links=tuple(links[link.index] for link in self.links))
+
+
+@overload
+def soften(constraint: C, weight: float) -> C: ...
+@overload
+def soften(constraint: Iterable[Constraint], weight: float) -> tuple[Constraint, ...]: ...
+def soften(constraint: Constraint | Iterable[Constraint], weight: float) -> Constraint | tuple[Constraint, ...]:
+    """The same constraint, or all of several, soft: a unit of violation costs ``weight`` (exact l1 penalty).
+
+    The unit is that of the expression, except for a centre of mass (kg.m: the violation of ``l - m lower >= 0``) and
+    for bounds of an inertia (kg^2.m^2: that of ``m (I - lower) >= 0``), whose solver forms are softened.
+    """
+    if isinstance(constraint, Constraint):
+        return constraint.soften(weight)
+    return tuple(one.soften(weight) for one in constraint)
+
+
+def _over_mass(form: Quadric | None, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
+    """Linear rows for a form that is linear over a mass that is not negative; none for another."""
+    if form is None or form.power != 2 or not form.linear or not setting.positive_mass[form.link]:
+        return []
+    numerator, mass = form.numerator(setting.x), setting.x[mass_index(form.link)]
+    rows = []
+    if np.isfinite(low):
+        rows.append(ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", form.link))
+    if np.isfinite(high):
+        rows.append(ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", form.link))
+    return rows
+
+
+def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
+    """Rows of an expression that is neither affine nor linear over a mass: minima and maxima taken apart."""
+    split: list[ScalarRow] = []
+    for upper, bound in ((False, low), (True, high)):
+        rows = _all_linear(expression, bound, upper, entry, setting) if np.isfinite(bound) else None
+        if rows is not None:
+            split += rows
+            low, high = (low, np.inf) if upper else (-np.inf, high)
+    if not split:
+        return [ScalarRow(expression, low, high, False, entry)]
+    side: Side | None = "lower" if np.isfinite(low) else "upper" if np.isfinite(high) else None
+    return split if side is None else [*split, ScalarRow(expression, low, high, False, entry, side)]
+
+
+def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
+    """Linear rows of all parts of a minimum or maximum that a bound requires; None where a part is not linear."""
+    low, high = (-np.inf, bound) if upper else (bound, np.inf)
+    options = alternatives(expression, setting.x, _MOST, upper)
+    if len(options) == 1 and options[0].numel() == 1:
+        return None
+    possible = [part for option in options if (part := _unsettled(option, setting.x, low, high)) is not None]
+    if len(possible) != 1 or not possible[0].numel():
+        return None
+    found: list[ScalarRow] = []
+    for k, form in enumerate(affine_rows(possible[0], setting.x)):
+        part = possible[0][k]
+        if form is not None:
+            found.append(ScalarRow(part, low, high, True, entry, "upper" if upper else "lower"))
+        else:
+            rows = _over_mass(find_quadric(part, setting.x, len(setting.positive_mass)), low, high, entry, setting)
+            if not rows:
+                return None
+            found += rows
+    return found
+
+
+def _unsettled(rows: ca.SX, x: ca.SX, low: float, high: float) -> ca.SX | None:
+    """The rows that depend on x; None where a constant one is not within the bounds."""
+    live = [i for i in range(rows.numel()) if ca.depends_on(rows[i], x)]
+    still = [i for i in range(rows.numel()) if i not in live]
+    values = evaluate(rows[still], x, np.zeros(x.numel())) if still else np.zeros(0)
+    return rows[live] if bool(((values >= low) & (values <= high)).all()) else None
+
+
+def _bound(value: ArrayLike, size: int, label: str, side: str) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(value, dtype=float).reshape(-1)
+    except (TypeError, ValueError):
+        raise ProblemError(f"constraint '{label}': {side} bound must be a number or an array of numbers") from None
+    if array.size not in (1, size):
+        raise ProblemError(f"constraint '{label}': expected 1 or {size} {side} bounds, got {array.size}")
+    if np.isnan(array).any():
+        raise ProblemError(f"constraint '{label}': {side} bound is NaN")
+    array = np.full(size, array[0]) if array.size == 1 else array.copy()
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,354 @@
+"""Constraints of what is known of a link: shapes that hold its centre of mass or its body, symmetry, equality, meshes.
+
+Each shape of a centre of mass comes with the box around it, which is redundant, but scales the solver and bounds the
+certificate's region. All constraints but `either` describe convex sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.errors import ProblemError
+from casid.inertia._parameter_vector import link_slice
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._variables import LinkVariables, LinkView
+from casid.retrieval.constraints._bounds import com_box
+from casid.retrieval.constraints._constraint import Constraint
+
+Array = NDArray[np.float64]
+
+
+def com_in_cylinder(link: LinkView, start: ArrayLike, end: ArrayLike, radius: float) -> tuple[Constraint, ...]:
+    """Inside the cylinder whose axis runs from ``start`` to ``end``, in the link frame [m]."""
+    return com_in_cone(link, start, end, radius, radius, "cylinder")
+
+
+def com_in_cone(
+    link: LinkView,
+    start: ArrayLike,
+    end: ArrayLike,
+    start_radius: float,
+    end_radius: float,
+    name: str = "truncated cone",
+) -> tuple[Constraint, ...]:
+    """Inside the truncated cone whose axis runs from ``start`` to ``end``; each end has its radius [m].
+
+    With s the height of the centre of mass along the axis of length h: ``r(s)^2 - |distance to the axis|^2 >= 0, 0 <=
+    s <= h``.
+    """
+    label = f"{link.name} com in {name}"
+    first, last = _point(start, label, "start"), _point(end, label, "end")
+    radii = _positive(start_radius, label, "radius", zero=True), _positive(end_radius, label, "radius", zero=True)
+    axis = last - first
+    height = float(np.linalg.norm(axis))
+    if height == 0 or max(radii) == 0:
+        raise ProblemError(
+            f"constraint '{label}': the shape has no volume (height {height:g} m, radii {radii[0]:g}, {radii[1]:g} m)"
+        )
+    unit = axis / height
+    away = link.com - ca.DM(first)
+    along = ca.dot(ca.DM(unit), away)
+    across = away - along * ca.DM(unit)
+    radius = radii[0] + (radii[1] - radii[0]) / height * along
+    spread = np.sqrt(np.maximum(1 - unit**2, 0.0))
+    ends = np.stack(
+        [first - radii[0] * spread, first + radii[0] * spread, last - radii[1] * spread, last + radii[1] * spread]
+    )
+    return (
+        Constraint(label, radius**2 - ca.sumsqr(across), lower=0.0),
+        # linear in the unknowns: 0 <= m s <= m h
+        Constraint(f"{label}: height", ca.vertcat(*_heights(link, unit, first, height)), lower=0.0),
+        _box(link, label, ends.min(axis=0), ends.max(axis=0)),
+    )
+
+
+def com_in_sphere(link: LinkView, centre: ArrayLike, radius: float) -> tuple[Constraint, ...]:
+    """Inside the sphere [m]."""
+    label = f"{link.name} com in sphere"
+    middle, size = _point(centre, label, "centre"), _positive(radius, label, "radius")
+    return (
+        Constraint(label, size**2 - ca.sumsqr(link.com - ca.DM(middle)), lower=0.0),
+        _box(link, label, middle - size, middle + size),
+    )
+
+
+def com_in_ellipsoid(
+    link: LinkView, centre: ArrayLike, semi_axes: ArrayLike, rotation: ArrayLike | None = None
+) -> tuple[Constraint, ...]:
+    """Inside the ellipsoid with these semi-axes [m], along the columns of ``rotation`` (default: the link's axes)."""
+    label = f"{link.name} com in ellipsoid"
+    middle, axes, turn = ellipsoid(label, centre, semi_axes, rotation)
+    along = ca.DM(turn.T) @ (link.com - ca.DM(middle))
+    reach = np.sqrt(((turn * axes) ** 2).sum(axis=1))
+    return (
+        Constraint(label, 1.0 - ca.sumsqr(along / ca.DM(axes)), lower=0.0),
+        _box(link, label, middle - reach, middle + reach),
+    )
+
+
+def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
+    """Inside the convex hull of points, shape (K, 3), in the link frame [m]; linear in the unknowns: ``n'l <= d m``.
+
+    The vertices of a mesh (`casid.retrieval.constraints._shapes.read_stl`) give the convex hull of the link.
+    """
+    from scipy.spatial import ConvexHull, QhullError  # imported late: it takes its time
+
+    label = f"{link.name} com in hull"
+    vertices = np.asarray(points, dtype=float)
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or not np.isfinite(vertices).all():
+        raise ProblemError(f"constraint '{label}': expected finite points of shape (K, 3), got shape {vertices.shape}")
+    try:
+        hull = ConvexHull(vertices)
+    except (QhullError, ValueError):
+        raise ProblemError(
+            f"constraint '{label}': {len(vertices)} points span no volume; give at least four that are not coplanar"
+        ) from None
+    planes = np.unique(hull.equations.round(12), axis=0)
+    rows = -(ca.DM(planes[:, :3]) @ link.first_moment + ca.DM(planes[:, 3]) * link.mass)
+    return (
+        Constraint(label, rows, lower=0.0),
+        _box(link, label, vertices.min(axis=0), vertices.max(axis=0)),
+    )
+
+
+def either(label: str, *options: Sequence[Constraint]) -> Constraint:
+    """At least one of several sets of constraints holds: bolted here, or bolted there.
+
+    Every option is a sequence of hard constraints; ``method="branches"`` solves one problem an option, so
+    that the best one is found and certified. ``max over options of min over rows >= 0`` in CasADi terms.
+
+    Raises
+    ------
+    ProblemError
+        If there are fewer than two options, or one is empty or soft.
+    """
+    if len(options) < 2:
+        raise ProblemError(f"constraint '{label}': give at least two options, got {len(options)}")
+    smallest = []
+    for number, option in enumerate(options, start=1):
+        rows = []
+        for constraint in option:
+            if constraint.weight is not None:
+                raise ProblemError(
+                    f"constraint '{label}': '{constraint.label}' of option {number} is soft; options must be hard"
+                )
+            for entry in range(constraint.size):
+                if np.isfinite(constraint.lower[entry]):
+                    rows.append(constraint.expression[entry] - constraint.lower[entry])
+                if np.isfinite(constraint.upper[entry]):
+                    rows.append(constraint.upper[entry] - constraint.expression[entry])
+        if not rows:
+            raise ProblemError(f"constraint '{label}': option {number} has no constraint")
+        least = rows[0]
+        for row in rows[1:]:
+            least = ca.fmin(least, row)
+        smallest.append(least)
+    best = smallest[0]
+    for other in smallest[1:]:
+        best = ca.fmax(best, other)
+    return Constraint(label, best, lower=0.0)
+
+
+def ellipsoid(
+    label: str, centre: ArrayLike, semi_axes: ArrayLike, rotation: ArrayLike | None
+) -> tuple[Array, Array, Array]:
+    """Checked centre (3,), semi-axes (3,) and rotation (3, 3)."""
+    middle = _point(centre, label, "centre")
+    axes = _point(np.broadcast_to(np.asarray(semi_axes, dtype=float), (3,)), label, "semi-axes")
+    if (axes <= 0).any():
+        raise ProblemError(f"constraint '{label}': semi-axes must be positive, got {axes.tolist()}")
+    turn = np.eye(3) if rotation is None else np.asarray(rotation, dtype=float)
+    if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-9):
+        raise ProblemError(f"constraint '{label}': the rotation must be an orthogonal 3 x 3 matrix")
+    return middle, axes, turn
+
+
+def _heights(link: LinkView, unit: Array, first: Array, height: float) -> tuple[ca.SX, ca.SX]:
+    along = ca.dot(ca.DM(unit), link.first_moment) - float(unit @ first) * link.mass
+    return along, height * link.mass - along
+
+
+def _box(link: LinkView, label: str, low: Array, high: Array) -> Constraint:
+    return com_box(link, low, high, label=f"{label}: box")
+
+
+def _point(value: ArrayLike, label: str, what: str) -> Array:
+    point = np.asarray(value, dtype=float)
+    if point.shape != (3,) or not np.isfinite(point).all():
+        raise ProblemError(f"constraint '{label}': {what} must be three finite numbers [m], got {value!r}")
+    return point
+
+
+def _positive(value: float, label: str, what: str, zero: bool = False) -> float:
+    if not (np.isfinite(value) and (value > 0 or (zero and value == 0))):
+        raise ProblemError(
+            f"constraint '{label}': the {what} must be {'non-negative' if zero else 'positive'}, got {value}"
+        )
+    return float(value)
+
+
+_AXES = "xyz"
+
+
+def symmetric_link(link: LinkView, plane: Literal["xy", "xz", "yz"], offset: float = 0.0) -> Constraint:
+    """Mirror symmetry about a plane of the link frame, shifted by ``offset`` along its normal [m].
+
+    The first moment and the products of inertia across the plane vanish: with normal n, ``l_n = m offset`` and
+    ``Sigma_na = offset l_a``, where ``Sigma_na = -L_na``.
+    """
+    if plane not in ("xy", "xz", "yz"):
+        raise ProblemError(f"link '{link.name}': the plane of symmetry is 'xy', 'xz' or 'yz', got '{plane}'")
+    normal = next(axis for axis in range(3) if _AXES[axis] not in plane)
+    rows = [link.first_moment[normal] - offset * link.mass]
+    rows += [link.inertia[normal, a] + offset * link.first_moment[a] for a in range(3) if a != normal]
+    return Constraint(f"{link.name} symmetric about {plane}", ca.vertcat(*rows), 0.0, 0.0)
+
+
+def axisymmetric_link(link: LinkView, axis: Literal["x", "y", "z"]) -> Constraint:
+    """A body of revolution about an axis of the link frame: its centre of mass on it, its other moments equal."""
+    if axis not in ("x", "y", "z"):
+        raise ProblemError(f"link '{link.name}': the axis of symmetry is 'x', 'y' or 'z', got '{axis}'")
+    k = _AXES.index(axis)
+    a, b = (k + 1) % 3, (k + 2) % 3
+    inertia, moment = link.inertia, link.first_moment
+    rows = [moment[a], moment[b], inertia[0, 1], inertia[0, 2], inertia[1, 2], inertia[a, a] - inertia[b, b]]
+    return Constraint(f"{link.name} of revolution about {axis}", ca.vertcat(*rows), 0.0, 0.0)
+
+
+def equal_links(first: LinkView, second: LinkView) -> Constraint:
+    """Two links are the same part: all ten parameters, each in its own link frame, are equal."""
+    if first.index == second.index:
+        raise ProblemError(f"equal links: '{first.name}' was given twice")
+    return Constraint(f"{first.name} equals {second.name}", first.parameters - second.parameters, 0.0, 0.0)
+
+
+def body_in_ellipsoid(
+    link: LinkView,
+    centre: ArrayLike,
+    semi_axes: ArrayLike,
+    rotation: ArrayLike | None = None,
+    density: float | None = None,
+) -> tuple[Constraint, ...]:
+    """The link's mass lies within an ellipsoid, of at most a given density [kg/m^3] (Wensing, Kim, Slotine 2018).
+
+    With the ellipsoid ``[r; 1]' Q [r; 1] >= 0``, a mass distribution inside it has ``tr(J Q) >= 0``; linear in the
+    unknowns. The density bounds the mass by that of the full ellipsoid.
+    """
+    label = f"{link.name} within its ellipsoid"
+    middle, axes, turn = ellipsoid(label, centre, semi_axes, rotation)
+    shape = turn @ np.diag(axes**-2) @ turn.T
+    Q = np.block(
+        [[-shape, (shape @ middle)[:, None]], [(shape @ middle)[None], np.array([[1.0 - middle @ shape @ middle]])]]
+    )
+    inside = Constraint(label, ca.trace(link.pseudo_inertia @ ca.DM(Q)), lower=0.0)
+    if density is None:
+        return (inside,)
+    if not (np.isfinite(density) and density > 0):
+        raise ProblemError(f"constraint '{label}': the density must be positive [kg/m^3], got {density}")
+    most = density * 4 / 3 * np.pi * float(axes.prod())
+    return inside, Constraint(f"{link.name} mass within its ellipsoid", link.mass, upper=most)
+
+
+def without_payload(objective: LeastSquares, link: LinkView, payload: ArrayLike) -> LeastSquares:
+    """The objective of data recorded with a known payload on a link: the unknowns are then the link's without it.
+
+    Parameters
+    ----------
+    payload
+        Its ten standard parameters in the link frame.
+    """
+    ten = np.asarray(payload, dtype=float)
+    if ten.shape != (10,) or not np.isfinite(ten).all():
+        raise ProblemError(
+            f"payload of link '{link.name}': expected ten finite standard parameters, got shape {ten.shape}"
+        )
+    columns = objective.matrix[:, link_slice(link.index)]
+    return LeastSquares(objective.matrix, objective.target - columns @ ten, objective.constant)
+
+
+def with_cad_prior(
+    objective: LeastSquares,
+    variables: LinkVariables,
+    parameters: ArrayLike,
+    confidence: float,
+    unit: float | None = None,
+) -> LeastSquares:
+    """The objective plus a pull towards a CAD model, ``unit sum_k ((x_k - x_k^CAD) / (confidence size_k))^2``.
+
+    Parameters
+    ----------
+    parameters
+        Standard parameters of the CAD model, shape (10 n,).
+    confidence
+        Relative standard deviation of the CAD values, e.g. 0.1 for 10 %; ``size_k`` is the size of the link's mass,
+        first moment or inertia.
+    unit
+        Price of one standard deviation, in units of the objective; default 1, right if the residuals are in standard
+        deviations.
+    """
+    standard = variables.standard_size
+    cad = np.asarray(parameters, dtype=float)
+    if cad.shape != (standard,) or not np.isfinite(cad).all():
+        raise ProblemError(f"CAD prior: expected {standard} finite standard parameters, got shape {cad.shape}")
+    if not (np.isfinite(confidence) and confidence > 0):
+        raise ProblemError(
+            f"CAD prior: the confidence must be a positive relative standard deviation, got {confidence}"
+        )
+    sizes = []
+    for ten in cad.reshape(-1, 10):
+        inertia, mass = float(np.abs(ten[[0, 3, 5]]).max()), float(ten[9])
+        if mass <= 0 or inertia <= 0:
+            raise ProblemError("CAD prior: every link needs a positive mass and inertia")
+        sizes.append([inertia] * 6 + [np.sqrt(inertia * mass)] * 3 + [mass])
+    weights = np.sqrt(1.0 if unit is None else unit) / (confidence * np.concatenate(sizes))
+    rows = np.zeros((standard, variables.size))
+    rows[:, :standard] = np.diag(weights)
+    combined = LeastSquares.compressed(
+        np.vstack([objective.matrix, rows]), np.concatenate([objective.target, weights * cad])
+    )
+    return LeastSquares(combined.matrix, combined.target, combined.constant + objective.constant)
+
+
+def read_stl(path: str | Path, scale: float = 1.0) -> NDArray[np.float64]:
+    """Vertices of a closed STL mesh, shape (K, 3), in its own frame; read by trimesh.
+
+    Parameters
+    ----------
+    path
+        STL file, text or binary.
+    scale
+        Metres a unit of the file, e.g. 1e-3 for millimetres.
+
+    Raises
+    ------
+    ProblemError
+        If the file is missing or no mesh, the mesh is not closed, or trimesh is not installed.
+    """
+    try:
+        import trimesh
+    except ImportError:
+        raise ProblemError("reading a mesh needs the package trimesh: pip install casid[meshes]") from None
+    file = Path(path)
+    if not file.is_file():
+        raise ProblemError(f"mesh '{file}' does not exist")
+    try:
+        mesh = trimesh.load_mesh(file, file_type="stl")
+    except Exception as error:  # trimesh raises whatever its parser meets
+        raise ProblemError(f"mesh '{file}' is not a readable STL file: {error}") from None
+    vertices = np.asarray(mesh.vertices, dtype=float)
+    if len(vertices) < 4 or not np.isfinite(vertices).all():
+        raise ProblemError(f"mesh '{file}' holds no solid: {len(vertices)} vertices")
+    if not mesh.is_watertight:
+        raise ProblemError(
+            f"mesh '{file}' is not closed: some edges belong to one face only; repair it, or give points of your own "
+            f"to com_in_hull"
+        )
+    if not (np.isfinite(scale) and scale > 0):
+        raise ProblemError(f"mesh '{file}': the scale must be positive, got {scale}")
+    return vertices * scale

@@ -1,0 +1,174 @@
+"""Explanation of a solution: active bounds, the gain of relaxing each, branches, constraints not known to be convex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.inertia._cones import Full
+from casid.inertia._parameter_vector import link_slice
+from casid.retrieval._combinations import Branch, branches_at
+from casid.retrieval._rows import Row, split_rows
+from casid.retrieval._solution import Solution
+from casid.retrieval.bound._cuts import Relaxation
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ActiveBound:
+    """A bound with a positive multiplier: relaxing it would improve the fit.
+
+    Attributes
+    ----------
+    text : str
+        The bound in words.
+    multiplier : float
+        Decrease of the objective per unit of relaxation, >= 0, in the bound's own unit.
+    unit : str
+        kg, m, kg.m^2, or empty for a user's expression.
+    gain : float
+        First-order improvement by ``step``, relative to the objective.
+    step : float
+        0.1 kg, 1 cm, 0.01 kg.m^2, or 1 for a user's expression.
+    """
+
+    text: str
+    multiplier: float
+    unit: str
+    gain: float
+    step: float
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        size = f"{100 * self.gain:.3g} %" if np.isfinite(self.gain) else f"{self.multiplier * self.step:.3g}"
+        return f"{self.text}: relaxing it by {self.step:g}{unit} would improve the fit by {size} (to first order)"
+
+
+@dataclass(frozen=True)
+class ActiveCone:
+    """A link whose pseudo-inertia touches its margin: directions in which it has no extent."""
+
+    link: str
+    smallest_eigenvalues: tuple[float, ...]
+    margin: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.link}: {len(self.smallest_eigenvalues)} eigenvalue(s) of its pseudo-inertia at the margin "
+            f"{self.margin:g}: a body "
+            f"without extent in {len(self.smallest_eigenvalues)} direction(s)"
+        )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Active bounds by what relaxing them would gain, active cones, branches, violated soft constraints, open ones."""
+
+    bounds: tuple[ActiveBound, ...]
+    cones: tuple[ActiveCone, ...]
+    branches: tuple[Branch, ...]
+    violated_soft: tuple[str, ...]
+    open: tuple[str, ...]
+    summary: str
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        for title, entries in (
+            ("active bounds", [str(b) for b in self.bounds]),
+            ("active consistency", [str(c) for c in self.cones]),
+            (
+                "branches",
+                [
+                    f"{b.constraint}: {b.condition} is {str(b.holds).lower()} (by {abs(b.margin):.3g})"
+                    for b in self.branches
+                ],
+            ),
+            ("soft constraints that pay", list(self.violated_soft)),
+            ("not known to be convex", list(self.open)),
+        ):
+            if entries:
+                lines += [f"{title}:", *(f"  {entry}" for entry in entries)]
+        return "\n".join(lines)
+
+
+def explain(solution: Solution, share: float = 1e-6) -> Explanation:
+    """Explain a solution.
+
+    Parameters
+    ----------
+    solution
+        Feasible. For an infeasible problem, `casid.solve` raises `InfeasibleError` with the conflict and the smallest
+        relaxation.
+    share
+        Bounds count as active if relaxing them by their step improves the objective by at least this share.
+    """
+    problem, x = solution.problem, solution.x
+    linear, curved = split_rows(problem)
+    per_label: dict[str, int] = {}
+    bounds = []
+    total = max(solution.total, 1e-8 * problem.objective.size)  # a perfect fit has nothing to gain
+    for row in (*linear.rows, *curved.rows):
+        if row.constraint < 0 or row.weight is not None:
+            continue
+        values = solution.multipliers.get(row.label)
+        position = per_label.get(row.label, 0)
+        per_label[row.label] = position + 1
+        if values is None or position >= len(values) or values[position] == 0.0:
+            continue
+        bound = _bound(solution, row, float(values[position]), x, total)
+        if bound.multiplier * bound.step >= share * total:
+            bounds.append(bound)
+    bounds.sort(key=lambda b: -b.multiplier * b.step)
+    soft = tuple(
+        f"{c.label}: violated by {solution.violations[c.label]:.3g}"
+        for c in problem.constraints
+        if c.weight is not None and solution.violations[c.label] > 1e-9
+    )
+    return Explanation(
+        tuple(bounds),
+        tuple(_cones(solution)),
+        branches_at(problem, x),
+        soft,
+        Relaxation(problem).nonconvex,
+        _summary(solution),
+    )
+
+
+def _bound(solution: Solution, row: Row, multiplier: float, x: Array, total: float) -> ActiveBound:
+    constraint = solution.problem.constraints[row.constraint]
+    amount = abs(multiplier) * row.unit_size(x)  # solver rows are m times the physical one
+    side = row.side if row.side != "both" else "upper" if multiplier > 0 else "lower"
+    step = constraint.step
+    return ActiveBound(constraint.bound_text(row.entry, side), amount, constraint.unit, amount * step / total, step)
+
+
+def _cones(solution: Solution) -> list[ActiveCone]:
+    found = []
+    for entry in solution.problem.cones:
+        if entry.cone == Full():
+            matrix = entry.cone.matrix(solution.x[link_slice(entry.link)])
+            values = np.linalg.eigvalsh(matrix)
+            small = values[values <= max(2 * entry.margin, 1e-9)]
+            if len(small):
+                found.append(ActiveCone(entry.name, tuple(float(v) for v in small), entry.margin))
+    return found
+
+
+def _summary(solution: Solution) -> str:
+    if solution.certified:
+        return (
+            f"{solution.problem.name}: the optimum, {solution.total:.6g}; no feasible set is better by more than "
+            f"{solution.gap:.1e} of it"
+        )
+    if solution.status == "feasible":
+        return (
+            f"{solution.problem.name}: feasible, {solution.total:.6g}; the best feasible set lies between "
+            f"{solution.lower_bound:.6g} and this "
+            f"(gap {100 * solution.gap:.3g} %)"
+        )
+    if solution.status == "stopped":
+        return f"{solution.problem.name}: {solution.total:.6g} is feasible, but the solver stopped before an optimum"
+    return f"{solution.problem.name}: {solution.status}; largest violation {solution.max_violation:.3g}"

@@ -1,0 +1,176 @@
+"""Global methods: a proven gap by branching, and simulated annealing for sets with many separate valleys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from time import perf_counter
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+
+from casid.errors import ProblemError
+from casid.expressions._walk import as_function
+from casid.inertia._parameter_vector import link_slice, standard_size
+from casid.retrieval._combinations import combinations
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution, reassess
+from casid.retrieval.methods._branch_and_bound import close_gap
+from casid.retrieval.methods._branches import Branches
+from casid.retrieval.methods._method import Array, Direct, Method, Start
+from casid.retrieval.solver._certify import PreparedProblem
+
+
+@dataclass(frozen=True)
+class Global(Method):
+    """Solve, and bring the proven gap down to ``gap`` where the constraints are not convex.
+
+    Branches of if-else and either-or are enumerated if there are at most ``most`` combinations; what stays open is
+    tightened by branching on boxes of the centres of mass (`close_gap`). When the time is over, the best bound so far
+    is returned.
+
+    Attributes
+    ----------
+    gap : float
+    nodes : int
+        Largest number of relaxations.
+    seconds : float
+        Time limit, checked between solves.
+    most : int
+        Largest number of combinations of branches.
+    progress : callable or None
+        Called with the best total, the proven bound and the number of relaxations so far.
+    """
+
+    gap: float = 0.01
+    nodes: int = 60
+    seconds: float = 30.0
+    most: int = 16
+    progress: Callable[[float, float, int], object] | None = None
+    name: ClassVar[str] = "global"
+
+    def solve(self, problem: Problem, start: Start) -> Solution:
+        """See `Method.solve`."""
+        began = perf_counter()
+        if self._several(problem):
+            return Branches(self.most, self.gap, self.seconds).solve(problem, start)
+        solution = Direct().solve(problem, start)
+        left = self.seconds - (perf_counter() - began)
+        if not solution.usable or solution.gap <= max(self.gap, start.options.certified_gap) or left <= 0:
+            return solution
+        return close_gap(solution, self.gap, self.nodes, left, start.options, self.progress)
+
+    def _several(self, problem: Problem) -> bool:
+        """Whether there are combinations of branches, and few enough."""
+        try:
+            return sum(1 for _ in islice(combinations(problem, self.most), 2)) > 1
+        except ProblemError:
+            return False
+
+
+@dataclass(frozen=True)
+class SimulatedAnnealing(Method):
+    """Generalised simulated annealing (SciPy's `dual_annealing`) over consistent bodies, polished by the direct method.
+
+    Every link is parametrised by the factors of its cone (`casid.inertia.cones`), so that all points tried are
+    consistent; violations of hard rows, each relative to the size of its bound, cost ``price`` times the objective at
+    the nominal bodies. The bound is that of the direct method: proven, whatever the search found.
+
+    Attributes
+    ----------
+    iterations : int
+        Of the annealing.
+    evaluations : int
+        Largest number of evaluations of the objective.
+    price : float
+        Of a relative violation, in units of the objective at the start.
+    spread : float
+        Range of the factors about the nominal body (0 and 1 there).
+    """
+
+    iterations: int = 200
+    evaluations: int = 20_000
+    price: float = 10.0
+    spread: float = 3.0
+    name: ClassVar[str] = "annealing"
+    draws: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or self.evaluations < 1 or not (self.price > 0 and self.spread > 0):
+            raise ProblemError("simulated annealing: iterations, evaluations, price and spread must be positive")
+
+    def solve(self, problem: Problem, start: Start) -> Solution:
+        """See `Method.solve`."""
+        from scipy.optimize import dual_annealing  # imported late: it takes its time
+
+        began = perf_counter()
+        prepared = PreparedProblem(problem, start.nominal, start.options)
+        x0 = prepared.starting_point(start.point, start.seed)
+        energy = _Energy(prepared, x0, self.price)
+        centre = energy.coordinates(x0)
+        bounds = np.stack([centre - self.spread, centre + self.spread], axis=1)
+        found = dual_annealing(
+            energy, bounds, maxiter=self.iterations, maxfun=self.evaluations, x0=centre, no_local_search=True,
+            seed=0 if start.seed is None else start.seed,
+        )  # fmt: skip
+        near = energy.point(np.asarray(found.x, dtype=float))
+        polished = prepared.solve(start=near if energy.defined(near) else x0, throw=False)
+        if not polished.usable:  # where no slope leads on, the point found may hold as it is
+            candidate = reassess(polished, x=near, converged=True, conflict=None)
+            polished = candidate if candidate.usable else polished
+        status = f"annealing: {int(found.nfev)} evaluations, energy {float(found.fun):.6g}; {polished.solver_status}"
+        return reassess(
+            polished, seed=start.seed, solver_status=status, trace=(near,), solve_time=perf_counter() - began
+        )
+
+
+class _Energy:
+    """Objective plus the price of violations, of unbounded coordinates: factors of the cones, other unknowns scaled."""
+
+    def __init__(self, prepared: PreparedProblem, x0: Array, price: float) -> None:
+        self._prepared, self._problem = prepared, prepared.problem
+        self._cones = {link_slice(cone.link).start: cone for cone in prepared.cones}
+        size = self._problem.variables.size
+        coned = {k for first in self._cones for k in range(first, first + 10)}
+        self._others = np.array([k for k in range(size) if k not in coned], dtype=int)
+        self._scale = np.maximum(np.abs(x0[self._others]), 1.0)
+        rows = [(r, c.weight) for c in self._problem.constraints for r in c.rows(self._problem.setting)]
+        expression = ca.vertcat(*[row.expression for row, _ in rows]) if rows else ca.SX(0, 1)
+        self._rows = as_function(expression, self._problem.variables.x) if rows else None
+        self._low, self._high = np.array([r.lower for r, _ in rows]), np.array([r.upper for r, _ in rows])
+        unit = price * max(self._problem.objective(x0), 1e-8 * self._problem.objective.size)
+        sizes = [max([abs(b) for b in (r.lower, r.upper) if np.isfinite(b) and b] or [1.0]) for r, _ in rows]
+        weights = [unit / size if weight is None else weight for (_, weight), size in zip(rows, sizes, strict=True)]
+        self._weights = np.array(weights)
+        extras = np.array(list(self._problem.variables.extras.values())).reshape(-1, 2)
+        self._extra_low, self._extra_high = extras[:, 0], extras[:, 1]
+
+    def coordinates(self, x: Array) -> Array:
+        """Of a point."""
+        factors = [cone.factor(x[first : first + 10]) for first, cone in self._cones.items()]
+        return np.concatenate([*factors, x[self._others] / self._scale])
+
+    def point(self, t: Array) -> Array:
+        """At given coordinates; extras are kept within their bounds."""
+        x = np.zeros(self._problem.variables.size)
+        for position, (first, cone) in enumerate(self._cones.items()):
+            x[first : first + 10] = cone.parameters(t[link_slice(position)])
+        x[self._others] = t[standard_size(len(self._cones)) :] * self._scale
+        standard = self._problem.variables.standard_size
+        x[standard:] = np.clip(x[standard:], self._extra_low, self._extra_high)
+        return x
+
+    def __call__(self, t: Array) -> float:
+        x = self.point(t)
+        value = self._problem.objective(x)
+        if self._rows is not None:
+            rows = np.array(self._rows(x)).reshape(-1)
+            excess = np.maximum(np.maximum(self._low - rows, rows - self._high), 0.0)
+            value += float(self._weights @ excess)
+        return value if np.isfinite(value) else 1e300
+
+    def defined(self, x: Array) -> bool:
+        """Whether every constraint has a value there."""
+        return self._rows is None or bool(np.isfinite(np.array(self._rows(x))).all())

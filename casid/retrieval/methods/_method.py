@@ -1,0 +1,91 @@
+"""The contract of every solution method, and the direct method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution
+from casid.retrieval.program._determined import applies, solve_determined
+from casid.retrieval.solver._build import SolveOptions
+from casid.retrieval.solver._certify import PreparedProblem
+
+Array = NDArray[np.float64]
+#: From the seed of a random start to the solution reached from it.
+SolveSeed = Callable[[int], Solution]
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where and how a method begins.
+
+    Attributes
+    ----------
+    point : ndarray, shape (N,), or None
+        Checked; None: the nominal body of every link.
+    seed : int or None
+        Start from the random point of this seed instead; source of everything random.
+    nominal : ndarray, shape (N,), or None
+        Fully consistent parameters that set the scale of the solver's variables.
+    options : SolveOptions
+        Of every solve.
+    """
+
+    point: Array | None = None
+    seed: int | None = None
+    nominal: Array | None = None
+    options: SolveOptions = SolveOptions()  # noqa: RUF009 - frozen
+
+
+class Method(ABC):
+    """A way to solve a problem; a frozen dataclass of its own settings.
+
+    A method uses everything in `Start`, or refuses it. It never raises because a problem could not be solved: that is
+    the solution's status, and the reason, where it is known, its ``conflict``.
+    """
+
+    #: Name on the command line and in files.
+    name: ClassVar[str]
+    #: Whether it draws random numbers beside its starting point, so that a seed makes sense together with a start.
+    draws: ClassVar[bool] = False
+
+    @abstractmethod
+    def solve(self, problem: Problem, start: Start) -> Solution:
+        """Solve a problem.
+
+        Raises
+        ------
+        ProblemError
+            If the method does not apply to the problem, or cannot use something of ``start``.
+        """
+
+    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+        """Solve one problem from the random starts of many seeds; overridden where work can be done once for all."""
+        return lambda seed: self.solve(problem, Start(None, seed, nominal, options))
+
+
+@dataclass(frozen=True)
+class Direct(Method):
+    """IPOPT on the lifted program, twice; if-else acts by the branch of the present point."""
+
+    name: ClassVar[str] = "direct"
+
+    def solve(self, problem: Problem, start: Start) -> Solution:
+        """See `Method.solve`; where the data determine everything and no start is given, the fast way."""
+        options = start.options
+        if options.direct and start.point is None and start.seed is None and start.nominal is None and applies(problem):
+            found = solve_determined(problem, options.tolerances)
+            if found is not None:
+                return found
+        return PreparedProblem(problem, start.nominal, options).solve(start.point, start.seed, throw=False)
+
+    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+        """See `Method.bind`: the program is built once."""
+        prepared = PreparedProblem(problem, nominal, options)
+        return lambda seed: prepared.solve(seed=seed, throw=False)

@@ -1,0 +1,88 @@
+"""`solve`: one problem, any method, given as such or by name."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from casid.errors import ProblemError
+from casid.retrieval._combinations import check_dead_branches
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution
+from casid.retrieval.methods._branches import Branches, Smoothed
+from casid.retrieval.methods._global_search import Global, SimulatedAnnealing
+from casid.retrieval.methods._method import Direct, Method, Start
+from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.solver._build import SolveOptions, checked_point
+
+#: Name -> the method with its default settings.
+METHODS: dict[str, type[Method]] = {
+    kind.name: kind for kind in (Direct, Penalty, Branches, Smoothed, Global, SimulatedAnnealing)
+}
+
+
+def method_of(method: Method | str) -> Method:
+    """A method, also by its name.
+
+    Raises
+    ------
+    ProblemError
+        If there is no method of that name.
+    """
+    if isinstance(method, Method):
+        return method
+    if method not in METHODS:
+        raise ProblemError(f"method: expected one of {', '.join(METHODS)}, or a Method, got {method!r}")
+    return METHODS[method]()
+
+
+def solve(
+    problem: Problem,
+    start: ArrayLike | None = None,
+    seed: int | None = None,
+    nominal: ArrayLike | None = None,
+    options: SolveOptions | None = None,
+    throw: bool = True,
+    method: Method | str = "direct",
+) -> Solution:
+    """Solve a problem.
+
+    Parameters
+    ----------
+    problem
+        What to solve.
+    start
+        All unknowns to start from, shape (N,): standard parameters, then the extras. Default: the nominal body of every
+        link.
+    seed
+        Start from the random point of this seed instead; not together with ``start``, unless the method draws more
+        numbers than its start (`SimulatedAnnealing`).
+    nominal
+        Fully consistent parameters that set the scale of the variables, shape (N,). Default: `nominal_parameters`.
+    options
+        Of every solve, see `SolveOptions`.
+    throw
+        Raise if no feasible point is found; otherwise return a `Solution` with that status (for sweeps).
+    method
+        `Direct` (the default), `Penalty`, `Branches`, `Smoothed`, `Global`, `SimulatedAnnealing`, or one of your own;
+        or a name, for default settings.
+
+    Raises
+    ------
+    ProblemError
+        If the start has a wrong shape, a constraint is NaN there, or the method cannot use what it is given.
+    SolveError
+        If no feasible point is found; `InfeasibleError` where it is proven that there is none (with the constraints
+        that conflict, and the smallest relaxation).
+    """
+    chosen = method_of(method)
+    if start is not None and seed is not None and not chosen.draws:
+        raise ProblemError(f"method '{chosen.name}' starts from a point or from a seed: give start or seed, not both")
+    check_dead_branches(problem)
+    given = Start(
+        None if start is None else checked_point(problem, start, "start"),
+        seed,
+        None if nominal is None else checked_point(problem, nominal, "nominal"),
+        options or SolveOptions(),
+    )
+    solution = chosen.solve(problem, given)
+    return solution.or_raise() if throw else solution

@@ -1,0 +1,196 @@
+"""Choice of the most plausible parameter set among those that explain the data.
+
+Where data leave parameters open, the consistent optimum is a face of the feasible set, and a solver ends somewhere on
+it: links as thin as needles, masses at their bounds. The choice made here is lexicographic: first the certified best
+fit ``F*``; then, of all sets that obey every hard constraint with a residual norm of at most ``(1 + share) sqrt F*``,
+the one of least log-det divergence from plausible bodies (`plausible_bodies`). Both steps are convex and each has its
+proof (`DivergenceProgram`): no set is more plausible within that distance of the best fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.errors import ProblemError
+from casid.inertia import Parameters
+from casid.inertia._chi_square import chi_square
+from casid.inertia._cones import Full
+from casid.retrieval._problem import Problem
+from casid.retrieval._result import ParameterResult
+from casid.retrieval._solution import Solution
+from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
+from casid.retrieval.plausible._most_plausible import DivergenceProgram, MostPlausible
+
+Array = NDArray[np.float64]
+
+#: Largest relative increase of the residual's norm that the choice may use.
+LARGEST_SHARE = 0.005
+#: Gap up to which the choice counts as certified, and the largest violation of a constraint on re-check.
+CERTIFIED, FEASIBLE = 1e-6, 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Believable(ParameterResult):
+    """The most plausible parameter set among those that explain the data.
+
+    Attributes
+    ----------
+    problem : Problem
+    best : float
+        Objective plus penalty of the best fit, F*.
+    limit : float
+        Largest allowed objective plus penalty, F.
+    bodies : PlausibleBodies
+        The plausible bodies before their common scale.
+    choice : MostPlausible
+        Solution of the program: parameters, scale, divergence and its lower bound.
+    max_violation : float
+        Of any hard constraint, re-checked in numpy.
+    time : float
+        [s]
+    """
+
+    problem: Problem
+    best: float
+    limit: float
+    bodies: PlausibleBodies
+    choice: MostPlausible
+    max_violation: float
+    time: float
+
+    @property
+    def x(self) -> Array:
+        """All unknowns of the problem, shape (N,): standard parameters, then the extras."""
+        return self.choice.parameters
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """All unknowns by name."""
+        variables = self.problem.variables
+        return Parameters(variables.names, self.x, tuple(link.name for link in variables))
+
+    @property
+    def objective(self) -> float:
+        """Sum of squares at the choice."""
+        return self.problem.objective(self.x)
+
+    @property
+    def share(self) -> float:
+        """Allowed relative increase of the residual's norm."""
+        return float(np.sqrt(self.limit / self.best) - 1.0) if self.best > 0 else float("inf")
+
+    @property
+    def scale(self) -> float:
+        """Common factor of the plausible bodies' masses, as found with the parameters."""
+        return self.choice.scale
+
+    @property
+    def plausible(self) -> Array:
+        """The plausible bodies at that scale, shape (10 n,)."""
+        factors = np.where(self.bodies.scaled, self.scale, 1.0)
+        return np.asarray((self.bodies.parameters.reshape(-1, 10) * factors[:, None]).ravel())
+
+    @property
+    def divergence(self) -> float:
+        """Log-det divergence from the plausible bodies."""
+        return self.choice.divergence
+
+    @property
+    def gap(self) -> float:
+        """Proven relative gap of the divergence."""
+        return self.choice.gap
+
+    @property
+    def certified(self) -> bool:
+        """No set that explains the data as well is more plausible, and every hard constraint holds on re-check."""
+        return self.gap <= CERTIFIED and self.max_violation <= FEASIBLE
+
+    def __repr__(self) -> str:
+        proof = f"gap {self.gap:.0e}" if self.certified else f"not certified, gap {self.gap:.0e}"
+        return f"Believable({self.problem.name}: divergence {self.divergence:.4g}, {proof}, scale {self.scale:.3g})"
+
+
+def believable(
+    problem: Problem,
+    solution: Solution,
+    bodies: PlausibleBodies | None = None,
+    *,
+    share: float | None = None,
+    tolerance: float | None = None,
+    near: Array | None = None,
+) -> Believable:
+    """Choose the most plausible parameter set among those that explain the data.
+
+    Parameters
+    ----------
+    problem, solution
+        A problem with full consistency of every link, and its (certified) best fit.
+    bodies
+        Plausible bodies; default: `plausible_bodies` of the problem's robot.
+    share
+        Relative increase of the residual's norm over the best fit that is allowed; default 0.5 %.
+    tolerance
+        In place of ``share``: allowed increase of the objective, e.g. from standard deviations of the coefficients
+        (`casid.retrieval.insight._intervals.indistinguishable`).
+    near
+        Parameters to start from, shape (N,), such as the choice of a similar problem; default: the plausible bodies.
+
+    Raises
+    ------
+    ProblemError
+        If a link's consistency is not full, the solution is not feasible, or share or tolerance is not positive.
+    SolveError
+        If IPOPT finds no answer.
+
+    References
+    ----------
+    T. Lee, P. M. Wensing, F. C. Park, "Geometric robot dynamic identification: a convex programming approach", IEEE
+    Transactions on Robotics 36(2), 2020, Sec. III.
+    """
+    began = perf_counter()
+    if any(entry.cone != Full() for entry in problem.cones):
+        raise ProblemError("believable: expected full physical consistency of every link; set consistency to 'full'")
+    if solution.status not in ("optimal", "feasible"):
+        raise ProblemError(
+            f"problem '{problem.name}': expected an optimal or feasible solution as the best fit, got one that is "
+            f"{solution.status}"
+        )
+    if share is not None and tolerance is not None:
+        raise ProblemError(
+            "believable: give either the share of the residual or the tolerance of the objective, not both"
+        )
+    best = solution.total
+    if tolerance is None:
+        part = LARGEST_SHARE if share is None else check_share(share)
+        limit = best * (1.0 + part) ** 2
+    else:
+        if not (np.isfinite(tolerance) and tolerance > 0):
+            raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
+        limit = best + tolerance
+    chosen = bodies or plausible_bodies(problem.variables.robot)
+    found = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit).solve(np.array(solution.x), near)
+    worst = problem.hard_violation(problem.violations(found.parameters))
+    return Believable(problem, best, limit, chosen, found, worst, perf_counter() - began)
+
+
+def check_share(share: float) -> float:
+    """The share by which the residual's norm may grow; `ProblemError` if it is not positive and finite."""
+    if not (np.isfinite(share) and share > 0):
+        raise ProblemError(f"share: expected a positive number, got {share}")
+    return share
+
+
+def noise_share(samples: int, rank: int, confidence: float = 0.95) -> float:
+    """Relative increase of the residual's norm that noise explains, at most 0.5 %.
+
+    With the residual variance ``s^2 = F* / (samples - rank)``, the true parameters lie within ``F* + s^2 chi^2_rank``.
+    """
+    if samples <= rank:
+        return LARGEST_SHARE
+    growth = chi_square(rank, 1.0 - confidence) / (samples - rank)
+    return min(LARGEST_SHARE, float(np.sqrt(1.0 + growth)) - 1.0)

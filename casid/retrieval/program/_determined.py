@@ -1,0 +1,277 @@
+"""The fast way, where the optimum is a single point: data that determine every parameter of consistent links.
+
+No choice among equal optima is needed then, and so no barrier. A few cheap splitting steps give a primal-dual point
+near the optimum; IPOPT, warm from there, solves the lifted program without bounds on the factors, that is by Newton's
+method on its optimality conditions, in a handful of iterations; the certificate proves the result. Where the way does
+not apply, or its answer is not certified, the general way is taken.
+
+Every coordinate is scaled by the data: link k's pseudo-inertia is ``J = S Jt S' + margin 1`` with ``S = a diag(s, s,
+s, 1)``, the length s and mass a^2 such that second moments and mass count equally in the objective.
+
+Operator splitting (ADMM; Boyd et al. 2011, Sec. 3.1, with over-relaxation) of ``min 1/2 ||A v - b||^2`` subject to
+``v in K``, where v stacks the links' scaled pseudo-inertias as ``svec`` (orthonormal coordinates of symmetric matrices)
+and K is the product of their cones, needs a linear system with one inverse, and an eigenvalue decomposition of every
+4x4 matrix::
+
+    v <- (A'A + rho 1)^-1 (A'b + rho (z - u)),   z <- P_K(v + u),   u <- u + v - z
+
+Its limit is the optimum, with ``-rho u`` the cones' multipliers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.inertia import from_pseudo_inertia
+from casid.inertia._cones import Full
+from casid.inertia._divergence import SVEC_WEIGHTS, from_svec, lower_triangle, to_svec
+from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._problem import Problem
+from casid.retrieval._region import LinkRegion
+from casid.retrieval._rows import LinearRows, NonlinearRows
+from casid.retrieval._solution import Solution, Tolerances, assess
+from casid.retrieval.bound._certificate import lower_bound
+from casid.retrieval.program._blocks import Cone, FeasibleSet
+from casid.retrieval.program._nlp import LiftedProgram, Point
+
+Array = NDArray[np.float64]
+
+
+def lower_factors(matrices: Array) -> Array:
+    """Lower triangular T with ``T T' = M`` and a non-negative diagonal, entries row by row, shape (10 n,).
+
+    M, shape (n, 4, 4), may be singular or slightly indefinite: negative eigenvalues count as zero.
+    """
+    values, vectors = np.linalg.eigh(matrices)
+    half = np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.transpose(0, 2, 1)
+    factors = np.asarray(np.linalg.qr(half, mode="r")).transpose(0, 2, 1)
+    signs = np.where(np.einsum("kii->ki", factors) < 0, -1.0, 1.0)
+    return np.asarray(lower_triangle(factors * signs[:, None, :]).reshape(-1))
+
+
+@dataclass(frozen=True, eq=False)
+class SplitPoint:
+    """Where the splitting stopped.
+
+    Attributes
+    ----------
+    v : ndarray, shape (10 n,)
+        ``svec`` of positive semidefinite matrices.
+    multipliers : ndarray, shape (10 n,)
+        ``svec`` of minus the multipliers Z >= 0 of ``V >= 0``: at the optimum the gradient's opposite, ``A'(b - A v)``.
+    residual : float
+        Relative size of the last step.
+    iterations : int
+    """
+
+    v: Array
+    multipliers: Array
+    residual: float
+    iterations: int
+
+
+def split(
+    gram: Array,
+    slope: Array,
+    rho: float,
+    iterations: int = 300,
+    tolerance: float = 3e-7,
+    relaxation: float = 1.6,
+) -> SplitPoint:
+    """Minimise ``1/2 v'Gv - g'v`` over stacked positive semidefinite 4x4 matrices, roughly.
+
+    Parameters
+    ----------
+    gram, slope
+        G, shape (10 n, 10 n), positive definite, and g, shape (10 n,); the better G's blocks are scaled, the fewer
+        steps.
+    rho
+        Penalty of the splitting, > 0; the geometric mean of G's eigenvalues serves well.
+    iterations
+        Largest number of steps.
+    tolerance
+        Relative change at which to stop.
+    relaxation
+        Over-relaxation, 1 (none) to 1.8.
+    """
+    size = len(slope)
+    inverse = np.linalg.inv(gram + rho * np.eye(size))
+    z = np.zeros(size)
+    u = np.zeros(size)
+    change = np.inf
+    used = 0
+    while used < iterations and change >= tolerance:
+        used += 1
+        v = inverse @ (slope + rho * (z - u))
+        shifted = relaxation * v + (1.0 - relaxation) * z + u
+        values, vectors = np.linalg.eigh(from_svec(shifted))
+        projected = to_svec((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1))
+        u = shifted - projected
+        change = float(
+            max(np.abs(projected - z).max(), np.abs(v - projected).max()) / max(np.abs(projected).max(), 1e-300)
+        )
+        z = projected
+    return SplitPoint(z, rho * u, change, used)
+
+
+#: Smallest ratio of the extreme eigenvalues of the scaled Gram matrix at which the data determine every parameter.
+DETERMINED = 1e-10
+#: ``tol``: residual of the optimality conditions, relative to the objective, at which Newton's method ends. More than
+#: ``max_iter`` steps mean that the start was poor; the general way is then the better one. The data have scaled
+#: everything already.
+_IPOPT = {
+    "tol": 1e-11,
+    "dual_inf_tol": 1e-6,
+    "constr_viol_tol": 1e-9,
+    "max_iter": 40,
+    "warm_start_init_point": "yes",
+    "mumps_permuting_scaling": 0,
+    "mumps_scaling": 0,
+}
+_TRACE = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])  # tr J of ten parameters
+
+
+def applies(problem: Problem) -> bool:
+    """Whether the problem is of the kind: full consistency of every link, no other constraint, no further unknown."""
+    square = problem.objective.matrix.shape[0] >= problem.variables.size
+    return (
+        square
+        and not problem.constraints
+        and not problem.variables.extras
+        and all(entry.cone == Full() for entry in problem.cones)
+    )
+
+
+def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | None:
+    """Solve a problem to which the fast way `applies`.
+
+    Parameters
+    ----------
+    problem
+        What to solve.
+    tolerances
+        What counts as certified.
+
+    Returns
+    -------
+    Solution or None
+        A certified solution; None where the data leave parameters undetermined or the answer is not certified.
+    """
+    began = perf_counter()
+    program = _Determined.prepare(problem)
+    if program is None:
+        return None
+    built = perf_counter()
+    x, iterations, status = program.minimise()
+    if not np.isfinite(x).all():
+        return None
+    certificate = lower_bound(problem, x, LinearRows.none(len(x)), np.zeros(0), regions=program.regions_within(x))
+    found = assess(
+        problem,
+        x,
+        certificate.lower_bound,
+        tolerances=tolerances,
+        iterations=iterations,
+        build_time=built - began,
+        solve_time=perf_counter() - built,
+        solver_status=status,
+    )
+    return found if found.certified else None
+
+
+class _Determined:
+    """The data in scaled coordinates ``x = basis (v / weights) + origin``, the program and its solver."""
+
+    def __init__(self, problem: Problem, R: Array, r: Array) -> None:
+        size = R.shape[1]
+        nominal = balanced_bodies(R, [cone.margin for cone in problem.cones])
+        cones = tuple(Cone.around(c, nominal[link_slice(c.link)]) for c in problem.cones)
+        self._program = LiftedProgram(
+            problem.variables.x,
+            LeastSquares(R, r, problem.objective.constant),
+            FeasibleSet(LinearRows.none(size), NonlinearRows.none(), cones, nominal),
+            barrier=False,
+        )
+        self._solver = self._program.solver(_IPOPT)
+        basis, origin = self._program.coordinates
+        self._weights = np.tile(SVEC_WEIGHTS, len(cones))
+        self._matrix = (R @ basis) / self._weights  # R x - r = matrix v - target for the svec v of all Jt
+        self._target = r - R @ origin
+        self.gram = self._matrix.T @ self._matrix
+        self.rho = 1.0
+        # Every z with |R z - r| <= rho has t'z <= t'x_ls + rho |R^-T t|: a bound of tr J = t'z by the data alone.
+        inverse = np.linalg.inv(R)
+        reach = np.tensordot(inverse.reshape(-1, 10, size), _TRACE, axes=(1, 0))
+        self._least_traces = (inverse @ r).reshape(-1, 10) @ _TRACE
+        self._trace_slopes = np.linalg.norm(reach, axis=1)
+        self._regions = problem.regions
+        self._R, self._r = R, r
+
+    @classmethod
+    def prepare(cls, problem: Problem) -> _Determined | None:
+        """Build the program; None where the data do not determine every parameter."""
+        objective, size = problem.objective, problem.variables.size
+        triangle = np.asarray(np.linalg.qr(np.column_stack([objective.matrix, objective.target]), mode="r"))
+        R, r = triangle[:size, :size], triangle[:size, size]
+        lengths = np.linalg.norm(R, axis=0)
+        if not (np.abs(R.diagonal()) > np.sqrt(DETERMINED) * lengths).all():
+            return None
+        program = cls(problem, R, r)
+        values = np.linalg.eigvalsh(program.gram)
+        if values[0] <= DETERMINED * values[-1]:
+            return None
+        program.rho = float(np.exp(np.log(values).mean()))
+        return program
+
+    def minimise(self) -> tuple[Array, int, str]:
+        """Parameters, IPOPT's iterations and its status."""
+        near = split(self.gram, self._matrix.T @ self._target, self.rho)
+        weight = 1.0 / max(
+            np.sum((self._matrix @ near.v - self._target) ** 2), 1e-12 * float(self._r @ self._r), 1e-300
+        )
+        start = Point(
+            np.concatenate([near.v / self._weights, lower_factors(from_svec(near.v))]),
+            2.0 * weight * near.multipliers * self._weights,
+            np.zeros(2 * len(near.v)),
+        )
+        outcome = self._program.solve(self._solver, start, weight, 0.0)
+        return self._program.parameters(outcome.point.w), outcome.iterations, outcome.status
+
+    def regions_within(self, x: Array) -> tuple[LinkRegion, ...]:
+        """Regions of the links that hold every point at least as good as x (and twice as far, for rounding in x)."""
+        limits = self._least_traces + 2.0 * float(np.linalg.norm(self._R @ x - self._r)) * self._trace_slopes
+        return tuple(
+            replace(region, trace=min(region.trace, float(limit)))
+            for region, limit in zip(self._regions, limits, strict=True)
+        )
+
+
+def balanced_bodies(R: Array, margins: list[float]) -> Array:
+    """Bodies ``J = S S' + margin 1`` that the data weigh evenly, shape (10 n,): the scale of every link.
+
+    With g2 and g0 the mean squared lengths of R's columns in second-moment and mass coordinates, ``s^4 = g0 / g2`` and
+    ``a^2`` such that all links' blocks have the same mean; lengths are kept within 1 cm and 10 m.
+    """
+    inverse = np.linalg.inv(PSEUDO_INERTIA_MAP[[0, 1, 2, 3, 5, 6, 7, 10, 11, 15]])  # entries of J -> parameters
+    bodies, means = [], []
+    for k in range(R.shape[1] // 10):
+        squares = np.sum((R[:, link_slice(k)] @ inverse) ** 2, axis=0)
+        second, mass = float(squares[[0, 4, 7]].mean()), float(squares[9])
+        length = float(np.clip((mass / second) ** 0.25, 0.01, 10.0)) if second > 0 and mass > 0 else 0.3
+        means.append(np.sqrt(max(second * length**4, mass)))
+        bodies.append(np.array([length, length, length, 1.0]))
+    typical = max(float(np.median(means)), 1e-300)
+    return np.concatenate(
+        [
+            from_pseudo_inertia(
+                np.diag(body**2) * float(np.clip(typical / max(mean, 1e-300), 1e-6, 1e6)) + margin * np.eye(4)
+            )
+            for body, mean, margin in zip(bodies, means, margins, strict=True)
+        ]
+    )

@@ -1,0 +1,210 @@
+"""Constraints that cannot be met together: which ones, and the smallest relaxation that would satisfy them.
+
+Every hard row gets a slack, and the sum of the slacks, each in units of its bound, is minimised while the cones stay
+hard. If the minimum is positive the constraints conflict; the rows with a multiplier are the reason, those with a slack
+the relaxation. With constraints that are not convex this is a local statement: the smallest relaxation of a few starts.
+
+**Proof (Farkas).** With the multipliers at that point, the dual bound of the *zero* function over the feasible points
+(`casid.retrieval.bound._certificate`) is 0 if there is one. Where it is positive, there is none: whatever the
+multipliers are, and whatever the nonlinear constraints are, since these enter by relaxations only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.inertia._parameter_vector import mass_index
+from casid.retrieval._conflict import Conflict
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._problem import Problem
+from casid.retrieval._rows import LinearRows, NonlinearRows, Row
+from casid.retrieval.bound._certificate import Dual, Search, dual_bound
+from casid.retrieval.bound._cuts import Cut, Relaxation
+from casid.retrieval.constraints._constraint import Side
+from casid.retrieval.program._blocks import FeasibleSet
+from casid.retrieval.program._nlp import LiftedProgram
+from casid.retrieval.program._starts import random_parameters
+
+Array = NDArray[np.float64]
+#: Slacks beyond this share of their bound, and multipliers beyond this share of their weight, are real.
+_REAL = 1e-5
+#: Random starts of the elastic problem where it is not convex.
+_STARTS = 2
+#: Share of its nominal mass that a link keeps while the smallest relaxation is sought.
+LEAST_MASS = 0.02
+#: The dual bound proves a conflict if it exceeds this share of the size of its terms.
+_PROVEN = 1e-9
+#: Rounds of cuts of the relaxation that may prove a conflict of nonconvex constraints.
+_ROUNDS = 6
+
+
+def find_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, factor: float) -> Conflict | None:
+    """Conflict among the hard constraints of a problem; ``None`` if they can be met, or if it is not understood.
+
+    Parameters
+    ----------
+    problem, rows
+    relaxation
+        Of the problem's nonlinear constraints.
+    factor
+        Search region of links without bounds: the proof holds up to so many times their nominal body.
+    """
+    hard = rows.hard()
+    proven = _proven_conflict(problem, hard, relaxation, factor)
+    return proven if proven is not None or not hard.nonlinear.size else _local_conflict(problem, hard)
+
+
+def _proven_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, factor: float) -> Conflict | None:
+    """The conflict of linear rows and cuts that hold wherever the nonlinear constraints do; None without a proof."""
+    cuts: list[Cut] = []
+    x = rows.nominal
+    for _ in range(_ROUNDS):
+        relaxed = FeasibleSet(_with_cuts(problem, rows.linear, cuts), NonlinearRows.none(), rows.cones, rows.nominal)
+        elastic = _elastic(relaxed)
+        found = _least_relaxation(problem, elastic, [rows.nominal])
+        if found is None:
+            return None
+        x, multipliers = found
+        if _excluded(problem, relaxed.linear, multipliers[: len(relaxed.linear.rows)], rows.nominal, factor):
+            return _read(problem, elastic, multipliers, x, proven=True)
+        sides = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
+        new = [cut for cut in (*sides, *relaxation.set_cuts(x)) if cut.violated(x)]
+        if not new:
+            return None
+        cuts += new
+    return None
+
+
+def _local_conflict(problem: Problem, rows: FeasibleSet) -> Conflict | None:
+    """The smallest relaxation found from a few starts, where the constraints are not convex."""
+    rng = np.random.default_rng(0)
+    starts = [rows.nominal, *(random_parameters(problem, rng) for _ in range(_STARTS))]
+    elastic = _elastic(rows)
+    found = _least_relaxation(problem, elastic, starts)
+    return None if found is None else _read(problem, elastic, found[1], found[0], proven=False)
+
+
+def _least_relaxation(problem: Problem, elastic: FeasibleSet, starts: list[Array]) -> tuple[Array, Array] | None:
+    """Point of least relaxation, and the multipliers of the linear and nonlinear rows there."""
+    size = len(elastic.nominal)
+    program = LiftedProgram(
+        problem.variables.x,
+        LeastSquares(np.zeros((0, size)), np.zeros(0)),
+        elastic,
+        tuple(range(len(problem.cones))),
+        1e8,
+    )
+    solver = program.solver({"tol": 1e-9, "max_iter": 500 if len(starts) == 1 else 150})
+    outcomes = [program.solve(solver, program.start(start), 1.0, 1e-9) for start in starts]
+    good = [outcome for outcome in outcomes if outcome.good]
+    if not good:
+        return None
+    best = min(good, key=lambda outcome: program.objective_value(outcome.point.w))
+    return program.parameters(best.point.w), np.concatenate(program.row_multipliers(best.point, 1.0))
+
+
+def _read(problem: Problem, elastic: FeasibleSet, multipliers: Array, x: Array, proven: bool) -> Conflict | None:
+    """Rows with a slack, and rows with a multiplier, in words."""
+    lower = np.concatenate([elastic.linear.lower, elastic.nonlinear.lower])
+    upper = np.concatenate([elastic.linear.upper, elastic.nonlinear.upper])
+    value = np.concatenate([elastic.linear.matrix @ x, elastic.nonlinear.values(problem.variables.x, x)])
+    conflicting: list[str] = []
+    relaxation: dict[str, float] = {}
+    advice: dict[str, str] = {}
+    for k, row in enumerate(elastic.rows):
+        if row.weight is None:
+            continue
+        above = multipliers[k] > 0 or value[k] > upper[k]
+        text = _text(problem, row, above)
+        if abs(multipliers[k]) > _REAL * row.weight and text not in conflicting:
+            conflicting.append(text)
+        excess = max(lower[k] - value[k], value[k] - upper[k], 0.0)
+        if excess * row.weight > _REAL:
+            missed = _missed(problem, row, x) if row.relaxed else float(excess / row.unit_size(x))
+            amount = max(missed, relaxation.get(text, 0.0))
+            relaxation[text] = amount
+            unit = problem.constraints[row.constraint].unit if row.constraint >= 0 else ""
+            raised = row.side == "upper" or (row.side == "both" and above)
+            advice[text] = f"{'raise' if raised else 'lower'} the bound of {text} by {amount:.3g}{unit and ' ' + unit}"
+    if not relaxation:
+        return None
+    ordered = sorted(conflicting, key=lambda text: text not in relaxation)
+    return Conflict(tuple(ordered), relaxation, tuple(advice.values()), proven)
+
+
+def _missed(problem: Problem, row: Row, x: Array) -> float:
+    """By how much x misses the bound that a cut stands for, in the units of the expression."""
+    constraint = problem.constraints[row.constraint]
+    value = float(problem.values(x)[constraint.label][row.entry])
+    return float(constraint.lower[row.entry] - value if row.side == "lower" else value - constraint.upper[row.entry])
+
+
+def _text(problem: Problem, row: Row, above: bool) -> str:
+    if row.constraint < 0 or row.side != "both":
+        return row.text
+    text: str = problem.constraints[row.constraint].bound_text(row.entry, "upper" if above else "lower")
+    return text
+
+
+def _excluded(problem: Problem, linear: LinearRows, multipliers: Array, nominal: Array, factor: float) -> bool:
+    """Whether the multipliers prove that no point meets the rows."""
+    found = dual_bound(problem, np.zeros(len(nominal)), Dual.of(linear, multipliers), Search(nominal, factor))
+    return found.value > _PROVEN * (found.terms + found.leftover + 1.0)
+
+
+def _with_cuts(problem: Problem, linear: LinearRows, cuts: list[Cut]) -> LinearRows:
+    """Linear rows and cuts, each cut under the name of the bound that it stands for."""
+    if not cuts:
+        return linear
+    scales = 1.0 / np.array([max(float(np.abs(cut.form).max()), 1e-12) for cut in cuts])
+    sources = []
+    for cut in cuts:
+        side: Side = "lower" if cut.sign > 0 else "upper"
+        constraint = problem.constraints[cut.constraint]
+        text, label, quantity = constraint.bound_text(cut.entry, side), constraint.label, constraint.quantity
+        sources.append(Row(cut.constraint, cut.entry, None, text, side, relaxed=True, label=label, quantity=quantity))
+    return LinearRows(
+        np.vstack([linear.matrix, np.array([cut.form for cut in cuts]) * scales[:, None]]),
+        np.concatenate([linear.lower, np.array([cut.low for cut in cuts]) * scales]),
+        np.concatenate([linear.upper, np.full(len(cuts), np.inf)]),
+        (*linear.rows, *sources),
+    )
+
+
+def _elastic(rows: FeasibleSet) -> FeasibleSet:
+    """Every row with a slack whose price is one over the size of its bound.
+
+    A row that is m times its bound costs nothing where the mass vanishes: the masses keep a share of the nominal ones.
+    """
+    x0, linear, curved = rows.nominal, rows.linear, rows.nonlinear
+    sizes = np.abs(linear.matrix) @ np.abs(x0)
+    priced = [
+        replace(row, weight=1.0 / _size(low, high, size, 1e-6))
+        for row, low, high, size in zip(linear.rows, linear.lower, linear.upper, sizes, strict=True)
+    ]
+    bent = [
+        replace(row, weight=1.0 / _size(low, high, 0.0, 1e-3))
+        for row, low, high in zip(curved.rows, curved.lower, curved.upper, strict=True)
+    ]
+    places = [mass_index(cone.link) for cone in rows.cones if cone.notion.positive_mass]
+    least = LEAST_MASS * x0[places]
+    floors = [Row(-1, k, None, "least mass") for k in range(len(places))]
+    return FeasibleSet(
+        LinearRows(
+            np.vstack([linear.matrix, np.eye(len(x0))[places]]),
+            np.concatenate([linear.lower, least]),
+            np.concatenate([linear.upper, np.full(len(places), np.inf)]),
+            (*priced, *floors),
+        ),
+        NonlinearRows(curved.expression, curved.lower, curved.upper, tuple(bent)),
+        rows.cones,
+        x0,
+    )
+
+
+def _size(low: float, high: float, typical: float, least: float) -> float:
+    """Size of a row's bounds, or what is typical of the row where they are zero."""
+    return max(min((abs(b) for b in (low, high) if np.isfinite(b) and b), default=typical), least)

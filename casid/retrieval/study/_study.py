@@ -1,0 +1,346 @@
+"""Many random starts of one problem or several: in this process, on several processes, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from threading import Thread
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.display import Displayed
+from casid.errors import ProblemError
+from casid.retrieval._combinations import check_dead_branches
+from casid.retrieval._problem import Problem
+from casid.retrieval._solution import Solution
+from casid.retrieval.methods._method import Array, Method, SolveSeed
+from casid.retrieval.methods._solve import method_of
+from casid.retrieval.solver._build import SolveOptions, checked_point
+from casid.retrieval.study._file import FORMAT, appending, fingerprint, read, record, revived
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+#: Name of the problem, number of the start, its seed.
+Task = tuple[str, int, int]
+#: How long a Dask scheduler may take to answer [s].
+CONNECT_SECONDS = 10.0
+
+
+def solve_here(
+    problems: Mapping[str, Problem], tasks: Sequence[Task], method: Method, nominal: Array | None, options: SolveOptions
+) -> Iterator[tuple[Task, Solution]]:
+    """In this process, in order."""
+    bound: dict[str, SolveSeed] = {}
+    for task in tasks:
+        name, _, seed = task
+        if name not in bound:
+            bound[name] = method.bind(problems[name], nominal, options)
+        yield task, bound[name](seed)
+
+
+def solve_elsewhere(
+    problems: Mapping[str, Problem],
+    tasks: Sequence[Task],
+    method: Method,
+    nominal: Array | None,
+    options: SolveOptions,
+    jobs: int,
+    cluster: str | None,
+) -> Iterator[dict[str, Any]]:
+    """On processes of this machine, or on a cluster: records, as they come in."""
+    joblib = _joblib()
+    here = os.getpid() if cluster is None else None
+    blobs = {name: pickle.dumps((problem, method, nominal, options)) for name, problem in problems.items()}
+    calls = (joblib.delayed(_solve_one)(blobs[name], name, number, seed, here) for name, number, seed in tasks)
+    if cluster is None:
+        yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(calls)
+        return
+    with joblib.parallel_config(backend="dask", n_jobs=-1):
+        yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(calls)
+
+
+def _solve_one(blob: bytes, name: str, number: int, seed: int, study: int | None = None) -> dict[str, Any]:
+    if study is not None and study != os.getpid():
+        _end_with(study)
+    return record(name, number, _bound(blob)(seed))
+
+
+@lru_cache(maxsize=1)
+def _end_with(study: int) -> None:
+    """End this worker when the process of the study has ended or was killed."""
+
+    def watch() -> None:
+        while os.getppid() == study:
+            sleep(1.0)
+        os._exit(1)
+
+    if os.getppid() == study:
+        Thread(target=watch, daemon=True, name="end with the study").start()
+
+
+@lru_cache(maxsize=4)
+def _bound(blob: bytes) -> SolveSeed:
+    """The method bound to the problem, kept between the starts that a process solves."""
+    problem, method, nominal, options = pickle.loads(blob)
+    found: SolveSeed = method.bind(problem, nominal, options)
+    return found
+
+
+def _joblib() -> Any:
+    try:
+        import joblib
+    except ImportError:
+        raise ProblemError(
+            "studies on several processes need joblib: pip install casid[study]; or use jobs=1"
+        ) from None
+    return joblib
+
+
+@contextmanager
+def connected(cluster: str | None) -> Iterator[None]:
+    """A client of the Dask scheduler at an address, for as long as the study runs."""
+    if cluster is None:
+        yield
+        return
+    _joblib()
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ProblemError("a Dask cluster needs the package 'distributed': pip install casid[cluster]") from None
+    try:
+        client = Client(cluster, timeout=CONNECT_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ProblemError(
+            f"no Dask scheduler answers at '{cluster}' ({type(error).__name__}); start one, or use jobs=..."
+        ) from None
+    try:
+        yield
+    finally:
+        client.close()
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """One start: the problem's name within the study, the number of the start, and where it ended."""
+
+    problem: str
+    start: int
+    solution: Solution
+
+    @property
+    def seed(self) -> int:
+        """``casid.solve(problem, seed=seed)`` repeats the start."""
+        return int(self.solution.seed or 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study(Displayed):
+    """The solutions of all starts, ordered by problem and number.
+
+    Attributes
+    ----------
+    results : tuple of StudyResult
+        Failed starts included, with their status.
+    solved : int
+        How many of them were solved in this run; the others came from the file.
+    time : float
+        Wall-clock time of this run, building included [s].
+    seed : int
+        Of all starts.
+    """
+
+    results: tuple[StudyResult, ...]
+    solved: int
+    time: float
+    seed: int
+
+    def __repr__(self) -> str:
+        return f"<Study: {len(self.results)} starts, {self.certified} certified; best: {self.best!r}>"
+
+    def plot_starts(self) -> tuple[Axes, ...]:
+        """Draw where each start ended, and after how many iterations."""
+        return self._plot("starts")
+
+    @property
+    def solutions(self) -> tuple[Solution, ...]:
+        """One a start, in order."""
+        return tuple(result.solution for result in self.results)
+
+    @cached_property
+    def best(self) -> Solution:
+        """Certified if any is; then of smallest objective plus penalty."""
+        return replace(min(self.solutions, key=Solution.rank), starts=len(self.results))
+
+    @property
+    def certified(self) -> int:
+        """Number of starts that ended certified."""
+        return sum(s.certified for s in self.solutions)
+
+    @property
+    def restarts(self) -> int:
+        """Number of further attempts, over all starts."""
+        return sum(s.restarts for s in self.solutions)
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """Range of each unknown over the certified starts, shape (N,): small where the optimum is unique."""
+        good = [s.x for s in self.solutions if s.certified]
+        if not good:
+            return np.full(self.best.x.shape, np.inf)
+        return np.asarray(np.ptp(np.array(good), axis=0))
+
+
+def start_seeds(starts: int, seed: int) -> list[int]:
+    """Independent seed of every start; the same whatever the order or process in which they run."""
+    return [int(s.generate_state(1)[0]) for s in np.random.SeedSequence(seed).spawn(starts)]
+
+
+def multistart(
+    problem: Problem,
+    starts: int = 100,
+    seed: int = 0,
+    nominal: ArrayLike | None = None,
+    options: SolveOptions | None = None,
+    progress: Callable[[Solution], object] | None = None,
+    throw: bool = True,
+    method: Method | str = "direct",
+) -> Study:
+    """Solve a problem from random starts, drawn uniformly within its bounds as in Gaz et al. 2019, Algorithm 1.
+
+    A study in memory, of one problem, in this process; it ends early where it is proven that no point is feasible.
+
+    Parameters
+    ----------
+    problem
+        What to solve.
+    starts
+        Number of starts.
+    seed
+        Of all of them: the same seed gives the same results.
+    nominal, options, method
+        As in `solve`.
+    progress
+        Called with each start's solution as it is done.
+    throw
+        Raise if no start gave a feasible point.
+
+    Raises
+    ------
+    ProblemError
+        If ``starts`` is not positive.
+    SolveError
+        If no start gave a feasible point; `InfeasibleError` where it is proven that none exists.
+    """
+    began = perf_counter()
+    if starts < 1:
+        raise ProblemError(f"the number of starts must be at least 1, got {starts}")
+    check_dead_branches(problem)
+    scale = None if nominal is None else checked_point(problem, nominal, "nominal")
+    tasks = [(problem.name, number, one) for number, one in enumerate(start_seeds(starts, seed))]
+    results = []
+    for (name, number, _), solution in solve_here(
+        {problem.name: problem}, tasks, method_of(method), scale, options or SolveOptions()
+    ):
+        results.append(StudyResult(name, number, solution))
+        if progress is not None:
+            progress(solution)
+        if solution.status == "infeasible":
+            break
+    study = Study(tuple(results), len(results), perf_counter() - began, seed)
+    if throw:
+        study.best.or_raise()
+    return study
+
+
+def run_study(
+    problems: Problem | Mapping[str, Problem],
+    file: str | Path,
+    starts: int = 100,
+    seed: int = 0,
+    method: Method | str = "direct",
+    jobs: int = 1,
+    cluster: str | None = None,
+    options: SolveOptions | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Study:
+    """Solve every problem from many random starts; continue where an earlier run of the same study stopped.
+
+    Parameters
+    ----------
+    problems
+        One problem, or several by name (a sweep).
+    file
+        JSON-lines file of the results; made if it does not exist.
+    starts, seed
+        Number of starts of each problem, and the seed of all of them.
+    method, options
+        As in `solve`.
+    jobs
+        Processes on this machine (joblib); 1 solves in this process.
+    cluster
+        Address of a Dask scheduler (``tcp://host:8786``) in place of processes.
+    progress
+        Called with the number of results and the total as each one comes in.
+
+    Raises
+    ------
+    ProblemError
+        If the file belongs to another study or is damaged (it is left untouched), if it is in use, if joblib or Dask
+        is missing, or if the cluster does not answer.
+    """
+    began = perf_counter()
+    named = {problems.name: problems} if isinstance(problems, Problem) else dict(problems)
+    if not named or starts < 1 or jobs == 0:
+        raise ProblemError(f"a study needs at least one problem, start and job; got {len(named)}, {starts}, {jobs}")
+    for problem in named.values():
+        check_dead_branches(problem)
+    chosen, given, path = method_of(method), options or SolveOptions(), Path(file)
+    header = _header(named, seed, chosen, given)
+    done = {key: r for key, r in read(path, header).items() if key[0] in named and key[1] < starts}
+    seeds = list(enumerate(start_seeds(starts, seed)))
+    tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in done]
+    solutions = {key: revived(named[key[0]], stored, given.tolerances) for key, stored in done.items()}
+    with connected(cluster), appending(path, header) as append:
+        for stored, solution in _solved(named, tasks, chosen, given, jobs, cluster):
+            append(stored)
+            solutions[(stored["problem"], stored["start"])] = solution
+            if progress is not None:
+                progress(len(solutions), len(named) * starts)
+    keys = [(name, number) for name in named for number, _ in seeds if (name, number) in solutions]
+    results = tuple(StudyResult(name, number, solutions[(name, number)]) for name, number in keys)
+    return Study(results, len(tasks), perf_counter() - began, seed)
+
+
+def _header(named: Mapping[str, Problem], seed: int, method: Method, options: SolveOptions) -> dict[str, Any]:
+    """First line of the file: what a run must share with an earlier one to continue it."""
+    problems = {name: fingerprint(problem) for name, problem in named.items()}
+    return {
+        "casid_study": FORMAT, "problems": problems, "seed": seed, "method": repr(method), "options": repr(options),
+    }  # fmt: skip
+
+
+def _solved(
+    named: Mapping[str, Problem],
+    tasks: list[Task],
+    method: Method,
+    options: SolveOptions,
+    jobs: int,
+    cluster: str | None,
+) -> Any:
+    """Pairs of what is stored and the solution, as they come in."""
+    if jobs == 1 and cluster is None:
+        for (name, number, _), solution in solve_here(named, tasks, method, None, options):
+            yield record(name, number, solution), solution
+    else:
+        for stored in solve_elsewhere(named, tasks, method, None, options, jobs, cluster):
+            yield stored, revived(named[stored["problem"]], stored, options.tolerances)

@@ -1,0 +1,338 @@
+"""The closed loop sample by sample, for any integrator; and its compiled form for fixed steps."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.codegen._evaluate import compiled_call
+from casid.codegen._library import PREFIX, Program
+from casid.codegen._source import WIDTH, CFunction, batch_source, scalar_source
+from casid.control import Controller
+from casid.errors import ProblemError
+from casid.simulation._plant import Plant
+from casid.simulation._sampling import Sampling
+from casid.simulation._stops import End, Reason, Stopped, Stops
+from casid.simulation.integrators._fixed_step import FixedStep
+from casid.simulation.integrators._integrator import Integrator, check_smooth
+
+#: Codes of why a rollout ended.
+ENDED_IN_TIME, INDEFINITE, NOT_FINITE, DIVERGED = 0, 1, 2, 3
+
+#: The loop, with what depends on plant, controller and integrator left open.
+TEMPLATE = """
+#define W {width}
+#define SIZE {size}
+#define JOINTS {joints}
+#define SIGNALS {signals}
+#define MEMORY {memory}
+#ifndef ALIGNED
+#define ALIGNED
+#endif
+
+/* counts: ticks, steps a tick, steps of delay, ticks a record, lanes of the reference (1: shared), check of pivots.
+   settings: step, period, largest speed. Arrays: entry after entry, lanes side by side. */
+int casid_rollout(const long *counts, const double *settings, const double *start, const double *remembered,
+                  const double *reference, const double *noise, const double *pi, double *commands, double *states,
+                  double *applied, long *ends)
+{{
+    const long ticks = counts[0], per = counts[1], delay = counts[2], every = counts[3], own = counts[4];
+    const double limit = settings[2];
+    /* Functions of several lanes leave alone what is always zero: their results begin as zeros. */
+    ALIGNED double x[SIZE * W], next[SIZE * W] = {{0}}, u[JOINTS * W], pivots[JOINTS * W] = {{0}}, unused[JOINTS * W];
+    ALIGNED double {rates}, point[SIZE * W] = {{0}};
+    ALIGNED double h[W], t[W], r[SIGNALS * W], q[JOINTS * W], dq[JOINTS * W], tau[JOINTS * W] = {{0}};
+    ALIGNED double memory[(MEMORY + 1) * W], kept[(MEMORY + 1) * W] = {{0}};
+    long tick, step, i;
+    int lane, left = W, alive[W];
+    (void)unused; (void)point; (void)pi;
+    memcpy(x, start, sizeof x);
+    memcpy(memory, remembered, MEMORY * W * sizeof(double));
+    for (lane = 0; lane < W; ++lane) {{
+        h[lane] = settings[0];
+        alive[lane] = 1;
+        ends[2 * lane] = ticks * per;
+        ends[2 * lane + 1] = {finished};
+    }}
+    for (tick = 0; tick <= ticks; ++tick) {{
+        for (lane = 0; lane < W; ++lane)
+            t[lane] = (double)tick * settings[1];
+        for (i = 0; i < SIGNALS; ++i)
+            for (lane = 0; lane < W; ++lane)
+                r[i * W + lane] = reference[(tick * SIGNALS + i) * own + lane % own];
+        memcpy(q, x, sizeof q);
+        memcpy(dq, x + JOINTS * W, sizeof dq);
+        if (noise)
+            for (i = 0; i < JOINTS * W; ++i) {{
+                q[i] += noise[tick * 2 * JOINTS * W + i];
+                dq[i] += noise[(tick * 2 * JOINTS + JOINTS) * W + i];
+            }}
+        {prefix}control{suffix}(t, r, q, dq, {arguments});
+        memcpy(memory, kept, MEMORY * W * sizeof(double));
+        memcpy(commands + tick * JOINTS * W, tau, sizeof tau);
+        for (step = 0; step < per; ++step) {{
+            const long source = tick * per + step - delay;
+            if (source < 0)
+                memset(u, 0, sizeof u);
+            else
+                memcpy(u, commands + source / per * JOINTS * W, sizeof u);
+            if (step == 0 && tick % every == 0) {{
+                memcpy(states + tick / every * SIZE * W, x, sizeof x);
+                memcpy(applied + tick / every * JOINTS * W, u, sizeof u);
+            }}
+            if (tick == ticks)
+                break;
+{stages}
+            for (lane = 0; lane < W; ++lane) {{
+                long code = {finished};
+                if (!alive[lane])
+                    continue;
+                for (i = 0; i < SIZE; ++i)
+                    if (!(fabs(next[i * W + lane]) <= 1.7976931348623157e308))
+                        code = {not_finite};
+                if (code == {finished})
+                    for (i = JOINTS; i < 2 * JOINTS; ++i)
+                        if (fabs(next[i * W + lane]) > limit)
+                            code = {diverged};
+                if (counts[5])
+                    for (i = 0; i < JOINTS; ++i)
+                        if (!(pivots[i * W + lane] > 0.0))
+                            code = {indefinite};
+                if (code != {finished}) {{
+                    alive[lane] = 0;
+                    ends[2 * lane] = tick * per + step;
+                    ends[2 * lane + 1] = code;
+                    --left;
+                    continue;
+                }}
+                for (i = 0; i < SIZE; ++i)
+                    x[i * W + lane] = next[i * W + lane];
+            }}
+            if (left == 0)
+                return 0;
+        }}
+    }}
+    return 0;
+}}
+"""
+
+
+def loop_source(functions: Sequence[CFunction], stages: int, parametric: bool, lanes: int) -> str:
+    """C source of the closed loop.
+
+    Parameters
+    ----------
+    functions
+        ``rate``, ``control``, ``point2 ...`` and ``advance``.
+    stages
+        Rates a step.
+    parametric
+        Whether the plant's parameters are an argument.
+    lanes
+        Rollouts side by side: 1, or the width of batched code.
+    """
+    rate = next(f for f in functions if f.name == f"{PREFIX}rate")
+    control = next(f for f in functions if f.name == f"{PREFIX}control")
+    memory = control.inputs[4].size if len(control.inputs) > 4 else 0
+    suffix = "" if lanes == 1 else "_block"
+    names = [f"k{i + 1}" for i in range(stages)]
+    extra = ", pi" if parametric else ""
+    lines = [f"{PREFIX}rate{suffix}(x, u{extra}, k1, pivots);"]
+    for i in range(1, stages):
+        lines.append(f"{PREFIX}point{i + 1}{suffix}(x, {', '.join(names[:i])}, h, point);")
+        lines.append(f"{PREFIX}rate{suffix}(point, u{extra}, {names[i]}, unused);")
+    lines.append(f"{PREFIX}advance{suffix}(x, {', '.join(names)}, h, next);")
+    text = TEMPLATE.format(
+        width=lanes,
+        size=rate.inputs[0].size,
+        joints=rate.inputs[1].size,
+        signals=control.inputs[1].size,
+        memory=memory,
+        arguments="memory, tau, kept" if memory else "tau",
+        rates=", ".join(f"{name}[SIZE * W] = {{0}}" for name in names),
+        prefix=PREFIX,
+        suffix=suffix,
+        stages="\n".join(" " * 12 + line for line in lines),
+        finished=ENDED_IN_TIME,
+        indefinite=INDEFINITE,
+        not_finite=NOT_FINITE,
+        diverged=DIVERGED,
+    )
+    source = scalar_source if lanes == 1 else batch_source
+    return source(list(functions), "casid") + text
+
+
+#: Rollouts that compiled code computes side by side.
+LANES = WIDTH
+
+
+Array = NDArray[np.float64]
+_REASONS = {INDEFINITE: Reason.INDEFINITE, NOT_FINITE: Reason.NOT_FINITE, DIVERGED: Reason.DIVERGED}
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A closed loop: plant, controller, integrator, clock, and conditions that end it early."""
+
+    plant: Plant
+    controller: Controller
+    integrator: Integrator
+    sampling: Sampling
+    stops: Stops
+
+    def memory(self, start: Array) -> Array:
+        """The controller's memory at rest at states (lanes, size), shape (lanes, n states)."""
+        if not self.controller.states:
+            return np.zeros((len(start), 0))
+        return np.asarray(self.controller.start(start[:, : self.plant.n].T).full().T, dtype=float)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Samples of a closed loop: states, applied torques and commands at each tick up to the end."""
+
+    states: Array
+    applied: Array
+    commands: Array
+    end: End
+
+
+def sampled_loop(loop: Loop, start: Array, signals: Array, noise: Array) -> Trace:
+    """The loop in Python, an interval of held torque at a time."""
+    plant, sampling = loop.plant, loop.sampling
+    n, times = plant.n, sampling.times
+    advance, control = loop.integrator.stepper(plant, loop.stops), compiled_call(loop.controller.stacked)
+    memory = [loop.memory(start[None])[0]] if loop.controller.states else []
+    whole, rest = sampling.offset
+    x = start
+    states, applied, commands = [], [], []
+    end = End(float(times[-1]))
+    for tick, t in enumerate(times.tolist()):
+        measured = x[: 2 * n] + noise[tick]
+        command, *memory = (
+            part.copy() for part in control(np.array([t]), signals[tick], measured[:n], measured[n:], *memory)
+        )
+        commands.append(command)
+        acting = [commands[tick - whole - late] if tick - whole - late >= 0 else np.zeros(n) for late in (1, 0)]
+        states.append(x)
+        applied.append(acting[0] if rest else acting[1])
+        if tick == sampling.ticks:
+            break
+        try:
+            if rest:
+                x = advance(t, t + rest, x, acting[0])
+            x = advance(t + rest, float(times[tick + 1]), x, acting[1])
+        except Stopped as stopped:
+            end = stopped.end
+            break
+    return Trace(np.array(states), np.array(applied), np.array(commands), end)
+
+
+class CompiledLoop:
+    """A loop with a fixed-step integrator, in C.
+
+    Parameters
+    ----------
+    loop
+    integrator
+        That of the loop.
+    lanes
+        Rollouts side by side: 1 or `LANES`.
+    parametric
+        Whether every rollout has parameters of its own.
+    """
+
+    def __init__(self, loop: Loop, integrator: FixedStep, lanes: int = 1, parametric: bool = False) -> None:
+        plant, sampling = loop.plant, loop.sampling
+        check_smooth(plant, integrator)
+        self.loop, self.lanes = loop, lanes
+        rate = plant.parametric_rate if parametric else plant.rate
+        functions = [rate, loop.controller.stacked, *integrator.points(plant.size, plant.n)]
+        stages = integrator.stages
+        content = f"{type(integrator).__name__} {stages} {parametric} {lanes}"
+        program = Program(
+            functions, lambda built: loop_source(built, stages, parametric, lanes), "rollout", (content, TEMPLATE)
+        )
+        self._call = program.load().casid_rollout
+        self.per = integrator.steps(sampling.period)
+        delay = sampling.delay / integrator.step
+        if abs(delay - round(delay)) > 1e-6:
+            raise ProblemError(
+                f"{type(integrator).__name__}: the delay, {sampling.delay:g} s, is not a whole multiple of the step, "
+                f"{integrator.step:g} s"
+            )
+        self.delay = round(delay)
+        self.settings = np.array([sampling.period / self.per, sampling.period, loop.stops.speed])
+
+    def __call__(
+        self, start: Array, signals: Array, noise: Array | None, parameters: Array | None = None, every: int = 1
+    ) -> tuple[Array, Array, Array, list[End]]:
+        """Run the rollouts side by side.
+
+        Parameters
+        ----------
+        start
+            States, shape (lanes, size).
+        signals
+            Shape (ticks + 1, R), or (ticks + 1, R, lanes).
+        noise
+            Shape (ticks + 1, 2 n, lanes), or None.
+        parameters
+            Shape (lanes, N), if each has its own.
+        every
+            Ticks a record.
+
+        Returns
+        -------
+        states, applied, commands : ndarray
+            Shapes (records, size, lanes), (records, n, lanes), (ticks + 1, n, lanes).
+        ends : list of End
+        """
+        W, ticks, plant = self.lanes, self.loop.sampling.ticks, self.loop.plant
+        records = ticks // every + 1
+        states, applied = np.zeros((records, plant.size, W)), np.zeros((records, plant.n, W))
+        commands = np.zeros((ticks + 1, plant.n, W))
+        ends = np.zeros((W, 2), dtype=ctypes.c_long)
+        own = 1 if signals.ndim == 2 else W
+        counts = np.array([ticks, self.per, self.delay, every, own, int(self.loop.stops.definite)], dtype=ctypes.c_long)
+        arrays = [
+            counts, self.settings, np.ascontiguousarray(start.T),
+            np.ascontiguousarray(self.loop.memory(start).T), np.ascontiguousarray(signals),
+            None if noise is None else np.ascontiguousarray(noise),
+            None if parameters is None else np.ascontiguousarray(parameters.T), commands, states, applied, ends,
+        ]  # fmt: skip
+        self._call(*(ctypes.c_void_p(None if array is None else array.ctypes.data) for array in arrays))
+        step = float(self.settings[0])
+        found = [End(float(last * step), _REASONS.get(int(code), Reason.FINISHED)) for last, code in ends]
+        return states, applied, commands, found
+
+
+def compiled_loop(compiled: CompiledLoop, start: Array, signals: Array, noise: Array) -> Trace:
+    """`sampled_loop` of a fixed-step integrator in C."""
+    loop = compiled.loop
+    states, applied, commands, (end,) = compiled(start[None], signals, noise[:, :, None] if noise.any() else None)
+    count = recorded(end, loop.sampling)
+    trace = Trace(states[:count, :, 0], applied[:count, :, 0], commands[:count, :, 0], end)
+    return trace if end.finished else replace(trace, end=_detailed_end(loop, trace))
+
+
+def _detailed_end(loop: Loop, trace: Trace) -> End:
+    """The end with its detail: the last interval once more, a step at a time."""
+    period = loop.sampling.period
+    begin = (len(trace.states) - 1) * period
+    if loop.sampling.delay and trace.end.time > begin:  # the torque may have changed within the interval
+        return trace.end
+    try:
+        loop.integrator.stepper(loop.plant, loop.stops)(begin, begin + period, trace.states[-1], trace.applied[-1])
+    except Stopped as stopped:
+        return replace(trace.end, detail=stopped.end.detail) if stopped.end.reason is trace.end.reason else trace.end
+    return trace.end
+
+
+def recorded(end: End, sampling: Sampling, every: int = 1) -> int:
+    """Number of samples up to an end."""
+    return int(np.floor(end.time / (sampling.period * every) + 1e-9)) + 1

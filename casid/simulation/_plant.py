@@ -1,0 +1,290 @@
+"""The simulated machine: a model, its parameters, a treatment of dry friction at zero velocity."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.dynamics import Model, dry_friction_directions, equation_of_motion
+from casid.dynamics._rigid_body import factor_mass_matrix
+from casid.dynamics.terms._joint_terms import terms_of
+from casid.errors import DatasetError, ProblemError
+from casid.inertia import Parameters
+
+
+class FrictionTreatment(ABC):
+    """What stands for ``sign(v)`` in the equation of motion.
+
+    Friction proper (its coefficients and laws) belongs to the model's joint terms; a treatment covers only
+    the velocities where ``sign(v)`` jumps.
+    """
+
+    @abstractmethod
+    def signs(self, velocity: ca.SX) -> ca.SX | None:
+        """What stands for the signs of the velocities ``D' dq`` (m); None: signs are modes of motion, located in time.
+
+        Only integrators that locate events take the latter, see `casid.simulation.integrators.DormandPrince`.
+        """
+
+    @property
+    def slope(self) -> float:
+        """Slope of the signs at zero velocity [s/rad or s/m]; 0: not smooth."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class SmoothCoulomb(FrictionTreatment):
+    """``tanh(v / speed)`` for ``sign(v)``, the tight sigmoid of Sousa (2014, Sec. 5.1.2).
+
+    There is no sticking: a joint at rest creeps. Near rest the velocity decays at the rate ``fc / (m speed)`` for an
+    inertia m and friction fc, which fixed steps must resolve.
+
+    Attributes
+    ----------
+    speed : float
+        Velocity at which 76 % of the friction is reached [rad/s or m/s].
+    """
+
+    speed: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.speed < float("inf"):
+            raise DatasetError(f"smooth Coulomb friction: speed must be positive, got {self.speed}")
+
+    def signs(self, velocity: ca.SX) -> ca.SX:
+        """``tanh(v / speed)``."""
+        return ca.tanh(velocity / self.speed)
+
+    @property
+    def slope(self) -> float:
+        """``1 / speed``."""
+        return 1.0 / self.speed
+
+
+@dataclass(frozen=True)
+class ExactCoulomb(FrictionTreatment):
+    """Signs as modes of motion: sliding one way, the other, or sticking (see `casid.simulation._stick_slip`).
+
+    A joint (or motor) sticks while friction within its limits can hold it, and breaks away when it cannot. Changes of
+    mode are located in time, so only integrators that locate events take it.
+    """
+
+    def signs(self, velocity: ca.SX) -> None:
+        """None: the modes decide."""
+        return
+
+
+Array = NDArray[np.float64]
+
+
+def with_terms(model: Model, parameters: ArrayLike, coefficients: Mapping[str, ArrayLike]) -> Array:
+    """Parameters of a model with other values of its joint terms.
+
+    Parameters
+    ----------
+    parameters
+        Shape (N,).
+    coefficients
+        Name of a term (``viscous``) -> a value for all joints, or one a joint; as the model names its terms, so that
+        ``viscous@joint2`` may stand for a single joint.
+
+    Raises
+    ------
+    DatasetError
+        If there are as many values neither as joints nor one, or a term is not the model's.
+    """
+    pi, used = np.array(parameters, dtype=float), set()
+    for name, value in coefficients.items():
+        term_name, _, joint = name.partition("@")
+        given = np.asarray(value, dtype=float)
+        if given.shape not in ((), (1,), (model.n,)) or not np.isfinite(given).all():
+            raise DatasetError(f"joint term '{name}': expected one finite number or {model.n}, got {value!r}")
+        for column, (term, k) in model.term_columns.items():
+            if term.name == term_name and joint in ("", model.robot.coordinates[k].name):
+                pi[column] = np.broadcast_to(given, (model.n,))[k]
+                used.add(name)
+    if len(used) < len(coefficients):
+        missing = next(name for name in coefficients if name not in used)
+        raise DatasetError(f"the model has no joint term '{missing}'; it has {', '.join(t.name for t in model.terms)}")
+    return pi
+
+
+@dataclass(frozen=True, eq=False)
+class Plant:
+    """A robot that moves by ``M(q) ddq + c(q, dq) + g(q) + terms = tau`` (Sousa 2014, eq. 5.1).
+
+    The state is ``x = [q, dq, work, dissipated]`` (2 n + 2): positions, velocities, and two terms of the energy
+    balance, integrated with the motion: ``work = int tau'dq dt`` and ``dissipated = int h'dq dt`` with the torque h of
+    the joint terms (rotor inertia is kinetic energy). ``kinetic + potential + dissipated - work`` is constant.
+
+    Parameters
+    ----------
+    model : Model
+        The robot with its joint terms: friction, rotors, springs.
+    parameters : Parameters or array_like, shape (N,)
+        Its parameters ``pi``, as for `Model.parameters`; kept as an array. Any standard parameters with the right base
+        parameters do: torques and motion are the same for all of them.
+    friction : FrictionTreatment
+        What happens at zero velocity.
+
+    Raises
+    ------
+    DatasetError
+        If the number of parameters is not the model's or one of them is not finite.
+    RobotError
+        If a joint term cannot be integrated.
+    """
+
+    model: Model
+    parameters: Array
+    friction: FrictionTreatment = field(default_factory=SmoothCoulomb)
+
+    def __post_init__(self) -> None:
+        values = self.model.parameters(self.parameters)
+        values.setflags(write=False)
+        object.__setattr__(self, "parameters", values)
+        equation_of_motion(self.model)
+
+    @classmethod
+    def of(
+        cls,
+        robot: Robot,
+        friction: FrictionTreatment | None = None,
+        gravity: ArrayLike | None = None,
+        parameters: Parameters | None = None,
+        **coefficients: ArrayLike,
+    ) -> Plant:
+        """A robot with joint terms by name.
+
+        Parameters
+        ----------
+        robot
+            The robot.
+        friction
+            Default: smooth.
+        gravity
+            Default: the robot's.
+        parameters
+            Of the links, and of joint terms, which the plant then has; default: the links of the description, all with
+            inertial values.
+        coefficients
+            A value for all joints, or one a joint, for each further joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
+        """
+        given = Parameters.of_links(robot.standard_parameters()) if parameters is None else parameters
+        held = terms_of(given.terms, [joint.name for joint in robot.joints])
+        model = Model(robot, [*held, *coefficients], gravity)
+        return cls(model, with_terms(model, model.parameters(given), coefficients), friction or SmoothCoulomb())
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.model.n
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints with a coordinate."""
+        return tuple(joint.name for joint in self.model.robot.coordinates)
+
+    @property
+    def size(self) -> int:
+        """Length of the state."""
+        return 2 * self.n + 2
+
+    @cached_property
+    def directions(self) -> Array:
+        """``D`` (n x m): dry friction acts at the velocities ``D' dq``; without those where its parameters are 0."""
+        return dry_friction_directions(self.given)
+
+    @cached_property
+    def given(self) -> Model:
+        """The model's functions with the plant's parameters."""
+        return self.model.with_parameters(self.parameters)
+
+    @cached_property
+    def rate(self) -> ca.Function:
+        """``(x, u) -> dx, pivots``: rate of the state under the torque u, and the n pivots of M (all > 0 iff M > 0).
+
+        With exact friction ``(x, u, signs, P)``: signs of the sliding velocities (m; 0 where they stick) and the
+        projector P (n x n) on the motions that sticking leaves: ``(P M P + 1 - P) ddq = P (u - rigid - terms - D f)``.
+        """
+        return self._rate(self.given, False)
+
+    @cached_property
+    def residual(self) -> ca.Function:
+        """``(x, ddq, u) -> dx, rest`` with smooth friction: ``rest = M ddq + c + g + terms - u``, 0 where it moves."""
+        n, D, equation = self.n, ca.SX(ca.DM(self.directions)), equation_of_motion(self.given)
+        x, ddq, u = ca.SX.sym("x", self.size), ca.SX.sym("ddq", n), ca.SX.sym("u", n)
+        q, dq = x[:n], x[n : 2 * n]
+        signs = self.friction.signs(D.T @ dq)
+        if signs is None:
+            raise ProblemError("exact friction has no residual that is continuous: take smooth friction")
+        M, rigid, terms, dry = equation(q, dq, signs)
+        loss = terms + D @ dry
+        outputs = [ca.vertcat(dq, ddq, ca.dot(u, dq), ca.dot(loss, dq)), M @ ddq + rigid + loss - u]
+        names = ["x", "ddq", "u"], ["dx", "rest"]
+        return ca.Function("residual", [x, ddq, u], [ca.densify(value) for value in outputs], *names, {"cse": True})
+
+    @cached_property
+    def parametric_rate(self) -> ca.Function:
+        """``(x, u, pi) -> dx, pivots``: `rate` with the parameters as an input."""
+        return self._rate(self.model, True)
+
+    def _rate(self, model: Model, parametric: bool) -> ca.Function:
+        n, D = self.n, ca.SX(ca.DM(dry_friction_directions(model)))
+        equation = equation_of_motion(model)
+        x, u = ca.SX.sym("x", self.size), ca.SX.sym("u", n)
+        q, dq = x[:n], x[n : 2 * n]
+        pi = [ca.SX.sym("pi", len(model.parameter_names))] if parametric else []
+        smooth = self.friction.signs(D.T @ dq)
+        modal = smooth is None
+        signs = ca.SX.sym("signs", D.shape[1]) if smooth is None else smooth
+        M, rigid, terms, dry = equation(q, dq, signs, *pi)
+        loss = terms + D @ dry
+        right = u - rigid - loss
+        inputs, names = [x, u, *pi], ["x", "u", *(["pi"] if parametric else [])]
+        if modal:
+            P = ca.SX.sym("P", n, n)
+            M, right = P @ M @ P + ca.SX.eye(n) - P, P @ right
+            inputs, names = [x, u, *pi, signs, P], [*names, "signs", "P"]
+        factor = factor_mass_matrix(M, model.robot, dense=modal or model.motor_inertia)
+        rate = ca.vertcat(dq, factor.solve(right), ca.dot(u, dq), ca.dot(loss, dq))
+        outputs = [ca.densify(rate), ca.densify(ca.vertcat(*factor.D))]
+        return ca.Function("rate", inputs, outputs, names, ["dx", "pivots"], {"cse": True})
+
+    def friction_rate(self, q: ArrayLike) -> tuple[float, int]:
+        """Rate at which smooth dry friction brings the quickest direction to rest [1/s], and the direction's number."""
+        D, slope = self.directions, self.friction.slope
+        if not D.shape[1] or not slope:
+            return 0.0, 0
+        equation, still, q = equation_of_motion(self.given), np.zeros(self.n), np.asarray(q, dtype=float)
+        M = np.array(equation(q, still, np.zeros(D.shape[1]))[0].full())
+        limits = [np.array(equation(q, still, np.full(D.shape[1], s))[3].full()).ravel() for s in (-1.0, 1.0)]
+        mobility = np.einsum("ie,ij,je->e", D, np.linalg.pinv(M), D)
+        rates = slope * (limits[1] - limits[0]) / 2 * mobility
+        return float(rates.max()), int(rates.argmax())
+
+    @property
+    def links(self) -> tuple[Model, Array]:
+        """Model and parameters of the links alone, without joint terms."""
+        without = Model(self.model.robot, (), self.model.gravity_vector)
+        return without, np.asarray(self.parameters[np.ravel(self.model.link_columns)])
+
+    def start(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
+        """State at rest (or with velocities ``dq``) at ``q``, with zero work and dissipation."""
+        x = np.zeros(self.size)
+        for offset, given, what in (
+            (0, q, "positions"),
+            (self.n, np.zeros(self.n) if dq is None else dq, "velocities"),
+        ):
+            value = np.asarray(given, dtype=float)
+            if value.shape != (self.n,) or not np.isfinite(value).all():
+                raise DatasetError(f"initial {what}: expected {self.n} finite numbers, got {given!r}")
+            x[offset : offset + self.n] = value
+        return x

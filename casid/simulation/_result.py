@@ -1,0 +1,175 @@
+"""Results of simulations: one motion, many motions, the energy balance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.codegen import evaluate_batch
+from casid.display import Displayed
+from casid.errors import DatasetError
+from casid.measurement import Dataset
+from casid.simulation._plant import Plant
+from casid.simulation._stops import End
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyBalance:
+    """Energy of a motion, one entry a sample [J].
+
+    Attributes
+    ----------
+    kinetic, potential : ndarray, shape (N,)
+        Rotor inertia counts as kinetic. The potential is 0 at the first sample.
+    work, dissipated : ndarray, shape (N,)
+        Work of the motors and losses of the joint terms, integrated along with the motion.
+    """
+
+    kinetic: Array
+    potential: Array
+    work: Array
+    dissipated: Array
+
+    @property
+    def total(self) -> Array:
+        """Kinetic and potential energy."""
+        return self.kinetic + self.potential
+
+    @property
+    def imbalance(self) -> Array:
+        """``T + U + dissipated - work`` less its first value: 0 but for the integration's error."""
+        balance = self.total + self.dissipated - self.work
+        return np.asarray(balance - balance[0])
+
+    @property
+    def relative_imbalance(self) -> float:
+        """Largest imbalance over the largest energy."""
+        scale = max(float(np.abs(part).max()) for part in (self.kinetic, self.potential, self.work, self.dissipated))
+        return float(np.abs(self.imbalance).max()) / scale if scale > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation(Displayed):
+    """A simulated motion, one row a sample of the controller; up to its end where it ended early.
+
+    Attributes
+    ----------
+    plant : Plant
+    t : ndarray, shape (N,)
+        [s]
+    q, dq : ndarray, shape (N, n)
+        True positions and velocities.
+    tau : ndarray, shape (N, n)
+        Torques that act on the joints from each instant on.
+    command : ndarray, shape (N, n)
+        Torques that the controller asks for at each instant; they act after the delay.
+    q_ref, dq_ref : ndarray, shape (N, n)
+        The reference.
+    state_errors, torque_errors : ndarray, shapes (N, 2 n) and (N, n)
+        Errors of the sensors.
+    work, dissipated : ndarray, shape (N,)
+    end : End
+        When and why it ended.
+    """
+
+    plant: Plant
+    t: Array
+    q: Array
+    dq: Array
+    tau: Array
+    command: Array
+    q_ref: Array
+    dq_ref: Array
+    state_errors: Array
+    torque_errors: Array
+    work: Array
+    dissipated: Array
+    end: End
+
+    def plot_motion(self) -> tuple[Axes, ...]:
+        """Draw positions and torques of every joint beside the reference."""
+        return self._plot("motion")
+
+    def plot_energy(self) -> tuple[Axes, ...]:
+        """Draw the energy balance and its imbalance."""
+        return self._plot("energy")
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.plant.n
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.t)
+
+    @cached_property
+    def energy(self) -> EnergyBalance:
+        """The energy balance."""
+        kinetic = np.ravel(evaluate_batch(self.plant.given.kinetic_energy, self.q, self.dq))
+        potential = np.ravel(evaluate_batch(self.plant.given.potential_energy, self.q))
+        return EnergyBalance(kinetic, potential - potential[0], self.work, self.dissipated)
+
+    @property
+    def tracking_error(self) -> Array:
+        """``q_ref - q``, shape (N, n)."""
+        return np.asarray(self.q_ref - self.q)
+
+    def dataset(self, name: str = "simulation") -> Dataset:
+        """The recording that the robot's sensors would have made.
+
+        Raises
+        ------
+        DatasetError
+            If the simulation ended before there were enough samples.
+        """
+        try:
+            return Dataset(
+                self.t, self.q + self.state_errors[:, : self.n], self.tau + self.torque_errors,
+                dq=self.dq + self.state_errors[:, self.n :], name=name,
+                steps=(f"simulated: {self.plant.model.robot.name}, {len(self)} samples",),
+                notes=() if self.end.finished else (str(self.end),),
+            )  # fmt: skip
+        except DatasetError as error:
+            raise DatasetError(f"the simulation gives no recording: it {self.end}; {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Rollouts:
+    """Many simulated motions: B rollouts, N records, n joints.
+
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+    q, dq, tau : ndarray, shape (B, N, n)
+        As in `Simulation`; NaN after a rollout's end.
+    work, dissipated : ndarray, shape (B, N)
+    ends : tuple of End
+        When and why each ended.
+    """
+
+    t: Array
+    q: Array
+    dq: Array
+    tau: Array
+    work: Array
+    dissipated: Array
+    ends: tuple[End, ...]
+
+    def __len__(self) -> int:
+        """Number of rollouts."""
+        return len(self.ends)
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """Which rollouts reached their time, shape (B,)."""
+        return np.array([end.finished for end in self.ends])

@@ -1,0 +1,276 @@
+"""Many simulations at once: compiled, several side by side in vector registers; and those of torque laws in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.codegen._evaluate import bound_batch
+from casid.control import Controller
+from casid.errors import DatasetError
+from casid.motion import Reference
+from casid.simulation._loop import LANES, CompiledLoop, Loop, recorded
+from casid.simulation._plant import Plant
+from casid.simulation._result import Rollouts
+from casid.simulation._sampling import Sampling, Sensor
+from casid.simulation._simulate import default_integrator
+from casid.simulation._stops import End, Reason, Stops
+from casid.simulation.integrators._fixed_step import FixedStep
+
+Array = NDArray[np.float64]
+
+
+def simulate_many(
+    plant: Plant,
+    controller: Controller,
+    references: Reference | Sequence[Reference],
+    duration: float,
+    count: int | None = None,
+    *,
+    integrator: FixedStep | None = None,
+    rate: float = 1000.0,
+    delay: float = 0.0,
+    q0: ArrayLike | None = None,
+    dq0: ArrayLike | None = None,
+    parameters: ArrayLike | None = None,
+    sensor: Sensor | None = None,
+    stops: Stops | None = None,
+    every: int = 1,
+    threads: int = 1,
+) -> Rollouts:
+    """Simulate B times: from different states, with different parameters, references or sensor errors.
+
+    Parameters
+    ----------
+    plant, controller, duration, rate, delay, stops
+        As for `simulate`.
+    references, count
+        One for all, or B of them; B, where nothing else determines it.
+    integrator
+        With fixed steps; default: as for `simulate`.
+    q0, dq0
+        Shape (n,) or (B, n); default: at the reference.
+    parameters
+        Of the plant, shape (B, N); default: the plant's own.
+    sensor
+        Every rollout has errors of its own.
+    every, threads
+        Samples of the controller a record; threads that share the rollouts.
+
+    Raises
+    ------
+    DatasetError
+        If sizes do not fit.
+    ExportError
+        Without a C compiler.
+    """
+    sampling, n = Sampling(duration, rate, delay), plant.n
+    several = list(references) if isinstance(references, Sequence) else [references]
+    arrays = {"q0": (q0, n), "dq0": (dq0, n), "parameters": (parameters, len(plant.model.parameter_names))}
+    found = {name: _rows(name, value, width) for name, (value, width) in arrays.items() if value is not None}
+    total = _count({"references": len(several) if len(several) > 1 else None, "count": count}, found)
+    if every < 1 or total < 1 or any(reference.n != n for reference in several) or controller.n != n:
+        raise DatasetError(f"rollouts: every, count >= 1, and {n} joints in reference and controller are needed")
+    motions = [reference.at(sampling.times) for reference in several]
+    starts = np.zeros((total, plant.size))
+    starts[:, :n] = found.get("q0", np.array([motion.q[0] for motion in motions]))
+    starts[:, n : 2 * n] = found.get("dq0", np.array([motion.dq[0] for motion in motions]))
+    integrator = integrator or default_integrator(plant, sampling, starts[0, :n])
+    integrator.check_friction(plant, starts[0, :n])
+    own = np.atleast_2d(found["parameters"]) if "parameters" in found else None
+    closed = Loop(plant, controller, integrator, sampling, stops or Stops())
+    loop = CompiledLoop(closed, integrator, LANES, own is not None)
+    return _Many(loop, starts, [controller.rows(motion) for motion in motions], own, sensor, every).run(threads)
+
+
+def _rows(name: str, value: ArrayLike, width: int) -> Array:
+    """One row for all rollouts, or one each."""
+    array = np.asarray(value, dtype=float)
+    if array.shape[-1:] != (width,) or array.ndim > 2 or not np.isfinite(array).all():
+        raise DatasetError(f"{name}: expected (B, {width}) finite numbers, got shape {array.shape}")
+    return array
+
+
+def _count(given: dict[str, int | None], found: dict[str, Array]) -> int:
+    """Number of rollouts B, from whatever names it; DatasetError if two of them differ."""
+    named = {**given, **{name: len(array) if array.ndim == 2 else None for name, array in found.items()}}
+    sizes = {name: size for name, size in named.items() if size is not None}
+    if len(set(sizes.values())) > 1:
+        raise DatasetError(f"different numbers of rollouts: {', '.join(f'{s} of {k}' for k, s in sizes.items())}")
+    return next(iter(sizes.values()), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Many:
+    """B rollouts of a compiled loop.
+
+    Attributes
+    ----------
+    starts : ndarray, shape (B, size)
+    signals : list of ndarray, shape (ticks + 1, R)
+        One, or B.
+    parameters : ndarray, shape (1, N) or (B, N), optional
+    """
+
+    loop: CompiledLoop
+    starts: Array
+    signals: list[Array]
+    parameters: Array | None
+    sensor: Sensor | None
+    every: int
+
+    def run(self, threads: int) -> Rollouts:
+        """All of them, `LANES` at a time."""
+        plant, sampling, total = self.loop.loop.plant, self.loop.loop.sampling, len(self.starts)
+        n, records = plant.n, sampling.ticks // self.every + 1
+        states, applied = np.empty((total, records, plant.size)), np.empty((total, records, n))
+        ends: list[End | None] = [None] * total
+
+        def block(first: int) -> None:
+            lanes = np.minimum(np.arange(first, first + LANES), total - 1)
+            x, u, over = self._lanes(lanes)
+            for lane in range(min(LANES, total - first)):
+                kept = recorded(over[lane], sampling, self.every)
+                states[first + lane], applied[first + lane] = x[:, :, lane], u[:, :, lane]
+                states[first + lane, kept:] = np.nan
+                applied[first + lane, kept:] = np.nan
+                ends[first + lane] = over[lane]
+
+        with ThreadPoolExecutor(max(1, threads)) as pool:
+            list(pool.map(block, range(0, total, LANES)))
+        return Rollouts(
+            sampling.times[:: self.every], states[:, :, :n], states[:, :, n : 2 * n], applied, states[:, :, 2 * n],
+            states[:, :, 2 * n + 1], tuple(end for end in ends if end is not None),
+        )  # fmt: skip
+
+    def _lanes(self, lanes: NDArray[np.intp]) -> tuple[Array, Array, list[End]]:
+        """States, torques and ends of some rollouts side by side."""
+        count, n = len(self.loop.loop.sampling.times), self.loop.loop.plant.n
+        signals = np.stack([self.signals[i] for i in lanes], axis=2) if len(self.signals) > 1 else self.signals[0]
+        noise = None
+        if self.sensor is not None:
+            noise = np.stack([self.sensor.errors(count, n, stream=int(i))[0] for i in lanes], axis=2)
+        own = None if self.parameters is None else self.parameters[lanes % len(self.parameters)]
+        x, u, _, over = self.loop(self.starts[lanes], signals, noise, own, self.every)
+        return x, u, over
+
+
+#: ``(tick, q, dq) -> tau`` of all rollouts at once: q, dq and tau have shape (B, n).
+Law = Callable[[int, Array, Array], ArrayLike]
+#: ``(x, u) -> x`` one period later, and whether M was positive definite on the way.
+_Advance = Callable[[Array, Array], tuple[Array, NDArray[np.bool_]]]
+
+
+def simulate_law(
+    plant: Plant,
+    law: Law,
+    duration: float,
+    q0: ArrayLike,
+    dq0: ArrayLike | None = None,
+    *,
+    integrator: FixedStep | None = None,
+    rate: float = 1000.0,
+    stops: Stops | None = None,
+) -> Rollouts:
+    """Simulate B rollouts side by side under a sampled torque law given as a Python function.
+
+    Controllers that are expressions run faster, and export to C: `simulate_many`. This is for the others.
+
+    Parameters
+    ----------
+    plant
+        The robot that moves.
+    law
+        Called once a sample with the states of all rollouts; ended ones keep their last state.
+    duration, rate, stops
+        As for `simulate`.
+    q0, dq0
+        Shape (B, n); velocities default to zero.
+    integrator
+        A fixed-step one; default: as for `simulate`.
+
+    Returns
+    -------
+    Rollouts
+        NaN after a rollout's end; a torque that is not finite ends its rollout.
+
+    Raises
+    ------
+    DatasetError
+        If shapes do not fit.
+    ProblemError
+        If the integrator's step does not divide the sampling period.
+    """
+    sampling, n = Sampling(duration, rate), plant.n
+    q = np.atleast_2d(np.asarray(q0, dtype=float))
+    dq = np.zeros_like(q) if dq0 is None else np.atleast_2d(np.asarray(dq0, dtype=float))
+    if q.shape[1:] != (n,) or dq.shape != q.shape or not (np.isfinite(q).all() and np.isfinite(dq).all()):
+        raise DatasetError(f"rollouts: expected (B, {n}) finite positions and velocities, got {q.shape} and {dq.shape}")
+    integrator = integrator or default_integrator(plant, sampling, q[0])
+    x = np.zeros((len(q), plant.size))
+    x[:, :n], x[:, n : 2 * n] = q, dq
+    return _under_law(law, x, sampling, _advance(plant, integrator, sampling.period), stops or Stops())
+
+
+def _under_law(law: Law, x: Array, sampling: Sampling, advance: _Advance, stops: Stops) -> Rollouts:
+    """Rollouts from states x (B, size), sample by sample."""
+    n, count = (x.shape[1] - 2) // 2, sampling.ticks + 1
+    q = x[:, :n]
+    states, torques = np.full((len(q), count, x.shape[1]), np.nan), np.full((len(q), count, n), np.nan)
+    alive: NDArray[np.bool_] = np.ones(len(q), dtype=bool)
+    ends = [End(float(sampling.times[-1]))] * len(q)
+    for tick, time in enumerate(sampling.times):
+        tau = np.array(law(tick, x[:, :n], x[:, n : 2 * n]), dtype=float)
+        if tau.shape != q.shape:
+            raise DatasetError(f"the torque law gave shape {tau.shape}, expected {q.shape}")
+        states[alive, tick], torques[alive, tick] = x[alive], tau[alive]
+        if tick == sampling.ticks or not alive.any():
+            break
+        after, definite = advance(x, np.where(np.isfinite(tau), tau, 0.0))
+        for reason, which in _failures(after, tau, definite, stops).items():
+            for lane in np.flatnonzero(alive & which):
+                alive[lane], ends[lane] = False, End(float(time), reason)
+        x = np.where(alive[:, None], after, x)
+    return Rollouts(
+        sampling.times, states[:, :, :n], states[:, :, n : 2 * n], torques, states[:, :, 2 * n],
+        states[:, :, 2 * n + 1], tuple(ends),
+    )  # fmt: skip
+
+
+def _failures(after: Array, tau: Array, definite: NDArray[np.bool_], stops: Stops) -> dict[Reason, NDArray[np.bool_]]:
+    """Reasons to end, and the rollouts they end, shape (B,)."""
+    n = tau.shape[1]
+    with np.errstate(invalid="ignore"):
+        return {
+            Reason.NOT_FINITE: ~(np.isfinite(after).all(axis=1) & np.isfinite(tau).all(axis=1)),
+            Reason.INDEFINITE: ~definite if stops.definite else np.zeros(len(tau), dtype=bool),
+            Reason.DIVERGED: np.abs(after[:, n : 2 * n]).max(axis=1) > stops.speed,
+        }
+
+
+def _advance(plant: Plant, integrator: FixedStep, period: float) -> _Advance:
+    """See `_Advance`."""
+    rate = bound_batch(plant.rate)
+    points = [bound_batch(function) for function in integrator.points(plant.size, plant.n)]
+    steps = integrator.steps(period)
+    h = np.array([period / steps])
+
+    def advance(x: Array, u: Array) -> tuple[Array, NDArray[np.bool_]]:
+        definite: NDArray[np.bool_] = np.ones(len(x), dtype=bool)
+        with np.errstate(all="ignore"):
+            for _ in range(steps):
+                slopes: list[Array] = []
+                here = x
+                for point in points:
+                    dx, pivots = rate(here, u)
+                    definite &= (pivots[..., 0] > 0).all(axis=1)
+                    slopes.append(dx[..., 0])
+                    here = point(x, *slopes, h)[0][..., 0]
+                x = here
+        return x, definite
+
+    return advance

@@ -1,0 +1,24 @@
+"""Commands about generated code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import casid
+from casid.cli._code import Values
+from tests.helpers import run
+
+
+def test_terms_and_parameters_follow_the_description_unless_given() -> None:
+    robot = casid.load_robot("panda").with_parameters(casid.load_robot("panda").standard_parameters())
+    assert Values(terms="none").chosen(robot, True) == ((), None)
+    terms, given = Values(terms="viscous").chosen(robot, False)
+    assert terms == ("viscous",) and given is None
+
+
+def test_the_cache_lists_its_folder(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CASID_CACHE", str(tmp_path))
+    assert "0 files" in run("cache")
+    (tmp_path / "other.txt").write_text("")
+    assert "files removed" in run("cache", "--clear") and np.isfinite(len(list(tmp_path.iterdir())))

@@ -1,0 +1,192 @@
+"""Mistakes that users make: each is one clear line before the work, not a traceback and not a result beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import casid
+from casid.cli import app
+from casid.errors import DatasetError, ProblemError
+from casid.measurement import Dataset, Processing, read_dataset
+from casid.motion import Sine
+from casid.retrieval import link_variables, load_problem
+from casid.retrieval._load import load_constraints
+
+
+def failing(*arguments: object) -> str:
+    """Output of a command that must fail, in one line."""
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code != 0, done.output
+    assert isinstance(done.exception, SystemExit), repr(done.exception)
+    return " ".join(done.output.replace("│", " ").split())
+
+
+@pytest.fixture(scope="module")
+def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of two joints."""
+    path = tmp_path_factory.mktemp("recorded") / "run.npz"
+    t = np.arange(500) * 0.01
+    q = np.sin(np.outer(t, [1.0, 2.0]))
+    np.savez(path, t=t, q=q, tau=q)
+    return path
+
+
+@pytest.mark.parametrize("command", [["view", "panda", "--no-browser", "--out"], ["solve", "spatial_2r", "--sdpa"]])
+def test_a_folder_in_place_of_a_file(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "is a folder; give the name of a file" in failing(*command, ".")
+
+
+@pytest.mark.parametrize("more, message_part", [
+    (["--urdf", "found.sdf"], "name the file with the ending .urdf"),
+    (["--mjcf", "nowhere/found.xml"], "there is no folder 'nowhere'"),
+    (["--share", "nan"], "share: expected a positive number"),
+    (["--share", "-1"], "share: expected a positive number"),
+    (["--folds", "1"], "2 parts or more"),
+])  # fmt: skip
+def test_options_of_identify_are_checked_before_the_work(
+    motion: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], message_part: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    message = failing("identify", "spatial_2r", motion, *more)
+    assert message_part in message and "Verdict" not in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_share_that_is_none_is_no_note_of_solve() -> None:
+    assert "share: expected a positive number, got nan" in failing("solve", "spatial_2r", "--share", "nan")
+
+
+@pytest.mark.parametrize("line, message_part", [
+    ("simulate ur10e --step nan", "the step must be positive"),
+    ("simulate ur10e --step 0 --exact", "tolerance"),
+    ("simulate ur10e --frequency 0", "the frequency must be positive"),
+    ("simulate ur10e --amplitude nan", "the amplitude must be zero or positive"),
+    ("simulate ur10e --controller passive --kp 3", "--kp has no effect on the controller 'passive'"),
+    ("simulate ur10e --frame nosuch", "--frame has no effect on the controller 'computed-torque'"),
+    ("simulate ur10e --kp 1 --kd 1 --bandwidth 3", "--bandwidth has no effect"),
+    ("simulate ur10e --exact --smooth 0.1", "--smooth contradicts --exact"),
+    ("simulate ur10e --trajectory x.toml --amplitude 1", "--amplitude is of the sines"),
+    ("export spatial_2r --out made --deviation 0.1", "--deviation is for --online"),
+    ("export spatial_2r --out made --online robot --deviation 0.1 --ros2", "--ros2 does not go with --online"),
+    ("export spatial_2r --out made --online robot --deviation 0.1 --payload 1,0,0,0", "--payload does not go with"),
+    ("export spatial_2r --out made --ros2 --languages python", "--languages is for the folder of C code"),
+    ("excite spatial_2r --basis poses --ramp 1", "--ramp is of motions"),
+    ("excite spatial_2r --basis spline --ramp 1", "--ramp is of --basis fourier"),
+    ("excite spatial_2r --rest --ramp 1", "--ramp and --rest exclude each other"),
+    ("excite spatial_2r --poses 20", "--poses needs --basis poses"),
+    ("excite spatial_2r --output-rate nan", "the sampling rate must be positive"),
+    ("solve spatial_2r --seed 3", "--seed is of random starts"),
+    ("solve spatial_2r --no-believable --share 0.1", "--share does not go with --no-believable"),
+    ("identify spatial_2r run.npz --no-believable --share 0.1", "--share does not go with --no-believable"),
+    ("payload panda run.npz --identification found.json --terms viscous", "--terms is that of the --identification"),
+    ("check panda --robot ur10e", "'panda' is a robot of its own"),
+    ("reverse-engineer spatial_2r samples.npz --friction stribek", "--friction needs a RECORDING"),
+    ("reverse-engineer spatial_2r samples.npz --cutoff 3", "--cutoff needs a RECORDING"),
+    ("reverse-engineer spatial_2r samples.npz --largest-sd nan", "expected a positive percentage"),
+])  # fmt: skip
+def test_options_without_effect_are_refused(
+    line: str, message_part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message_part in failing(*line.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_step_alone_is_that_of_the_usual_integrator() -> None:
+    done = [
+        CliRunner().invoke(app, ["simulate", "ur10e", "--duration", "0.2", "--bandwidth", "3", *more]).output
+        for more in (["--step", "1e-3"], ["--step", "1e-3", "--integrator", "runge-kutta"])
+    ]
+    assert done[0] == done[1] and "finished" in done[0]
+    with pytest.raises(DatasetError, match="frequency"):
+        Sine.within(casid.load_robot("panda"), frequency=-1.0)
+
+
+def test_poses_in_degrees_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = casid.Model("panda")
+    q = np.random.default_rng(0).uniform(-1.5, -0.2, (30, 7))
+    g = np.array([model.gravity(x, model.robot.standard_parameters()).full().ravel() for x in q])
+    np.savez("samples.npz", q=np.rad2deg(q), g=g)
+    assert "look like degrees" in failing("reverse-engineer", "panda", "samples.npz")
+
+
+@pytest.mark.parametrize("lines, message_part", [
+    (["0,1,2", "1,abc,2"], "row 2 below the header, column 'q1' is no number: 'abc'"),
+    (["0,1,2", "1,,2"], "row 2 below the header, column 'q1' is empty"),
+    (["0,1,2", "# a word", "1,2"], "row 2 below the header has 2 cells, the header names 3 columns"),
+    (["0,0,1,0,2,0"], "decimal commas"),
+])  # fmt: skip
+def test_a_spoilt_line_of_a_csv_is_named(tmp_path: Path, lines: list[str], message_part: str) -> None:
+    file = tmp_path / "run.csv"
+    file.write_text("\n".join(["t,q1,tau1", *lines]), encoding="utf-8")
+    with pytest.raises(DatasetError) as caught:
+        read_dataset(file)
+    assert message_part in str(caught.value) and "usecols" not in str(caught.value)
+
+
+def test_a_folder_that_is_no_bag(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"a folder without metadata\.yaml is no rosbag2"):
+        read_dataset(tmp_path)
+
+
+def test_what_a_description_says_is_named_with_its_file(motion: Path) -> None:
+    with pytest.raises(DatasetError, match=r"run\.npz: gains: expected 2 finite numbers"):
+        read_dataset(motion, gains=[1.0])
+    with pytest.raises(DatasetError, match=r"run\.npz: rows 600 to 699 are beyond its 500 samples"):
+        read_dataset(motion, rows=[600, 700])
+    assert "kept rows 400 to 499" in read_dataset(motion, rows=[400, 5000]).steps
+
+
+def test_a_clock_that_stands_still_is_named() -> None:
+    still = Dataset(np.zeros(100), np.random.default_rng(0).normal(size=(100, 2)), np.zeros((100, 2)), name="run")
+    with pytest.raises(DatasetError, match="run: time does not advance, every sample has 0 s"):
+        Processing().apply(still)
+
+
+@pytest.mark.parametrize("text, parts", [
+    ("from casid.problems.spatial_2r import build as given\ndef build():\n"
+     "    if given().variables['link1'].mass > 3:\n        pass\n", ["line 3, in build", "casadi.if_else"]),
+    ("def build():\n    raise SystemExit(3)\n", ["line 2, in build", "SystemExit: 3"]),
+])  # fmt: skip
+def test_a_problem_file_that_ends_or_asks_symbols_for_truth(tmp_path: Path, text: str, parts: list[str]) -> None:
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    with pytest.raises(ProblemError) as caught:
+        load_problem(tmp_path / "mine.py")
+    assert all(part in caught.value.message for part in parts), caught.value.message
+
+
+def test_an_error_without_frames_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def build(x):\n    pass\n", encoding="utf-8")
+    with pytest.raises(ProblemError, match="missing 1 required positional argument") as caught:
+        load_problem(tmp_path / "mine.py")
+    assert caught.value.detail == ""
+
+
+def test_an_empty_robot_file_and_a_misspelt_type(tmp_path: Path) -> None:
+    file = tmp_path / "arm.urdf"
+    file.write_bytes(b"")
+    assert "arm.urdf: is empty" in failing("base", file)
+    links = '<link name="base"/><link name="a"/>'
+    joint = '<joint name="j" type="revolut"><parent link="base"/><child link="a"/></joint>'
+    file.write_text(f'<robot name="arm">{links}{joint}</robot>', encoding="utf-8")
+    message = failing("base", file)
+    assert "did you mean 'revolute'?" in message and "--lock j" in message
+
+
+def test_a_constraint_file_returns_one_constraint_or_several_not_none(tmp_path: Path) -> None:
+    variables = link_variables(casid.load_robot("spatial_2r"))
+    file = tmp_path / "mine.py"
+    text = (
+        "from casid.retrieval import Constraint\ndef constraints(v):\n    {}Constraint('m', v['link1'].mass, upper=3)\n"
+    )
+    file.write_text(text.format("return "), encoding="utf-8")
+    assert len(tuple(load_constraints(file)(variables))) == 1
+    file.write_text(text.format(""), encoding="utf-8")
+    with pytest.raises(ProblemError, match="must return constraints, it returned None"):
+        load_constraints(file)(variables)

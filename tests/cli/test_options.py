@@ -1,0 +1,78 @@
+"""Groups of options, their panels, their merging with a recording's TOML, and former names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from casid.cli import app
+from casid.cli._options import Reading, RecordingOptions, RobotOptions, Settings
+from casid.errors import DatasetError
+from tests.helpers import RUNNER, run
+
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def options_of(command: str) -> dict[str, str | None]:
+    """Panels of a command's options by name."""
+    return {
+        parameter.opts[0]: getattr(parameter, "rich_help_panel", None)
+        for parameter in COMMANDS[command].params
+        if parameter.opts[0].startswith("--")
+    }
+
+
+def test_a_group_is_flat_on_the_command_line_and_in_its_panel() -> None:
+    panels = options_of("identify")
+    assert panels["--cutoff"] == "How the recording is read" and panels["--lock"] == "How the robot is read"
+    assert panels["--prior"] == "Advanced" and panels["--terms"] == "Model" and panels["--out"] == "Output"
+    assert set(Reading().given()) == {*RecordingOptions().given(), *RobotOptions().given()}
+
+
+def test_the_command_line_takes_precedence_over_the_toml(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text('file = "run.npz"\n[options]\ncutoff = 8.0\norder = 2\n', encoding="utf-8")
+    settings = Settings.merged([path], **Reading(cutoff="5").given())
+    processing = settings.processing()
+    assert (processing.cutoff, processing.order) == (5.0, 2)  # type: ignore[union-attr]
+    path.write_text('file = "run.npz"\n[options]\ncutof = 8.0\n', encoding="utf-8")
+    with pytest.raises(DatasetError, match="unknown option 'cutof'; known: cutoff"):
+        Settings.merged([path])
+
+
+@pytest.mark.claim("one word of the command line has one meaning")
+def test_no_option_means_two_things() -> None:
+    shared = {"--share", "--rate", "--delay", "--friction"}
+    with_option = {name: {command for command in COMMANDS if name in options_of(command)} for name in shared}
+    about_recordings = {"identify", "validate", "payload", "gains", "reverse-engineer"}
+    assert with_option["--rate"] == with_option["--delay"] == about_recordings
+    assert with_option["--friction"] == {"identify", "reverse-engineer"}
+    assert with_option["--share"] == {"solve", "identify"}
+    assert not any("--seconds" in options_of(command) for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        ("excite nosuch --share 0.5", "--limit-share"),
+        ("excite nosuch --rate=50", "--output-rate"),
+        ("excite nosuch --seconds 2", "--time-limit"),
+        ("simulate nosuch --friction viscous=0.5", "--term-values"),
+        ("simulate nosuch --rate 100", "--control-rate"),
+        ("simulate nosuch --delay 0.001", "--control-delay"),
+    ],
+)
+def test_a_former_name_works_with_a_note(line: str, new: str) -> None:
+    done = RUNNER.invoke(app, line.split())
+    old = line.split()[2].partition("=")[0]
+    assert f"note: {old} of '{line.split()[0]}' is now {new}" in done.stderr
+    assert "unknown robot 'nosuch'" in done.stderr and done.exit_code == 1  # parsed; the robot is what is wrong
+
+
+def test_daily_commands_stand_first_in_the_help() -> None:
+    text = run("--help")
+    panels = ["Daily work", "Robots", "Further analysis", "Installation"]
+    places = [text.index(panel) for panel in panels]
+    assert places == sorted(places) and text.index(" identify ") < places[1] < text.index(" reverse-engineer ")

@@ -1,0 +1,91 @@
+"""What a newcomer meets: nothing left behind by an error, progress without a terminal, the solver's words on demand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import casid
+from casid.cli import _shared, app
+from casid.control import ComputedTorque, nominal
+from casid.errors import SolveError
+from casid.motion import Sine
+from casid.report import report_of
+from casid.retrieval._solution import assess
+from casid.simulation import Plant, Sensor, simulate
+
+IMPOSSIBLE = """
+from casid.problems.spatial_2r import build as given
+from casid.retrieval import Constraint
+
+
+def build():
+    problem = given()
+    return problem.with_constraints(Constraint("far", problem.variables["link2"].com[0], lower=5.0))
+"""
+
+
+@pytest.mark.claim("an empty folder stays behind after an error")
+def test_a_folder_that_a_failed_command_made_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(IMPOSSIBLE, encoding="utf-8")
+    (tmp_path / "there").mkdir()
+    for out in ("new/inner", "there"):
+        done = CliRunner().invoke(app, ["solve", str(tmp_path / "mine.py"), "--out", str(tmp_path / out)])
+        assert done.exit_code == 1 and "far" in done.output, done.output
+    assert not (tmp_path / "new").exists() and (tmp_path / "there").is_dir()  # what was there stays
+
+
+def test_a_folder_that_a_command_filled_stays(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["solve", "spatial_2r", "--out", str(tmp_path / "a/b")])
+    assert done.exit_code == 0 and (tmp_path / "a/b/solution.json").is_file()
+
+
+def test_the_solvers_own_words_are_shown_on_demand_only() -> None:
+    plain, verbose = (CliRunner().invoke(app, ["solve", "spatial_2r", *more]).output for more in ((), ("--verbose",)))
+    assert "optimal" in plain and "Solve_Succeeded" not in plain and "Acceptable" not in plain
+    assert "optimal (" in verbose
+
+
+def test_without_a_terminal_a_line_now_and_then_tells_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(_shared, "monotonic", lambda: now[0])
+    with _shared.starts_bar("arm: 40 starts", 40) as advance:
+        for _ in range(40):
+            now[0] += 1.0
+            advance(object())
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"arm: 40 starts, {k} of 40 ({k} s)" for k in (10, 20, 30, 40)]
+
+
+def test_excite_says_how_long_it_will_take() -> None:
+    done = CliRunner().invoke(
+        app, ["excite", "panda", *"--time-limit 1 --duration 8 --samples 40 --no-collision --no-torque".split()]
+    )
+    assert done.exit_code == 0, done.output
+    assert "1 start of at most 1 s (--time-limit); Ctrl-C keeps the best so far" in done.output
+
+
+def test_friction_is_printed() -> None:
+    robot = casid.load_robot("panda")
+    law = ComputedTorque(*nominal(robot), kp=100, kd=20)
+    run = simulate(Plant.of(robot, viscous=0.5), law, Sine.within(robot), 6.0, rate=200, sensor=Sensor(torque=0.02))
+    result = casid.identify(robot, run.dataset("run"), terms=("viscous",), believable=False, folds=0)
+    (table,) = [t for t in report_of(result).tables() if "Friction" in str(t.title)]
+    shown = [float(str(cell)) for cell in table.columns[1].cells]
+    found = [result.parameters[list(result.model.parameter_names).index(f"fv{k}")] for k in range(1, 8)]
+    np.testing.assert_allclose(shown, found, rtol=1e-3)
+
+
+def test_an_error_about_starts_names_no_status_of_the_solver() -> None:
+    problem = casid.load_problem("spatial_2r")
+    lost = assess(
+        problem, np.zeros(problem.variables.size), converged=False, solver_status="Infeasible_Problem_Detected"
+    )
+    with pytest.raises(SolveError, match=r"no feasible point was found from 1 start \(largest violation") as error:
+        lost.or_raise()
+    assert "Infeasible_Problem_Detected" not in str(error.value)

@@ -1,0 +1,35 @@
+"""The command ``simulate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import casid
+from casid.cli._simulation import Integration, Reference, Simulated
+from tests.helpers import run
+
+
+def test_the_integrator_is_chosen_by_friction_unless_it_is_given() -> None:
+    assert Integration().chosen(exact=False) is None
+    exact, fixed = Integration().chosen(exact=True), Integration(step=1e-3).chosen(exact=False)
+    assert type(exact).__name__ == "DormandPrince" and type(fixed).__name__ == "RungeKutta4"
+
+
+def test_the_reference_is_sines_unless_a_trajectory_is_given() -> None:
+    robot = casid.load_robot("spatial_2r")
+    assert Reference(duration=3.0).followed(robot).span[1] == pytest.approx(3.0)
+    plant = Simulated(term_values="viscous=0.5").plant(
+        robot.with_parameters([0.1, 0, 0, 0.1, 0, 0.1, 0, 0, 0, 1.0] * 2)
+    )
+    assert plant.parameters[-1] == 0.5
+
+
+def test_what_is_written_is_what_is_shown(tmp_path: Path) -> None:
+    text = run("simulate", "panda", "--duration", 0.3, "--term-values", "viscous=0.5", "--out", tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"simulation.json", "recording.npz", "motion.png", "energy.png", "animation.gif"}
+    energy = json.loads((tmp_path / "simulation.json").read_text(encoding="utf-8"))["energy"]
+    assert f"{energy['work']:.6g}" in text and "Energy [J]" in text

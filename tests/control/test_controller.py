@@ -1,0 +1,89 @@
+"""The contract of controllers: memory in Python and in C, and what the closed loop of a regression accepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import casid
+from casid.codegen import find_compiler
+from casid.control import PD, CascadedDrive, Controller, Passive, Saturated, Switched
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.motion import Hold, Sine
+from casid.simulation import Plant, simulate, simulate_many
+from problems.spatial_2r import true_parameters
+
+
+@dataclass(frozen=True)
+class Counter(Controller):
+    """Torques that grow by 1 N.m a sample: the memory counts."""
+
+    @property
+    def n(self) -> int:
+        return 2
+
+    @property
+    def states(self) -> int:
+        return 1
+
+    def initial(self, q: ca.SX) -> ca.SX:
+        return ca.SX(2, 1)
+
+    def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return memory[:, 0], memory + 1
+
+
+def plant() -> Plant:
+    return Plant(Model(casid.load_robot("spatial_2r")), true_parameters())
+
+
+@pytest.mark.claim("controllers with a memory simulate, in Python and in C, alone, side by side and in wrappers")
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.skipif(
+    find_compiler() is None, reason="needs a C compiler"))])  # fmt: skip
+def test_memory_is_kept_from_sample_to_sample(compiled: bool) -> None:
+    law = Saturated(Switched(Counter(), Counter(), 0.005), np.array([6.0, np.inf]))
+    assert law.states == 2
+    done = simulate(plant(), law, Hold(np.zeros(2)), 0.01, compiled=compiled)
+    assert done.command[:, 1].tolist() == list(range(11))
+    assert done.command[:, 0].tolist() == [min(k, 6) for k in range(11)]
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+def test_rollouts_have_memories_of_their_own() -> None:
+    drive = CascadedDrive(50.0, 2.0, 1e-3, 10.0, 1.0, joints=2)
+    q0 = np.array([[0.0, 0.1], [0.2, -0.1], [0.1, 0.1]])
+    many = simulate_many(plant(), drive, Hold(np.zeros(2)), 0.05, q0=q0)
+    for k in range(3):
+        alone = simulate(plant(), drive, Hold(np.zeros(2)), 0.05, q0=q0[k])
+        assert np.abs(many.tau[k] - alone.tau).max() < 1e-9
+    assert np.abs(many.tau[0] - many.tau[1]).max() > 0.1
+
+
+def test_functions_of_a_controller_with_memory_have_it_as_input_and_output() -> None:
+    drive = CascadedDrive(50.0, 2.0, 1e-3, 10.0, 1.0)
+    assert drive.function.name_in() == ["t", "q_ref", "dq_ref", "ddq_ref", "q", "dq", "memory"]
+    assert drive.function.name_out() == ["tau", "memory_next"]
+    assert PD(np.ones(1), np.ones(1)).function.name_out() == ["tau"]
+
+
+def test_references_of_joints_only_and_no_time() -> None:
+    q, r, memory = ca.SX.sym("q", 2), ca.SX.sym("r", 6), ca.SX(2, 0)
+    tau, _ = PD(np.ones(2), np.ones(2)).joint_step(r, q, q, memory)
+    assert tau.shape == (2, 1)
+    with pytest.raises(DatasetError, match="does not depend on the time"):
+        Switched(PD(np.ones(2), np.ones(2)), Passive(2), 1.0).joint_step(r, q, q, memory)
+
+
+def test_a_controller_without_a_law_is_refused() -> None:
+    class Empty(Controller):
+        @property
+        def n(self) -> int:
+            return 2
+
+    with pytest.raises(NotImplementedError, match="Empty must define law, or step"):
+        Empty().rows(Sine.within(casid.load_robot("spatial_2r")).at([0.0]))
+        _ = Empty().function

@@ -1,0 +1,33 @@
+"""Order of the parameters of a model, and what stands for them in its functions."""
+
+import numpy as np
+import pytest
+
+import casid
+from casid.dynamics import Model
+from casid.dynamics._structure import Numbers, StandardParameters, Structure
+from casid.errors import DatasetError, RobotError
+
+
+def test_terms_stand_behind_the_ten_of_their_link():
+    structure = Structure("spatial_2r", ("viscous", "rotor"))
+    assert structure.stride == 12 and structure.parameter_names[10:12] == ("fv1", "Ia1")
+    assert not structure.motor_inertia and Structure("spatial_2r", ("motor_rotor",)).motor_inertia
+    with pytest.raises(RobotError, match="no common stride"):
+        _ = Structure("spatial_2r", ("rotor@joint1",)).stride
+
+
+def test_numbers_leave_no_parameter_input():
+    model = Model("spatial_2r")
+    inputs, pi = Numbers(np.arange(20.0)).symbols(model)
+    assert not inputs and pi.numel() == 20
+    assert list(StandardParameters().symbols(model)[0]) == ["pi"]
+    with pytest.raises(DatasetError, match="expected 20 parameters"):
+        model.parameters(np.ones(3))
+
+
+def test_models_alike_keep_gravity_and_deadband():
+    model = Model(casid.load_robot("spatial_2r"), ("viscous",), "input", 0.01)
+    alike = model.like(terms=("coulomb",))
+    assert alike.gravity_vector is None and alike.velocity_deadband == 0.01
+    assert [term.name for term in alike.terms] == ["coulomb"]

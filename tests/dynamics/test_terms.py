@@ -1,0 +1,230 @@
+"""Joint terms and friction laws."""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import casid
+from casid.description import load_robot, write_robot
+from casid.description._joint_parameters import JOINT_PARAMETERS, JointParameter, joint_parameter, symbol_and_joint
+from casid.dynamics import Model
+from casid.dynamics.terms import FRICTION_MODELS, JOINT_TERMS, JointSignals, JointTerm, friction_dictionary
+from casid.dynamics.terms._dynamic_laws import Dahl
+from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms._joint_terms import terms_of
+from casid.dynamics.terms._law import catalogued
+from casid.dynamics.terms._static_laws import Polynomial, Stribeck
+from casid.errors import RobotError
+from casid.inertia import read_parameters, write_parameters
+
+COUPLED = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
+
+
+@pytest.fixture(scope="module")
+def wam():
+    return Model(casid.load_robot("wam7"), COUPLED)
+
+
+def test_coupled_drive_trains_follow_equation_4_9(wam):
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.normal(size=(3, 7))
+    pi = np.zeros(len(wam.parameter_names))
+    values = {}
+    for column, (term, k) in wam.term_columns.items():
+        pi[column] = values[term.name, k] = rng.uniform(0.1, 2.0)
+    T = wam.robot.transmission
+    dqm, ddqm = T.T @ dq, T.T @ ddq
+
+    def of(name):
+        return np.array([values[name, k] for k in range(7)])
+
+    joint = of("viscous") * dq + of("coulomb") * np.sign(dq) + of("offset")
+    motor = (
+        of("motor_viscous") * dqm + of("motor_coulomb") * np.sign(dqm) + of("motor_offset") + of("motor_rotor") * ddqm
+    )
+    expected = joint + T @ motor
+    np.testing.assert_allclose(wam.inverse_dynamics(q, dq, ddq, pi).full().ravel(), expected, atol=1e-12)
+    mass = wam.mass_matrix(q, pi).full()
+    np.testing.assert_allclose(mass, T @ np.diag(of("motor_rotor")) @ T.T, atol=1e-12)
+    assert float(wam.kinetic_energy(q, dq, pi)) == pytest.approx(dqm @ (of("motor_rotor") * dqm) / 2)
+
+
+def test_forward_dynamics_inverts_with_coupled_rotors(wam):
+    rng = np.random.default_rng(1)
+    q, dq, ddq = rng.normal(size=(3, 7))
+    pi = wam.parameters(wam.robot.standard_parameters(), rng.uniform(0.1, 1.0, 49))
+    tau = wam.inverse_dynamics(q, dq, ddq, pi)
+    np.testing.assert_allclose(wam.forward_dynamics(q, dq, tau, pi).full().ravel(), ddq, atol=1e-9)
+
+
+def test_wam_has_76_base_parameters_as_printed(wam):
+    """Sousa 2014, Table 4.2; a selection of its lines, with this library's names."""
+    assert wam.base.rank == 76
+    expressions = dict(zip(wam.base.names, wam.base.expressions, strict=True))
+    printed = {
+        "Lyy1": "Lyy1 + Iam1 + Lzz2",
+        "fv1": "fv1 + fvm1",
+        "fo1": "fo1 - fom1",
+        "fv2": "fv2 + 2*fvm3",
+        "fc2": "fc2",
+        "fo2": "fo2 + 1.68*fo3 - 2*fom3",
+        "fvm2": "fvm2 - fvm3",
+        "fom2": "fom2 - 1.68*fo3 + fom3",
+        "Iam2": "Iam2",
+        "fv5": "fv5 + 2*fvm6",
+        "fo5": "fo5 + fo6 + 2*fom6",
+        "fom5": "fom5 - fo6 - fom6",
+        "Iam7": "Iam7",
+        "lx3": "lx3 + 0.045*(m3 + m4 + m5 + m6 + m7)",
+    }
+    for leading, expression in printed.items():
+        assert expressions[leading] == expression
+    assert "0.7086167" in expressions["fv3"] and "fvm3" in expressions["fv3"]
+
+
+def test_tx40_wrist_coupling_has_three_more_base_parameters():
+    robot = casid.load_robot("tx40")
+    plain = ("viscous", "coulomb", "offset", "rotor")
+    wrist = ("motor_viscous@joint_6", "motor_coulomb@joint_6", "motor_rotor@joint_6")
+    assert Model(robot, plain).base.rank == 58
+    assert Model(robot, (*plain, *wrist)).base.rank == 61
+
+
+def test_transmission_defaults_to_the_identity():
+    robot = replace(casid.load_robot("wam7"), transmission=None)
+    model = Model(robot, ("motor_viscous",))
+    pi = np.zeros(len(model.parameter_names))
+    pi[sorted(model.term_columns)] = np.arange(1.0, 8.0)
+    dq = np.linspace(-1, 1, 7)
+    np.testing.assert_allclose(model.friction(dq, pi).full().ravel(), np.arange(1.0, 8.0) * dq)
+
+
+@pytest.mark.parametrize("name", sorted(JOINT_TERMS))
+def test_every_term_is_linear_in_its_parameter_and_documented(name):
+    robot = casid.load_robot("panda")
+    model = Model(robot, (name,))
+    rng = np.random.default_rng(2)
+    q, dq, ddq, signal = rng.normal(size=(4, 7))
+    pi = np.zeros(len(model.parameter_names))
+    pi[sorted(model.term_columns)] = rng.uniform(0.5, 1.5, 7)
+    extra = [signal] if "signal" in model.regressor.name_in() else []
+    torque = model.inverse_dynamics(q, dq, ddq, pi, *extra).full().ravel()
+    np.testing.assert_allclose(model.regressor(q, dq, ddq, *extra).full() @ pi, torque, atol=1e-12)
+    assert np.abs(torque).max() > 0
+    term = JOINT_TERMS[name]
+    assert term.doc and term.unit and term.inertial == (term.name in ("rotor", "motor_rotor"))
+
+
+def test_asymmetric_coulomb_has_a_level_for_each_direction():
+    model = Model(casid.load_robot("spatial_2r"), ("asymmetric_coulomb",))
+    pi = np.zeros(len(model.parameter_names))
+    for column, (term, _) in model.term_columns.items():
+        pi[column] = 2.0 if term.name == "coulomb_positive" else 3.0
+    np.testing.assert_allclose(model.friction([0.5, -0.5], pi).full().ravel(), [2.0, -3.0])
+
+
+def test_load_friction_follows_the_nominal_torque():
+    robot = casid.load_robot("panda")
+    model, plain = Model(robot, ("load_friction@joint2",)), Model(robot)
+    rng = np.random.default_rng(3)
+    q, dq, ddq = rng.normal(size=(3, 7))
+    pi = np.zeros(len(model.parameter_names))
+    pi[sorted(model.term_columns)] = 0.1
+    load = plain.inverse_dynamics(q, dq, ddq, robot.standard_parameters()).full().ravel()
+    expected = np.zeros(7)
+    expected[1] = 0.1 * abs(load[1]) * np.sign(dq[1])
+    np.testing.assert_allclose(model.inverse_dynamics(q, dq, ddq, pi).full().ravel(), expected, atol=1e-12)
+
+
+def test_velocity_deadband_silences_the_sign():
+    model = Model(casid.load_robot("spatial_2r"), ("coulomb",), velocity_deadband=0.1)
+    pi = np.zeros(len(model.parameter_names))
+    pi[sorted(model.term_columns)] = 1.0
+    np.testing.assert_allclose(model.friction([0.05, -0.2], pi).full().ravel(), [0.0, -1.0])
+
+
+def test_own_terms_and_terms_at_single_joints():
+    robot = casid.load_robot("spatial_2r")
+    own = JointTerm("cubic_angle", JointParameter("c3", "N.m/rad^3", "hardening spring"), lambda s: s.q**3)
+    model = Model(robot, ("rotor@joint2", own))
+    extras = [name for name in model.parameter_names if name[0] in "Ic"]
+    assert extras == ["c31", "Ia2", "c32"]
+    assert Model(robot, ("rotor",)).stride == 11
+    with pytest.raises(RobotError, match="there is no common stride"):
+        _ = model.stride
+
+
+def test_errors_say_what_is_known():
+    robot = casid.load_robot("spatial_2r")
+    with pytest.raises(RobotError, match="unknown joint term 'viscus'; did you mean 'viscous'"):
+        Model(robot, ("viscus",))
+    with pytest.raises(RobotError, match="has no joint 'elbow'; it has joint1, joint2"):
+        Model(robot, ("rotor@elbow",))
+    with pytest.raises(RobotError, match="two joint terms have the symbol 'fv'"):
+        Model(robot, ("viscous", JointTerm("mine", JointParameter("fv", "-", "-"), lambda s: s.dq)))
+    with pytest.raises(RobotError, match="transmission matrix is singular"):
+        replace(robot, transmission=np.ones((2, 2)))
+    with pytest.raises(RobotError, match="velocity_deadband"):
+        Model(robot, velocity_deadband=-1.0)
+
+
+@pytest.mark.claim("house h: every dry or one-sided term obeys the velocity deadband")
+@pytest.mark.parametrize("name", [t.name for t in JOINT_TERMS.values() if t.dry] + ["sqrt_viscous"])
+def test_signs_vanish_inside_the_deadband(name):
+    model = Model(casid.load_robot("panda"), (name,), velocity_deadband=0.1)
+    pi = model.parameters(model.robot.standard_parameters(), np.ones(7))
+    slow, fast = np.resize([0.05, -0.05], 7), np.resize([0.5, -0.5], 7)
+    extra = {"signal": np.ones(7)} if "signal" in model.friction.name_in() else {}
+    extra |= {"q": np.full(7, 0.3)} if "q" in model.friction.name_in() else {}
+    assert not model.friction(dq=slow, pi=pi, **extra)["tau"].full().any()
+    assert model.friction(dq=fast, pi=pi, **extra)["tau"].full().any()
+
+
+def test_the_square_root_law_and_term_are_the_same_column():
+    signals = JointSignals(0, *(ca.SX.sym(name) for name in ("q", "dq", "ddq", "sign", "load", "signal")))
+    law = Polynomial().columns(signals, ())[2]
+    assert ca.is_equal(law, JOINT_TERMS["sqrt_viscous"].column(signals), 10)
+
+
+def test_terms_and_laws_refer_to_the_catalogue():
+    assert {term.parameter for term in JOINT_TERMS.values()} <= set(JOINT_PARAMETERS.values())
+    for law in FRICTION_MODELS.values():
+        assert all(JOINT_PARAMETERS[a.symbol].unit == a.unit for a in law.amplitudes)
+    dictionary = friction_dictionary(harmonics=1, signed=1, speeds=(0.1,))
+    assert all(joint_parameter(term.symbol) is not None for term in dictionary)
+    assert [term.prior for term in dictionary] == ["harmonic 1"] * 2 + ["signed 1"] * 2 + ["speeds"]
+    assert not catalogued("fl", signed=["fl"])[0].nonnegative and not catalogued("fc", smooth=["fc"])[0].dry
+    assert Stribeck().amplitudes[1].symbol == "fc" and Dahl().memory == 1
+
+
+def test_terms_say_what_they_are():
+    rotors = {name for name, term in JOINT_TERMS.items() if term.inertial}
+    assert rotors == {"rotor", "motor_rotor"}
+    viscous = {name for name, term in JOINT_TERMS.items() if term.viscous}
+    assert viscous == {"viscous", "motor_viscous"}
+    assert {name for name, term in JOINT_TERMS.items() if term.constant} == {"offset", "motor_offset"}
+    assert not JOINT_TERMS["spring"].dissipative and JOINT_TERMS["sqrt_viscous"].dissipative
+
+
+@pytest.mark.claim("house c: parameters of every friction law are written to robot files and read again")
+@pytest.mark.parametrize("ending", ["toml", "urdf", "xml"])
+@pytest.mark.parametrize("law", sorted(FRICTION_MODELS))
+def test_parameters_of_every_law_return_from_files(tmp_path, law, ending):
+    robot = casid.load_robot("panda")
+    joint = JointFriction(FRICTION_MODELS[law], tuple(FRICTION_MODELS[law].start(1.0)))
+    model = Model(robot).with_friction(Friction((joint,) * 7, tuple(robot.standard_parameters())))
+    values = np.linspace(0.1, 0.9, len(model.term_columns))
+    given = model.named(model.parameters(robot.standard_parameters(), values))
+    write_robot(robot.with_parameters(given), tmp_path / f"arm.{ending}")
+    read = load_robot(tmp_path / f"arm.{ending}")
+    for name, value in given.terms.items():
+        assert read.parameters[name] == pytest.approx(value), name
+    table = write_parameters(tmp_path / "parameters.csv", given)
+    assert dict(read_parameters(table).terms) == dict(given.terms)
+    known = {term.symbol for term in JOINT_TERMS.values()}
+    alone = [name for name in given.terms if symbol_and_joint(name, 7)[0] not in known]
+    for name in alone:
+        with pytest.raises(RobotError, match=f"'{name}' is an amplitude of a friction law"):
+            terms_of((name,), [joint.name for joint in robot.joints])

@@ -1,0 +1,36 @@
+"""A robot with known parameters and a noisy recording of it."""
+
+import numpy as np
+import pytest
+
+import casid
+from casid.dynamics import Model
+from casid.regression import compress, wls
+from casid.testing.synthetic import recording
+
+FRICTION = ("viscous", "coulomb", "offset")
+
+
+@pytest.fixture(scope="session")
+def robot():
+    return casid.load_robot("kuka_iiwa")
+
+
+@pytest.fixture(scope="session")
+def model(robot):
+    return Model(robot, FRICTION)
+
+
+@pytest.fixture(scope="session")
+def truth(model):
+    return model.parameters(model.robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
+
+
+@pytest.fixture(scope="session")
+def noisy(model, truth):
+    return recording(model, truth, samples=800, noise=2.0)
+
+
+@pytest.fixture(scope="session")
+def fit(model, noisy):
+    return wls(compress(model, noisy))

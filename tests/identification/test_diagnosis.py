@@ -1,0 +1,133 @@
+"""What is wrong with a recording is named with the option that corrects it; a right one has no finding."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import casid
+from casid.dynamics import Model
+from casid.identification import Checks, identify
+from casid.identification.diagnosis import Finding
+from casid.identification.diagnosis._findings import CAUSES
+from casid.report import report_of
+from casid.testing.synthetic import recording
+
+FRICTION = ("viscous", "coulomb", "offset")
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return casid.load_robot("ur10e")
+
+
+@pytest.fixture(scope="module")
+def data(robot):
+    model = Model(robot, FRICTION)
+    parameters = model.parameters(robot.standard_parameters(), np.tile([4.0, 6.0, -0.5], 6))
+    made = recording(model, parameters, samples=700, noise=0.5)
+    return replace(made, dq=0.5 * made.dq, ddq=made.ddq) if made.dq is None else made
+
+
+def verdict(robot, data):
+    return identify(robot, data, processing=False, checks=Checks(folds=0)).verdict
+
+
+def kinds(robot, data):
+    return {finding.kind for finding in verdict(robot, data).findings if finding.wrong}
+
+
+def columns(data, order):
+    return replace(data, **{k: getattr(data, k)[:, order] for k in ("q", "dq", "ddq", "tau")})
+
+
+def test_a_right_recording_has_no_finding(robot, data):
+    judged = verdict(robot, data)
+    assert judged.right and "no finding against the model" in judged.line and "\n" not in judged.line
+    assert judged.tried > 20
+
+
+@pytest.mark.claim("wrong gravity is named, not fitted without notice")
+@pytest.mark.parametrize("gravity", [(9.81, 0, 0), (0, -9.81, 0), (0, 0, 9.81), (6.94, 0, -6.94)])
+def test_wrong_gravity_is_named_with_the_option_that_corrects_it(robot, data, gravity):
+    judged = verdict(replace(robot, gravity=np.array(gravity)), data)
+    (finding,) = [f for f in judged.findings if f.wrong][:1]
+    assert finding.kind == "gravity" and finding.remedy.startswith("--gravity=")
+    assert judged.line.startswith("WRONG")
+
+
+@pytest.mark.parametrize("joint", [1, 2])
+def test_one_reversed_torque_is_named(robot, data, joint):
+    signs = np.where(np.arange(6) == joint, -1.0, 1.0)
+    judged = verdict(robot, replace(data, tau=data.tau * signs))
+    assert any(f.kind == "sign" and robot.joints[joint].name in f.text for f in judged.findings)
+
+
+def test_all_torques_reversed_are_found_by_friction(robot, data):
+    judged = verdict(robot, replace(data, tau=-data.tau))
+    assert any(f.kind == "sign" and "friction drives" in f.text for f in judged.findings)
+
+
+@pytest.mark.claim("findings are data, from which their texts are made")
+def test_findings_carry_data(robot, data):
+    still = data.tau.copy()
+    still[:, 2] = 3.0
+    (finding,) = (f for f in verdict(robot, replace(data, tau=still)).findings if f.cause == "dead channel")
+    assert (finding.kind, finding.joint, finding.wrong) == ("channel", "elbow_joint", True)
+    assert finding.text == f"{data.name}: the torque of joint 'elbow_joint' never changes: a dead channel"
+    assert "elbow_joint" not in finding.remedy
+    values = {"direction": "+x", "reading": 3.2, "recorded": 60.0}
+    assert Finding("gravity direction", values=values).text.startswith("with gravity along +x the model leaves 3 %")
+
+
+def test_every_cause_has_a_known_kind():
+    kinds = {"gravity", "sign", "joint order", "clock", "torque scale", "delay", "standstill", "channel", "one way"}
+    assert {cause.kind for cause in CAUSES.values()} == kinds | {"outliers"}
+
+
+def test_exchanged_joints_are_named(robot, data):
+    judged = verdict(robot, columns(data, [0, 2, 1, 3, 4, 5]))
+    assert any(f.kind == "joint order" and "elbow_joint" in f.text for f in judged.findings)
+
+
+def test_another_unit_of_torque_is_named(robot, data):
+    assert "torque scale" in kinds(robot, replace(data, tau=0.1 * data.tau))
+
+
+@pytest.mark.slow
+def test_dead_and_noisy_channels_and_rest_are_named(robot, data):
+    rng = np.random.default_rng(0)
+    noisy = data.tau.copy()
+    noisy[:, 2] = rng.normal(size=len(noisy))
+    assert "channel" in kinds(robot, replace(data, tau=noisy))
+    half = np.arange(len(data)) < len(data) // 2
+    still = replace(
+        data,
+        q=np.where(half[:, None], data.q, data.q[len(data) // 2]),
+        dq=np.where(half[:, None], data.dq, 0.0),
+        ddq=np.where(half[:, None], data.ddq, 0.0),
+        tau=np.where(half[:, None], data.tau, data.tau[len(data) // 2] + 0.01 * rng.normal(size=data.tau.shape)),
+    )
+    assert "standstill" in kinds(robot, still)
+
+
+def test_one_way_motion_is_found_but_not_wrong(robot, data):
+    one_way = np.where(np.arange(6) == 2, np.abs(data.dq) + 0.05, data.dq)
+    judged = verdict(robot, replace(data, dq=one_way))
+    assert any(f.kind == "one way" and not f.wrong for f in judged.findings)
+
+
+@pytest.mark.claim("the report lists which numbers the data determine and which are the plausible choice")
+def test_proven_ranges_hold_the_truth_and_the_choice(robot, data):
+    result = identify(robot, data, processing=False, checks=Checks(folds=0, verdict=False, intervals=True))
+    assert result.intervals is not None and len(result.intervals.entries) == robot.n
+    true = robot.standard_parameters().reshape(-1, 10)
+    for k, (link, chosen) in enumerate(zip(robot.links, result.feasible.link_parameters, strict=True)):
+        entry = result.intervals[f"{link.name} mass"]
+        slack = 1e-6 * max(1.0, abs(entry.high))
+        assert entry.low - slack <= true[k, 9] <= entry.high + slack
+        assert entry.low - slack <= chosen.mass <= entry.high + slack
+    record = result.record()
+    assert record["intervals"][f"{robot.links[0].name} mass"][0] is not None
+    assert {entry["name"] for entry in record["determined"]} == set(result.model.parameter_names)
+    assert "Proven ranges" in report_of(result).html({})

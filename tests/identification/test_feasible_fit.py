@@ -1,0 +1,124 @@
+"""Huber's weights of single samples are part of everything that follows the robust fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import casid
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.identification import Checks, Choice, ModelOptions, feasible_regression, identify
+from casid.regression import compress, wls
+from casid.regression._fit import irls, residual_torques
+from casid.testing.synthetic import recording
+
+FRICTION = ("viscous", "coulomb", "offset")
+EXTRAS = {"viscous": 0.4, "coulomb": 0.3, "offset": -0.1, "load_friction": 0.05}
+
+
+def disturbed(terms, seed=5):
+    """Model, truth, and a noisy recording of which 4 % of the torques are 20 N.m too high."""
+    model = Model(casid.load_robot("panda"), terms)
+    truth = model.parameters(model.robot.standard_parameters(), [EXTRAS[term] for _ in range(7) for term in terms])
+    data = recording(model, truth, samples=900, noise=0.05)
+    tau = np.array(data.tau)
+    tau[np.random.default_rng(seed).random(tau.shape) < 0.04] += 20.0
+    return model, truth, replace(data, tau=tau)
+
+
+@pytest.fixture(scope="module", params=[FRICTION, (*FRICTION, "load_friction")], ids=["plain", "load_friction"])
+def case(request):
+    model, truth, data = disturbed(request.param)
+    start = wls(compress(model, data))
+    return model, truth, data, start, irls(data, start)
+
+
+@pytest.mark.claim("the consistent fit after a robust one keeps the weights of its samples")
+@pytest.mark.slow
+def test_consistency_costs_and_never_gains(case):
+    model, truth, data, start, robust = case
+    consistent = feasible_regression(robust, constraints=None)
+    assert 1.0 - 1e-9 <= consistent.residual_ratio < 1.1
+    exact = model.base.values(truth)
+    forgetful = feasible_regression(replace(robust, data=compress(model, data)), constraints=None)
+    plain = feasible_regression(start, constraints=None)
+
+    def bias(fit):
+        return np.linalg.norm(fit.beta - exact)
+
+    assert bias(consistent) < 0.25 * min(bias(plain), bias(forgetful))
+
+
+@pytest.mark.claim("a robust fit's objective is what it minimised, its errors are of the torques as measured")
+def test_objective_is_weighted_and_errors_are_plain(case):
+    model, _, data, _, robust = case
+    residual = residual_torques(robust, data)
+    np.testing.assert_allclose(robust.rms, np.sqrt((residual**2).mean(axis=0)), rtol=1e-9)
+    assert robust.relative_error == pytest.approx(100 * np.linalg.norm(residual) / np.linalg.norm(data.tau), rel=1e-9)
+    h = np.minimum(1.0, 1.345 / np.abs(residual * robust.weights))  # the weights at convergence
+    assert robust.objective == pytest.approx(float((h * residual**2).sum(axis=0) @ robust.weights**2), rel=1e-3)
+    assert robust.objective < 0.1 * float(robust.weights**2 @ (residual**2).sum(axis=0))
+    # no other base parameters make the robust sum smaller
+    rng = np.random.default_rng(0)
+    for step in rng.normal(size=(5, model.base.rank)) * np.where(np.isfinite(robust.sd), robust.sd, 0.0):
+        assert float(robust.weights**2 @ robust.data.squared_errors(robust.beta + step)) > robust.objective
+
+
+def test_weighted_compression_keeps_both(case):
+    model, _, data, start, _ = case
+    h = np.random.default_rng(1).uniform(0.0, 1.0, data.tau.shape)
+    weighted = compress(model, data, [h])
+    residual = residual_torques(start, data)
+    np.testing.assert_allclose(weighted.squared_errors(start.beta), (h * residual**2).sum(axis=0), rtol=1e-8)
+    np.testing.assert_allclose(weighted.plain.squared_errors(start.beta), (residual**2).sum(axis=0), rtol=1e-8)
+    np.testing.assert_allclose(weighted.rms(start.beta), start.rms, rtol=1e-8)
+    part, left = weighted.only(range(0, 12, 2)), weighted.only(range(1, 12, 2))
+    for both in (lambda d: d, lambda d: d.plain):
+        np.testing.assert_allclose(
+            both(part).squared_errors(start.beta) + both(left).squared_errors(start.beta),
+            both(weighted).squared_errors(start.beta),
+            rtol=1e-8,
+        )
+    again = compress(model, data, [h], plain=start.data)
+    assert again.plain is start.data
+    for a, b in zip(again.factors, weighted.factors, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_weights_that_do_not_fit_are_refused(case):
+    model, _, data, start, _ = case
+    h = np.ones(data.tau.shape)
+    for wrong in (h[:-1], -h, h * np.nan):
+        with pytest.raises(DatasetError, match=r"synthetic 0: expected finite weights of shape \(900, 7\)"):
+            compress(model, data, [wrong])
+    with pytest.raises(DatasetError, match="no weights are given for this recording"):
+        compress(model, [data, data], [h])
+    with pytest.raises(DatasetError, match="weights of more than the 1 recordings"):
+        compress(model, data, [h, h])
+    with pytest.raises(DatasetError, match="other samples"):
+        irls(data.rows(slice(0, 700), "cut"), start)
+    with pytest.raises(DatasetError, match="at least 1"):
+        irls(data, start, iterations=0)
+
+
+@pytest.mark.claim("IRLS has held-out errors, and they are of the torques as measured")
+def test_identify_keeps_the_weights_to_the_end():
+    model, truth, data = disturbed((*FRICTION, "load_friction"))
+    options = {
+        "model": ModelOptions(terms=[term.name for term in model.terms]),
+        "choice": Choice(believable=False),
+        "checks": Checks(folds=2, verdict=False),
+    }
+    robust = identify(model.robot, data, estimator="IRLS", **options)
+    assert robust.feasible.residual_ratio >= 1.0 - 1e-9
+    assert robust.feasible.objective >= robust.unconstrained.objective * (1.0 - 1e-9)
+    residual = residual_torques(robust.unconstrained, robust.datasets[0])
+    share = 100 * np.linalg.norm(residual) / np.linalg.norm(robust.datasets[0].tau)
+    assert robust.unconstrained.relative_error == pytest.approx(share, rel=1e-9)
+    # outliers cannot be predicted: what was held out is as far off as what was seen, not the weighted part of it
+    assert robust.held_out.tested["consistent"].total == pytest.approx(share, rel=0.2)
+    exact = model.base.values(truth)
+    assert np.linalg.norm(robust.feasible.beta - exact) < 0.25 * np.linalg.norm(
+        identify(model.robot, data, **options).feasible.beta - exact
+    )

@@ -1,0 +1,62 @@
+"""Fixtures of the tests of learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import casid
+from casid.codegen import evaluate_batch
+from casid.control import PD
+from casid.dynamics import Model
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
+from casid.learning import TorqueLoss
+from casid.measurement import Dataset
+from casid.motion import Sine
+from casid.simulation import Plant, simulate
+from casid.simulation.integrators import RungeKutta4
+
+LINK = casid.inertia.to_standard(2.0, [-0.5, 0.02, 0.1], np.diag([0.01, 0.05, 0.05]))
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model(casid.load_robot("spatial_2r"), ("viscous",))
+
+
+@pytest.fixture(scope="module")
+def truth(model) -> np.ndarray:
+    return model.parameters(np.tile(LINK, 2), [0.3, 0.2])
+
+
+@pytest.fixture(scope="module")
+def run(model, truth):
+    reference = Sine(np.zeros(2), np.array([0.8, 0.6]), np.array([0.4, 0.7]), 4.0)
+    return simulate(
+        Plant(model, truth), PD(np.array([40.0, 30.0]), np.array([8.0, 5.0])), reference, 4.0, rate=100.0,
+        integrator=RungeKutta4(0.01),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(model) -> Dataset:
+    rng = np.random.default_rng(0)
+    t = np.arange(0, 10, 0.02)
+    w, a = np.array([1.3, 2.1]), np.array([0.8, 0.6])
+    q, dq, ddq = a * np.sin(np.outer(t, w)), a * w * np.cos(np.outer(t, w)), -a * w**2 * np.sin(np.outer(t, w))
+    bodies = [LINK] * 2
+    pi = model.parameters(np.concatenate(bodies), [0.3, 0.2])
+    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    return Dataset(t, q, tau + 0.05 * rng.normal(size=tau.shape), dq, ddq)
+
+
+def loss_of(model, data, name):
+    return TorqueLoss(model, data, symmetric=PARAMETRISATIONS[name].symmetric)
+
+
+@pytest.fixture(name="loss_of")
+def fixture_of_loss_of() -> Callable[..., Any]:
+    return loss_of

@@ -1,0 +1,30 @@
+"""The contract of bases, and ramps around a motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from casid.errors import ProblemError
+from casid.motion import Basis, Fourier, Ramped
+from casid.testing._trajectories import BASES
+
+
+@pytest.mark.parametrize("basis", BASES, ids=lambda basis: f"{type(basis).__name__}-{basis.size}")
+def test_extremes_hold_and_are_attained(basis: Basis) -> None:
+    x = basis.random(np.random.default_rng(3))
+    t = np.linspace(*basis.span, 20001)
+    for order in range(3):
+        low, high = basis.extremes(x, order, 1e-6)
+        reached = basis.matrix(t, order) @ x
+        slack = 1e-4 * np.abs(reached).max()
+        assert low <= reached.min() <= low + slack
+        assert high - slack <= reached.max() <= high
+
+
+def test_ramps_are_around_a_motion_only_once() -> None:
+    with pytest.raises(ProblemError, match="has ramps already"):
+        Ramped(Ramped(Fourier(0.5, 2), 1.0), 1.0)
+    with pytest.raises(ProblemError, match="duration must be positive"):
+        Ramped(Fourier(0.5, 2), 0.0)
+    assert len(Ramped(Fourier(0.5, 2), 1.0).limit_samples(40)) == 2

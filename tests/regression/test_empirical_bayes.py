@@ -1,0 +1,96 @@
+"""Many terms whose sizes the recordings decide: nothing is made of noise, and what is there is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+import casid
+from casid.codegen import evaluate_batch
+from casid.dynamics import Model
+from casid.dynamics.terms import friction_dictionary
+from casid.errors import DatasetError, RobotError
+from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
+from casid.inertia import to_standard
+from casid.measurement import Dataset
+from casid.regression import compress, shrunk, wls
+from casid.regression._observation import torques
+from casid.testing.synthetic_online import motion
+
+TERMS = ("viscous", "coulomb", "offset")
+COUNT = 3000
+
+
+@pytest.fixture(scope="module")
+def rich() -> Model:
+    return Model(casid.load_robot("ur10e"), (*TERMS, *friction_dictionary()))
+
+
+def recording(rich: Model, seed: int, ripple: float, correlation: float = 0.9) -> Dataset:
+    """Ripple ``sin(2 q) sign(dq)`` at every joint and residuals that repeat each other."""
+    t, q, dq, ddq = motion(rich.n, COUNT, seed)
+    plain = Model(rich.robot, TERMS)
+    pi = plain.parameters(rich.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], rich.n))
+    tau = np.asarray(evaluate_batch(plain.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    white = np.random.default_rng(seed).normal(size=tau.shape)
+    noise = np.asarray(lfilter([np.sqrt(1 - correlation**2)], [1, -correlation], white, axis=0))
+    return Dataset(t, q, tau + ripple * np.sin(2 * q) * np.sign(dq) + 0.3 * noise, dq, ddq)
+
+
+def error(model: Model, parameters: np.ndarray, data: Dataset) -> float:
+    return float(np.sqrt(np.mean((data.tau - torques(model, parameters, data)) ** 2)))
+
+
+def test_of_noise_alone_next_to_nothing_is_made(rich):
+    data, other = recording(rich, 1, 0.0), recording(rich, 2, 0.0)
+    own = shrunk(rich, data)
+    free = np.linalg.lstsq(rich.base.K, wls(compress(rich, data)).beta, rcond=None)[0]
+    plain = Model(rich.robot, TERMS)
+    best = np.linalg.lstsq(plain.base.K, wls(compress(plain, data)).beta, rcond=None)[0]
+    without = error(plain, best, other)
+    assert error(rich, own.parameters, other) < 1.02 * without
+    assert error(rich, free, other) > 1.1 * without
+    assert own.correlation == pytest.approx(np.full(rich.n, 0.9), abs=0.03)
+    assert own.weights == pytest.approx(np.full(rich.n, 1 / 0.3), rel=0.2)  # some 160 independent samples
+    assert 8.0 < own.inflation < 40.0  # 19 of an autoregression of 0.9
+
+
+def test_a_ripple_that_is_there_is_found_by_terms_of_its_kind(rich):
+    """Harmonics of the same kind stand in for each other where a joint turns by less than a turn."""
+    own = shrunk(rich, [recording(rich, 1, 1.0), recording(rich, 2, 1.0)])
+    for joint in range(rich.n):
+        sizes = {group: size for (group, k), size in own.sizes.items() if k == joint}
+        assert max(sizes, key=sizes.get).startswith("dictionary signed")
+    plain, other = Model(rich.robot, TERMS), recording(rich, 3, 1.0)
+    best = np.linalg.lstsq(plain.base.K, wls(compress(plain, recording(rich, 1, 1.0))).beta, rcond=None)[0]
+    assert error(rich, own.parameters, other) < 0.4 < error(plain, best, other)  # the noise has 0.3
+
+
+def test_the_result_is_what_an_estimator_of_loads_asks_for(rich):
+    own = shrunk(rich, recording(rich, 1, 1.0))
+    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+    online = OnlineLoad(rich, own.parameters, own.weights, body, errors=TorqueErrors(correlation=own.correlation))
+    other = recording(rich, 4, 1.0)
+    assert not online.update(other.q, other.dq, other.ddq, other.tau, other.t)
+    assert online.estimate().interval[0] < 0.15
+
+
+def test_torques_that_are_masked_here_and_there_leave_the_correlation_as_it_is(rich):
+    whole = recording(rich, 1, 0.0)
+    mask = np.random.default_rng(2).uniform(size=whole.tau.shape) > 0.4
+    own, part = shrunk(rich, whole), shrunk(rich, replace(whole, mask=mask))
+    assert part.correlation == pytest.approx(own.correlation, abs=0.05)
+    assert part.weights == pytest.approx(own.weights, rel=0.1)
+
+
+def test_what_cannot_be_shrunk_is_told():
+    model = Model(casid.load_robot("ur10e"), TERMS)
+    with pytest.raises(DatasetError, match="no term of a group 'dictionary'"):
+        shrunk(model, recording(Model(model.robot, (*TERMS, *friction_dictionary(1, 0, ()))), 1, 0.0))
+    with pytest.raises(RobotError, match="speeds must be positive"):
+        friction_dictionary(speeds=(0.1, 0.0))
+    with pytest.raises(RobotError, match="no term"):
+        friction_dictionary(0, 0, ())

@@ -1,0 +1,212 @@
+"""Friction laws, their shapes, and the choice among them."""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import casid
+from casid.codegen import evaluate_batch
+from casid.description._joint_parameters import JointParameter
+from casid.dynamics import Model
+from casid.dynamics.terms import FrictionLaw
+from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.errors import DatasetError, SolveError
+from casid.measurement import Dataset, Processing
+from casid.regression import choose_friction, compress, fit_friction, wls
+from casid.regression._observation import observation_blocks
+from casid.regression.friction import _variable_projection
+from casid.regression.friction._cross_validation import CandidateFits
+from casid.regression.friction._shape_fits import fit_jointly
+from casid.regression.friction._variable_projection import fit_shapes
+from casid.testing.synthetic import motion, recording
+from problems.spatial_2r import true_parameters
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return casid.load_robot("ur10e")
+
+
+def simulated(robot, friction, seed=0, samples=6000):
+    """A raw recording of a robot with a known friction, as a function of (joint, velocity, load, position)."""
+    model = Model(robot)
+    t, q, dq, ddq = motion(model.n, samples, seed)
+    load = evaluate_batch(model.inverse_dynamics, q, dq, ddq, robot.standard_parameters())[:, :, 0]
+    rng = np.random.default_rng(seed + 1)
+    tau = load + np.stack([friction(k, dq[:, k], load[:, k], q[:, k]) for k in range(model.n)], axis=1)
+    return Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau + 0.3 * rng.normal(size=q.shape))
+
+
+def truth(k, v, load, q):
+    plain = 3.0 * v + 5.0 * np.sign(v) + 0.2
+    if k == 1:
+        return plain + 0.08 * np.abs(load) * np.sign(v)
+    if k == 2:
+        return 3.0 * v + (5.0 + 4.0 * np.exp(-((v / 0.15) ** 2))) * np.tanh(v / 0.03)
+    if k == 4:
+        return plain + 4.0 * np.sin(q) + 2.0 * q
+    return plain
+
+
+@pytest.fixture(scope="module")
+def choice(robot):
+    data = Processing(cutoff=8.0).apply(simulated(robot, truth))
+    return choose_friction(Model(robot), data)
+
+
+def test_each_joint_gets_the_law_that_it_has(choice):
+    names = [joint.law.name for joint in choice.friction.joints]
+    assert [names[k] for k in (0, 3, 5)] == ["linear"] * 3
+    assert names[1] == "linear+load" and names[2].startswith("stribeck") and names[4] == "linear+spring"
+    values = dict(
+        zip(choice.model.parameter_names, np.linalg.pinv(choice.fit.data.base.K) @ choice.fit.beta, strict=True)
+    )
+    assert values["fl2"] == pytest.approx(0.08, rel=0.05)  # with loads from the fit itself, not from a nominal model
+    assert values["fc1"] == pytest.approx(5.0, rel=0.02)
+    assert choice.friction.nominal is not None
+
+
+def test_the_table_tells_what_was_tried(choice):
+    rows = [row for row in choice.table if row.joint == "shoulder_lift_joint"]
+    assert {row.law for row in rows} >= {"linear", "deadband", "asymmetric", "stribeck", "sigmoid", "linear+load"}
+    best = [row for row in rows if row.chosen]
+    assert len(best) == 1 and best[0].held_out < 0.7 * next(r.held_out for r in rows if r.law == "linear")
+    assert all(row.held_out > 0 and row.training > 0 for row in choice.table)
+
+
+def test_another_motion_is_predicted_better(robot, choice):
+    other = Processing(cutoff=8.0).apply(simulated(robot, truth, seed=7))
+    linear = wls(
+        compress(Model(robot, ("viscous", "coulomb", "offset")), Processing(cutoff=8.0).apply(simulated(robot, truth)))
+    )
+    chosen = compress(choice.model, other).relative_errors(choice.fit.beta)[0]
+    assert chosen < 0.5 * compress(linear.data.model, other).relative_errors(linear.beta)[0]
+
+
+def test_friction_survives_its_record(robot, choice):
+    again = Friction.from_record(choice.friction.record())
+    assert again.record() == choice.friction.record()
+    model = Model(robot).with_friction(again)
+    assert model.parameter_names == choice.model.parameter_names
+    with pytest.raises(DatasetError, match="not the record of a friction: 'nominal'"):
+        Friction.from_record({"joints": []})
+    with pytest.raises(DatasetError, match="has the shape \\(width\\), got 0 numbers"):
+        JointFriction(friction_model("smooth"))
+
+
+def test_a_law_of_your_own_takes_part(robot):
+    class Quadratic(FrictionLaw):
+        """``fa v |v|``."""
+
+        name = "quadratic"
+        amplitudes = (JointParameter("fa", "N.m.s^2/rad^2", "fa dq |dq|"),)
+
+        def columns(self, signals, theta):
+            return [signals.dq * ca.fabs(signals.dq)]
+
+    data = Processing(cutoff=8.0).apply(simulated(robot, lambda k, v, load, q: 6.0 * v * np.abs(v)))
+    choice = choose_friction(Model(robot), data, ["linear", Quadratic()])
+    assert {joint.law.name for joint in choice.friction.joints} == {"quadratic"}
+    with pytest.raises(DatasetError, match="unknown friction model 'brush'"):
+        choose_friction(Model(robot), data, ["stribeck+brush"])
+    with pytest.raises(DatasetError, match="two of its laws have the amplitude 'fc'"):
+        friction_model("linear+smooth")
+
+
+@pytest.mark.claim("a friction fit that does not converge is an error")
+def test_a_fit_that_does_not_converge_is_an_error(monkeypatch):
+    monkeypatch.setattr(_variable_projection, "MOST_EVALUATIONS", 2)
+    v = np.linspace(-2, 2, 401)
+    tau = 0.4 * v + (1.0 + 0.5 * np.exp(-((v / 0.3) ** 2))) * np.tanh(v / 0.05)
+    with pytest.raises(SolveError, match="stribeck friction of one joint: no convergence in 2 evaluations"):
+        fit_friction(v, tau, "stribeck")
+
+
+def test_shapes_are_found_through_the_filter():
+    robot = casid.load_robot("spatial_2r")
+    model = Model(robot)
+    pi = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.0, 0.0, 2.0], 2)
+    t, q, dq, ddq = motion(2, 10_000, 3)
+    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi)[:, :, 0] + 2.0 * np.tanh(dq / 0.05) + 0.3 * dq
+    settings = Processing(cutoff=None, torque_cutoff=5.0, velocity="measured", acceleration="measured")
+    data = settings.apply(Dataset(t, q, tau, dq, ddq))
+    found = fit_jointly(model, data, "smooth")
+    np.testing.assert_allclose(found.shapes, [[0.05], [0.05]], rtol=0.01)
+    unfiltered = fit_jointly(model, replace(data, full=None), "smooth")
+    assert np.abs(unfiltered.shapes / 0.05 - 1).max() > 0.5
+
+
+def test_too_slow_and_still_joints(robot):
+    data = recording(Model(robot), robot.standard_parameters(), samples=400, noise=0.1)
+    dq = np.array(data.dq)
+    dq[:, 5] = 0.0
+    choice = choose_friction(Model(robot), replace(data, dq=dq), ["linear", "stribeck"])
+    assert choice.friction.joints[5].law.name == "linear"
+    with pytest.raises(DatasetError, match="joint 6 does not move"):
+        fit_jointly(Model(robot), replace(data, dq=dq), "smooth")
+
+
+def test_friction_of_one_joint():
+    v = np.linspace(-2, 2, 401)
+    sigmoid = 0.6 / (1 + np.exp(-7 * (v + 0.1))) - 0.6 / (1 + np.exp(-0.7))
+    fit = fit_friction(v, sigmoid, "sigmoid")
+    np.testing.assert_allclose([*fit.amplitudes, *fit.shape], [0.6, 7.0, 0.1], rtol=1e-5)
+    np.testing.assert_allclose(fit(v), sigmoid, atol=1e-8)
+    stribeck = 0.4 * v + (1.0 + 0.5 * np.exp(-((v / 0.3) ** 2))) * np.tanh(v / 0.05) - 0.2
+    fit = fit_friction(v, stribeck, "stribeck")
+    np.testing.assert_allclose([*fit.amplitudes, *fit.shape], [0.4, 1.0, 0.5, -0.2, 0.05, 0.3], rtol=1e-3)
+    smooth = fit_friction(v, stribeck, "smooth")
+    assert smooth.rms > fit.rms and smooth.relative_error == pytest.approx(
+        100 * smooth.rms / np.sqrt(np.mean(stribeck**2))
+    )
+    with pytest.raises(DatasetError, match="unknown friction model 'brush'; known: linear, deadband, smooth, "):
+        fit_friction(v, stribeck, "brush")
+    with pytest.raises(DatasetError, match="friction 'dahl' depends on more than the velocity"):
+        fit_friction(v, stribeck, "dahl")
+    with pytest.raises(DatasetError, match="do not determine friction"):
+        fit_friction(np.zeros(50), np.zeros(50))
+
+
+def test_friction_and_inertia_together_recover_the_truth():
+    robot = casid.load_robot("spatial_2r")
+    plain = Model(robot)
+    data = recording(plain, true_parameters(), samples=500)
+    tau = np.array(data.tau)
+    for k, (fv, fc, fs, w, vs) in enumerate([(0.5, 2.0, 1.0, 0.05, 0.3), (0.2, 1.0, 0.6, 0.04, 0.2)]):
+        v = data.dq[:, k]
+        tau[:, k] += fv * v + (fc + fs * np.exp(-((v / vs) ** 2))) * np.tanh(v / w)
+    found = fit_jointly(plain, replace(data, tau=tau), "stribeck")
+    np.testing.assert_allclose(found.shapes, [[0.05, 0.3], [0.04, 0.2]], rtol=1e-3)
+    assert found.fit.relative_error < 1e-4
+    base = found.fit.data.base
+    assert found.fit.beta[base.row("fc1")] == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("law", ["linear", "stribeck", "dahl"])
+def test_gram_matrices_fit_what_least_squares_fits(robot, law):
+    """The comparison of candidates solves the same problem as weighted least squares of the model with that law."""
+    model = Model(robot)
+    data = Processing(cutoff=8.0).apply(simulated(robot, lambda k, v, load, q: 2.0 * v + np.sign(v), samples=2000))
+    joint = JointFriction(friction_model(law), tuple(friction_model(law).start(1.0)))
+    regressor = np.concatenate([block for _, block in observation_blocks(model, data)])
+    fits = CandidateFits(model, [data], [regressor], [[joint]] * model.n, None, np.ones(model.n))
+    whole = wls(compress(model.with_friction(Friction((joint,) * model.n)), data), np.ones(model.n))
+    residual = fits._squares([0] * model.n, fits.fit([0] * model.n))
+    np.testing.assert_allclose(residual.sum(), whole.objective, rtol=1e-6)
+
+
+def test_shapes_are_minimised_within_bounds():
+    v = np.linspace(-1.0, 1.0, 201)
+
+    def columns(theta):
+        w = theta[0][0]
+        return [np.tanh(v / w)[:, None]], [(-v / w**2 / np.cosh(v / w) ** 2)[:, None, None]]
+
+    tau = 3.0 * np.tanh(v / 0.2)
+    found = fit_shapes(
+        columns, [np.zeros((201, 0))], [tau], np.ones(1), [np.array([0.5])], [np.array([0.05])], [np.array([1.0])], "t"
+    )
+    np.testing.assert_allclose([found.theta[0][0], found.amplitudes[0][0]], [0.2, 3.0], rtol=1e-6)

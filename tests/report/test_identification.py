@@ -1,0 +1,52 @@
+"""Report of an identification."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import casid
+from casid.identification import Identification, identify
+from casid.report import report_of
+from casid.report._identification import DeterminedSection, SummarySection
+from casid.report._joints import ErrorsSection, JointTermsSection, joint_names
+from casid.testing.synthetic import recording
+
+NAMES = ("torques", "links", "friction", "base_parameters")
+
+
+@pytest.fixture(scope="module")
+def result() -> Identification:
+    """A robot of two joints with viscous friction, recovered from a simulated recording."""
+    robot = casid.load_robot("spatial_2r")
+    robot = robot.with_parameters(np.array([0.1, 0, 0, 0.1, 0, 0.1, 0.1, 0, 0, 2.0] * 2))
+    model = casid.Model(robot, ("viscous",))
+    data = recording(model, np.append(robot.standard_parameters(), [0.4, 0.3]), noise=0.01)
+    return identify(robot, data, terms=("viscous",), processing=False, folds=0)
+
+
+@pytest.mark.claim("plot_links shows the identified masses where there are joint terms")
+def test_the_drawn_links_are_the_identified_ones(result: Identification) -> None:
+    (legend,) = result.plot_links()[0].figure.legends
+    shown = [float(text.get_text().split()[-2]) for text in legend.get_texts()]
+    np.testing.assert_allclose(shown, [link.mass for link in result.feasible.link_parameters], rtol=5e-3)
+
+
+def test_every_section_gives_what_the_files_hold(result: Identification) -> None:
+    report = report_of(result)
+    assert set(report.figures()) == set(NAMES)
+    assert SummarySection(result).record() == report.record() == result.record()
+    files = {name for section in report.sections for name in section.files()}
+    assert files == {"parameters.csv", "base_parameters.csv"}
+    titles = [str(table.title) for table in report.tables()]
+    assert titles[-1].startswith("spatial_2r identification") and "Joints" in titles and "Links" in titles
+    page = report.html({})
+    for heading in ("Joints", "Torques", "Links", "Friction and drive train", "Base parameters", "Notes"):
+        assert f"<h2>{heading}</h2>" in page
+
+
+def test_sections_without_their_subject_show_nothing(result: Identification) -> None:
+    assert DeterminedSection(result).tables() == ()  # no intervals were asked for
+    (errors,), (terms,) = ErrorsSection(result).tables(), JointTermsSection(result).tables()
+    assert errors.row_count == 3 and terms.row_count == 2  # all joints, and their sum
+    assert joint_names(result) == ("joint1", "joint2")

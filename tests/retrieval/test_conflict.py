@@ -1,0 +1,48 @@
+"""Constraints that cannot be met together."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from casid.retrieval import (
+    Constraint,
+    InfeasibleError,
+    Problem,
+    com_box,
+    least_squares,
+    link_variables,
+    mass_bounds,
+    solve,
+)
+from casid.retrieval.program._starts import random_parameters
+from casid.testing.synthetic_problems import BODY, arm, nearest
+
+
+@pytest.mark.claim("no set that has feasible points is called infeasible")
+@pytest.mark.parametrize("seed", range(6))
+def test_no_false_infeasible(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def build(v):
+        c, w = v[0].com, rng.normal(size=3)
+        wave = ca.sin(30 * ca.dot(ca.DM(w), c) + rng.uniform(0, 6))
+        return Constraint("wave", wave - 0.95, lower=0.0)
+
+    problem = nearest(BODY, build)
+    points = [random_parameters(problem, rng) for _ in range(400)]
+    assert any(problem.hard_violation(problem.violations(x)) == 0.0 for x in points)
+    for start in range(3):
+        assert solve(problem, seed=start, throw=False).status != "infeasible"
+
+
+@pytest.mark.claim("one constraint that cannot be met is named with the smallest relaxation")
+def test_a_single_impossible_constraint_is_named() -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    own = com_box(link, -0.05, 0.05), mass_bounds(link), Constraint("reach", link.com[0], lower=0.2)
+    problem = Problem("reach", variables, least_squares(variables, np.eye(10), BODY), own)
+    with pytest.raises(InfeasibleError, match=r"reach >= 0\.2") as caught:
+        solve(problem)
+    assert sum(caught.value.relaxation.values()) == pytest.approx(0.15, abs=1e-4)

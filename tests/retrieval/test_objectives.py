@@ -1,0 +1,30 @@
+"""Objectives: least squares, coefficients, priors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from casid.errors import ProblemError
+from casid.inertia import to_standard
+from casid.retrieval import Prior
+from casid.retrieval._objectives import LeastSquares
+from casid.testing.synthetic_problems import BODY, arm
+
+
+def test_least_squares_objective_is_its_own_scale() -> None:
+    objective = LeastSquares(np.eye(2), np.array([3.0, 4.0]), 1.0)
+    assert objective.size == 26.0 and objective.negligible(np.zeros(2)) == pytest.approx(1e-20 * 25, abs=1e-14)
+
+
+@pytest.mark.parametrize("metric", ["pullback", "entropic", "euclidean"])
+def test_rows_of_a_prior_are_its_distance(metric: str) -> None:
+    body = to_standard(2.1, [0.06, -0.02, 0.09], np.diag([0.031, 0.041, 0.022]))
+    prior = Prior(arm(), BODY, 2.0, metric)  # type: ignore[arg-type]
+    assert prior.distance(BODY) == pytest.approx(0.0, abs=1e-12) and prior.distance(body) > 0
+    A, b = prior.rows()
+    modelled = float(np.sum((A @ body - b) ** 2)) / prior.weight
+    assert modelled == pytest.approx(prior.distance(body), rel=1e-9 if prior.quadratic else 0.3)
+    assert prior.quadratic == (metric != "entropic")
+    with pytest.raises(ProblemError, match="'pullback'"):
+        Prior(arm(), BODY, 2.0, "best")  # type: ignore[arg-type]

@@ -1,0 +1,41 @@
+"""Statements about problems and solutions that were once false: each test fails on the code that made them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import casid
+from casid.inertia._cones import Free, Semi
+from casid.retrieval import (
+    mass_bounds,
+    soften,
+)
+from casid.retrieval.constraints._consistency import no_consistency, spatial_inertia
+from casid.testing.synthetic_problems import BODY, nearest
+
+
+@pytest.mark.claim("edits of a problem lose no link's consistency")
+def test_consistency_survives_every_edit() -> None:
+    problem = nearest(np.tile(BODY, 2), lambda v: (spatial_inertia(v[0], 1e-5), [no_consistency(v[1])]))
+    kinds = [(Semi(), 1e-5), (Free(), 0.0)]
+    more = mass_bounds(problem.variables[0], 1.0, 3.0)
+    edits = (
+        problem,
+        replace(problem, constraints=(*problem.constraints, replace(more, label="more"))),
+        problem.with_constraints([replace(more, label="a"), (replace(more, label="b"),)]),
+        problem.without("link1 mass"),
+        replace(problem, constraints=()),
+    )
+    for edited in edits:
+        assert [(entry.cone, entry.margin) for entry in edited.cones] == kinds
+    assert [c.weight for c in soften(problem.constraints[:2], 2.0)] == [2.0, 2.0]
+
+
+@pytest.mark.claim("no problem starts at the simulated robot's true parameters")
+def test_the_two_link_robot_does_not_hold_the_truth() -> None:
+    problem = casid.load_problem("spatial_2r", shapes="exact")
+    robot = problem.variables.robot
+    assert all(link.inertial is None for link in robot.links)

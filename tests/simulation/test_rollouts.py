@@ -1,0 +1,91 @@
+"""Rollouts of expressions and of laws in Python."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import casid
+from casid.control import PD, ComputedTorque
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.motion import Sine
+from casid.simulation import (
+    Plant,
+    Reason,
+    Stops,
+    simulate,
+    simulate_law,
+    simulate_many,
+)
+from casid.simulation.integrators import RungeKutta4
+
+
+@pytest.mark.slow
+def test_rollouts_are_single_simulations(panda: tuple[Plant, ComputedTorque, Sine]) -> None:
+    plant, controller, reference = panda
+    rng = np.random.default_rng(1)
+    q0 = reference.at(0).q + 0.1 * rng.standard_normal((11, 7))  # neither one block nor two
+    parameters = plant.parameters * rng.uniform(0.9, 1.1, (11, 1))
+    many = simulate_many(
+        plant, controller, reference, 0.1, q0=q0, parameters=parameters, every=10, threads=2, rate=1000.0
+    )
+    assert len(many) == 11
+    assert many.finished.all()
+    for i in (0, 7, 10):
+        alone = simulate(replace(plant, parameters=parameters[i]), controller, reference, 0.1, q0=q0[i])
+        assert np.abs(many.q[i] - alone.q[::10]).max() < 1e-12
+        assert np.abs(many.tau[i] - alone.tau[::10]).max() < 1e-9
+
+
+def test_rollouts_that_end_early_do_so_alone(panda: tuple[Plant, ComputedTorque, Sine]) -> None:
+    plant, controller, reference = panda
+    dq0 = np.zeros((9, 7))
+    dq0[4, 3] = 50.0
+    many = simulate_many(plant, controller, reference, 0.1, dq0=dq0, stops=Stops(speed=40.0))
+    assert many.finished.tolist() == [True] * 4 + [False] + [True] * 4
+    assert many.ends[4].reason is Reason.DIVERGED
+    assert np.isfinite(many.q[:4]).all()
+    assert np.isnan(many.q[4, -1]).all()
+
+
+LINK = casid.inertia.to_standard(2.0, [-0.5, 0.02, 0.1], np.diag([0.01, 0.05, 0.05]))
+
+
+@pytest.fixture(scope="module")
+def arm() -> Plant:
+    model = Model(casid.load_robot("spatial_2r"), ("viscous",))
+    body = casid.inertia.to_standard(2.0, [-0.5, 0.02, 0.1], np.diag([0.01, 0.05, 0.05]))
+    return Plant(model, model.parameters(np.tile(body, 2), [0.3, 0.2]))
+
+
+def test_a_law_of_arrays_runs_as_the_same_law_as_an_expression(arm: Plant) -> None:
+    reference = Sine(np.zeros(2), np.array([0.8, 0.6]), np.array([0.4, 0.7]), 4.0)
+    controller = PD(np.array([40.0, 30.0]), np.array([8.0, 5.0]))
+    run = simulate(arm, controller, reference, 4.0, rate=100.0, integrator=RungeKutta4(0.01))
+    motion = reference.at(run.t)
+
+    def law(tick, q, dq):
+        return np.array([40.0, 30.0]) * (motion.q[tick] - q) + np.array([8.0, 5.0]) * (motion.dq[tick] - dq)
+
+    start = np.tile(motion.q[0], (3, 1))
+    found = simulate_law(arm, law, 4.0, start, rate=100.0, integrator=RungeKutta4(0.01))
+    assert np.allclose(found.q[2], run.q, rtol=0, atol=1e-12)
+    assert found.finished.all()
+
+
+def test_laws_that_fail_end_their_own_rollout_only(arm: Plant) -> None:
+    def law(tick, q, dq):
+        tau = np.zeros_like(q)
+        tau[1] = np.nan if tick == 20 else 0.0
+        tau[2] = 1e5
+        return tau
+
+    found = simulate_law(arm, law, 1.0, np.full((3, 2), 0.3), rate=100.0)
+    assert [end.reason for end in found.ends] == [Reason.FINISHED, Reason.NOT_FINITE, Reason.DIVERGED]
+    assert found.ends[1].time == pytest.approx(0.2)
+    assert np.isfinite(found.q[0]).all() and np.isnan(found.q[1, 21:]).all() and np.isfinite(found.q[1, :21]).all()
+    with pytest.raises(DatasetError, match="gave shape"):
+        simulate_law(arm, lambda *_: np.zeros(2), 1.0, np.full((3, 2), 0.3), rate=100.0)
