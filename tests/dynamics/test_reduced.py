@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
 import numpy as np
 import pytest
-
 import casid
 from casid.codegen import operation_count
 from casid.description import Robot
@@ -15,6 +13,11 @@ from casid.dynamics.terms import JOINT_TERMS
 from casid.export._robot import PUBLISHED, count_robot
 from casid.testing._random_robots import random_robot
 from casid.testing._rigid_body import close, states
+
+
+
+
+
 
 
 @pytest.fixture(scope="module")
