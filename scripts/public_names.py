@@ -105,11 +105,13 @@ def _subject(lines: list[str], number: int) -> str:
 def _constant(tree: ast.Module, name: str) -> dict[str, str]:
     """A module's literal list or table; empty where there is none."""
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             try:
-                value = ast.literal_eval(node.value)  # type: ignore[attr-defined]
-            except (ValueError, AttributeError):
+                value = ast.literal_eval(node.value)
+            except ValueError:
                 return {}
             return value if isinstance(value, dict) else dict.fromkeys(value, "")
     return {}

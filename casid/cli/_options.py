@@ -37,6 +37,7 @@ Share = Annotated[
 ]
 
 
+@dataclass(frozen=True)
 class OptionGroup:
     """Options that a command takes as one object; a dataclass whose fields are options with defaults.
 
@@ -138,8 +139,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     def called(**given: Any) -> None:
         made = {
-            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
-            for name, kind in groups.items()
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()
         }
         command(**given, **made)
 
@@ -157,7 +157,7 @@ def _options_in(group: type[OptionGroup]) -> list[inspect.Parameter]:
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
             annotation=_in_panel(hints[field.name], _owner(group, field.name).panel),
         )
-        for field in fields(group)  # type: ignore[arg-type]
+        for field in fields(group)
     ]  # fmt: skip
 
 

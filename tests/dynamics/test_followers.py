@@ -228,8 +228,8 @@ def test_parameters_are_counted_by_links(arm: Path, recorded) -> None:
 @pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 def test_every_command_takes_the_robot(arm: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    text = run("simulate", arm, "--term-values", "viscous=0.5,coulomb=0.3", "--duration", 4, "--noise", "1e-6,1e-5,1e-3",
-               "--out", out)  # fmt: skip
+    text = run("simulate", arm, "--term-values", "viscous=0.5,coulomb=0.3", "--duration", 4, "--noise",
+               "1e-6,1e-5,1e-3", "--out", out)  # fmt: skip
     assert "slave" not in text.replace("slaved_arm", "")
     names = [tmp_path / f"identified{suffix}" for suffix in (".urdf", ".xml", ".sdf", ".toml")]
     run("identify", arm, out / "recording.npz", "--folds", 0, "--out", tmp_path / "result",

@@ -67,7 +67,7 @@ def test_a_robot_shows_its_joints() -> None:
     assert [line[0] for line in lines[1:]] == [joint.name for joint in robot.joints]
     assert float(lines[1][-1]) == pytest.approx(robot.links[0].inertial.mass, rel=1e-3)  # type: ignore[union-attr]
     assert len(robot.plot_links()) == 2
-    with pytest.raises(casid.CasidError, match="nothing is known of the mass of link 'link1'"):
+    with pytest.raises(casid.CasidError, match="the mass of link 'link1' is not known"):
         casid.load_robot("spatial_2r").plot_links()
 
 
