@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+
 import typer
+
 from casid.cli import _options as o
 from casid.cli._shared import ProblemArgument, out_file, out_folder, present, refuse, starts_bar
+
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
     from casid.retrieval.plausible._choice import Believable
     from casid.retrieval.study._study import Study
-
-
-
-
-
 
 
 MethodOption = Annotated[

@@ -11,23 +11,21 @@ from contextvars import ContextVar
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 from typer.core import TyperGroup
+
 from casid.errors import CasidError, CasidWarning
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from casid.description import Written
+    from casid.description._write import Written
     from casid.report import Report
 if TYPE_CHECKING:
     from rich.console import Console
 
     from casid.description._write import Written
-
-
-
-
-
 
 
 RobotArgument = Annotated[

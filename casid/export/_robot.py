@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from casid.codegen import operation_count
 from casid.codegen._graph import Operations
 from casid.codegen._source import check_identifier, identifier
@@ -22,17 +24,12 @@ from casid.dynamics._derived import (
     inverse_mass_matrix,
     operational_space,
 )
+from casid.dynamics.terms import JointTerm
 from casid.errors import ExportError
 from casid.export._directory import ExportedDirectory, export_c
 from casid.export._payload import warn_if_infeasible, with_payload
 from casid.files._write import check_target
 from casid.inertia import Parameters
-from casid.dynamics.terms import JointTerm
-
-
-
-
-
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.description.robot import STANDARD_GRAVITY
+from casid.description._robot import STANDARD_GRAVITY
 from casid.errors import ProblemError
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.measurement import Dataset

@@ -28,7 +28,8 @@ from casid.identification._regression import RegressionProblem, Statement
 from casid.identification.diagnosis._delay import without_delay
 from casid.identification.diagnosis._findings import Verdict
 from casid.identification.diagnosis._verdict import judge
-from casid.measurement import Dataset, Processing, check_against, prepare
+from casid.measurement import Dataset, Processing, prepare
+from casid.measurement._checks import check_against
 from casid.regression import CompressedData, Fit, choose_friction
 from casid.regression._fit import unexcited_reasons
 from casid.regression.estimators import Estimator, MeasurementNoise, Observations

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import Friction, JointFriction
@@ -15,6 +17,8 @@ from casid.errors import DatasetError
 from casid.identification._identification import model_record, processing_record
 from casid.identification._prediction import Prediction, predict
 from casid.inertia import Parameters
+from casid.measurement import Dataset, Processing, prepare
+from casid.measurement._checks import check_angles
 from casid.regression import reverse_engineer, reverse_engineer_with_torques
 from casid.regression._reverse_engineering import Estimate
 from casid.regression.friction._shape_fits import fit_friction
@@ -26,16 +30,6 @@ from casid.retrieval._solution import Solution
 from casid.retrieval._variables import link_variables
 from casid.retrieval.constraints._bounds import sensible_bounds
 from casid.retrieval.methods._solve import solve
-from casid.measurement import Dataset, Processing, prepare
-from casid.measurement._checks import check_angles
-
-
-
-
-
-
-
-
 
 Array = NDArray[np.float64]
 

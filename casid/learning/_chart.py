@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from casid.codegen._evaluate import Call, compiled_call
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -15,12 +17,6 @@ from casid.inertia._divergence import divergence_hessian
 from casid.inertia.parametrisations import Parametrisation, parametrisation
 from casid.inertia.parametrisations._maps import non_negative
 from casid.learning._compiled_adam import CompiledAdam
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
-
-
-
-
-
 
 Array = NDArray[np.float64]
 #: First coordinates of terms.

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
 import casadi as ca
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,6 +14,7 @@ from mpl_toolkits.mplot3d import Axes3D
 from numpy.typing import NDArray
 from PIL import Image
 from rich.table import Table
+
 from casid.description import Robot
 from casid.dynamics._kinematics import Kinematics
 from casid.excitation import (
@@ -45,11 +47,6 @@ from casid.report._style import (
 )
 from casid.report._tables import PlainTable, summary_table
 from casid.version import __version__
-
-
-
-
-
 
 Array = NDArray[np.float64]
 _UNITS = ("rad", "rad/s", "rad/s²")

@@ -13,9 +13,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from casid.control._controller import gains
 from casid.dynamics import Model
 from casid.dynamics._runge_kutta import rk4_step
@@ -26,11 +28,6 @@ from casid.inertia._divergence import STANDARD_MAP, Divergence
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.motion import Motion, Reference
-
-
-
-
-
 
 Array = NDArray[np.float64]
 #: ``vec(J) = P p`` and back; of symmetric L, ``tr(L J(p)) = y'p`` makes ``vec(L) = P (P'P)^-1 y``.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import NDArray
+
 from casid.codegen._evaluate import compiled_call
 from casid.codegen._library import PREFIX, Program
 from casid.codegen._source import WIDTH, CFunction, batch_source, scalar_source
@@ -17,11 +19,6 @@ from casid.simulation._sampling import Sampling
 from casid.simulation._stops import End, Reason, Stopped, Stops
 from casid.simulation.integrators._fixed_step import FixedStep
 from casid.simulation.integrators._integrator import Integrator, check_smooth
-
-
-
-
-
 
 #: Codes of why a rollout ended.
 ENDED_IN_TIME, INDEFINITE, NOT_FINITE, DIVERGED = 0, 1, 2, 3

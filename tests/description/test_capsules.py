@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from casid.description import parse_toml, read_toml
+from casid.description.formats._toml import parse_toml, read_toml
 from casid.errors import RobotError
 
 # ---------------------------------------------------------------------- capsules of a robot

@@ -6,7 +6,7 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.regression import compress, wls
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -1,9 +1,10 @@
 """What is wrong with a recording is named with the option that corrects it; a right one has no finding."""
 
-
 from dataclasses import replace
+
 import numpy as np
 import pytest
+
 import casid
 from casid.dynamics import Model
 from casid.identification import Checks, identify
@@ -11,10 +12,6 @@ from casid.identification.diagnosis import Finding
 from casid.identification.diagnosis._findings import CAUSES
 from casid.report import report_of
 from casid.testing._synthetic import recording
-
-
-
-
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+
 import casid
 from casid.cli import app
+from casid.description import Inertial, load_robot
+from casid.description._load import load_description
+from casid.description._write import description_of
 from casid.identification.repair import repair
 from casid.identification.repair._check import check_file
 from casid.identification.repair._feasibility import nearest_feasible
 from casid.inertia import consistency
-from casid.description import Inertial, load_robot
-from casid.description._load import load_description
-from casid.description._write import description_of
-
-
-
-
-
 
 ARM = """<robot name="arm">
   <!-- kept -->

@@ -5,7 +5,7 @@ import pytest
 
 from casid import inertia
 from casid.inertia._consistency import spatial_inertia
-from casid.testing.rigid_body import random_body
+from casid.testing._rigid_body import random_body
 
 
 @pytest.fixture

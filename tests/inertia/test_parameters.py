@@ -5,8 +5,8 @@ import pytest
 
 from casid import inertia
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP, from_khalil, tensor_entries, to_khalil
-from casid.testing.random_robots import random_placement
-from casid.testing.rigid_body import random_body, standard_parameters
+from casid.testing._random_robots import random_placement
+from casid.testing._rigid_body import random_body, standard_parameters
 
 
 @pytest.fixture

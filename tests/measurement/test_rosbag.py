@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+
 import numpy as np
 import pytest
 import yaml
 from typer.testing import CliRunner
+
 import casid
 from casid.cli import app
 from casid.control import ComputedTorque, nominal
+from casid.errors import DatasetError
 from casid.measurement import read_dataset
 from casid.motion import Fourier, Sine, Trajectory, trajectory_text
 from casid.simulation import Plant, Sensor, simulate
-from casid.errors import DatasetError
-
-
-
-
-
 
 
 def test_joint_states_of_a_bag(tmp_path):

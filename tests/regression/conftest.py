@@ -5,7 +5,7 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -7,7 +7,7 @@ import pytest
 
 from casid.regression import compress, wls
 from casid.regression._fit import ols, predicted_torques, residual_torques
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 
 def stacked(model, data):

@@ -12,7 +12,7 @@ from casid.errors import DatasetError
 from casid.identification import identify
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, estimate_delay, wls
-from casid.testing.synthetic import motion
+from casid.testing._synthetic import motion
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
@@ -17,11 +19,6 @@ from casid.measurement import Dataset
 from casid.regression import compress, shrunk, wls
 from casid.regression._observation import torques
 from casid.testing._synthetic import motion
-
-
-
-
-
 
 TERMS = ("viscous", "coulomb", "offset")
 COUNT = 3000

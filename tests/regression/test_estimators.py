@@ -1,24 +1,26 @@
 """Estimators on one interface, delays, and what data leave undetermined."""
 
-
 from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
+
 import casid
 from casid.codegen import evaluate_batch
 from casid.control import PD, CascadedDrive
 from casid.control._joint_space import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description._joint_parameters import JointParameter
+from casid.description._placement import modified_dh
 from casid.dynamics import Model
+from casid.dynamics.terms import JointTerm
 from casid.dynamics.terms._friction import friction_terms
 from casid.errors import DatasetError, SolveError
 from casid.identification import Checks, Choice, Constraints, ModelOptions, feasible_regression, identify
 from casid.measurement import Dataset, Processing
-from casid.regression._fit import ols, quadratic, unexcited_reasons
-from casid.dynamics.terms import JointTerm
 from casid.regression import compress, wls
+from casid.regression._fit import ols, quadratic, unexcited_reasons
 from casid.regression.estimators import (
     ESTIMATORS,
     IRLS,
@@ -33,16 +35,8 @@ from casid.regression.estimators import (
     OutputError,
 )
 from casid.regression.estimators._catalogue import estimator
-from problems.spatial_2r import true_parameters
-from casid.description._placement import modified_dh
 from casid.testing._synthetic import motion, recording
-
-
-
-
-
-
-
+from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -1,19 +1,16 @@
 """Least squares of base parameters, their statistics, and what the data leave undetermined."""
 
-
 from dataclasses import replace
+
 import numpy as np
 import pytest
+
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression import compress, essential, wls
 from casid.regression._fit import irls, joint_weights, ols, unexcited_reasons
 from casid.testing._synthetic import recording
-
-
-
-
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -1,10 +1,11 @@
 """Friction laws, their shapes, and the choice among them."""
 
-
 from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
+
 import casid
 from casid.codegen import evaluate_batch
 from casid.description._joint_parameters import JointParameter
@@ -20,12 +21,8 @@ from casid.regression.friction import _variable_projection
 from casid.regression.friction._cross_validation import CandidateFits
 from casid.regression.friction._shape_fits import fit_jointly
 from casid.regression.friction._variable_projection import fit_shapes
-from problems.spatial_2r import true_parameters
 from casid.testing._synthetic import motion, recording
-
-
-
-
+from problems.spatial_2r import true_parameters
 
 
 @pytest.fixture(scope="module")

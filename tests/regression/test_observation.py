@@ -7,7 +7,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._observation import observation_blocks, pattern, torques
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 
 def test_blocks_are_the_regressor_sample_by_sample(model, truth):

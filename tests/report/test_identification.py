@@ -10,7 +10,7 @@ from casid.identification import Identification, identify
 from casid.report import report_of
 from casid.report._identification import DeterminedSection, SummarySection
 from casid.report._joints import ErrorsSection, JointTermsSection, joint_names
-from casid.testing.synthetic import recording
+from casid.testing._synthetic import recording
 
 NAMES = ("torques", "links", "friction", "base_parameters")
 

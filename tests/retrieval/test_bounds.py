@@ -27,7 +27,7 @@ from casid.retrieval import (
 )
 from casid.retrieval._region import Facts
 from casid.retrieval.constraints._constraint import LinkConstraint, ScalarRow, Setting
-from casid.testing.synthetic_problems import BODY, arm, nearest
+from casid.testing._synthetic import BODY, arm, nearest
 
 
 @pytest.mark.claim("a constraint's expression, replaced, is what is solved and re-checked")

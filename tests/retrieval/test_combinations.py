@@ -10,7 +10,7 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval.methods._branches import Branches
-from casid.testing.synthetic_problems import BODY, nearest
+from casid.testing._synthetic import BODY, nearest
 
 
 @pytest.mark.claim("constant rows of a branch are not dropped")

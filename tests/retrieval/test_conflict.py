@@ -17,7 +17,7 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval.program._starts import random_parameters
-from casid.testing.synthetic_problems import BODY, arm, nearest
+from casid.testing._synthetic import BODY, arm, nearest
 
 
 @pytest.mark.claim("no set that has feasible points is called infeasible")

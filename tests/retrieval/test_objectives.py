@@ -9,7 +9,7 @@ from casid.errors import ProblemError
 from casid.inertia import to_standard
 from casid.retrieval import Prior
 from casid.retrieval._objectives import LeastSquares
-from casid.testing.synthetic_problems import BODY, arm
+from casid.testing._synthetic import BODY, arm
 
 
 def test_least_squares_objective_is_its_own_scale() -> None:

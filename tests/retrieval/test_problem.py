@@ -14,7 +14,7 @@ from casid.retrieval import (
     soften,
 )
 from casid.retrieval.constraints._consistency import no_consistency, spatial_inertia
-from casid.testing.synthetic_problems import BODY, nearest
+from casid.testing._synthetic import BODY, nearest
 
 
 @pytest.mark.claim("edits of a problem lose no link's consistency")

@@ -7,7 +7,7 @@ import numpy as np
 
 from casid.retrieval import link_variables
 from casid.retrieval._quadrics import find_quadric
-from casid.testing.synthetic_problems import BODY, arm
+from casid.testing._synthetic import BODY, arm
 
 
 def test_the_form_of_a_sphere_is_its_expression() -> None:

@@ -17,7 +17,7 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval.constraints._consistency import no_consistency
-from casid.testing.synthetic_problems import BODY, nearest
+from casid.testing._synthetic import BODY, nearest
 
 
 @pytest.mark.claim("without consistency and with negative masses a box of the centre of mass is not flipped")

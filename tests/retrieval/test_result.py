@@ -16,7 +16,7 @@ from casid.retrieval import (
 )
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import assess
-from casid.testing.synthetic_problems import BODY, arm, nearest
+from casid.testing._synthetic import BODY, arm, nearest
 
 
 @pytest.mark.claim("a result's parameters are Parameters; links, extras and standard parameters follow from them")

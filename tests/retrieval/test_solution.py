@@ -13,7 +13,7 @@ from casid.retrieval import (
     parameter_intervals,
     solve,
 )
-from casid.testing.synthetic_problems import BODY, nearest
+from casid.testing._synthetic import BODY, nearest
 
 
 @pytest.mark.claim("standard parameters are 10 n numbers, extras are apart")

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+
 import casid
 from casid.cli import app
 from casid.description import Joint, Link, Robot
@@ -28,12 +29,7 @@ from casid.retrieval.methods._global_search import SimulatedAnnealing
 from casid.retrieval.methods._method import Direct
 from casid.retrieval.methods._penalty import Penalty
 from casid.retrieval.methods._solve import METHODS
-from casid.testing.synthetic_problems import BODY, nearest
-from casid.testing._synthetic import BODY, arm, nearest
-
-
-
-
+from casid.testing._synthetic import BODY, nearest
 
 # ---------------------------------------------------------------------- methods
 

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from casid.description import Robot, write_robot
 from casid.dynamics import Model, reduced
+from casid.dynamics.terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export._directory import export_c
 from casid.export._payload import warn_if_infeasible, with_payload
@@ -25,12 +28,6 @@ from casid.files import read_text
 from casid.files._write import check_target, write_directory
 from casid.inertia import Parameters
 from casid.version import __version__
-from casid.dynamics.terms import JointTerm
-
-
-
-
-
 
 Array = NDArray[np.float64]
 

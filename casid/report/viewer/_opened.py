@@ -7,9 +7,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+
 from casid.description import Robot, load_robot, robot_names
+from casid.description.formats import FORMATS as ROBOT_FORMATS
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
 from casid.files import read_text
@@ -18,15 +21,9 @@ from casid.files._words import reason
 from casid.identification.repair._check import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset
+from casid.measurement._formats import FORMATS as RECORDING_FORMATS
 from casid.motion import read_trajectory
 from casid.report.viewer._page import Page
-from casid.description.formats import FORMATS as ROBOT_FORMATS
-from casid.measurement._formats import FORMATS as RECORDING_FORMATS
-
-
-
-
-
 
 Array = NDArray[np.float64]
 #: Parameters of `Page.curves`.

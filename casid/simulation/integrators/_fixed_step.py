@@ -6,8 +6,10 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+
 import casadi as ca
 import numpy as np
+
 from casid.codegen._evaluate import compiled_call
 from casid.dynamics._derived import dry_friction_places
 from casid.dynamics._runge_kutta import rk4_step
@@ -15,11 +17,6 @@ from casid.errors import CasidWarning, ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._stops import Stops
 from casid.simulation.integrators._integrator import Advance, Array, Integrator, check_smooth
-
-
-
-
-
 
 
 @dataclass(frozen=True)

@@ -6,24 +6,21 @@ import copy
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+
 import numpy as np
 from scipy.signal import lfilter
+
 import casid
 from benchmarks.measure import Measure, data_folder
 from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.dynamics.terms import friction_dictionary
 from casid.dynamics.terms._joint_terms import GEAR_FRICTION
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.regression import shrunk
-from casid.dynamics.terms import friction_dictionary
-
-
-
-
-
 
 
 def _arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 import casid
 from benchmarks.measure import Measure
 from benchmarks.recordings import panda, panda_model, rokae, tx40, ur10e, ur10e_raw
@@ -13,14 +14,10 @@ from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset, Processing
 from casid.motion import Sine
+from casid.regression import CompressedData, compress, compress_momentum, wls
 from casid.regression._momentum import compress_momentum
 from casid.simulation import NaturalAdaptation, SlotineLi, simulate_adaptive
 from casid.simulation._adaptive import AdaptiveRun
-from casid.regression import CompressedData, compress, compress_momentum, wls
-
-
-
-
 
 
 def plausible(model: Model) -> Plausible:

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
+
 import casid
 from benchmarks.measure import Measure, need
 from benchmarks.motion.drake_dart import Dart, Drake
@@ -25,11 +27,6 @@ from casid.simulation._loop import CompiledLoop, Loop
 from casid.simulation._sampling import Sampling
 from casid.simulation.integrators import RungeKutta4
 from casid.testing._engines import Bullet, Engine, MuJoCo, running
-
-
-
-
-
 
 Array = NDArray[np.float64]
 Result = tuple[str, bool]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
+
 import casid
 from benchmarks import recordings
 from casid.codegen import evaluate_batch
@@ -17,11 +19,6 @@ from casid.measurement import Processing
 from casid.motion import Samples
 from casid.simulation import Plant
 from casid.testing._engines import Bullet, MuJoCo, running
-
-
-
-
-
 
 Array = NDArray[np.float64]
 #: Step of the engines [s], and rate of the controller.

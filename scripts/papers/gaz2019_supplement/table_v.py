@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+
 import numpy as np
 from benchmarks import published
+
 from casid.control import ComputedTorque
 from casid.errors import SolveError
 from casid.simulation import Plant, simulate
@@ -12,11 +14,6 @@ from papers import panda
 from papers.gaz2019.table_i import sinusoids
 from papers.item import Comparison, Item, Outcome, Setting, Status, drawing
 from papers.pictures import bars_figure, joints_figure
-
-
-
-
-
 
 STAND_IN = (
     "stand-in: V-REP, its engines and the recording on sinusoids are not at hand; MuJoCo's inverse dynamics of p_hat "
