@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from casid.problems.spatial_2r import true_parameters
 from matplotlib.figure import Figure
 from papers.two_links import (
     Motion,
@@ -30,7 +31,6 @@ from casid.files._write import prepare_directory
 from casid.inertia import from_standard
 from casid.inertia._parameter_vector import link_slice
 from casid.report._style import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
-from problems.spatial_2r import true_parameters
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from casid.problems import cookbook
+from casid.problems.spatial_2r import true_parameters
 from papers.two_links import force_ratios, outside_shapes, relaxed_retrieval, torques, validation_motion
 
 import casid
@@ -22,8 +24,6 @@ from casid.inertia import from_standard, pseudo_inertia
 from casid.retrieval import Global, parameter_intervals, run_study
 from casid.retrieval.methods._penalty import Penalty
 from casid.retrieval.study._study import start_seeds
-from problems import cookbook
-from problems.spatial_2r import true_parameters
 
 MARGIN = 1e-6
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from casid.problems.spatial_2r import true_parameters
 from examples.spatial_2r import torque_figure
 
 from papers.gaz2019_supplement.two_links import motion, relaxed, solved
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.two_links import torques
-from problems.spatial_2r import true_parameters
 
 
 def run(setting: Setting) -> Outcome:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from benchmarks import published
+from casid.problems.spatial_2r import true_parameters
 
 from casid.dynamics import Model
 from casid.inertia import from_standard, to_standard
 from papers.gaz2019_supplement.two_links import solved
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.two_links import outside_shapes
-from problems.spatial_2r import true_parameters
 
 
 def printed() -> np.ndarray:
