@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+
 from casid.codegen._library import without_failure
 from casid.control import ComputedTorque, Controller
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.simulation._loop import CompiledLoop, Loop, compiled_loop, sampled_loop
+from casid.motion import Follow, Motion, Reference, Trajectory
+from casid.simulation._loop import Array, CompiledLoop, Loop, compiled_loop, sampled_loop
 from casid.simulation._plant import Plant
 from casid.simulation._result import Simulation
 from casid.simulation._sampling import Sampling, Sensor
@@ -16,12 +18,6 @@ from casid.simulation._stops import Stops
 from casid.simulation.integrators import RungeKutta4
 from casid.simulation.integrators._fixed_step import FixedStep
 from casid.simulation.integrators._integrator import Integrator
-from casid.motion import Follow, Motion, Reference, Trajectory
-from casid.simulation._loop import Array, Loop, compiled_loop, sampled_loop
-
-
-
-
 
 
 def simulate(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+
 import casid
 from casid.description import Capsule, Robot
 from casid.errors import ProblemError
@@ -17,14 +18,10 @@ from casid.excitation import (
     certify_limits,
     workspace_box,
 )
+from casid.excitation.optimisation._nlp import Nlp
 from casid.excitation.optimisation._result import Progress
 from casid.excitation.optimisation._starts import Stage
 from casid.motion import Fourier, Motion, Poses, QuinticSpline, Ramped, Trajectory
-from casid.excitation.optimisation._nlp import Nlp
-
-
-
-
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
 
