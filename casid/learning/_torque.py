@@ -34,7 +34,7 @@ def training_regressor(model: Model, symmetric: bool = True) -> ca.Function:
     links = ca.SX.sym("links", count * len(model.robot.links))
     gravity = model.gravity_vector
     if gravity is None:
-        raise DatasetError("training needs a fixed gravity vector: Model(robot, gravity=[0, 0, -9.80665])")
+        raise DatasetError("training needs a fixed gravity vector: pass gravity=[x, y, z] to Model")
     q, dq, ddq = symbols
     tau = newton_euler(model.robot, q, dq, ddq, ca.vertsplit(links, count), ca.SX(ca.DM(gravity)))[0]
     Y = ca.jacobian(tau, links)
