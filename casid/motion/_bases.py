@@ -132,8 +132,10 @@ class Fourier(Basis):
         return np.append(rng.standard_normal(2 * self.harmonics) / np.tile(rates * amplitude, 2), 0.0)
 
     def tightening(self, count: int) -> float:
-        """``cos(pi L / count)``: a trigonometric polynomial of degree L is at most 1 / cos(pi L / m) larger than its
-        largest absolute value at m > 2 L uniform samples of a period (Ehlich and Zeller 1964).
+        """``cos(pi L / count)``, by which bounds at the samples of a period are tightened.
+
+        A trigonometric polynomial of degree L is at most 1 / cos(pi L / m) larger than its largest absolute value at
+        m > 2 L uniform samples of a period (Ehlich and Zeller 1964).
         """
         return float(np.cos(np.pi * self.harmonics / count)) if count > 2 * self.harmonics else 1.0
 

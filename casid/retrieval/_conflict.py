@@ -1,4 +1,4 @@
-"""Constraints that cannot be met together: their labels, the smallest relaxation, and whether the conflict is proven."""
+"""Constraints that cannot be met together: labels, the smallest relaxation, whether the conflict is proven."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def executed(path: Path, what: str) -> ModuleType:
 
 @contextmanager
 def users_code(path: Path, what: str) -> Iterator[None]:
-    """Add the place in the user's file to errors raised within; exceptions other than casid's become a `ProblemError`."""
+    """Add the place in the user's file to errors raised within; other exceptions become a `ProblemError`."""
     try:
         yield
     except CasidError as error:

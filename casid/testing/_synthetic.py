@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from dataclasses import replace
-
 import numpy as np
-from casid.description import LinkBounds, Robot
 from numpy.typing import NDArray
 
 from casid.codegen import evaluate_batch
@@ -51,7 +49,7 @@ def motion(n: int, samples: int, seed: int, speed: float = 1.5, periodic: bool =
     rng = np.random.default_rng(seed)
     if periodic:
         t = np.linspace(0.0, 10.0, samples)
-        w: Array = np.tile(0.2 * np.pi * np.arange(1.0, 6.0)[:, None], n)
+        w = np.asarray(np.tile(0.2 * np.pi * np.arange(1.0, 6.0)[:, None], n), dtype=np.float64)
         sine, cosine = np.moveaxis(rng.normal(size=(5, 2, n)), 1, 0) * speed / (5 * w)
     else:
         t = np.arange(samples) * 0.01

@@ -9,26 +9,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+
 import casid
 from casid.cli import app
 from casid.errors import DatasetError
 from casid.identification import identify
 from casid.inertia._parameter_files import parameter_csv
-from casid.motion import Fourier, Trajectory
+from casid.motion import Fourier, Trajectory, trajectory_text
 from casid.report import report_of
 from casid.report._links import link_placements
 from casid.report.viewer import Page, view
 from casid.report.viewer._page import charts as charts_of
 from casid.report.viewer._page import scene
 from casid.testing._synthetic import motion, recording
-
-
-
-
-
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
@@ -112,7 +109,7 @@ def test_every_kind_of_file_is_recognised(tmp_path: Path) -> None:
     joints = tuple(joint.name for joint in robot.joints)
     basis = Fourier(10.0, 2)
     trajectory = Trajectory(basis, 0.1 * np.ones((6, basis.size)), joints, "ur10e")
-    (tmp_path / "trajectory.toml").write_text(trajectory_toml(trajectory), encoding="utf-8")
+    (tmp_path / "trajectory.toml").write_text(trajectory_text(trajectory), encoding="utf-8")
     moving = data_of(view(tmp_path / "trajectory.toml"))["robots"]["robot1"]["motion"]
     k = len(moving["t"]) // 2
     times = trajectory.times(100.0)

@@ -35,6 +35,6 @@ def test_imbalance_is_what_kinetic_potential_and_dissipated_energy_do_not_explai
     balance = EnergyBalance(kinetic, potential, work, dissipated)
     assert balance.total.tolist() == [1.0, 1.0, 2.0]
     assert balance.imbalance.tolist() == [0.0, 0.0, 0.0]
-    assert EnergyBalance(kinetic + [0, 0, 0.3], potential, work, dissipated).relative_imbalance == pytest.approx(
+    assert EnergyBalance(np.add(kinetic, [0, 0, 0.3]), potential, work, dissipated).relative_imbalance == pytest.approx(
         0.3 / 3.3
     )

@@ -107,8 +107,8 @@ def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
     if any(form.accepts(path) for form in RECORDING_FORMATS):
         return _recording(path, robot)
     raise DatasetError(
-        f"'{path.name}' is not a file that casid writes or reads: expected a robot ({', '.join(_ROBOT_FILES)}), a result "
-        "(.json, .toml, .html or a folder), parameters (.csv, .json) or a recording "
+        f"'{path.name}' is not a file that casid writes or reads: expected a robot ({', '.join(_ROBOT_FILES)}), a "
+        "result (.json, .toml, .html or a folder), parameters (.csv, .json) or a recording "
         f"({', '.join(form.name for form in RECORDING_FORMATS)})"
     )
 

@@ -1,1 +1,1 @@
-"""Constraints on link quantities: any CasADi expression, bounds on physical quantities, shapes, physical consistency."""
+"""Constraints on link quantities: any CasADi expression, physical bounds, shapes, physical consistency."""

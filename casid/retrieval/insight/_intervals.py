@@ -92,7 +92,8 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
     samples = residuals + rank if given is None or given.samples is None else given.samples
     if optimum <= 1e-11 * problem.objective.size or samples <= rank:
         raise ProblemError(
-            f"problem '{problem.name}': the noise level cannot be estimated from a perfect fit; give the tolerance, or the standard "
+            f"problem '{problem.name}': the noise level cannot be estimated from a perfect fit; give the "
+            "tolerance, or the standard "
             f"deviations sd of its residuals"
         )
     return optimum / (samples - rank) * chi_square(rank, 1 - confidence)
