@@ -133,7 +133,7 @@ def write_c(
     described = [
         texts.Described(c, wording.words.get(name, ""), wording.units) for name, c in zip(named, built, strict=True)
     ]
-    contents = {
+    contents: dict[str, bytes | str] = {
         f"{prefix}.h": texts.header(prefix, described, wording.notes),
         f"{prefix}.c": f'#include "{prefix}.h"\n\n' + scalar_source(built, prefix),
         "self_test.c": texts.self_test(prefix, built, [_cases(c, wording.samples) for c in built]),

@@ -187,11 +187,10 @@ def export_ros2(
     model = model_of(robot)
     robot = model.robot
     values = _values(model, parameters, payload, frame)
-    functions = core_functions(model, values)
     warn_if_infeasible(model, values)
     _warn_without_friction(model)
     core, notes = _file_name(robot.name), notes_of(model, values, "none", frame or robot.flange.name, payload)
-    contents = _core_files(model, values, functions, core, notes)
+    contents = _core_files(model, values, core, notes)
     slots = _slots(robot, model, name, core) | _test_values(model, values)
     for template, spot in _PLACES.items():
         text = (files(__package__) / "templates" / template).read_text(encoding="utf-8")
@@ -210,14 +209,12 @@ def _warn_without_friction(model: Model) -> None:
         )
 
 
-def _core_files(
-    model: Model, values: Array, functions: Mapping[str, ca.Function], core: str, notes: Sequence[str]
-) -> dict[str, bytes | str]:
+def _core_files(model: Model, values: Array, core: str, notes: Sequence[str]) -> dict[str, bytes | str]:
     """The C core with its self-test, and the robot as URDF."""
     robot = model.robot
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        write_c(functions, place / "core", core, Wording(WORDS, UNITS, notes))
+        write_c(core_functions(model, values), place / "core", core, Wording(WORDS, UNITS, notes))
         write_robot(robot.with_parameters(model.named(values)), place / f"{core}.urdf")
         urdf = read_text(place / f"{core}.urdf", "robot", ExportError)
         return {
