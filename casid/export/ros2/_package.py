@@ -187,10 +187,10 @@ def export_ros2(
     model = model_of(robot)
     robot = model.robot
     values = _values(model, parameters, payload, frame)
-    warn_if_infeasible(model, values)
-    _warn_without_friction(model)
+    functions = core_functions(model, values)
+    _warn(model, values)
     core, notes = _file_name(robot.name), notes_of(model, values, "none", frame or robot.flange.name, payload)
-    contents = _core_files(model, values, core, notes)
+    contents = _core_files(model, values, functions, core, notes)
     slots = _slots(robot, model, name, core) | _test_values(model, values)
     for template, spot in _PLACES.items():
         text = (files(__package__) / "templates" / template).read_text(encoding="utf-8")
@@ -199,7 +199,9 @@ def export_ros2(
     return ExportedPackage(target, name, tuple(contents))
 
 
-def _warn_without_friction(model: Model) -> None:
+def _warn(model: Model, values: Array) -> None:
+    """Warnings of infeasible parameters and of missing friction."""
+    warn_if_infeasible(model, values)
     if not any(term.dissipative for term in model.terms):
         warnings.warn(
             f"robot '{model.robot.name}' is exported without friction: getFrictionVector returns "
@@ -209,12 +211,14 @@ def _warn_without_friction(model: Model) -> None:
         )
 
 
-def _core_files(model: Model, values: Array, core: str, notes: Sequence[str]) -> dict[str, bytes | str]:
+def _core_files(
+    model: Model, values: Array, functions: Mapping[str, ca.Function], core: str, notes: Sequence[str]
+) -> dict[str, bytes | str]:
     """The C core with its self-test, and the robot as URDF."""
     robot = model.robot
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        write_c(core_functions(model, values), place / "core", core, Wording(WORDS, UNITS, notes))
+        write_c(functions, place / "core", core, Wording(WORDS, UNITS, notes))
         write_robot(robot.with_parameters(model.named(values)), place / f"{core}.urdf")
         urdf = read_text(place / f"{core}.urdf", "robot", ExportError)
         return {
