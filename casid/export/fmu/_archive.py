@@ -97,11 +97,7 @@ def export_fmu(
     ----------
     Modelica Association, "Functional Mock-up Interface Specification 3.0", 2022.
     """
-    path = Path(out)
-    if path.suffix != ".fmu":
-        raise ExportError(f"'{path}': an FMU is a file; name it with the ending .fmu")
-    if path.exists() and not overwrite:
-        raise ExportError(f"'{path}' exists; choose another name, or ask to overwrite it")
+    path = _checked_path(Path(out), overwrite)
     if not 0 < step < float("inf"):
         raise ExportError(f"step: expected a positive number of seconds, got {step:g}")
     model = model_of(robot)
@@ -112,6 +108,14 @@ def export_fmu(
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
     write_files(prepare_directory(path.parent), {path.name: buffer.getvalue()})
     return ExportedFmu(path, tuple(contents), binary)
+
+
+def _checked_path(path: Path, overwrite: bool) -> Path:
+    if path.suffix != ".fmu":
+        raise ExportError(f"'{path}': an FMU is a file; name it with the ending .fmu")
+    if path.exists() and not overwrite:
+        raise ExportError(f"'{path}' exists; choose another name, or ask to overwrite it")
+    return path
 
 
 def _core_source(

@@ -188,8 +188,7 @@ def export_ros2(
     robot = model.robot
     values = _values(model, parameters, payload, frame)
     functions = core_functions(model, values)
-    warn_if_infeasible(model, values)
-    _warn_without_friction(model)
+    _warn(model, values)
     core, notes = _file_name(robot.name), notes_of(model, values, "none", frame or robot.flange.name, payload)
     contents = _core_files(model, values, functions, core, notes)
     slots = _slots(robot, model, name, core) | _test_values(model, values)
@@ -200,7 +199,9 @@ def export_ros2(
     return ExportedPackage(target, name, tuple(contents))
 
 
-def _warn_without_friction(model: Model) -> None:
+def _warn(model: Model, values: Array) -> None:
+    """Warnings of infeasible parameters and of missing friction."""
+    warn_if_infeasible(model, values)
     if not any(term.dissipative for term in model.terms):
         warnings.warn(
             f"robot '{model.robot.name}' is exported without friction: getFrictionVector returns "
