@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+
 import typer
+
 from casid.cli import _options as o
 from casid.cli._shared import RobotArgument, out_folder, present, refuse, steps
+
 if TYPE_CHECKING:
     from casid.description import Robot
     from casid.dynamics import Model
     from casid.measurement import Dataset
 from casid.files._words import comma_list
-
-
-
-
-
-
 
 Loaded = Annotated[Path, typer.Argument(metavar="LOADED", help="Recording with the load.")]
 Without = Annotated[Path | None, typer.Option(metavar="RECORDING", help="Recording without the load.")]

@@ -6,7 +6,9 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
+
 import typer
+
 from casid.cli import _options as o
 from casid.cli._shared import (
     RobotArgument,
@@ -21,11 +23,6 @@ from casid.cli._shared import (
 )
 from casid.errors import InertiaWarning
 from casid.files._words import comma_list
-
-
-
-
-
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from casid.dynamics._derived import (
     inverse_mass_matrix,
     operational_space,
 )
-from casid.dynamics.terms import JointTerm
 from casid.errors import ExportError
 from casid.export._directory import ExportedDirectory, Wording, write_c
 from casid.export._payload import warn_if_infeasible, with_payload

@@ -7,8 +7,10 @@ is far from them. Where one is reached, the result lists it (`FeasibleFit.active
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from casid.description import Robot
 from casid.description._robot import STANDARD_G
 from casid.errors import ProblemError
@@ -20,12 +22,6 @@ from casid.retrieval._problem import Constraints
 from casid.retrieval._variables import LinkVariables
 from casid.retrieval.constraints._bounds import gyration_bound, mass_bounds, robot_bounds
 from casid.retrieval.constraints._constraint import Constraint
-from casid.description._robot import STANDARD_GRAVITY
-
-
-
-
-
 
 Array = NDArray[np.float64]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from dataclasses import replace
-
 import numpy as np
-from casid.description import LinkBounds, Robot
 from numpy.typing import NDArray
 
 from casid.codegen import evaluate_batch

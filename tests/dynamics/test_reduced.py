@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+
 import numpy as np
 import pytest
+
 import casid
 from casid.codegen import operation_count
 from casid.description import Robot
@@ -13,11 +15,6 @@ from casid.dynamics.terms import JOINT_TERMS
 from casid.export._robot import PUBLISHED, count_robot
 from casid.testing._random_robots import random_robot
 from casid.testing._rigid_body import close, states
-
-
-
-
-
 
 
 @pytest.fixture(scope="module")

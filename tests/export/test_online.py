@@ -6,9 +6,11 @@ import ctypes
 import shutil
 import subprocess
 from pathlib import Path
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+
 import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
@@ -19,11 +21,6 @@ from casid.identification.loads._online_load import OnlineLoad
 from casid.identification.online import Online
 from casid.inertia import pseudo_inertia, to_standard, write_parameters
 from casid.testing._synthetic import TERMS, plausible, recorded
-
-
-
-
-
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from casid.identification._feasible_fit import determined
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
-from casid.testing.synthetic import blind, recording
+from casid.testing._synthetic import blind, recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -2,9 +2,11 @@
 
 
 from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
+
 import casid
 from casid.codegen import evaluate_batch
 from casid.control import PD, CascadedDrive
@@ -35,10 +37,6 @@ from casid.regression.estimators import (
 from casid.regression.estimators._catalogue import estimator
 from casid.testing._synthetic import motion, recording
 from problems.spatial_2r import true_parameters
-
-
-
-
 
 FRICTION = ("viscous", "coulomb", "offset")
 

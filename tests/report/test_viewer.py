@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+
 import casid
 from casid.cli import app
 from casid.errors import DatasetError
@@ -24,11 +26,6 @@ from casid.report.viewer import Page, view
 from casid.report.viewer._page import charts as charts_of
 from casid.report.viewer._page import scene
 from casid.testing._synthetic import motion, recording
-
-
-
-
-
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""

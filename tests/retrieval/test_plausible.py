@@ -20,6 +20,7 @@ from casid.retrieval import total_mass
 from casid.retrieval.plausible._bodies import plausible_bodies, skeleton_boxes, trustworthy
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.testing import recording
 from casid.testing._synthetic import blind
 from problems.spatial_2r import true_parameters
 

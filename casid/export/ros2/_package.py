@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot, write_robot
 from casid.dynamics import Model, reduced
-from casid.dynamics.terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.export._directory import Wording, write_c
 from casid.export._payload import warn_if_infeasible, with_payload

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from casid.description._robot import STANDARD_G
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
 from casid.measurement import Dataset
-from casid.description.robot import STANDARD_G
-
-
-
-
-
 
 Array = NDArray[np.float64]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dtbtrs
+
 from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import accumulate
 from casid.control import Controller
@@ -15,11 +17,6 @@ from casid.dynamics import Model, inverse_dynamics_derivatives
 from casid.dynamics._runge_kutta import rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
-
-
-
-
-
 
 Array = NDArray[np.float64]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 import casid
 from benchmarks.measure import Measure
 from benchmarks.recordings import panda, panda_model, rokae, tx40, ur10e, ur10e_raw
@@ -16,10 +17,6 @@ from casid.motion import Sine
 from casid.regression import CompressedData, compress, compress_momentum, wls
 from casid.simulation import NaturalAdaptation, SlotineLi, simulate_adaptive
 from casid.simulation._adaptive import AdaptiveRun
-
-
-
-
 
 
 def plausible(model: Model) -> Plausible:
