@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import NonlinearConstraint, minimize
-
 import casid
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -22,6 +20,12 @@ from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
 from casid.testing._synthetic import blind, recording
 from problems.spatial_2r import true_parameters
+from casid.testing import recording
+
+
+
+
+
 
 FRICTION = ("viscous", "coulomb", "offset")
 
