@@ -111,10 +111,10 @@ def test_locked_joints_are_left_out_of_the_recording(folder: Path, file: str) ->
     ("options", "message"),
     [
         (["--gravity", "1,2"], "expected three numbers or +x ... -z, got '1,2'"),
-        (["--lock", "joint3=abc"], "the position of 'joint3' is no number"),
+        (["--lock", "joint3=abc"], "the position of 'joint3' is not a number"),
         (["--lock", "joint9"], "cannot lock joint 'joint9', there is none of that name; did you mean"),
         (["--only", "foo"], "has no joint 'foo'; it has joint1, joint2, joint3"),
-        (["--only", ""], "--only: it names no joint"),
+        (["--only", ""], "--only names no joint"),
         (["--bounds", "m9=0:1"], "there is no parameter 'm9'"),
         (["--bounds", "fc2=3:1"], "bounds of fc2: 3 exceeds 1"),
         (["--bounds", "fc2"], "expected NAME=LOW:HIGH, got 'fc2'"),
