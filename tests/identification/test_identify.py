@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-
 import numpy as np
 import pytest
 from typer.testing import CliRunner
-
 import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.inertia import to_standard
 from casid.testing._synthetic import motion
+
+
+
+
+
 
 LINKS = np.concatenate(
     [
@@ -110,14 +113,22 @@ def test_locked_joints_are_left_out_of_the_recording(folder: Path, file: str) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+<<<<<<< /tmp/tmpu1vx5z18/a
         (
             ["--gravity", "1,2"],
             "gravity (+x ... -z, or a vector): expected three numbers separated by commas, got '1,2'",
         ),
         (["--lock", "joint3=abc"], "--lock: expected NAME=NUMBER, got 'joint3=abc'"),
+||||||| /tmp/tmpu1vx5z18/b
+        (["--gravity", "1,2"], "expected three numbers or +x ... -z, got '1,2'"),
+        (["--lock", "joint3=abc"], "the position of 'joint3' is no number"),
+=======
+        (["--gravity", "1,2"], "expected three numbers or +x ... -z, got '1,2'"),
+        (["--lock", "joint3=abc"], "the position of 'joint3' is not a number"),
+>>>>>>> /tmp/tmpu1vx5z18/c
         (["--lock", "joint9"], "cannot lock joint 'joint9', there is none of that name; did you mean"),
         (["--only", "foo"], "has no joint 'foo'; it has joint1, joint2, joint3"),
-        (["--only", ""], "--only: it names no joint"),
+        (["--only", ""], "--only names no joint"),
         (["--bounds", "m9=0:1"], "there is no parameter 'm9'"),
         (["--bounds", "fc2=3:1"], "bounds of fc2: 3 exceeds 1"),
         (["--bounds", "fc2"], "expected NAME=LOW:HIGH, got 'fc2'"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import NonlinearConstraint, minimize
+
 import casid
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -18,14 +20,9 @@ from casid.retrieval import total_mass
 from casid.retrieval.plausible._bodies import plausible_bodies, skeleton_boxes, trustworthy
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.testing import recording
 from casid.testing._synthetic import blind, recording
 from problems.spatial_2r import true_parameters
-from casid.testing import recording
-
-
-
-
-
 
 FRICTION = ("viscous", "coulomb", "offset")
 
