@@ -21,7 +21,7 @@ from casid.retrieval.plausible._bodies import plausible_bodies, skeleton_boxes, 
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
 from casid.testing import recording
-from casid.testing._synthetic import blind, recording
+from casid.testing._synthetic import blind
 from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
