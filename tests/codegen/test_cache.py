@@ -107,7 +107,7 @@ def test_a_hanging_compiler_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not mark.exists()
 
 
-@pytest.mark.claim("compilers that are no command are said, not raised")
+@pytest.mark.claim("compilers that are no command are a message, not a traceback")
 @pytest.mark.parametrize("command", ["'unfinished", " ", "/etc/passwd", "/no/such/compiler"])
 def test_a_compiler_that_is_no_command(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("CASID_CC", command)

@@ -1,4 +1,4 @@
-"""Reading graphs: structure instead of samples, intervals that enclose, conditions told apart exactly."""
+"""Reading graphs: structure instead of samples, intervals that enclose, conditions distinguished exactly."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_known_quotient_takes_its_range(x):
 
 
 @pytest.mark.claim("thresholds that print alike are two conditions")
-def test_conditions_are_told_apart_by_exact_constants(x):
+def test_conditions_are_distinguished_by_exact_constants(x):
     rule = ca.vertcat(ca.if_else(x[0] < 0.012345670, x[1], x[2]), ca.if_else(x[0] < 0.012345671, 1.0, x[1]))
     first, second = conditions(rule, x)
     assert first.text != second.text

@@ -117,7 +117,7 @@ def test_a_compressed_matlab_variable_cannot_unpack_without_end(monkeypatch: pyt
         matlab_arrays(b"MATLAB 7.3 MAT-file".ljust(200), "x.mat", "recording", DatasetError)
 
 
-@pytest.mark.claim("complex positions do not lose their imaginary part in silence")
+@pytest.mark.claim("complex positions with an imaginary part are refused, not cut to the real one")
 def test_numbers_are_real_numbers() -> None:
     assert numeric_array(np.array([1 + 0j, 2]), "q", DatasetError).tolist() == [1.0, 2.0]
     assert numeric_array([1, 2**70], "q", DatasetError).tolist() == [1.0, 2.0**70]
