@@ -8,18 +8,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from casid._earlier import earlier_names
 from casid.display import drawn_by
 from casid.version import __version__
 
 if TYPE_CHECKING:
     from casid import codegen as codegen
+    from casid import control as control
     from casid import excitation as excitation
     from casid import export as export
     from casid import expressions as expressions
     from casid import learning as learning
+    from casid import motion as motion
     from casid import regression as regression
     from casid import report as report
     from casid import simulation as simulation
+    from casid import testing as testing
     from casid.description import Robot as Robot
     from casid.description import load_robot as load_robot
     from casid.description import robot_names as robot_names
@@ -62,8 +66,8 @@ _NAMES = {
 }
 #: Rooms that are attributes of `casid` without an import of their own.
 _ROOMS = (
-    "codegen", "description", "dynamics", "errors", "excitation", "export", "expressions", "identification", "inertia",
-    "learning", "measurement", "regression", "report", "retrieval", "simulation",
+    "codegen", "control", "description", "dynamics", "errors", "excitation", "export", "expressions", "identification",
+    "inertia", "learning", "measurement", "motion", "regression", "report", "retrieval", "simulation", "testing",
 )  # fmt: skip
 
 drawn_by(lambda: import_module("casid.report._section"))
@@ -78,7 +82,7 @@ def __getattr__(name: str) -> object:
     elif name in _ROOMS:
         value = import_module(f"casid.{name}")
     else:
-        raise AttributeError(f"module 'casid' has no attribute '{name}'")
+        value = earlier_names("casid")(name)
     globals()[name] = value
     return value
 

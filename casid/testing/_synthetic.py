@@ -49,11 +49,11 @@ def motion(n: int, samples: int, seed: int, speed: float = 1.5, periodic: bool =
     rng = np.random.default_rng(seed)
     if periodic:
         t = np.linspace(0.0, 10.0, samples)
-        w = np.asarray(np.tile(0.2 * np.pi * np.arange(1.0, 6.0)[:, None], n), dtype=np.float64)
+        w = np.asarray(np.tile(0.2 * np.pi * np.arange(1.0, 6.0)[:, None], n))
         sine, cosine = np.moveaxis(rng.normal(size=(5, 2, n)), 1, 0) * speed / (5 * w)
     else:
-        t = np.arange(samples) * 0.01
-        w = rng.uniform(0.5, 3.0, (4, n))
+        t = np.asarray(np.arange(samples) * 0.01)
+        w = np.asarray(rng.uniform(0.5, 3.0, (4, n)))
         sine = rng.uniform(-0.4, 0.4, (4, n))
         cosine = np.zeros_like(sine)
     q, dq, ddq = (np.zeros((samples, n)) for _ in range(3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from casid.cli._loads import Fit
-from casid.description.formats._contract import Reading
+from casid.cli._options import Reading
 
 
 def test_options_of_both_recordings_and_of_the_command_line_are_merged(tmp_path: Path) -> None:

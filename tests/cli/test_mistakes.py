@@ -46,7 +46,7 @@ def test_a_folder_in_place_of_a_file(command: list[str], tmp_path: Path, monkeyp
     (["--mjcf", "nowhere/found.xml"], "there is no folder 'nowhere'"),
     (["--share", "nan"], "share: expected a positive number"),
     (["--share", "-1"], "share: expected a positive number"),
-    (["--folds", "1"], "2 parts or more"),
+    (["--folds", "1"], "expected 2 parts of the motion or more"),
 ])  # fmt: skip
 def test_options_of_identify_are_checked_before_the_work(
     motion: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], message_part: str
@@ -84,7 +84,7 @@ def test_a_share_that_is_none_is_no_note_of_solve() -> None:
     ("solve spatial_2r --no-believable --share 0.1", "--share does not go with --no-believable"),
     ("identify spatial_2r run.npz --no-believable --share 0.1", "--share does not go with --no-believable"),
     ("payload panda run.npz --identification found.json --terms viscous", "--terms is that of the --identification"),
-    ("check panda --robot ur10e", "'panda' is a robot of its own"),
+    ("check panda --robot ur10e", "'panda' is the file of a robot"),
     ("reverse-engineer spatial_2r samples.npz --friction stribek", "--friction needs a RECORDING"),
     ("reverse-engineer spatial_2r samples.npz --cutoff 3", "--cutoff needs a RECORDING"),
     ("reverse-engineer spatial_2r samples.npz --largest-sd nan", "expected a positive percentage"),

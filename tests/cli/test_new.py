@@ -71,7 +71,7 @@ def test_a_new_problem_solves(robot: str, tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["robot", "arm.txt"], "ending .toml"),
-        (["robot", "7up.toml"], "is no name"),
+        (["robot", "7up.toml"], "is not a name"),
         (["problem", "there.py"], "exists"),
         (["recording", "absent.npz"], "no such recording"),
         (["problem", "p.py", "--robot", "pandda"], "pandda"),

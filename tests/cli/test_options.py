@@ -8,8 +8,7 @@ import pytest
 import typer
 
 from casid.cli import app
-from casid.cli._options import RecordingOptions, RobotOptions, Settings
-from casid.description.formats._contract import Reading
+from casid.cli._options import Reading, RecordingOptions, RobotOptions, Settings
 from casid.errors import DatasetError
 from tests.helpers import RUNNER, run
 

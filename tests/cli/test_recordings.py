@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from casid.cli._excitation import Output
+from casid.cli._recordings import Output
 from casid.errors import ExportError
 
 

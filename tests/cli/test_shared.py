@@ -12,6 +12,7 @@ import casid
 from casid.cli import _shared, app
 from casid.control import ComputedTorque, nominal
 from casid.errors import SolveError
+from casid.identification import Checks, Choice, ModelOptions
 from casid.motion import Sine
 from casid.report import report_of
 from casid.retrieval._solution import assess
@@ -74,10 +75,11 @@ def test_friction_is_printed() -> None:
     robot = casid.load_robot("panda")
     law = ComputedTorque(*nominal(robot), kp=100, kd=20)
     run = simulate(Plant.of(robot, viscous=0.5), law, Sine.within(robot), 6.0, rate=200, sensor=Sensor(torque=0.02))
-    result = casid.identify(robot, run.dataset("run"), terms=("viscous",), believable=False, folds=0)
+    chosen = {"model": ModelOptions(terms=("viscous",)), "choice": Choice(believable=False), "checks": Checks(folds=0)}
+    result = casid.identify(robot, run.dataset("run"), **chosen)
     (table,) = [t for t in report_of(result).tables() if "Friction" in str(t.title)]
     shown = [float(str(cell)) for cell in table.columns[1].cells]
-    found = [result.parameters[list(result.model.parameter_names).index(f"fv{k}")] for k in range(1, 8)]
+    found = [result.parameters[f"fv{k}"] for k in range(1, 8)]
     np.testing.assert_allclose(shown, found, rtol=1e-3)
 
 

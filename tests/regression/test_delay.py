@@ -9,7 +9,7 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification import identify
+from casid.identification import Checks, Choice, Constraints, identify
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, estimate_delay, wls
 from casid.testing._synthetic import motion
@@ -47,7 +47,7 @@ def test_identify_takes_a_delay_out_and_says_so():
     tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
     step = float(t[1] - t[0])
     late = Processing(cutoff=None, delay=-3.4 * step, trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
-    raw, quick = Dataset(t, q, late), {"folds": 0, "verdict": False, "believable": False}
+    raw, quick = Dataset(t, q, late), {"checks": Checks(0, verdict=False), "choice": Choice(believable=False)}
     without = identify(robot, raw, processing=Processing(cutoff=5.0), **quick)
     auto = identify(robot, raw, processing=Processing(cutoff=5.0), delay="auto", **quick)
     given = identify(robot, raw, processing=Processing(cutoff=5.0), delay=3.4 * step, **quick)
@@ -58,6 +58,10 @@ def test_identify_takes_a_delay_out_and_says_so():
     assert auto.feasible.relative_error < 0.3 * without.feasible.relative_error
     assert given.feasible.relative_error == pytest.approx(auto.feasible.relative_error, rel=0.2)
     bounded = identify(
-        robot, raw, processing=Processing(cutoff=5.0), bounds={"m7": (0.5, 0.6), "fo1": (-1, 1)}, **quick
+        robot,
+        raw,
+        processing=Processing(cutoff=5.0),
+        constraints=Constraints(bounds={"m7": (0.5, 0.6), "fo1": (-1, 1)}),
+        **quick,
     )
     assert 0.5 - 1e-7 <= bounded.feasible.link_parameters[6].mass <= 0.6 + 1e-7

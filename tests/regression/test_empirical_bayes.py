@@ -63,7 +63,7 @@ def test_a_ripple_that_is_there_is_found_by_terms_of_its_kind(rich):
     own = shrunk(rich, [recording(rich, 1, 1.0), recording(rich, 2, 1.0)])
     for joint in range(rich.n):
         sizes = {group: size for (group, k), size in own.sizes.items() if k == joint}
-        assert max(sizes, key=sizes.get).startswith("dictionary signed")
+        assert max(sizes, key=sizes.get).startswith("signed")
     plain, other = Model(rich.robot, TERMS), recording(rich, 3, 1.0)
     best = np.linalg.lstsq(plain.base.K, wls(compress(plain, recording(rich, 1, 1.0))).beta, rcond=None)[0]
     assert error(rich, own.parameters, other) < 0.4 < error(plain, best, other)  # the noise has 0.3
@@ -88,7 +88,7 @@ def test_torques_that_are_masked_here_and_there_leave_the_correlation_as_it_is(r
 
 def test_what_cannot_be_shrunk_is_refused():
     model = Model(casid.load_robot("ur10e"), TERMS)
-    with pytest.raises(DatasetError, match="no term of a group 'dictionary'"):
+    with pytest.raises(DatasetError, match="no term of the model has a prior"):
         shrunk(model, recording(Model(model.robot, (*TERMS, *friction_dictionary(1, 0, ()))), 1, 0.0))
     with pytest.raises(RobotError, match="speeds must be positive"):
         friction_dictionary(speeds=(0.1, 0.0))

@@ -297,7 +297,7 @@ def test_identify_takes_any_estimator(loop):
     given = replace(raw, dq=still.dq, ddq=still.ddq)
     for method, message in (("IV", "unknown method 'IV'"), ("ML", "it needs a Processing")):
         with pytest.raises(DatasetError, match=message):
-            identify(robot, given, method=method, processing=False, terms=("viscous", "offset"))
+            identify(robot, given, estimator=method, processing=False, model=ModelOptions(terms=("viscous", "offset")))
 
 
 @pytest.mark.claim("house g: every estimator can be fitted again to a part of the data")

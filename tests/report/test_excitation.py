@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import casid
+from casid.excitation import DesignSettings
 from casid.report import report_of
 from casid.report._excitation import AccuracySection, DesignSection, TrajectorySection
-from casid.retrieval.study._study import Study
 
 
 def test_a_report_without_and_with_the_designer() -> None:
     robot = casid.load_robot("panda")
-    designer = Study(harmonics=2, duration=5.0, samples=40, collision=False, torque=False).designer(robot)
+    designer = DesignSettings(harmonics=2, duration=5.0, samples=40, collision=False, torque=False).designer(robot)
     design = designer.run(1, 0, max_seconds=1.0, robot=robot.name)
     alone, whole = report_of(design), report_of(design, designer=designer, robot=robot, rate=20.0)
     assert [type(section) for section in whole.sections] == [DesignSection, AccuracySection, TrajectorySection]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.identification import Identification, identify
+from casid.identification import Checks, Identification, ModelOptions, identify
 from casid.report import report_of
 from casid.report._identification import DeterminedSection, SummarySection
 from casid.report._joints import ErrorsSection, JointTermsSection, joint_names
@@ -22,7 +22,7 @@ def result() -> Identification:
     robot = robot.with_parameters(np.array([0.1, 0, 0, 0.1, 0, 0.1, 0.1, 0, 0, 2.0] * 2))
     model = casid.Model(robot, ("viscous",))
     data = recording(model, np.append(robot.standard_parameters(), [0.4, 0.3]), noise=0.01)
-    return identify(robot, data, terms=("viscous",), processing=False, folds=0)
+    return identify(robot, data, model=ModelOptions(terms=("viscous",)), processing=False, checks=Checks(folds=0))
 
 
 @pytest.mark.claim("house d: plot_links shows the identified masses where there are joint terms")

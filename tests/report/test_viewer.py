@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.errors import DatasetError
-from casid.identification import identify
+from casid.identification import Checks, ModelOptions, identify
 from casid.inertia._parameter_files import parameter_csv
 from casid.motion import Fourier, Trajectory, trajectory_text
 from casid.report import report_of
@@ -45,7 +45,7 @@ def report() -> str:
     robot = robot.with_parameters(np.array([0.1, 0, 0, 0.1, 0, 0.1, 0.1, 0, 0, 2.0] * 2))
     model = casid.Model(robot, ("viscous",))
     data = recording(model, np.append(robot.standard_parameters(), [0.4, 0.3]), noise=0.01)
-    found = identify(robot, data, terms=("viscous",), processing=False, folds=0)
+    found = identify(robot, data, model=ModelOptions(terms=("viscous",)), processing=False, checks=Checks(folds=0))
     return report_of(found).html({})
 
 
