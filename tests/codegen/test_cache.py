@@ -28,12 +28,8 @@ EXPECTED = np.sin(POINTS) * POINTS + 2
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("CASID_CACHE", str(folder))
-    monkeypatch.setattr(codegen._library, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
-    monkeypatch.setattr(codegen._library, "_UNUSABLE", set())
-    return folder
+def every_call_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codegen._library, "_WORTH_COMPILING", 1.0)
 
 
 def values(**options: bool) -> np.ndarray:

@@ -36,14 +36,6 @@ FUNCTION = ca.Function("f", [X], [ca.sin(X) * X + 2])
 VALUE = np.sin(1.0) + 2
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("CASID_CACHE", str(folder))
-    monkeypatch.setattr(codegen._library, "_UNUSABLE", set())
-    return folder
-
-
 def broken_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "cc"
     path.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
