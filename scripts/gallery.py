@@ -59,7 +59,7 @@ PICTURES: tuple[Picture, ...] = (
     Picture("singular_values", "What that motion determines, and what not.", _MOVE, "motion/singular_values.png"),
     Picture("deviations", "The standard deviations to expect from it.", _MOVE, "motion/deviations.png"),
     Picture("rehearsal", "The motion under a controller, with friction.", _RECORD, "rehearsal/motion.png", (_MOVE,)),
-    Picture("energy", "The book of energy of that simulation.", _RECORD, "rehearsal/energy.png", (_MOVE,)),
+    Picture("energy", "The energy balance of that simulation.", _RECORD, "rehearsal/energy.png", (_MOVE,)),
     Picture("torques", "Measured and predicted torques.", _IDENTIFY, "result/torques.png", (_MOVE, _RECORD)),
     Picture("friction", "Friction over velocity.", _IDENTIFY, "result/friction.png", (_MOVE, _RECORD)),
     Picture("base", "Base parameters, with deviations.", _IDENTIFY, "result/base_parameters.png", (_MOVE, _RECORD)),
@@ -82,7 +82,7 @@ def run(command: str, folder: Path) -> float:
     Raises
     ------
     RuntimeError
-        If it fails, with what it said.
+        If it fails, with its message.
     """
     start = time.perf_counter()
     program = [sys.executable, "-m", *command.split()]

@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def compute(item: Item, setting: Setting) -> Done:
-    """Run an item; what it lacks, or what fails, is said in its place."""
+    """Run an item; what it lacks, or what fails, is reported in its place."""
     if item.run is None:
         return Done(item, None)
     began = time.perf_counter()

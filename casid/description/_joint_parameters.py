@@ -1,7 +1,8 @@
 """The catalogue of joint parameters: every symbol that joint terms and friction laws of casid know, stated once.
 
 Robot files, sidecars and parameter files accept exactly these symbols; the terms and friction laws of `casid.dynamics`
-refer to an entry by its symbol. A parameter of joint k (counted from 1) is named ``<symbol><k>``: ``fv1``, ``Ia7``.
+refer to the entries themselves, so that a symbol is spelt here alone. A parameter of joint k (counted from 1) is named
+``<symbol><k>``: ``fv1``, ``Ia7``.
 """
 
 from __future__ import annotations
@@ -80,66 +81,79 @@ def _friction(
 _SLOPE, _TORQUE = "N.m.s/rad", "N.m"
 _OFFSET = "constant torque of the {}: asymmetry of Coulomb friction, sensor or current offset"
 
-_ALL = (
-    # terms by name
-    _friction("fv", _SLOPE, "viscous friction of the joint: fv dq", nonnegative=True, follower_power=2),
-    _friction(
-        "fc", _TORQUE, "Coulomb friction of the joint: fc sign(dq)", dry=True, nonnegative=True, follower_power=1
-    ),
-    JointParameter("fo", _TORQUE, _OFFSET.format("joint")),
-    _friction("fvm", _SLOPE, "viscous friction of the motor: fvm dq", nonnegative=True, side="motor"),
-    _friction("fcm", _TORQUE, "Coulomb friction of the motor: fcm sign(dq)", dry=True, nonnegative=True, side="motor"),
-    JointParameter("fom", _TORQUE, _OFFSET.format("motor"), side="motor"),
-    JointParameter(
-        "Ia", "kg.m^2", "rotor inertia seen at the joint: Ia ddq", nonnegative=True, inertial=True, follower_power=2
-    ),
-    JointParameter(
-        "Iam",
-        "kg.m^2",
-        "rotor inertia of the motor, through the transmission: T Iam T' ddq",
-        nonnegative=True,
-        inertial=True,
-        side="motor",
-    ),
-    _friction("fcp", _TORQUE, "Coulomb friction while dq > 0: fcp", dry=True, nonnegative=True),
-    _friction("fcn", _TORQUE, "Coulomb friction while dq < 0: -fcn", dry=True, nonnegative=True),
-    _friction("fq", "N.m.(s/rad)^0.5", "friction that flattens with speed: fq sqrt(|dq|) sign(dq)"),
-    _friction("f3", "N.m.(s/rad)^3", "friction that grows or fades with speed: f3 dq^3"),
-    _friction(
-        "fl", "-", "Coulomb friction that grows with the load: fl |tau_nominal| sign(dq)", dry=True, nonnegative=True
-    ),
-    JointParameter("ks", "N.m/rad", "torsional spring: ks q"),
-    JointParameter("kss", _TORQUE, "gravity-compensation spring: kss sin(q)"),
-    JointParameter("ksc", _TORQUE, "gravity-compensation spring: ksc cos(q)"),
-    JointParameter("kg", "-", "relative error of the drive gain: true torque = (1 + kg) signal"),
-    _friction(
-        "fg",
-        "-",
-        "friction of gears that grows with the torque they carry: fg |measured torque| sign(dq)",
-        dry=True,
-        nonnegative=True,
-    ),
-    # amplitudes of friction laws with shapes
-    _friction("fvp", _SLOPE, "viscous friction while dq > 0: fvp dq", nonnegative=True),
-    _friction("fvn", _SLOPE, "viscous friction while dq < 0: fvn dq", nonnegative=True),
-    _friction("fs", _TORQUE, "Stribeck friction: fs exp(-(dq/vs)^2) sign(dq)", dry=True),
-    _friction("fp", _TORQUE, "sigmoid friction: fp (sigmoid(s (dq + v0)) - sigmoid(s v0))"),
-    _friction("fls", "-", "Stribeck friction that grows with the load: fls exp(-(dq/vl)^2) |load| sign(dq)", dry=True),
-    _friction("fd", _TORQUE, "friction with a bristle state z: fd z", dry=True, nonnegative=True),
-    _friction("fb", "N.m.s", "damping of a bristle state z: fb dz/dt"),
-    *(
-        _friction(
-            f"fm{letter}", _TORQUE, f"Maxwell element {letter} that slips: fm{letter} z", dry=True, nonnegative=True
-        )
-        for letter in "abc"
-    ),
-    # the dictionary of general terms: families, an order behind the symbol
-    JointParameter("hs", _TORQUE, "torque that depends on the position: hs<k> sin(k q)", family=True),
-    JointParameter("hc", _TORQUE, "torque that depends on the position: hc<k> cos(k q)", family=True),
-    _friction("gs", _TORQUE, "friction that depends on the position: gs<k> sin(k q) sign(dq)", dry=True, family=True),
-    _friction("gc", _TORQUE, "friction that depends on the position: gc<k> cos(k q) sign(dq)", dry=True, family=True),
-    _friction("ht", _TORQUE, "friction around standstill: ht<i> tanh(dq / v_i)", dry=True, family=True),
+# terms by name
+VISCOUS = _friction("fv", _SLOPE, "viscous friction of the joint: fv dq", nonnegative=True, follower_power=2)
+COULOMB = _friction(
+    "fc", _TORQUE, "Coulomb friction of the joint: fc sign(dq)", dry=True, nonnegative=True, follower_power=1
 )
+OFFSET = JointParameter("fo", _TORQUE, _OFFSET.format("joint"))
+MOTOR_VISCOUS = _friction("fvm", _SLOPE, "viscous friction of the motor: fvm dq", nonnegative=True, side="motor")
+MOTOR_COULOMB = _friction(
+    "fcm", _TORQUE, "Coulomb friction of the motor: fcm sign(dq)", dry=True, nonnegative=True, side="motor"
+)
+MOTOR_OFFSET = JointParameter("fom", _TORQUE, _OFFSET.format("motor"), side="motor")
+ROTOR = JointParameter(
+    "Ia", "kg.m^2", "rotor inertia seen at the joint: Ia ddq", nonnegative=True, inertial=True, follower_power=2
+)
+MOTOR_ROTOR = JointParameter(
+    "Iam",
+    "kg.m^2",
+    "rotor inertia of the motor, through the transmission: T Iam T' ddq",
+    nonnegative=True,
+    inertial=True,
+    side="motor",
+)
+COULOMB_POSITIVE = _friction("fcp", _TORQUE, "Coulomb friction while dq > 0: fcp", dry=True, nonnegative=True)
+COULOMB_NEGATIVE = _friction("fcn", _TORQUE, "Coulomb friction while dq < 0: -fcn", dry=True, nonnegative=True)
+SQRT_VISCOUS = _friction("fq", "N.m.(s/rad)^0.5", "friction that flattens with speed: fq sqrt(|dq|) sign(dq)")
+CUBIC_VISCOUS = _friction("f3", "N.m.(s/rad)^3", "friction that grows or fades with speed: f3 dq^3")
+LOAD = _friction(
+    "fl", "-", "Coulomb friction that grows with the load: fl |tau_nominal| sign(dq)", dry=True, nonnegative=True
+)
+SPRING = JointParameter("ks", "N.m/rad", "torsional spring: ks q")
+SPRING_SINE = JointParameter("kss", _TORQUE, "gravity-compensation spring: kss sin(q)")
+SPRING_COSINE = JointParameter("ksc", _TORQUE, "gravity-compensation spring: ksc cos(q)")
+DRIVE_GAIN = JointParameter("kg", "-", "relative error of the drive gain: true torque = (1 + kg) signal")
+GEAR = _friction(
+    "fg",
+    "-",
+    "friction of gears that grows with the torque they carry: fg |measured torque| sign(dq)",
+    dry=True,
+    nonnegative=True,
+)
+
+# amplitudes of friction laws with shapes
+VISCOUS_POSITIVE = _friction("fvp", _SLOPE, "viscous friction while dq > 0: fvp dq", nonnegative=True)
+VISCOUS_NEGATIVE = _friction("fvn", _SLOPE, "viscous friction while dq < 0: fvn dq", nonnegative=True)
+STRIBECK = _friction("fs", _TORQUE, "Stribeck friction: fs exp(-(dq/vs)^2) sign(dq)", dry=True)
+SIGMOID = _friction("fp", _TORQUE, "sigmoid friction: fp (sigmoid(s (dq + v0)) - sigmoid(s v0))")
+LOAD_STRIBECK = _friction(
+    "fls", "-", "Stribeck friction that grows with the load: fls exp(-(dq/vl)^2) |load| sign(dq)", dry=True
+)
+BRISTLE = _friction("fd", _TORQUE, "friction with a bristle state z: fd z", dry=True, nonnegative=True)
+BRISTLE_DAMPING = _friction("fb", "N.m.s", "damping of a bristle state z: fb dz/dt")
+MAXWELL_A, MAXWELL_B, MAXWELL_C = (
+    _friction(f"fm{letter}", _TORQUE, f"Maxwell element {letter} that slips: fm{letter} z", dry=True, nonnegative=True)
+    for letter in "abc"
+)
+
+# the dictionary of general terms: families, an order behind the symbol
+POSITION_SINE = JointParameter("hs", _TORQUE, "torque that depends on the position: hs<k> sin(k q)", family=True)
+POSITION_COSINE = JointParameter("hc", _TORQUE, "torque that depends on the position: hc<k> cos(k q)", family=True)
+SIGNED_SINE = _friction(
+    "gs", _TORQUE, "friction that depends on the position: gs<k> sin(k q) sign(dq)", dry=True, family=True
+)
+SIGNED_COSINE = _friction(
+    "gc", _TORQUE, "friction that depends on the position: gc<k> cos(k q) sign(dq)", dry=True, family=True
+)
+STANDSTILL = _friction("ht", _TORQUE, "friction around standstill: ht<i> tanh(dq / v_i)", dry=True, family=True)
+
+_ALL = (
+    VISCOUS, COULOMB, OFFSET, MOTOR_VISCOUS, MOTOR_COULOMB, MOTOR_OFFSET, ROTOR, MOTOR_ROTOR, COULOMB_POSITIVE,
+    COULOMB_NEGATIVE, SQRT_VISCOUS, CUBIC_VISCOUS, LOAD, SPRING, SPRING_SINE, SPRING_COSINE, DRIVE_GAIN, GEAR,
+    VISCOUS_POSITIVE, VISCOUS_NEGATIVE, STRIBECK, SIGMOID, LOAD_STRIBECK, BRISTLE, BRISTLE_DAMPING, MAXWELL_A,
+    MAXWELL_B, MAXWELL_C, POSITION_SINE, POSITION_COSINE, SIGNED_SINE, SIGNED_COSINE, STANDSTILL,
+)  # fmt: skip
 
 #: Every joint parameter by its symbol, in the order in which terms follow a link's ten parameters.
 JOINT_PARAMETERS: dict[str, JointParameter] = {parameter.symbol: parameter for parameter in _ALL}

@@ -47,6 +47,14 @@ def comma_list(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+def number_list(words: Iterable[str]) -> list[float] | None:
+    """Each word as a number; ``None`` where one of them is not a number."""
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return None
+
+
 def comma_numbers(text: str, what: str, error: Callable[[str], Exception], count: int | None = None) -> list[float]:
     """Numbers separated by commas, e.g. ``0.1,2,3e-4``; ``count`` of them, or any number of them.
 
@@ -55,10 +63,7 @@ def comma_numbers(text: str, what: str, error: Callable[[str], Exception], count
     Exception
         As ``error`` makes it, beginning with ``what``.
     """
-    try:
-        found = [float(word) for word in text.split(",")]
-    except ValueError:
-        found = []
+    found = number_list(text.split(","))
     if not found or len(found) != (count or len(found)):
         expected = {None: "numbers", 3: "three numbers"}.get(count, f"{count} numbers")
         raise error(f"{what}: expected {expected} separated by commas, got '{text}'")

@@ -92,10 +92,11 @@ class MuJoCo(Engine):
         ids = [self.mujoco.mj_name2id(self.model, self.mujoco.mjtObj.mjOBJ_JOINT, j.name) for j in robot.joints]
         self.order = self.model.jnt_dofadr[ids]
         self.last = robot.joints[-1].link.name
+        self.coupling, self.offset = robot.coupling()
 
     def at(self, q: Array, dq: Array) -> None:
-        """Bring the engine to a state."""
-        self.data.qpos[self.order], self.data.qvel[self.order] = q, dq
+        """Bring the engine to a state; joints that follow others are moved along."""
+        self.data.qpos[self.order], self.data.qvel[self.order] = self.coupling @ q + self.offset, self.coupling @ dq
 
     def mass_matrix(self, q: Array) -> Array:
         """M (n x n)."""
@@ -123,9 +124,19 @@ class MuJoCo(Engine):
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Torques (n) of a motion."""
         self.at(q, dq)
-        self.data.qacc[self.order] = ddq
+        self.data.qacc[self.order] = self.coupling @ ddq
         self.mujoco.mj_inverse(self.model, self.data)
-        return np.array(self.data.qfrc_inverse[self.order])
+        return np.asarray(self.coupling.T @ self.data.qfrc_inverse[self.order])
+
+    def without_joint_terms(self) -> None:
+        """Leave the links alone: no friction, rotors, springs or constraints."""
+        flags = self.mujoco.mjtDisableBit
+        self.model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_SPRING)
+        self.model.dof_damping[:] = self.model.dof_armature[:] = self.model.dof_frictionloss[:] = 0
+
+    def frame_position(self, name: str) -> Array:
+        """Position (3) of a named frame (a site) in the world, at the state of the last call."""
+        return np.array(self.data.site(name).xpos)
 
     def start(self, q: Array, dq: Array, step: float) -> None:
         """Begin a simulation by the classical Runge-Kutta method."""

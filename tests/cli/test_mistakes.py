@@ -161,7 +161,7 @@ def test_a_problem_file_that_ends_or_asks_symbols_for_truth(tmp_path: Path, text
     assert all(part in caught.value.message for part in parts), caught.value.message
 
 
-def test_an_error_without_frames_is_said_once(tmp_path: Path) -> None:
+def test_an_error_without_frames_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def build(x):\n    pass\n", encoding="utf-8")
     with pytest.raises(ProblemError, match="missing 1 required positional argument") as caught:
         load_problem(tmp_path / "mine.py")

@@ -28,9 +28,9 @@ def test_study_is_resumed(tmp_path):
 
 
 def test_explain_names_the_active_bounds():
-    told = run("explain", "panda_retrieval")
-    assert told.exit_code == 0
-    assert "link5 com z >= -0.05 m: relaxing it by 0.01 m" in told.output
+    explained = run("explain", "panda_retrieval")
+    assert explained.exit_code == 0
+    assert "link5 com z >= -0.05 m: relaxing it by 0.01 m" in explained.output
 
 
 def test_intervals_need_a_noise_level():

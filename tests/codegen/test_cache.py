@@ -28,12 +28,8 @@ EXPECTED = np.sin(POINTS) * POINTS + 2
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("CASID_CACHE", str(folder))
-    monkeypatch.setattr(codegen._library, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
-    monkeypatch.setattr(codegen._library, "_UNUSABLE", set())
-    return folder
+def every_call_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codegen._library, "_WORTH_COMPILING", 1.0)
 
 
 def values(**options: bool) -> np.ndarray:
@@ -107,7 +103,7 @@ def test_a_hanging_compiler_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not mark.exists()
 
 
-@pytest.mark.claim("compilers that are no command are said, not raised")
+@pytest.mark.claim("compilers that are no command are a message, not a traceback")
 @pytest.mark.parametrize("command", ["'unfinished", " ", "/etc/passwd", "/no/such/compiler"])
 def test_a_compiler_that_is_no_command(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("CASID_CC", command)

@@ -36,14 +36,6 @@ FUNCTION = ca.Function("f", [X], [ca.sin(X) * X + 2])
 VALUE = np.sin(1.0) + 2
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("CASID_CACHE", str(folder))
-    monkeypatch.setattr(codegen._library, "_UNUSABLE", set())
-    return folder
-
-
 def broken_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "cc"
     path.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
@@ -57,7 +49,7 @@ CALLS = {
 }
 
 
-@pytest.mark.claim("a truncated library in the cache is made anew, never loaded, by every path that compiles")
+@pytest.mark.claim("house a: a truncated library in the cache is made anew, never loaded, by every path that compiles")
 @pytest.mark.parametrize("name", CALLS)
 def test_a_truncated_library_is_compiled_again(name: str, own_cache: Path) -> None:
     program = f"import casadi as ca, numpy as np; {CALLS[name]}; x = ca.SX.sym('x'); "
@@ -72,7 +64,7 @@ def test_a_truncated_library_is_compiled_again(name: str, own_cache: Path) -> No
         entry.path.write_bytes(whole[:4200])
 
 
-@pytest.mark.claim("a cache that everyone may write to is not loaded by calls of single functions")
+@pytest.mark.claim("house a: a cache that everyone may write to is not loaded by calls of single functions")
 def test_a_cache_that_others_may_write_to_is_refused(own_cache: Path) -> None:
     compiled_call(FUNCTION)
     own_cache.chmod(0o777)
@@ -126,7 +118,7 @@ def recursion() -> float:
     return float(accumulate(step, [1.0], np.ones((5, 1)), [0.5])[0].sum())
 
 
-@pytest.mark.claim("a broken compiler costs one warning, not the result, wherever compiled code is a matter of speed")
+@pytest.mark.claim("house b: a broken compiler costs one warning, not the result, wherever compiled code is for speed")
 @pytest.mark.parametrize("use", [regressor_blocks, predicted_torques, simulated, single_call, bound, recursion])
 def test_a_broken_compiler_falls_back(
     use: Callable[[], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

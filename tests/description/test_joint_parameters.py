@@ -22,7 +22,7 @@ def identified() -> Parameters:
     return Parameters.of_links(robot.standard_parameters(), tuple(link.name for link in robot.links), terms)
 
 
-@pytest.mark.claim("every robot file that casid writes with joint terms is one that casid reads")
+@pytest.mark.claim("house c: every robot file that casid writes with joint terms is one that casid reads")
 @pytest.mark.parametrize("suffix", [".toml", ".urdf", ".xml", ".sdf"])
 @pytest.mark.parametrize("shipped", [True, False], ids=["edited", "new"])
 def test_robots_with_every_symbol_survive_their_files(
@@ -39,7 +39,7 @@ def test_robots_with_every_symbol_survive_their_files(
     assert load_robot(path).parameters.to_dict() == back.parameters.to_dict()
 
 
-@pytest.mark.claim("every robot file that casid writes with joint terms is one that casid reads")
+@pytest.mark.claim("house c: every robot file that casid writes with joint terms is one that casid reads")
 @pytest.mark.parametrize("name", ["parameters.csv", "parameters.json"])
 def test_parameter_files_with_every_symbol_give_the_robot(tmp_path: Path, identified: Parameters, name: str) -> None:
     read = read_parameters(write_parameters(tmp_path / name, identified))

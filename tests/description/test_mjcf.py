@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casid.description import load_robot, write_robot
+from casid.description import load_robot
 from casid.dynamics import Model
 from casid.errors import RobotError
+from casid.testing import MuJoCo, running
 
 RICH = """
 <mujoco model="rich">
@@ -57,7 +58,7 @@ RICH = """
 
 
 def test_all_of_a_rich_file_is_as_mujoco_reads_it(tmp_path: Path) -> None:
-    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
     path = tmp_path / "rich.xml"
     path.write_text(RICH, encoding="utf-8")
     robot = load_robot(path)
@@ -66,39 +67,33 @@ def test_all_of_a_rich_file_is_as_mujoco_reads_it(tmp_path: Path) -> None:
     assert dict(robot.joints[1].terms) == {"fv": 2.0, "fc": 0.3, "Ia": 0.02}
     assert robot.limits.effort[0] == 15
     np.testing.assert_allclose([robot.limits.lower[0], robot.limits.upper[0]], np.radians([-90, 120]))
-    model = mujoco.MjModel.from_xml_path(str(path))
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-    model.dof_damping[:] = model.dof_armature[:] = model.dof_frictionloss[:] = 0
-    data = mujoco.MjData(model)
+    engine = MuJoCo(path, robot)
+    engine.without_joint_terms()
     ours = Model(robot)
     assert robot.links[0].inertial is None  # between the two joints of one body
     pi = np.concatenate([np.zeros(10) if b.inertial is None else b.inertial.standard_parameters() for b in robot.links])
-    G, offset = robot.coupling()
     rng = np.random.default_rng(0)
     for _ in range(5):
         q, dq, ddq = rng.uniform(-1, 1, (3, robot.n))
-        data.qpos[:], data.qvel[:], data.qacc[:] = G @ q + offset, G @ dq, G @ ddq
-        mujoco.mj_inverse(model, data)
         np.testing.assert_allclose(
-            np.array(ours.inverse_dynamics(q, dq, ddq, pi)).ravel(), G.T @ data.qfrc_inverse, rtol=1e-9, atol=1e-10
+            np.array(ours.inverse_dynamics(q, dq, ddq, pi)).ravel(),
+            engine.inverse_dynamics(q, dq, ddq),
+            rtol=1e-9,
+            atol=1e-10,
         )
         tip = np.array(ours.frame_placement("tip")(q))[:3, 3]
-        np.testing.assert_allclose(tip, data.site("tip").xpos, atol=1e-12)
+        np.testing.assert_allclose(tip, engine.frame_position("tip"), atol=1e-12)
 
 
 def test_a_written_file_runs_in_mujoco(tmp_path: Path) -> None:
-    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
     robot = load_robot("kuka_iiwa")
-    write_robot(robot, tmp_path / "iiwa.xml")
-    model = mujoco.MjModel.from_xml_path(str(tmp_path / "iiwa.xml"))
-    data = mujoco.MjData(model)
     ours = Model(robot)
     q, dq, ddq = np.random.default_rng(0).uniform(-1, 1, (3, robot.n))
-    data.qpos[:], data.qvel[:], data.qacc[:] = q, dq, ddq
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-    mujoco.mj_inverse(model, data)
     tau = np.array(ours.inverse_dynamics(q, dq, ddq, robot.standard_parameters())).ravel()
-    np.testing.assert_allclose(tau, data.qfrc_inverse, rtol=1e-9, atol=1e-9)
+    with running(robot, MuJoCo) as engine:
+        engine.without_joint_terms()
+        np.testing.assert_allclose(tau, engine.inverse_dynamics(q, dq, ddq), rtol=1e-9, atol=1e-9)
 
 
 BODY = '<body name="a"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><joint name="j"/>%s</body>'

@@ -42,7 +42,7 @@ def test_reach_is_the_length_of_the_stretched_arm() -> None:
     assert robot.lengths_beyond()[-1] == pytest.approx(0.107)
 
 
-@pytest.mark.claim("`casid payload` answers in the frame in which `casid export --payload` puts the load")
+@pytest.mark.claim("house e: `casid payload` answers in the frame in which `casid export --payload` puts the load")
 def test_a_load_hangs_at_the_same_frame_in_payload_and_export(tmp_path: Path) -> None:
     robot = casid.load_robot("ur10e")
     model = Model(robot, ("viscous",))

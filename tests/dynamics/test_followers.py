@@ -152,7 +152,7 @@ def test_exported_code_equals_the_graphs(arm: Path, tmp_path: Path) -> None:
             np.testing.assert_allclose(np.ravel(value), np.ravel(want.reshape(np.shape(value))), rtol=1e-12, atol=1e-12)
 
 
-def test_a_simulation_closes_its_book_of_energy_and_adaptation_its_lyapunov_function(arm: Path) -> None:
+def test_the_energy_balance_of_a_simulation_closes_and_adaptation_its_lyapunov_function(arm: Path) -> None:
     robot = load_robot(arm)
     reference = Sine.within(robot, 1.0, 0.5, 2.0)
     plant = Plant.of(robot, parameters=robot.parameters)

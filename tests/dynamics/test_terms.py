@@ -8,7 +8,14 @@ import pytest
 
 import casid
 from casid.description import load_robot, write_robot
-from casid.description._joint_parameters import JOINT_PARAMETERS, JointParameter, joint_parameter, symbol_and_joint
+from casid.description._joint_parameters import (
+    COULOMB,
+    JOINT_PARAMETERS,
+    LOAD,
+    JointParameter,
+    joint_parameter,
+    symbol_and_joint,
+)
 from casid.dynamics import Model
 from casid.dynamics.terms import FRICTION_MODELS, JOINT_TERMS, JointSignals, JointTerm, friction_dictionary
 from casid.dynamics.terms._dynamic_laws import Dahl
@@ -195,7 +202,7 @@ def test_terms_and_laws_refer_to_the_catalogue():
     dictionary = friction_dictionary(harmonics=1, signed=1, speeds=(0.1,))
     assert all(joint_parameter(term.symbol) is not None for term in dictionary)
     assert [term.prior for term in dictionary] == ["harmonic 1"] * 2 + ["signed 1"] * 2 + ["speeds"]
-    assert not catalogued("fl", signed=["fl"])[0].nonnegative and not catalogued("fc", smooth=["fc"])[0].dry
+    assert not catalogued(LOAD, signed=[LOAD])[0].nonnegative and not catalogued(COULOMB, smooth=[COULOMB])[0].dry
     assert Stribeck().amplitudes[1].symbol == "fc" and Dahl().memory == 1
 
 

@@ -123,7 +123,7 @@ def test_a_wrong_target_is_one_sentence(arm: tuple[casid.Model, np.ndarray], fmu
         export_fmu(model, tmp_path / "a.fmu", parameters=pi, step=0)
 
 
-def test_without_a_compiler_the_sources_are_written_and_it_is_said(
+def test_without_a_compiler_the_sources_are_written_and_a_message_names_it(
     arm: tuple[casid.Model, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CASID_CC", "no-such-compiler")

@@ -74,9 +74,9 @@ def test_the_plugin_computes_what_the_graph_does(name: str, terms: tuple[str, ..
     done = export_ros2(model, tmp_path / "arm_dynamics", parameters=pi)
     core, cxx = build(done.path, tmp_path, eigen=name == "panda")
     run(*cxx, done.path / "test/test_solver.cpp", done.path / "src/solver.cpp", core, "-o", tmp_path / "test", "-lm")
-    said = run(tmp_path / "test")
-    assert said.count(" ok") == 6
-    assert f"refused: joint_positions: expected {model.n} values, got {model.n + 1}" in said
+    output = run(tmp_path / "test")
+    assert output.count(" ok") == 6
+    assert f"refused: joint_positions: expected {model.n} values, got {model.n + 1}" in output
     run("gcc", "-std=c99", *STRICT, f"-I{done.path / 'src'}", done.path / "test/self_test.c", core, "-o",
         tmp_path / "self", "-lm")  # fmt: skip
     assert "FAILED" not in run(tmp_path / "self")
@@ -148,7 +148,7 @@ def test_a_term_of_the_acceleration_that_is_no_rotor_is_refused(tmp_path: Path) 
         )
 
 
-def test_friction_that_is_missing_or_impossible_is_said(tmp_path: Path) -> None:
+def test_friction_that_is_missing_or_impossible_is_refused(tmp_path: Path) -> None:
     with pytest.warns(CasidWarning, match="without friction: getFrictionVector returns zeros"):
         export_ros2(casid.load_robot("ur10e"), tmp_path / "arm")
     with pytest.raises(ExportError, match="no name of a ROS 2 package"):

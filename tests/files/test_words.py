@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from casid.errors import DatasetError
-from casid.files._words import assignments, comma_list, comma_numbers, near
+from casid.files._words import assignments, comma_list, comma_numbers, near, number_list
 
 
 def test_lists_separated_by_commas() -> None:
     assert comma_list(" a, b,,c ") == ["a", "b", "c"]
+    assert number_list(("1", " 2")) == [1.0, 2.0] and number_list(("1", "a")) is None
     assert comma_numbers("1, 2,3e-1", "x", DatasetError) == [1.0, 2.0, 0.3]
     assert assignments("viscous=0.5, coulomb = 2", "x", DatasetError) == {"viscous": 0.5, "coulomb": 2.0}
     assert assignments("joint1,joint2=0.5", "x", DatasetError, 0.0) == {"joint1": 0.0, "joint2": 0.5}

@@ -56,7 +56,7 @@ def test_the_detector_is_silent_on_single_torques_that_are_wrong_and_still_quick
 
 @pytest.mark.claim("a statistic with longer tails than a chi-square raises no more alarms")
 def test_the_alarm_level_follows_the_tails_of_what_is_usual():
-    """Of a statistic with few degrees of freedom, the level is exceeded as often as is said."""
+    """Of a statistic with few degrees of freedom, the level is exceeded at the stated rate."""
     rng, scale, freedom = np.random.default_rng(4), 20.0, 3.0
     window = FadingWindow(10, 30.0)
     for value in scale * rng.chisquare(freedom, 20_000):

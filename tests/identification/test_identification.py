@@ -26,7 +26,7 @@ def result(robot, noisy):
     return identify(robot, noisy, processing=AS_IT_IS, checks=Checks(folds=0, verdict=False))
 
 
-@pytest.mark.claim("the links of an identification are drawn, written and read by name, joint terms or not")
+@pytest.mark.claim("house d: the links of an identification are drawn, written and read by name, joint terms or not")
 def test_parameters_are_named(result):
     masses = [link.mass for link in result.feasible.link_parameters]
     assert isinstance(result.parameters, Parameters) and len(result.parameters.terms) == 21

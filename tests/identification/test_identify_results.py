@@ -39,10 +39,10 @@ def truth(robot):
 def test_single_parameters_that_the_data_tell(truth, robot):
     model, values = truth
     fit = wls(compress(model, recording(model, values, samples=800, noise=0.05)))
-    told = {entry.name: entry for entry in determined(fit, values)}
-    assert told["fv3"].by_data and told["fv3"].low <= 0.4 <= told["fv3"].high
-    assert not told["m1"].by_data and np.isinf(told["m1"].high)
-    inside = [e.low <= v <= e.high for e, v in zip(told.values(), values, strict=True) if np.isfinite(e.high)]
+    entries = {entry.name: entry for entry in determined(fit, values)}
+    assert entries["fv3"].by_data and entries["fv3"].low <= 0.4 <= entries["fv3"].high
+    assert not entries["m1"].by_data and np.isinf(entries["m1"].high)
+    inside = [e.low <= v <= e.high for e, v in zip(entries.values(), values, strict=True) if np.isfinite(e.high)]
     assert np.mean(inside) > 0.85
 
 

@@ -98,9 +98,9 @@ def test_gains_from_a_known_load(model, truth):
     found = gains(model, *weak, mass=1.7)
     assert found.common == pytest.approx(1.135, rel=0.01)
     assert found.interval[0] <= 1.135 <= found.interval[1]
-    told = ~np.isnan(found.joints)
-    assert told.any()
-    np.testing.assert_allclose(found.joints[told], 1.135, rtol=0.05)
+    known = ~np.isnan(found.joints)
+    assert known.any()
+    np.testing.assert_allclose(found.joints[known], 1.135, rtol=0.05)
     with pytest.raises(DatasetError, match="positive"):
         gains(model, *weak, mass=0.0)
 
@@ -117,12 +117,12 @@ def test_factors_of_joints_are_not_drawn_towards_zero_by_noise(model, truth):
         found.append(made.joints)
         deviations.append(made.sd)
     away = (np.array(found) - factors) / np.array(deviations)
-    told = ~np.isnan(away)
-    assert told.sum() >= 30 and (np.abs(away[told]) < 1.96).mean() > 0.85
-    assert np.abs(np.nanmean(np.where(told, away, np.nan), axis=0)).max() < 1.5  # no bias
+    known = ~np.isnan(away)
+    assert known.sum() >= 30 and (np.abs(away[known]) < 1.96).mean() > 0.85
+    assert np.abs(np.nanmean(np.where(known, away, np.nan), axis=0)).max() < 1.5  # no bias
 
 
-def test_factors_that_have_not_converged_are_not_told(model, truth, monkeypatch):
+def test_factors_that_have_not_converged_are_not_reported(model, truth, monkeypatch):
     pair = [recording(model, x, samples=300, noise=0.3, seed=5) for x in (loaded_parameters(model, truth), truth)]
     pair = [replace(data, tau=data.tau / 1.2) for data in pair]
     assert np.isfinite(gains(model, *pair, mass=1.7).joints).any()
@@ -139,7 +139,7 @@ def test_exchanged_recordings_are_named_and_no_load_is_noted(model, truth):
     assert any("cannot be distinguished from none" in note for note in payload(model, same, without).notes)
 
 
-def test_what_tells_no_load_is_refused_or_said(model, truth, robot):
+def test_what_determines_no_load_is_refused_or_reported(model, truth, robot):
     data = recording(model, truth, samples=300, noise=0.05)
     with pytest.raises(DatasetError, match="one of the two"):
         payload(model, data)

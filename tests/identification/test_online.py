@@ -216,7 +216,7 @@ def test_standard_deviations_are_those_of_the_errors_for_any_forgetting(model, f
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_bad_block_is_told_and_changes_nothing(running, fault):
+def test_a_bad_block_is_reported_and_changes_nothing(running, fault):
     online, block = running
     place, change, words = FAULTS[fault]
     given = [change(v) if k == place else v for k, v in enumerate(block)]
@@ -226,7 +226,7 @@ def test_a_bad_block_is_told_and_changes_nothing(running, fault):
     assert state(online) == before
 
 
-def test_no_sample_at_all_is_told(running):
+def test_no_sample_at_all_is_reported(running):
     online, block = running
     before = state(online)
     with pytest.raises(DatasetError, match="q: expected at least one sample"):

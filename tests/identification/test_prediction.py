@@ -18,7 +18,7 @@ def test_parameters_by_name_and_as_numbers_predict_the_same(model, truth, noisy)
         predict(model, truth[:-1], noisy)
 
 
-@pytest.mark.claim("an estimator given as an object has the held-out error that its name has")
+@pytest.mark.claim("house g: an estimator given as an object has the held-out error that its name has")
 def test_named_estimators_and_objects_are_held_out_alike(robot, noisy):
     quick = {"choice": Choice(believable=False), "checks": Checks(folds=2, verdict=False)}
     by_name, by_object = (identify(robot, noisy, processing=False, estimator=e, **quick) for e in ("WLS", WLS()))

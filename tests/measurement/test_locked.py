@@ -30,7 +30,9 @@ def floating(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.claim("--lock of a floating joint works in every command, as the message that recommends it promises")
+@pytest.mark.claim(
+    "house h: --lock of a floating joint works in every command, as the message that recommends it states"
+)
 def test_a_floating_joint_is_locked_on_the_command_line(floating: Path, tmp_path: Path) -> None:
     with pytest.raises(RobotError, match="--lock root"):
         casid.load_robot(floating)

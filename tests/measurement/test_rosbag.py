@@ -122,7 +122,7 @@ def test_joint_states_of_a_bag_are_the_recording(storage: str, tmp_path: Path) -
             )
             stamp = round(instant * 1e9) + 7_000_000  # the bag's clock is late; the header counts
             writer.write(joints, stamp, types.serialize_cdr(message, joints.msgtype))
-            text = types.types["std_msgs/msg/String"]("said")
+            text = types.types["std_msgs/msg/String"]("text")
             writer.write(other, stamp, types.serialize_cdr(text, other.msgtype))
     data = read_dataset(tmp_path / "bag")
     np.testing.assert_allclose(data.t - data.t[0], t - t[0], atol=1e-9)

@@ -18,7 +18,7 @@ def trajectory() -> Trajectory:
     return Trajectory(Fourier(0.5, 2), 0.1 * np.random.default_rng(0).standard_normal((7, 5)))
 
 
-@pytest.mark.claim("a motion has shape (instants, joints) in trajectories, controllers and observations alike")
+@pytest.mark.claim("house f: a motion has shape (instants, joints) in trajectories, controllers and observations alike")
 def test_a_trajectory_s_motion_is_what_controllers_and_observations_take(trajectory: Trajectory) -> None:
     panda = casid.load_robot("panda")
     motion = trajectory.motion(np.linspace(0, 1, 5))
@@ -29,7 +29,7 @@ def test_a_trajectory_s_motion_is_what_controllers_and_observations_take(traject
     assert Observation.of_model(Model(panda)).matrix(motion).shape[0] == 5 * 7
 
 
-@pytest.mark.claim("a motion of another shape is refused, not read by columns")
+@pytest.mark.claim("house f: a motion of another shape is refused, not read by columns")
 def test_motions_of_other_shapes_are_refused(trajectory: Trajectory) -> None:
     panda = casid.load_robot("panda")
     turned = Motion(*(part.T for part in trajectory.motion(np.linspace(0, 1, 5))))

@@ -86,7 +86,7 @@ def test_torques_that_are_masked_here_and_there_leave_the_correlation_as_it_is(r
     assert part.weights == pytest.approx(own.weights, rel=0.1)
 
 
-def test_what_cannot_be_shrunk_is_told():
+def test_what_cannot_be_shrunk_is_refused():
     model = Model(casid.load_robot("ur10e"), TERMS)
     with pytest.raises(DatasetError, match="no term of the model has a prior"):
         shrunk(model, recording(Model(model.robot, (*TERMS, *friction_dictionary(1, 0, ()))), 1, 0.0))

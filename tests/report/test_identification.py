@@ -25,7 +25,7 @@ def result() -> Identification:
     return identify(robot, data, model=ModelOptions(terms=("viscous",)), processing=False, checks=Checks(folds=0))
 
 
-@pytest.mark.claim("plot_links shows the identified masses where there are joint terms")
+@pytest.mark.claim("house d: plot_links shows the identified masses where there are joint terms")
 def test_the_drawn_links_are_the_identified_ones(result: Identification) -> None:
     (legend,) = result.plot_links()[0].figure.legends
     shown = [float(text.get_text().split()[-2]) for text in legend.get_texts()]

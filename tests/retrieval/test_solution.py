@@ -32,7 +32,7 @@ def test_solution_answers_questions() -> None:
     assert "2 links" in repr(problem) and len(repr(problem)) < 200
 
 
-@pytest.mark.claim("a lookup by name that fails is a CasidError and a KeyError; `in` never raises")
+@pytest.mark.claim("house h: a lookup by name that fails is a CasidError and a KeyError; `in` never raises")
 def test_lookups_by_name_follow_one_rule() -> None:
     problem = nearest(np.append(np.tile(BODY, 2), 0.3), lambda v: (), extras={"fv1": (0.0, 1.0)})
     found = solve(problem)

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from casid.errors import RobotError, RobotWarning
+from casid.files._words import number_list
 
 Element = ElementTree.Element
 #: Most elements inside one another.
@@ -185,9 +186,8 @@ class Elements:
         words = text.split()
         if count not in (None, 1) and text.count(",") + 1 == count:
             words = text.split(",")
-        try:
-            values = [float(word) for word in words]
-        except ValueError:
+        values = number_list(words)
+        if values is None:
             expected = "numbers separated by spaces" if count is None else f"{count} numbers separated by spaces"
             self.fail(f"{shown} is not {'a number' if count == 1 else expected}")
         if count is not None and len(values) != count:

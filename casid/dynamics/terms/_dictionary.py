@@ -15,7 +15,14 @@ from dataclasses import replace
 
 import casadi as ca
 
-from casid.description._joint_parameters import JOINT_PARAMETERS
+from casid.description._joint_parameters import (
+    POSITION_COSINE,
+    POSITION_SINE,
+    SIGNED_COSINE,
+    SIGNED_SINE,
+    STANDSTILL,
+    JointParameter,
+)
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm
 from casid.errors import RobotError
 
@@ -43,11 +50,12 @@ def friction_dictionary(
         raise RobotError(f"speeds must be positive and finite, got {list(speeds)}")
     made: list[JointTerm] = []
 
-    def add(family: str, order: int, prior: str, meaning: str, column: Callable[[JointSignals], ca.SX]) -> None:
-        entry = JOINT_PARAMETERS[family]
-        signed_family = family in ("gs", "gc")  # terms of any sign: neither is friction that only brakes
+    def add(
+        family: JointParameter, order: int, prior: str, meaning: str, column: Callable[[JointSignals], ca.SX]
+    ) -> None:
+        either_sign = family in (SIGNED_SINE, SIGNED_COSINE)  # terms of any sign: neither is friction that only brakes
         parameter = replace(
-            entry, symbol=f"{family}{order}", meaning=meaning, family=False, dissipative=False, dry=signed_family
+            family, symbol=f"{family.symbol}{order}", meaning=meaning, family=False, dissipative=False, dry=either_sign
         )
         made.append(JointTerm(f"dictionary_{parameter.symbol}", parameter, column, prior=prior))
 
@@ -58,13 +66,13 @@ def friction_dictionary(
         return lambda s: ca.tanh(s.dq / v)
 
     for k in range(1, harmonics + 1):
-        add("hs", k, f"harmonic {k}", f"sin({k} q)", wave(k, ca.sin, False))
-        add("hc", k, f"harmonic {k}", f"cos({k} q)", wave(k, ca.cos, False))
+        add(POSITION_SINE, k, f"harmonic {k}", f"sin({k} q)", wave(k, ca.sin, False))
+        add(POSITION_COSINE, k, f"harmonic {k}", f"cos({k} q)", wave(k, ca.cos, False))
     for k in range(1, signed + 1):
-        add("gs", k, f"signed {k}", f"sin({k} q) sign(dq)", wave(k, ca.sin, True))
-        add("gc", k, f"signed {k}", f"cos({k} q) sign(dq)", wave(k, ca.cos, True))
+        add(SIGNED_SINE, k, f"signed {k}", f"sin({k} q) sign(dq)", wave(k, ca.sin, True))
+        add(SIGNED_COSINE, k, f"signed {k}", f"cos({k} q) sign(dq)", wave(k, ca.cos, True))
     for i, v in enumerate(speeds, 1):
-        add("ht", i, "speeds", f"tanh(dq / {v:g})", turned(v))
+        add(STANDSTILL, i, "speeds", f"tanh(dq / {v:g})", turned(v))
     if not made:
         raise RobotError("the dictionary has no term: give harmonics, signed harmonics or speeds")
     return made

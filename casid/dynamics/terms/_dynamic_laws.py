@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import casadi as ca
 
-from casid.description._joint_parameters import JointParameter
+from casid.description._joint_parameters import (
+    BRISTLE,
+    BRISTLE_DAMPING,
+    LOAD,
+    MAXWELL_A,
+    MAXWELL_B,
+    MAXWELL_C,
+    OFFSET,
+    VISCOUS,
+    JointParameter,
+)
 from casid.dynamics.terms._joint_terms import JointSignals
 from casid.dynamics.terms._law import FrictionLaw, Shape, Theta, catalogued
 
@@ -34,7 +44,7 @@ class Dahl(FrictionLaw):
     """
 
     name = "dahl"
-    amplitudes: tuple[JointParameter, ...] = catalogued("fv", "fd", "fo")
+    amplitudes: tuple[JointParameter, ...] = catalogued(VISCOUS, BRISTLE, OFFSET)
     shape = (REACH,)
     memory = 1
 
@@ -52,7 +62,7 @@ class LoadedDahl(Dahl):
     """``fv v + (fd + fl |tau_load|) z + fo``: Dahl's friction that grows with the torque of the links."""
 
     name = "loadeddahl"
-    amplitudes = (*Dahl.amplitudes, *catalogued("fl", signed=["fl"]))
+    amplitudes = (*Dahl.amplitudes, *catalogued(LOAD, signed=[LOAD]))
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -68,7 +78,7 @@ class LuGre(FrictionLaw):
     """
 
     name = "lugre"
-    amplitudes: tuple[JointParameter, ...] = catalogued("fv", "fd", "fb", "fo")
+    amplitudes: tuple[JointParameter, ...] = catalogued(VISCOUS, BRISTLE, BRISTLE_DAMPING, OFFSET)
     shape = (COARSE_REACH, *LEVEL)
     memory = 2
 
@@ -92,7 +102,7 @@ class LoadedLuGre(LuGre):
     """LuGre's friction with the load: ``fl |tau_load| z`` beside it."""
 
     name = "loadedlugre"
-    amplitudes = (*LuGre.amplitudes, *catalogued("fl", signed=["fl"]))
+    amplitudes = (*LuGre.amplitudes, *catalogued(LOAD, signed=[LOAD]))
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -111,7 +121,7 @@ class Maxwell(FrictionLaw):
     """
 
     name = "maxwell"
-    amplitudes = catalogued("fv", "fma", "fmb", "fmc", "fo")
+    amplitudes = catalogued(VISCOUS, MAXWELL_A, MAXWELL_B, MAXWELL_C, OFFSET)
     shape: tuple[Shape, ...] = (COARSE_REACH,)
     memory = len(DISTANCES)
 

@@ -20,15 +20,37 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.description._joint_parameters import JOINT_PARAMETERS, JointParameter, joint_parameter, symbol_and_joint
+from casid.description._joint_parameters import (
+    COULOMB,
+    COULOMB_NEGATIVE,
+    COULOMB_POSITIVE,
+    CUBIC_VISCOUS,
+    DRIVE_GAIN,
+    GEAR,
+    LOAD,
+    MOTOR_COULOMB,
+    MOTOR_OFFSET,
+    MOTOR_ROTOR,
+    MOTOR_VISCOUS,
+    OFFSET,
+    ROTOR,
+    SPRING,
+    SPRING_COSINE,
+    SPRING_SINE,
+    SQRT_VISCOUS,
+    VISCOUS,
+    JointParameter,
+    joint_parameter,
+    symbol_and_joint,
+)
 from casid.errors import RobotError
 from casid.files._words import near
 
 Array = NDArray[np.float64]
 Side = Literal["joint", "motor"]
 
-_VISCOUS_UNIT = JOINT_PARAMETERS["fv"].unit
-_CONSTANT = ("fo", "fom")
+_VISCOUS_UNIT = VISCOUS.unit
+_CONSTANT = (OFFSET.symbol, MOTOR_OFFSET.symbol)
 
 
 class Memory(Protocol):
@@ -197,29 +219,31 @@ class _Settled:
         return self.term.column(signals._replace(memory=kept.settled(signals.dq, signals.sign)))
 
 
-def _term(name: str, symbol: str, column: Callable[[JointSignals], ca.SX], loaded: bool = False) -> JointTerm:
-    return JointTerm(name, JOINT_PARAMETERS[symbol], column, loaded=loaded)
+def _term(
+    name: str, parameter: JointParameter, column: Callable[[JointSignals], ca.SX], loaded: bool = False
+) -> JointTerm:
+    return JointTerm(name, parameter, column, loaded=loaded)
 
 
 _ALL = (
-    _term("viscous", "fv", lambda s: s.dq),
-    _term("coulomb", "fc", lambda s: s.sign),
-    _term("offset", "fo", lambda s: ca.SX(1)),
-    _term("motor_viscous", "fvm", lambda s: s.dq),
-    _term("motor_coulomb", "fcm", lambda s: s.sign),
-    _term("motor_offset", "fom", lambda s: ca.SX(1)),
-    _term("rotor", "Ia", lambda s: s.ddq),
-    _term("motor_rotor", "Iam", lambda s: s.ddq),
-    _term("coulomb_positive", "fcp", lambda s: (s.sign * s.sign + s.sign) / 2),
-    _term("coulomb_negative", "fcn", lambda s: (s.sign - s.sign * s.sign) / 2),
-    _term("sqrt_viscous", "fq", lambda s: ca.sqrt(ca.fabs(s.dq)) * s.sign),
-    _term("cubic_viscous", "f3", lambda s: s.dq**3),
-    _term("load_friction", "fl", lambda s: ca.fabs(s.load) * s.sign, loaded=True),
-    _term("spring", "ks", lambda s: s.q),
-    _term("spring_sine", "kss", lambda s: ca.sin(s.q)),
-    _term("spring_cosine", "ksc", lambda s: ca.cos(s.q)),
-    _term("drive_gain", "kg", lambda s: -s.signal),
-    _term("gear_friction", "fg", lambda s: ca.fabs(s.signal) * s.sign),
+    _term("viscous", VISCOUS, lambda s: s.dq),
+    _term("coulomb", COULOMB, lambda s: s.sign),
+    _term("offset", OFFSET, lambda s: ca.SX(1)),
+    _term("motor_viscous", MOTOR_VISCOUS, lambda s: s.dq),
+    _term("motor_coulomb", MOTOR_COULOMB, lambda s: s.sign),
+    _term("motor_offset", MOTOR_OFFSET, lambda s: ca.SX(1)),
+    _term("rotor", ROTOR, lambda s: s.ddq),
+    _term("motor_rotor", MOTOR_ROTOR, lambda s: s.ddq),
+    _term("coulomb_positive", COULOMB_POSITIVE, lambda s: (s.sign * s.sign + s.sign) / 2),
+    _term("coulomb_negative", COULOMB_NEGATIVE, lambda s: (s.sign - s.sign * s.sign) / 2),
+    _term("sqrt_viscous", SQRT_VISCOUS, lambda s: ca.sqrt(ca.fabs(s.dq)) * s.sign),
+    _term("cubic_viscous", CUBIC_VISCOUS, lambda s: s.dq**3),
+    _term("load_friction", LOAD, lambda s: ca.fabs(s.load) * s.sign, loaded=True),
+    _term("spring", SPRING, lambda s: s.q),
+    _term("spring_sine", SPRING_SINE, lambda s: ca.sin(s.q)),
+    _term("spring_cosine", SPRING_COSINE, lambda s: ca.cos(s.q)),
+    _term("drive_gain", DRIVE_GAIN, lambda s: -s.signal),
+    _term("gear_friction", GEAR, lambda s: ca.fabs(s.signal) * s.sign),
 )
 
 #: The known terms, in the order in which their parameters follow a link's ten. Leave one joint without ``drive_gain``,

@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 
-from casid.description._joint_parameters import JOINT_PARAMETERS, JointParameter
+from casid.description._joint_parameters import JointParameter
 from casid.dynamics.terms._joint_terms import JointSignals
 
 Theta = Sequence[float | ca.SX]
 
 
-def catalogued(*symbols: str, signed: Collection[str] = (), smooth: Collection[str] = ()) -> tuple[JointParameter, ...]:
-    """Entries of the catalogue by symbol, as amplitudes of a law.
+def catalogued(
+    *parameters: JointParameter, signed: Collection[JointParameter] = (), smooth: Collection[JointParameter] = ()
+) -> tuple[JointParameter, ...]:
+    """Entries of the catalogue as amplitudes of a law.
 
     Parameters
     ----------
-    symbols
+    parameters
         Of `casid.description._joint_parameters`.
     signed
         Those that may be negative in this law.
@@ -27,12 +29,8 @@ def catalogued(*symbols: str, signed: Collection[str] = (), smooth: Collection[s
         Those whose column does not jump at standstill in this law.
     """
     return tuple(
-        replace(
-            JOINT_PARAMETERS[symbol],
-            nonnegative=JOINT_PARAMETERS[symbol].nonnegative and symbol not in signed,
-            dry=JOINT_PARAMETERS[symbol].dry and symbol not in smooth,
-        )
-        for symbol in symbols
+        replace(entry, nonnegative=entry.nonnegative and entry not in signed, dry=entry.dry and entry not in smooth)
+        for entry in parameters
     )
 
 

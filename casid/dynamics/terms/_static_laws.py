@@ -4,6 +4,24 @@ from __future__ import annotations
 
 import casadi as ca
 
+from casid.description._joint_parameters import (
+    COULOMB,
+    COULOMB_NEGATIVE,
+    COULOMB_POSITIVE,
+    CUBIC_VISCOUS,
+    LOAD,
+    LOAD_STRIBECK,
+    OFFSET,
+    SIGMOID,
+    SPRING,
+    SPRING_COSINE,
+    SPRING_SINE,
+    SQRT_VISCOUS,
+    STRIBECK,
+    VISCOUS,
+    VISCOUS_NEGATIVE,
+    VISCOUS_POSITIVE,
+)
 from casid.dynamics.terms._joint_terms import JointSignals
 from casid.dynamics.terms._law import FrictionLaw, Shape, Theta, catalogued
 
@@ -12,7 +30,7 @@ class Linear(FrictionLaw):
     """``fv v + fc sign(v) + fo``."""
 
     name = "linear"
-    amplitudes = catalogued("fv", "fc", "fo")
+    amplitudes = catalogued(VISCOUS, COULOMB, OFFSET)
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
@@ -23,7 +41,7 @@ class Deadband(FrictionLaw):
     """``fv v + fc sign(v) [|v| >= w] + fo``: the sign of a velocity that is mostly noise counts as 0."""
 
     name = "deadband"
-    amplitudes = catalogued("fv", "fc", "fo")
+    amplitudes = catalogued(VISCOUS, COULOMB, OFFSET)
     shape = (Shape("deadband", "rad/s", 1e-4, 0.3, 0.01, (0.002, 0.005, 0.01, 0.02, 0.04)),)
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -39,7 +57,7 @@ class Smooth(FrictionLaw):
     """``fv v + fc tanh(v / w) + fo``."""
 
     name = "smooth"
-    amplitudes = catalogued("fv", "fc", "fo", smooth=["fc"])
+    amplitudes = catalogued(VISCOUS, COULOMB, OFFSET, smooth=[COULOMB])
     shape = (WIDTH,)
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -55,7 +73,7 @@ class Stribeck(FrictionLaw):
     """``fv v + (fc + fs exp(-(v / vs)^2)) tanh(v / w) + fo`` (Armstrong-Helouvry et al. 1994, the jump smoothed)."""
 
     name = "stribeck"
-    amplitudes = catalogued("fv", "fc", "fs", "fo", smooth=["fc", "fs"])
+    amplitudes = catalogued(VISCOUS, COULOMB, STRIBECK, OFFSET, smooth=[COULOMB, STRIBECK])
     shape = (WIDTH, SPEED)
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -69,7 +87,13 @@ class Asymmetric(FrictionLaw):
     """``fvp v + fcp`` for v > 0, ``fvn v - fcn`` for v < 0; a constant torque is part of fcp - fcn."""
 
     name = "asymmetric"
-    amplitudes = catalogued("fvp", "fvn", "fcp", "fcn", signed=["fcp", "fcn"])
+    amplitudes = catalogued(
+        VISCOUS_POSITIVE,
+        VISCOUS_NEGATIVE,
+        COULOMB_POSITIVE,
+        COULOMB_NEGATIVE,
+        signed=[COULOMB_POSITIVE, COULOMB_NEGATIVE],
+    )
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
@@ -82,7 +106,7 @@ class Polynomial(FrictionLaw):
     """``fv v + fc sign(v) + fq sqrt(|v|) sign(v) + f3 v^3 + fo``."""
 
     name = "polynomial"
-    amplitudes = catalogued("fv", "fc", "fq", "f3", "fo", signed=["fv", "fc"])
+    amplitudes = catalogued(VISCOUS, COULOMB, SQRT_VISCOUS, CUBIC_VISCOUS, OFFSET, signed=[VISCOUS, COULOMB])
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
@@ -94,7 +118,7 @@ class Sigmoid(FrictionLaw):
     """``fp (1 / (1 + exp(-s (v + v0))) - 1 / (1 + exp(-s v0)))`` (Gaz et al. 2019, eq. 25)."""
 
     name = "sigmoid"
-    amplitudes = catalogued("fp")
+    amplitudes = catalogued(SIGMOID)
     shape = (
         Shape("slope", "s/rad", 0.5, 1e3, 10.0, (3.0, 6.0, 12.0, 25.0, 50.0), power=-1),
         Shape("shift", "rad/s", -1.0, 1.0, 0.0, (-0.1, -0.03, 0.0, 0.03, 0.1)),
@@ -110,7 +134,7 @@ class Load(FrictionLaw):
     """``fl |tau_load| sign(v)``, beside another law; the load is the torque of the links (Hamon et al. 2010)."""
 
     name = "load"
-    amplitudes = catalogued("fl", signed=["fl"])
+    amplitudes = catalogued(LOAD, signed=[LOAD])
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -122,7 +146,7 @@ class LoadStribeck(FrictionLaw):
     """``(fl + fls exp(-(v / vl)^2)) |tau_load| sign(v)``, beside another law: load raises both parts of Stribeck's."""
 
     name = "loadstribeck"
-    amplitudes = catalogued("fl", "fls", signed=["fl"])
+    amplitudes = catalogued(LOAD, LOAD_STRIBECK, signed=[LOAD])
     shape = (Shape("load speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.12, 0.5)),)
     loaded = True
 
@@ -136,7 +160,7 @@ class Spring(FrictionLaw):
     """``ks q + kss sin q + ksc cos q``, beside a friction law."""
 
     name = "spring"
-    amplitudes = catalogued("ks", "kss", "ksc")
+    amplitudes = catalogued(SPRING, SPRING_SINE, SPRING_COSINE)
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""

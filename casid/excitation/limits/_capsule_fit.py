@@ -16,7 +16,7 @@ from casid.description import Capsule, Robot, capsule_on
 from casid.description._placement import xyz_rpy
 from casid.errors import RobotError
 from casid.files._texts import read_xml
-from casid.files._words import shown
+from casid.files._words import number_list, shown
 from casid.motion._basis import Array
 
 #: No robot is larger [m].
@@ -164,11 +164,12 @@ def _points(body: ElementTree.Element, urdf: Path, packages: Sequence[Path], lin
 
 def _numbers(element: ElementTree.Element | None, key: str, default: str) -> list[float]:
     text = default if element is None else element.get(key, default)
-    try:
-        numbers = [float(word) for word in text.split()]
-    except ValueError:
-        numbers = []
-    if len(numbers) != len(default.split()) or not all(abs(number) <= _LARGEST for number in numbers):
+    numbers = number_list(text.split())
+    if (
+        numbers is None
+        or len(numbers) != len(default.split())
+        or not all(abs(number) <= _LARGEST for number in numbers)
+    ):
         raise RobotError(
             f"{key}={shown(text)} of a geometry: expected {len(default.split())} numbers of at most {_LARGEST:g} m"
         )

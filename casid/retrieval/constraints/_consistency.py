@@ -66,7 +66,7 @@ def scaled_margin(second_moment: float) -> float:
 
 def consistency_cone(cone: ConsistencyCone | str, where: str) -> ConsistencyCone:
     """The cone of a name, or the cone itself."""
-    if isinstance(cone, ConsistencyCone):
+    if not isinstance(cone, str):
         return cone
     if cone not in CONES:
         raise ProblemError(f"{where}: consistency '{cone}' is none of {', '.join(repr(name) for name in CONES)}")

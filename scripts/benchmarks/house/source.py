@@ -25,11 +25,11 @@ BANNED = tuple(
 #: What has one implementation: subject -> what only an implementation of it contains, in code without docstrings.
 SIGNS = {
     "RK4": re.compile(r"\bk4\b|\(\s*1 / 6, 1 / 3, 1 / 3, 1 / 6|\[1\] \+ k\[2\]"),
-    "log-det divergence": re.compile(r"slogdet\(|\blogdet\w* = "),
+    "log-det divergence": re.compile(r"slogdet\(|\blogdet\w* = |log\(diagonal\)|def log_?det"),
     "controller contract": re.compile(r"class Controller\(ABC\)|class \w*Controller\w*\(ABC\)"),
     "compile door": re.compile(r"ctypes\.CDLL\(|\bca\.external\("),
     "standard gravity": re.compile(r"\b9\.80665\b"),
-    "number parser": re.compile(r"float\(\w+\) for \w+ in [\w.]+\.split\("),
+    "number parser": re.compile(r"float\(word\) for word in|float\(\w+\) for \w+ in [\w.]+\.split\("),
 }
 #: Symbols of joint terms; a file that spells this many of them is a catalogue.
 SYMBOLS = frozenset("fv fc fo Ia fs vs fl fd fcp fcn fvp fvn ks kq fsq ft br fr".split())

@@ -14,12 +14,12 @@ from benchmarks.measure import Measure, need
 from benchmarks.motion.robot_files import (
     apart,
     differences,
-    mujoco_torques,
     nominal,
     own_torques,
     packages,
     pinocchio_torques,
     quiet,
+    torques_in_mujoco,
     urdf_files,
 )
 from casid.description import Link, load_robot
@@ -97,7 +97,7 @@ def engines() -> tuple[str, bool]:
                 done = repair(load_description(path, angle_tolerance=0.0))
                 whole = load_description(path, angle_tolerance=0.0)
                 write_description(_repaired(whole, done), Path(name) / "robot.xml")
-                mended = load_robot(Path(name) / "robot.xml", gravity=robot.gravity)
+                repaired = load_robot(Path(name) / "robot.xml", gravity=robot.gravity)
             except CasidError as error:
                 skipped["no moving joint" if "no moving joint" in str(error) else "refused"] += 1
                 continue
@@ -108,8 +108,8 @@ def engines() -> tuple[str, bool]:
             except ValueError:
                 skipped["Pinocchio cannot read it"] += 1
             try:
-                theirs = mujoco_torques(Path(name) / "robot.xml", mended)
-                worst["MuJoCo"] = max(worst["MuJoCo"], apart(own_torques(mended), theirs))
+                theirs = torques_in_mujoco(Path(name) / "robot.xml", repaired)
+                worst["MuJoCo"] = max(worst["MuJoCo"], apart(own_torques(repaired), theirs))
                 compared["MuJoCo"] += 1
             except ValueError as error:
                 reason = "a moving body without mass" if "mass and inertia" in str(error) else str(error)[:60]

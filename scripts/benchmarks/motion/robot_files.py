@@ -16,6 +16,7 @@ from benchmarks.measure import NotMeasured, need
 from casid.description import Robot
 from casid.description._document import Description
 from casid.dynamics import Model
+from casid.testing import MuJoCo
 
 Array = NDArray[np.float64]
 #: A thousand objects of a single body each, made by one program; counted apart.
@@ -98,24 +99,11 @@ def pinocchio_torques(path: Path, robot: Robot) -> Array:
     return np.array(torques)
 
 
-def mujoco_torques(path: Path, robot: Robot) -> Array:
+def torques_in_mujoco(path: Path, robot: Robot) -> Array:
     """The same by MuJoCo, without friction and rotors; joints that follow others are moved along."""
-    mujoco: Any = need("mujoco")
-    model = mujoco.MjModel.from_xml_path(str(path))
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_SPRING)
-    model.dof_damping[:] = model.dof_armature[:] = model.dof_frictionloss[:] = 0
-    data = mujoco.MjData(model)
-    G, offset = robot.coupling()
-    places = [int(model.joint(joint.name).dofadr[0]) for joint in robot.joints]
-    positions = [int(model.joint(joint.name).qposadr[0]) for joint in robot.joints]
-    torques = []
-    for q, dq, ddq in states(robot):
-        data.qpos[positions] = G @ q + offset
-        data.qvel[places], data.qacc[places] = G @ dq, G @ ddq
-        mujoco.mj_inverse(model, data)
-        torques.append(G.T @ data.qfrc_inverse[places])
-    return np.array(torques)
+    engine = MuJoCo(path, robot)
+    engine.without_joint_terms()
+    return np.array([engine.inverse_dynamics(*state) for state in states(robot)])
 
 
 def apart(ours: Array, theirs: Array) -> float:

@@ -103,21 +103,21 @@ def faults(robot: Robot, data: Dataset) -> Iterator[tuple[str, tuple[str, ...], 
 
 
 def _verdict(name: str, fault: str | None) -> tuple[bool, str]:
-    """Whether a fault was named (a clean recording: whether it is called right), and what was said."""
+    """Whether a fault was named (a clean recording: whether it is called right), and the verdict's line."""
     robot, data, terms, deadband = _cases((name,))[name]
     kinds: tuple[str, ...] = ()
     if fault is not None:
         _, kinds, robot, data = next(one for one in faults(robot, data) if one[0] == fault)
     try:
-        said = identify(
+        verdict = identify(
             robot, data, model=ModelOptions(terms=terms, velocity_deadband=deadband), checks=Checks(folds=0)
         ).verdict
     except CasidError as error:
         return any(kind in str(error) for kind in kinds), str(error)
-    assert said is not None
+    assert verdict is not None
     if fault is None:
-        return said.right, said.line
-    return any(finding.kind in kinds for finding in said.findings), said.line
+        return verdict.right, verdict.line
+    return any(finding.kind in kinds for finding in verdict.findings), verdict.line
 
 
 def verdicts(only: tuple[str, ...] = ROBOTS, jobs: int = 2) -> Result:

@@ -161,8 +161,8 @@ def known_truth(jobs: int = 2) -> tuple[str, bool]:
     made = dict(zip(work, Parallel(n_jobs=jobs)(delayed(_links)(*one) for one in work), strict=True))
     texts, met = [], True
     for name in (*FILES, *OTHERS):
-        free, told = made[name, False], made[name, True]
-        pairs = ", ".join("{:.0f} {:.0f}".format(*(100 * m for m in _medians([links]))) for links in (free, told))
+        free, informed = made[name, False], made[name, True]
+        pairs = ", ".join("{:.0f} {:.0f}".format(*(100 * m for m in _medians([links]))) for links in (free, informed))
         texts.append(f"{name} {pairs}; torques {free.chosen:.2f} ({free.plain:.2f})")
         met = met and (name in OTHERS or free.chosen <= 1.01 * free.plain)
     for label, names in (("the five", FILES), ("the others, for information", OTHERS)):

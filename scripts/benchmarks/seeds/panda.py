@@ -136,7 +136,7 @@ PANDA_ROWS = [
         newton_euler,
     ),
     Measure("delta (LMI-SDP)", "inconsistency proven; distance printed", "\"fully consistent\"", delta),
-    Measure("Fig. 10, 100 relaxed retrievals", "the distribution; said if it is not 10^6", "almost 10^6", forces),
+    Measure("Fig. 10, 100 relaxed retrievals", "the distribution; stated if it is not 10^6", "almost 10^6", forces),
     Measure(
         "annealing and genetic algorithm, 100 runs, kappa = 10",
         "best, median, success within 1 %, time; none below the certified optimum",

@@ -196,7 +196,7 @@ def constraints(variables):
 
 
 class ConstraintFile(Kind):
-    """A program of the user's own: its mistakes are told in one line, with the place."""
+    """A program of the user's own: its mistakes are reported in one line, with the place."""
 
     name, file = "constraint file", "mine.py"
 

@@ -53,7 +53,7 @@ def _ros2() -> tuple[str, bool]:
         folders = [STUBS / "ros", done.path / "include", done.path / "src"]
         folders += [] if Path("/usr/include/eigen3").is_dir() else [STUBS / "eigen"]
         include = [f"-I{path}" for path in folders]
-        core, said = next((done.path / "src").glob("*.c")), ""
+        core, output = next((done.path / "src").glob("*.c")), ""
         commands: list[list[str]] = [
             ["gcc", "-std=c99", *_STRICT, "-c", str(core), "-o", str(place / "core.o")],
             ["g++", "-std=c++17", *_STRICT, *include, "-c", str(done.path / "src/computed_torque_controller.cpp"), "-o",
@@ -62,7 +62,7 @@ def _ros2() -> tuple[str, bool]:
              str(done.path / "src/solver.cpp"), str(place / "core.o"), "-o", str(place / "test"), "-lm"],
         ]  # fmt: skip
         for command in commands:
-            said += subprocess.run(command, capture_output=True, text=True, check=True).stderr
+            output += subprocess.run(command, capture_output=True, text=True, check=True).stderr
         test = subprocess.run([str(place / "test")], capture_output=True, text=True, check=False)
         worst = max(
             float(line.split("deviation ")[1].split()[0]) for line in test.stdout.splitlines() if "deviation" in line
@@ -71,10 +71,10 @@ def _ros2() -> tuple[str, bool]:
         del sizes[f"{core.stem}.h"]
         size, whole = sizes[core.name] + sizes["dynamics.hpp"], sum(sizes.values())
     return (
-        f"{said.count('warning')} warnings; largest relative deviation {worst:.1e}; dynamics in {size:.1f} kB, "
+        f"{output.count('warning')} warnings; largest relative deviation {worst:.1e}; dynamics in {size:.1f} kB, "
         f"{_FRANKA / size:.1f} x smaller than {_FRANKA:.0f} kB, {_LATER / size:.0f} x than {_LATER:.0f} kB of a later "
         f"version; plugin and controller included {whole:.1f} kB, {_FRANKA / whole:.1f} x smaller",
-        not said and test.returncode == 0 and worst <= 1e-12 and size * 10 <= _FRANKA,
+        not output and test.returncode == 0 and worst <= 1e-12 and size * 10 <= _FRANKA,
     )
 
 

@@ -118,15 +118,15 @@ def _report() -> tuple[str, bool]:
     done = simulate(plant, law, Sine.within(robot), 20.0, rate=500, sensor=Sensor(torque=0.3))
     model, checks = ModelOptions(terms=("viscous",)), Checks(folds=0)
     text = report_of(identify(robot, done.dataset(), model=model, checks=checks)).html()
-    said: list[str] = []
+    messages: list[str] = []
     asked: list[str] = []
     with tempfile.TemporaryDirectory() as folder, playwright.sync_playwright() as started:
         path = Path(folder) / "report.html"
         path.write_text(text, encoding="utf-8")
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1150, "height": 900})
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(path.as_uri())
         bodies = page.locator("svg ellipse").count()
@@ -136,8 +136,8 @@ def _report() -> tuple[str, bool]:
     network = [url for url in asked if not url.startswith(("file:", "data:"))]
     size = len(text.encode()) / 1e6
     return (
-        f"{len(said)} messages on the console, {len(network)} requests; {size:.2f} MB, {bodies} bodies drawn",
-        not said and not network and size <= 6 and bodies == robot.n,
+        f"{len(messages)} messages on the console, {len(network)} requests; {size:.2f} MB, {bodies} bodies drawn",
+        not messages and not network and size <= 6 and bodies == robot.n,
     )
 
 

@@ -23,7 +23,7 @@ class SdpaAnswer:
 
 
 def solve_sdpa(program: SemidefiniteProgram, tolerance: float = 1e-11) -> SdpaAnswer:
-    """Clarabel on ``minimise c'y  subject to  sum_k y_k F_k - F_0 >= 0``, told nothing but the file."""
+    """Clarabel on ``minimise c'y  subject to  sum_k y_k F_k - F_0 >= 0``, given the file alone."""
     starts = np.cumsum([0, *(-size if size < 0 else size * (size + 1) // 2 for size in program.blocks)])
     k, block, i, j = program.places.T - np.array([[0], [1], [1], [1]])
     diagonal = np.array(program.blocks)[block] < 0

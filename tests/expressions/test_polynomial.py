@@ -1,0 +1,62 @@
+"""Polynomials and quadratic forms, recognised by structure instead of samples."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from casid.expressions import polynomials
+from casid.expressions._affine import is_affine
+from casid.expressions._polynomial import quadratic_form
+
+N = 4
+
+
+SATURATING = {
+    "tanh": lambda a, m: ca.tanh(50 * (a / m)),
+    "logistic": lambda a, m: 1 / (1 + ca.exp(-a)),
+    "erf": lambda a, m: ca.erf(a / m),
+    "gaussian": lambda a, m: 0.05 + 0.25 * ca.exp(-((2 * (m - 5)) ** 2)) - a / m,
+    "smoothed absolute value": lambda a, m: ca.sqrt((a / m) ** 2 + 1e-12),
+    "fabs": lambda a, m: ca.fabs(a) * m,
+    "tiny exponential": lambda a, m: a * m + 1e-14 * ca.exp(a),
+}
+
+
+@pytest.mark.claim("saturating functions are not quadratic forms")
+@pytest.mark.parametrize("name", SATURATING)
+def test_saturating_functions_are_not_quadratic_forms(x, name):
+    expression = SATURATING[name](x[0], x[3])
+    assert quadratic_form(expression, x, range(N), 3) is None
+    assert not is_affine(expression, x)
+
+
+def test_polynomials_are_exact_where_terms_cancel(x):
+    curved = (x[0] + 0.1 * x[1]) ** 3 - x[0] ** 3 - 3 * x[0] ** 2 * (0.1 * x[1]) - 3 * x[0] * (0.1 * x[1]) ** 2
+    (found,) = polynomials(curved - (0.1 * x[1]) ** 3 + x[0] * x[1], x)
+    assert found is not None
+    assert found.terms == {((0, 1), (1, 1)): 1}
+
+
+def test_division_is_only_by_the_named_entries(x):
+    assert polynomials(x[0] / x[3], x) == (None,)
+    (found,) = polynomials(x[0] ** 2 / x[3] - 2 * x[3] ** -1, x, denominators=[3])
+    assert found is not None
+    assert found.terms == {((0, 2), (3, -1)): 1, ((3, -1),): -2}
+    assert polynomials(x[0] / (x[3] + 1), x, denominators=[3]) == (None,)
+
+
+def test_quadratic_form_is_what_evaluation_says(x):
+    m, rng = x[3], np.random.default_rng(2)
+    for power, expression in (
+        (2, 0.01 - (x[0] / m - 0.1) ** 2 - (x[1] / m) ** 2 * 3),
+        (1, x[0] - (x[1] * x[2]) / m),
+        (0, x[0] * m - x[1] ** 2),
+    ):
+        form, at = quadratic_form(expression, x, range(N), 3), ca.Function("g", [x], [expression])
+        assert form is not None
+        assert form.power == power
+        for point in rng.uniform(0.5, 2.0, (5, N)):
+            value = point[3] ** power * float(at(point))
+            assert point @ form.matrix @ point == pytest.approx(value, rel=1e-12, abs=1e-14)
