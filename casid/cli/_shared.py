@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -36,7 +37,7 @@ ProblemArgument = Annotated[
 ]
 TermsOption = Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms: viscous,coulomb,offset,rotor.")]
 
-#: Columns of a table that goes to a file or a pipe.
+#: Columns of a table that goes to a file or a pipe, unless COLUMNS says otherwise.
 _PLAIN_WIDTH = 150
 #: Seconds between two lines of progress where stderr is not a terminal; the first comes after as many.
 LINE_EVERY = 10.0
@@ -96,10 +97,11 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 
 def console() -> Console:
-    """Standard output, as wide as the terminal, or wide enough for every table."""
+    """Standard output, as wide as the terminal or as COLUMNS says; without either, wide enough for every table."""
     from rich.console import Console
 
-    return Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    given = os.environ.get("COLUMNS", "").isdigit()
+    return Console() if given or sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
 
 
 def out_folder(out: Path | None) -> Path | None:
