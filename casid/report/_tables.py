@@ -12,7 +12,6 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
-
 #: Texts of several words have at least so many columns; names are wrapped only where they are longer than half a line.
 _TEXT = 24
 _UNLIMITED = 100_000
