@@ -12,8 +12,8 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
-#: Texts of several words have at least so many columns; names are wrapped only where they are longer than half a line.
-_TEXT = 24
+#: Texts of several words have at least so many columns, their longer words (addresses) are broken after so many.
+_TEXT, _WORD = 24, 32
 _UNLIMITED = 100_000
 
 
@@ -87,7 +87,7 @@ class PlainTable(Table):
         header = Measurement.get(console, free, column.header) if self.show_header else Measurement(0, 0)
         natural = max((cell.maximum for cell in cells), default=0)
         longest = max((cell.minimum for cell in cells), default=0)
-        least = max(longest, min(natural, _TEXT), header.minimum)
+        least = max(min(longest, _WORD), min(natural, _TEXT), header.minimum)
         return least, max(natural, header.minimum)
 
     def _breaks(self, k: int, natural: int, width: int) -> bool:
