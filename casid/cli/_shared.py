@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from casid.cli._interrupt import CODE as INTERRUPTED
+from casid.cli._interrupt import announce
 from casid.errors import CasidError, CasidWarning
 
 if TYPE_CHECKING:
@@ -23,11 +25,6 @@ if TYPE_CHECKING:
 
     from casid.description._write import Written
     from casid.report import Report
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from casid.description._write import Written
-
 
 RobotArgument = Annotated[
     str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml, .urdf, .xml (MJCF) or .sdf file.")
@@ -79,6 +76,9 @@ class Group(TyperGroup):
             except CasidError as error:
                 typer.echo("\n".join(filter(None, (f"error: {error.message}", error.detail))), err=True)
                 raise typer.Exit(1) from error
+            except KeyboardInterrupt:
+                announce()
+                raise typer.Exit(INTERRUPTED) from None
 
 
 def _current(command: str, word: str) -> str:

@@ -16,8 +16,9 @@ import pytest
 
 import casid
 from casid.dynamics import Model
+from casid.inertia._parameter_files import parameter_csv
 from casid.report._simulation import recording_npz
-from casid.testing import motion, recording
+from casid.testing import recording
 
 WIDTHS = (80, 100, 120)
 CUT = "\N{HORIZONTAL ELLIPSIS}"
@@ -61,6 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     values = np.concatenate([robot.standard_parameters(), np.tile([0.3, 0.2, 0.1], 2)])
     for name, seed in (("one.npz", 0), ("two.npz", 1)):
         (made / name).write_bytes(recording_npz(recording(model, values, 800, seed, 0.02)))
+    (made / "known.csv").write_bytes(parameter_csv(model.named(values)))
     loaded = values.copy()
     loaded[10:20] += [0.05, 0, 0, 0.05, 0, 0.05, 0.02, 0.03, 0.1, 1.0]
     (made / "loaded.npz").write_bytes(recording_npz(recording(model, loaded, 800, 0, 0.02)))
@@ -79,19 +81,21 @@ COMMANDS = {
     "doctor": (("doctor",), ["casid", "IPOPT", "C compiler"]),
     "evaluate": (
         ("excite", "panda", "--evaluate", "motion.toml", "--no-collision"),
-        ["condition number of this motion", "standard deviation"],
+        ["condition number of this motion", "joint limits at every instant"],
     ),
     "identify": (
         ("identify", "arm.toml", "one.npz", "two.npz"),
-        ["joint1", "unconstrained", "centre of mass", "physically consistent"],
+        ["joint1", "link2", "physically consistent"],
     ),
-    "validate": (("validate", "arm.toml", "two.npz", "--parameters", "arm.toml"), ["joint1", "joint2"]),
-    "payload": (("payload", "arm.toml", "one.npz", "loaded.npz"), ["mass", "95 % interval"]),
-    "gains": (("gains", "arm.toml", "one.npz", "loaded.npz", "--mass", "1"), ["joint1", "factor"]),
-    "solve": (("solve", "panda_retrieval"), ["centre of mass", "principal moments", "certificate"]),
-    "intervals": (("intervals", "spatial_2r", "--tolerance", "0.01"), ["quantity", "at least", "at most"]),
-    "explain": (("explain", "spatial_2r"), ["link"]),
-    "simulate": (("simulate", "arm.toml", "--duration", "1"), ["joint1", "largest error", "rms torque"]),
+    "validate": (("validate", "arm.toml", "known.csv", "two.npz"), ["joint1", "joint2"]),
+    "payload": (
+        ("payload", "arm.toml", "loaded.npz", "--without", "one.npz"),
+        ["mass [kg]", "Lxx [kg.m^2], link frame", "centre of mass in"],
+    ),
+    "gains": (("gains", "arm.toml", "loaded.npz", "--without", "one.npz", "--mass", "1"), ["joint1", "factor"]),
+    "solve": (("solve", "panda_retrieval"), ["link7", "total", "lower bound"]),
+    "intervals": (("intervals", "spatial_2r", "--tolerance", "0.01"), ["Lxx1", "m2"]),
+    "simulate": (("simulate", "arm.toml", "--duration", "1"), ["joint1", "joint2", "work of the motors"]),
 }  # fmt: skip
 
 
