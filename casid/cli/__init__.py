@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import _code, _doctor, _excitation, _loads, _problems, _recordings, _robots, _simulation
+from casid.cli import _code, _doctor, _excitation, _interrupt, _loads, _problems, _recordings, _robots, _simulation
 from casid.cli._new import new
 from casid.cli._shared import Group
 from casid.version import __version__
@@ -66,4 +66,8 @@ app.add_typer(new, name="new", rich_help_panel="Robots")
 
 def main() -> None:
     """Entry point of the command ``casid``."""
-    app()
+    _interrupt.install()
+    try:
+        app()
+    except KeyboardInterrupt:  # before a command runs
+        raise SystemExit(_interrupt.CODE) from None

@@ -37,17 +37,22 @@ class Finding:
 
 def doctor() -> None:
     """Check this installation: solver, compiler, cache, extras. Exit code 1 if something necessary is missing."""
-    from rich.table import Table
+    from rich.text import Text
 
     from casid.cli._shared import console
+    from casid.report._tables import PlainTable
 
     findings = list(examine())
-    table = Table(title="casid doctor", title_justify="left")
-    for column in ("what", "found", "", "what to do"):
-        table.add_column(column, no_wrap=column == "what")
+    table = PlainTable("casid doctor")
+    for column in ("what", "found", "state", "what to do"):
+        table.add_column(column, no_wrap=column in ("what", "state"))
     for finding in findings:
-        mark = "[green]ok[/]" if finding.good else "[red]missing[/]" if finding.needed else "[yellow]absent[/]"
-        table.add_row(finding.what, finding.found, mark, "" if finding.good else finding.remedy.replace("[", r"\["))
+        word, colour = (
+            ("ok", "green") if finding.good else ("missing", "red") if finding.needed else ("absent", "yellow")
+        )
+        table.add_row(
+            finding.what, finding.found, Text(word, style=colour), "" if finding.good else finding.remedy
+        )  # fmt: skip
     console().print(table)
     if any(finding.needed and not finding.good for finding in findings):
         raise typer.Exit(1)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from casid.description import Robot
+    from casid.excitation import Design
 from dataclasses import dataclass, replace
 
 from casid.cli import _options as o
+from casid.cli._interrupt import CODE as INTERRUPTED
 from casid.cli._shared import RobotArgument, out_folder, present, refuse, shown
 from casid.files._words import comma_list
 
@@ -69,9 +71,12 @@ class Search(o.OptionGroup):
     samples: Annotated[int, typer.Option(min=2, help="Samples of the observation matrix.")] = 160
     starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 1
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first start.")] = 0
+    iterations: Annotated[
+        int, typer.Option(min=1, help="Iterations of each start; the same on every machine and under any load.")
+    ] = 300
     time_limit: Annotated[
-        float, typer.Option(min=0.1, help="Time limit of each start \\[s]; the best motion so far is kept.")
-    ] = 60.0
+        float, typer.Option(min=0.1, help="Last resort: seconds of each start; the best motion so far is kept.")
+    ] = 600.0
     evaluate: Annotated[Path | None, typer.Option(help="Only evaluate this trajectory (TOML).")] = None
 
 
@@ -113,16 +118,33 @@ def excite(
     )  # fmt: skip
     if search.evaluate is None:
         designer = settings.designer(machine)
-        many = f"{search.starts} start{'s' if search.starts > 1 else ''} of at most {search.time_limit:g} s"
-        typer.echo(f"{many} (--time-limit); Ctrl-C keeps the best so far", err=True)
+        many = f"{search.starts} start{'s' if search.starts > 1 else ''} of at most {search.iterations} iterations"
+        typer.echo(f"{many} (--iterations); Ctrl-C keeps the best so far", err=True)
         with _design_progress(machine.name) as show:
             design = designer.run(
-                search.starts, search.seed, progress=show, max_seconds=search.time_limit, robot=machine.name
-            )
+                search.starts, search.seed, progress=show, max_seconds=search.time_limit, robot=machine.name,
+                iterations=search.iterations,
+            )  # fmt: skip
+        if design.interrupted:
+            _keep(design, folder)
     else:
         designer, design = settings.judge(machine, read_trajectory(search.evaluate))
     _note_unchecked(machine, bounds)
     present(report_of(design, designer=designer, robot=machine, rate=output.output_rate), folder)
+
+
+def _keep(design: Design, folder: Path | None) -> NoReturn:
+    """End an interrupted design: its motion without pictures, which take longer than who pressed Ctrl-C waits."""
+    from casid.files import write_files
+    from casid.motion import trajectory_text
+
+    typer.echo(f"interrupted: the best motion so far keeps all limits; {design.criterion} {design.value:.5g}", err=True)
+    if folder is None:
+        typer.echo("nothing was written (--out)", err=True)
+    else:
+        written = write_files(folder, {"trajectory.toml": trajectory_text(design.trajectory).encode()})
+        typer.echo(f"kept in {written[0]}; --evaluate {written[0]} writes all about it", err=True)
+    raise typer.Exit(INTERRUPTED)
 
 
 def _note_unchecked(machine: Robot, bounds: Bounds) -> None:

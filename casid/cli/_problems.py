@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import _options as o
+from casid.cli._interrupt import keeping
 from casid.cli._shared import ProblemArgument, out_file, out_folder, present, refuse, starts_bar
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def study(
     from casid.retrieval.methods._solve import method_of
 
     chosen, loaded = method_of(method), retrieval.load_problem(problem)
+    keeping(f"the starts solved so far are kept in {file}; the same command goes on from there")
     with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
         found = retrieval.run_study(loaded, file, starts, seed, chosen, jobs, cluster, progress=advance)
     best = found.best

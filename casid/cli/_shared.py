@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from casid.cli._interrupt import CODE as INTERRUPTED
+from casid.cli._interrupt import announce
 from casid.errors import CasidError, CasidWarning
 
 if TYPE_CHECKING:
@@ -22,11 +25,6 @@ if TYPE_CHECKING:
 
     from casid.description._write import Written
     from casid.report import Report
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from casid.description._write import Written
-
 
 RobotArgument = Annotated[
     str, typer.Argument(metavar="ROBOT", help="A shipped robot's name, or a .toml, .urdf, .xml (MJCF) or .sdf file.")
@@ -36,7 +34,7 @@ ProblemArgument = Annotated[
 ]
 TermsOption = Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms: viscous,coulomb,offset,rotor.")]
 
-#: Columns of a table that goes to a file or a pipe.
+#: Columns of a table that goes to a file or a pipe, unless COLUMNS says otherwise.
 _PLAIN_WIDTH = 150
 #: Seconds between two lines of progress where stderr is not a terminal; the first comes after as many.
 LINE_EVERY = 10.0
@@ -78,6 +76,9 @@ class Group(TyperGroup):
             except CasidError as error:
                 typer.echo("\n".join(filter(None, (f"error: {error.message}", error.detail))), err=True)
                 raise typer.Exit(1) from error
+            except KeyboardInterrupt:
+                announce()
+                raise typer.Exit(INTERRUPTED) from None
 
 
 def _current(command: str, word: str) -> str:
@@ -96,10 +97,11 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 
 def console() -> Console:
-    """Standard output, as wide as the terminal, or wide enough for every table."""
+    """Standard output, as wide as the terminal or as COLUMNS says; without either, wide enough for every table."""
     from rich.console import Console
 
-    return Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    given = os.environ.get("COLUMNS", "").isdigit()
+    return Console() if given or sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
 
 
 def out_folder(out: Path | None) -> Path | None:

@@ -85,6 +85,8 @@ class DesignSection(ReportSection):
                 ("joint limits at every instant", _limits_text(certify_limits(design.trajectory, designer.limits)))
             )
             rows += [(constraint.name, _violation_text(design, constraint)) for constraint in designer.constraints]
+        if best.limited:
+            rows.append(("stopped by the limit", f"{best.limited}, still improving; the best motion until then"))
         if design.interrupted:
             rows.append(("interrupted", "the best motion so far; it keeps all limits"))
         return (summary_table(f"Excitation of {design.trajectory.robot or 'the robot'}", rows),)

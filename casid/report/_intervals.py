@@ -50,7 +50,7 @@ class IntervalsSection(ReportSection):
         table.add_column("quantity", style="bold", no_wrap=True)
         for column in ("at least", "at most", "attained from", "to", "bounds from", "to", "digits"):
             table.add_column(column, justify="right", no_wrap=True)
-        table.add_column("", no_wrap=True)
+        table.add_column("verdict", no_wrap=True)
         colours = {"known": "green", "roughly known": "yellow", "open": "red"}
         for e in intervals.entries:
             known = verdict(e)

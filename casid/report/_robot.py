@@ -19,9 +19,6 @@ from casid.report._links import links_figure
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._tables import PlainTable
 
-#: Width up to which a title stays on one line.
-_WIDEST = 140
-
 
 def robots_table(robots: Iterable[Robot]) -> Table:
     """One row for each robot: joints, their types, mass of the moving links where known, source of the kinematics."""
@@ -40,7 +37,6 @@ def robots_table(robots: Iterable[Robot]) -> Table:
 def base_table(name: str, base: BaseParameters) -> Table:
     """Base parameters written out; standard parameters without effect in the caption."""
     table = PlainTable(f"{name}: {base.rank} base parameters of {len(base.parameter_names)} standard parameters")
-    table.min_width = 80  # the title in one line
     table.add_column("#", justify="right", style="dim")
     table.add_column("leads", style="bold", no_wrap=True)
     table.add_column("base parameter", overflow="fold")
@@ -122,7 +118,6 @@ class CheckSection(ReportSection):
         if result.unphysical and result.repair is not None:
             title += f"\n{result.verdict}"
         table = PlainTable(title)
-        table.min_width = min(max(map(len, title.splitlines())), _WIDEST)  # a title wraps at its table's width
         table.add_column("link", style="bold")
         margins = ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]")
         for column in (*margins, "repair moves inertia", "mass by [kg]", "centre by [mm]"):

@@ -1,9 +1,12 @@
-"""One row of an acceptance table."""
+"""One row of an acceptance table, and what became of it."""
 
 from __future__ import annotations
 
+import enum
+import importlib
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,9 +45,75 @@ class Measure:
         return f"{value} (quick: without {self.left_out})", met
 
 
+class LeftOut(NotMeasured):
+    """A row that ``--quick`` does not demand."""
+
+
 def skipped() -> tuple[str, bool]:
     """Quick form of a row that takes minutes and has no small one."""
-    raise NotMeasured("left out by --quick")
+    raise LeftOut("left out by --quick")
+
+
+class Verdict(enum.Enum):
+    """What became of a row; only the first and the last two let a table pass."""
+
+    MET = "yes"
+    MISSED = "NO"
+    NOT_MEASURED = "not measured"
+    WAIVED = "waived"
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A row that was run: what it measured, what became of it, and the seconds that it took."""
+
+    measure: Measure
+    value: str
+    verdict: Verdict
+    seconds: float
+
+
+def outcome(measure: Measure, quick: bool = False, waived: bool = False) -> Outcome:
+    """Run a row.
+
+    A row whose own code fails is missed, one that cannot be measured here is not measured; waived, either is neither.
+    A bar that was measured and is missed cannot be waived.
+    """
+    begin, fails = time.perf_counter(), Verdict.WAIVED if waived else None
+    try:
+        value, met = measure.measure(quick)
+        verdict = Verdict.MET if met else Verdict.MISSED
+    except LeftOut as reason:
+        value, verdict = str(reason), Verdict.LEFT_OUT
+    except NotMeasured as reason:
+        value, verdict = f"not measured: {reason}", fails or Verdict.NOT_MEASURED
+    except Exception as error:  # the other rows are measured all the same
+        value, verdict = f"failed: {type(error).__name__}: {error}", fails or Verdict.MISSED
+    return Outcome(measure, value, verdict, time.perf_counter() - begin)
+
+
+def headline(outcomes: Sequence[Outcome]) -> tuple[str, bool]:
+    """How many of the demanded rows are met, and whether the table passes: all of them, and at least one."""
+    count = {verdict: sum(o.verdict is verdict for o in outcomes) for verdict in Verdict}
+    demanded = len(outcomes) - count[Verdict.WAIVED] - count[Verdict.LEFT_OUT]
+    parts = [f"{count[Verdict.MET]} of {demanded} demanded rows met", f"{count[Verdict.MISSED]} missed"]
+    parts += [f"{count[Verdict.NOT_MEASURED]} not measured"]
+    parts += [f"{count[Verdict.WAIVED]} waived"] if count[Verdict.WAIVED] else []
+    parts += [f"{count[Verdict.LEFT_OUT]} left out by --quick"] if count[Verdict.LEFT_OUT] else []
+    return ", ".join(parts), 0 < demanded == count[Verdict.MET]
+
+
+def topics() -> list[str]:
+    """Names of the topics that can be measured: the folders beside this file that list ``MEASURES``."""
+    here = Path(__file__).parent
+    return sorted(p.parent.name for p in here.glob("*/__init__.py") if "\nMEASURES" in p.read_text(encoding="utf-8"))
+
+
+def measures(topic: str) -> Sequence[Measure]:
+    """The rows of a topic, in their order."""
+    rows: Sequence[Measure] = importlib.import_module(f"benchmarks.{topic}").MEASURES
+    return rows
 
 
 def data_folder() -> Path:

@@ -1,66 +1,127 @@
-"""The page of results: what acceptance tables measured last, kept as JSON beside it, row by row."""
+"""The page of results: what acceptance tables measured last, kept as JSON beside it, row by row.
+
+Anew from the stored rows, without a measurement: ``python scripts/benchmarks/page.py``.
+"""
 
 from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Sequence
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import casid
+from benchmarks.measure import Measure, Outcome, Verdict, measures, topics
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _HEAD = """# Results
 
-What `python scripts/acceptance.py TOPIC --publish` measured, each row when it was last run; nothing else writes
-this page. Times depend on the machine and on what else it does: most rows are ratios, counts or errors.
+What `python scripts/acceptance.py all --publish` measured, each row when it was last run; nothing else writes this
+page. Every row of every topic is here, those never measured too. A quick row measured less than its bar demands.
+Times depend on the machine and on what else it does: most rows are ratios, counts or errors.
 """
 
 
 @dataclass(frozen=True)
 class Row:
-    """A measured row: its verdict is ``yes``, ``NO``, or ``-`` where it could not be measured."""
+    """A row of the page; its verdict is ``yes``, ``NO``, or ``-`` where it was not measured."""
 
     name: str
     bar: str
-    value: str
     reference: str
-    verdict: str
-    seconds: float
+    value: str = "never measured"
+    verdict: str = "-"
+    seconds: float = 0.0
     date: str = ""
     version: str = ""
+    commit: str = ""
+    machine: str = ""
+    quick: bool = False
 
 
-def publish(topic: str, rows: Sequence[Row], known: Sequence[str], docs: Path = DOCS) -> None:
+def publish(
+    topic: str, outcomes: Sequence[Outcome], catalogue: Mapping[str, Sequence[Measure]], quick: bool, docs: Path = DOCS
+) -> None:
     """Write rows beside those that other runs measured, and the page of all.
 
     Parameters
     ----------
-    known
-        Names of all rows of the topic in their order: others are dropped.
+    catalogue
+        All rows of all topics in their order: others are dropped, those never measured are shown as such.
+    quick
+        Whether the run was quick: its smaller rows replace no whole ones.
     """
     folder = docs / "results"
     folder.mkdir(exist_ok=True)
-    path = folder / f"{topic}.json"
-    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    kept = {entry["name"]: entry for entry in json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
-    kept |= {row.name: {**asdict(row), "date": today, "version": casid.__version__} for row in rows}
-    ordered = [kept[name] for name in known if name in kept]
-    path.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (docs / "results.md").write_text(page(folder), encoding="utf-8")
+    kept = _stored(folder / f"{topic}.json")
+    for row in outcomes:
+        smaller = quick and row.measure.quick is not None
+        before = kept.get(row.measure.name)
+        if smaller and before is not None and not before.quick and before.verdict in ("yes", "NO"):
+            continue
+        kept[row.measure.name] = _row(row, smaller)
+    ordered = [asdict(kept[m.name]) for m in catalogue[topic] if m.name in kept]
+    text = json.dumps(ordered, indent=1, ensure_ascii=False)
+    (folder / f"{topic}.json").write_text(text + "\n", encoding="utf-8")
+    (docs / "results.md").write_text(page(folder, catalogue), encoding="utf-8")
 
 
-def page(folder: Path) -> str:
-    """The page of every topic's file, as Markdown."""
+def _row(row: Outcome, quick: bool) -> Row:
+    verdict = row.verdict.value if row.verdict in (Verdict.MET, Verdict.MISSED) else "-"
+    measure, today = row.measure, datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    return Row(
+        measure.name, measure.bar, measure.reference, row.value, verdict, row.seconds, today, casid.__version__,
+        commit(), machine(), quick,
+    )  # fmt: skip
+
+
+def _stored(path: Path) -> dict[str, Row]:
+    if not path.is_file():
+        return {}
+    return {entry["name"]: Row(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))}
+
+
+def commit() -> str:
+    """Short hash of the checkout's commit, ``+`` behind it where files differ; empty outside a repository."""
+    answers = [
+        subprocess.run(["git", *words], cwd=DOCS.parent, capture_output=True, text=True, check=False)
+        for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+    ]
+    if any(done.returncode for done in answers):
+        return ""
+    changed = [line for line in answers[1].stdout.splitlines() if "docs/results" not in line]
+    return answers[0].stdout.strip() + ("+" if changed else "")
+
+
+def machine() -> str:
+    """Processor, cores, system and Python of this machine, in a line."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    model = models[0] if models else platform.machine()
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def page(folder: Path, catalogue: Mapping[str, Sequence[Measure]]) -> str:
+    """The page of every topic's rows, as Markdown."""
     parts = [_HEAD]
-    for path in sorted(folder.glob("*.json")):
-        rows = [Row(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
-        met, unknown = (sum(row.verdict == verdict for row in rows) for verdict in ("yes", "-"))
+    for topic, listed in sorted(catalogue.items()):
+        kept = _stored(folder / f"{topic}.json")
+        rows = [kept.get(m.name, Row(m.name, m.bar, m.reference)) for m in listed]
+        met, missed = (sum(row.verdict == verdict for row in rows) for verdict in ("yes", "NO"))
+        machines = sorted({row.machine for row in rows if row.machine})
         parts += [
-            f"## {path.stem}\n",
-            f"{met} of {len(rows)} rows met{f', {unknown} not measured' if unknown else ''}.\n",
-            "| measure | bar | measured | compare | met | s | when |\n| --- | --- | --- | --- | --- | --- | --- |",
+            f"## {topic}\n",
+            f"{met} of {len(rows)} rows met, {missed} missed, {len(rows) - met - missed} not measured.",
+            *(f"Measured on {name}." for name in machines),
+            "\n| measure | bar | measured | compare | met | s | when |\n| --- | --- | --- | --- | --- | --- | --- |",
             *(_line(row) for row in rows),
             "",
         ]
@@ -68,7 +129,9 @@ def page(folder: Path) -> str:
 
 
 def _line(row: Row) -> str:
-    cells = (row.name, row.bar, row.value, row.reference, row.verdict, f"{row.seconds:.0f}", row.date)
+    verdict = f"{row.verdict} (quick)" if row.quick else row.verdict
+    when = " ".join(filter(None, (row.date, row.commit)))
+    cells = (row.name, row.bar, row.value, row.reference, verdict, f"{row.seconds:.0f}", when)
     return f"| {' | '.join(map(_cell, cells))} |"
 
 
@@ -78,3 +141,7 @@ def _cell(text: str) -> str:
     for sign in "\\`*_[]<>|":
         plain = plain.replace(sign, f"\\{sign}")
     return plain
+
+
+if __name__ == "__main__":
+    (DOCS / "results.md").write_text(page(DOCS / "results", {t: measures(t) for t in topics()}), encoding="utf-8")

@@ -34,14 +34,14 @@ def test_quick_values_carry_what_was_left_out():
         Measure("name", "bar", "-", lambda: ("whole", True), skipped, "all").measure(quick=True)
 
 
-def test_the_quick_table_prints_rows_it_skips_and_measures_the_others():
-    """In a process of its own, as a user starts it; a row that is short and one that is left out."""
+def test_a_quick_table_without_a_measured_row_fails():
+    """In a process of its own, as a user starts it; its only row is left out."""
     program = [sys.executable, str(ROOT / "scripts" / "acceptance.py"), "learning", "--quick", "--only"]
     environment = {**os.environ, "COLUMNS": "170"}
     left = subprocess.run([*program, "tracking NMSE"], capture_output=True, text=True, env=environment)
-    assert left.returncode == 0
+    assert left.returncode == 1
     assert "left out by --quick" in left.stderr
-    assert "0 missed, 1 not measured, of 1 rows" in left.stdout
+    assert "learning: 0 of 0 demanded rows met, 0 missed, 0 not measured, 1 left out by --quick" in left.stdout
 
 
 def test_the_published_code_moves_all_joints_by_one_sine():

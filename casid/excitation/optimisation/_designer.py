@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,9 +13,17 @@ from casid.excitation.information._criteria import ConditionNumber, Criterion
 from casid.excitation.information._observation import Observation
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import MotionLimits, Rows, certify_limits, limit_rows
-from casid.excitation.optimisation._nlp import Nlp, StateRows, Stop
+from casid.excitation.optimisation._interrupt import Best, Request, requests
+from casid.excitation.optimisation._nlp import Nlp, StateRows
 from casid.excitation.optimisation._result import Design, Progress, Start
-from casid.excitation.optimisation._starts import Objective, Stage, largest_swing, pinned, standing_pose
+from casid.excitation.optimisation._starts import (
+    Objective,
+    Stage,
+    explain_singular,
+    largest_swing,
+    pinned,
+    standing_pose,
+)
 from casid.motion import Basis, Motion, Trajectory
 from casid.motion._basis import Array
 
@@ -31,20 +39,14 @@ FINER = 10
 BACKOFF = 3e-4
 #: Solves that add violated instants.
 ROUNDS = 6
+#: Part of a start's iterations that each stage may take.
+SHARES = (0.2, 0.3, 0.5)
+#: Iterations between two attempts to keep an iterate that violates limits, pulled towards the standing pose.
+EVERY = 20
+#: How far motions are pulled.
+PULLS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3)
 #: Part of the limits that a random first motion uses.
 FILL = 0.9
-
-
-@dataclass
-class _Best:
-    """The best motion so far, and the reasons to stop."""
-
-    coefficients: Array
-    value: float
-    deadline: float
-    iterations: int = 0
-    interrupted: bool = False
-    history: list[float] = field(default_factory=list)
 
 
 @dataclass(eq=False, repr=False)
@@ -134,6 +136,7 @@ class Designer:
         max_seconds: float = np.inf,
         joints: Sequence[str] = (),
         robot: str = "",
+        iterations: float = np.inf,
     ) -> Design:
         """Optimise from several random starts and keep the best motion.
 
@@ -144,22 +147,41 @@ class Designer:
         progress
             Called after every iteration.
         max_seconds
-            For each start; its best motion until then counts.
+            For each start; its best motion until then counts. The result then depends on the machine and its load.
+        iterations
+            For each start, shared among the stages; its best motion until then counts.
 
         Returns
         -------
         Design
             Interrupting with Ctrl-C ends the optimisation and returns the best motion so far.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            On Ctrl-C before there is a motion.
         """
         if starts < 1:
             raise ProblemError(f"design: at least one start is needed, got {starts}")
         done: list[Start] = []
-        interrupted = False
-        for k in range(starts):
-            start, interrupted = self._start(seed + k, k + 1, starts, stages, progress, max_seconds)
-            done.append(start)
-            if interrupted:
-                break
+        stages = [
+            replace(stage, iterations=int(min(stage.iterations, max(1, share * iterations))))
+            for stage, share in zip(
+                stages, SHARES if len(stages) == 3 else [1 / len(stages)] * len(stages), strict=True
+            )
+        ]
+        with requests() as request:
+            for k in range(starts):
+                limits = (time.perf_counter() + max_seconds, iterations, request)
+                start = self._start(seed + k, (k + 1, starts), stages, progress, limits)
+                if start is None:
+                    break
+                done.append(start)
+                if request.made:
+                    break
+            interrupted = request.made
+        if not done:
+            raise KeyboardInterrupt
         done.sort(key=lambda start: start.value)
         names = tuple(joints) or self.limits.joints
         return self.judge(Trajectory(self.basis, done[0].coefficients, names, robot), done, interrupted)
@@ -167,20 +189,22 @@ class Designer:
     def _start(
         self,
         seed: int,
-        number: int,
-        starts: int,
+        number: tuple[int, int],
         stages: Sequence[Stage],
         progress: Callable[[Progress], None] | None,
-        max_seconds: float,
-    ) -> tuple[Start, bool]:
-        began = time.perf_counter()
+        limits: tuple[float, float, Request],
+    ) -> Start | None:
+        """One start; None where Ctrl-C came before its first motion."""
+        began, request = time.perf_counter(), limits[2]
         rng = np.random.default_rng(seed)
         centre = standing_pose(self.limits, self.constraints, rng, self.pose)
-        x = self._random_start(centre, rng)
+        x = self._random_start(centre, rng, request)
+        if request.made:
+            return None
         initial = self.objective.exact(x)
         if not np.isfinite(initial):
-            self._explain_singular(x)
-        best = _Best(x, initial, began + max_seconds)
+            explain_singular(self.observation, self.observation.matrix(self.objective.motion(x)), self.prior)
+        best = Best(x, initial, *limits)
         middle = np.array([self.basis.constant(value) for value in centre])
         status = "not run"
 
@@ -189,31 +213,36 @@ class Designer:
                 best.iterations += 1
                 value = self.objective.exact(X)
                 enough = 0.98 if self.constraints else 1.0  # checking state constraints takes longer than an iteration
-                if value < enough * best.value and self._keeps_all(X):
+                better = value < enough * best.value and not request.made
+                if better and self._keeps_all(X):
                     best.coefficients, best.value = X.copy(), value
+                elif better and best.iterations % EVERY == 0:
+                    self._offer(best, X, middle)
                 if progress is not None:
-                    progress(Progress(number, starts, at, len(stages), best.iterations, value, best.value))
-                if time.perf_counter() > best.deadline:
-                    raise Stop
+                    progress(Progress(*number, at, len(stages), best.iterations, value, best.value))
+                best.check()
 
             return iterated
 
-        try:
-            states = self._select(x)
-            for at, stage in enumerate(stages, start=1):
-                x, status, states, stopped = self._stage(x, stage, states, report(at), at == len(stages))
+        states = self._select(x)
+        for at, stage in enumerate(stages, start=1):
+            x, status, states, stopped = self._stage(x, stage, states, report(at), at == len(stages), request)
+            if not request.made:
                 self._offer(best, x, middle)
-                if stopped:
-                    best.interrupted = time.perf_counter() <= best.deadline
-                    break
-        except KeyboardInterrupt:
-            best.interrupted = True
+            if stopped:
+                break
         best.coefficients, best.value = self._certified(best.coefficients, middle)
         seconds = time.perf_counter() - began
-        return Start(best.coefficients, best.value, initial, seconds, best.iterations, status), best.interrupted
+        return Start(best.coefficients, best.value, initial, seconds, best.iterations, status, best.limited)
 
     def _stage(
-        self, x: Array, stage: Stage, states: list[StateRows], report: Callable[[Array], None], last: bool
+        self,
+        x: Array,
+        stage: Stage,
+        states: list[StateRows],
+        report: Callable[[Array], None],
+        last: bool,
+        request: Request,
     ) -> tuple[Array, str, list[StateRows], bool]:
         """One solve, and, where instants in between violate a constraint, more with these added."""
         velocity = x @ self.basis.matrix(self.basis.samples(160), 1).T
@@ -221,7 +250,7 @@ class Designer:
         status, stopped = "not run", False
         for attempt in range(ROUNDS if last else 2):
             settings = (stage.width * speed, stage.sharpness)
-            nlp = Nlp(self.objective, self.basis, self.all_rows, states, x.shape, settings, report)
+            nlp = Nlp(self.objective, self.basis, self.all_rows, states, x.shape, settings, report, request)
             iterations = stage.iterations if attempt == 0 else max(30, stage.iterations // 3)
             x, status = nlp.solve(x, iterations, 1e-4, 1e-2 if attempt == 0 else 1e-4)
             stopped = nlp.stopped
@@ -232,7 +261,7 @@ class Designer:
                 break
         return x, status, states, stopped
 
-    def _random_start(self, centre: Array, rng: np.random.Generator, tries: int = 10) -> Array:
+    def _random_start(self, centre: Array, rng: np.random.Generator, request: Request, tries: int = 10) -> Array:
         """The best of some random motions about a pose, as large as the limits allow, coefficients (n, size).
 
         Joint limits are kept by scaling each joint; state constraints by shrinking all joints towards the pose.
@@ -243,6 +272,8 @@ class Designer:
             swing = np.array([self.basis.random(rng) @ self.projector for _ in centre])
             swing *= FILL * largest_swing(self.rows, middle, swing)[:, None]
             for _ in range(40):
+                if request.made:
+                    return best
                 motion = Motion.of_coefficients(middle + swing, matrices)
                 if all(constraint.slack(motion).min() > 0 for constraint in self.constraints):
                     break
@@ -274,9 +305,11 @@ class Designer:
             bend[:, 0], bend[:, -1] = bend[:, 1], bend[:, -2]
         return np.asarray(slack - bend)
 
-    def _offer(self, best: _Best, x: Array, middle: Array) -> None:
+    def _offer(self, best: Best, x: Array, middle: Array) -> None:
         """Take the end of a stage, pulled towards the standing pose until it keeps all limits, if it is better."""
-        for share in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03):
+        for share in PULLS:
+            if best.request.made:
+                return
             X = x + share * (middle - x)
             if self._keeps_all(X):
                 value = self.objective.exact(X)
@@ -343,21 +376,6 @@ class Designer:
         return component, self.coarse[at]
 
     # ------------------------------------------------------------------ results
-
-    def _explain_singular(self, x: Array) -> None:
-        W = self.observation.matrix(self.objective.motion(x))
-        F = W.T @ W + (0.0 if self.prior is None else self.prior)
-        size = np.sqrt(np.maximum(np.diagonal(F), 1e-300))
-        values, vectors = np.linalg.eigh(F / np.outer(size, size))
-        rank = int((values > 1e-13 * values[-1]).sum())
-        if rank == len(values):
-            return
-        missing = np.argsort(-(vectors[:, : len(values) - rank] ** 2).sum(axis=1))[:6]
-        raise ProblemError(
-            f"design: random motions excite only {rank} of {len(values)} parameters (weak: "
-            f"{', '.join(self.observation.names[k] for k in missing)}, ...); use more harmonics, control points or "
-            "samples, or an observation with identifiable parameters only"
-        )
 
     def judge(self, trajectory: Trajectory, starts: Sequence[Start] = (), interrupted: bool = False) -> Design:
         """Return a given trajectory with its criterion, information and violations by this problem's measure."""

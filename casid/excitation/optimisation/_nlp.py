@@ -17,6 +17,7 @@ from scipy import sparse
 
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import Rows
+from casid.excitation.optimisation._interrupt import Request, Stop
 from casid.excitation.optimisation._starts import Objective
 from casid.motion import Basis, Motion
 from casid.motion._basis import Array
@@ -70,10 +71,6 @@ class SelectedRows:
         return np.asarray(c[self.component, self.sample] / self.unit), np.asarray(dense).reshape(len(self.unit), -1)
 
 
-class Stop(Exception):
-    """Asks a running optimisation to end, keeping its best motion."""
-
-
 class Nlp:
     """One nonlinear programme; every function shares the values at the last point.
 
@@ -81,6 +78,8 @@ class Nlp:
     ----------
     report : callable, optional
         ``(coefficients)`` after every iteration; may raise `Stop`.
+    request : Request, optional
+        Made, the next evaluation fails, which ends the solver.
     """
 
     def __init__(
@@ -92,8 +91,10 @@ class Nlp:
         shape: tuple[int, int],
         stage: tuple[float, float],
         report: Callable[[Array], None] | None = None,
+        request: Request | None = None,
     ) -> None:
         self.objective, self.shape, self.report = objective, shape, report
+        self.request = request or Request()
         self.width, self.sharpness = stage
         n, size = shape
         columns = rows.joint[:, None] * size + np.arange(size)
@@ -157,7 +158,7 @@ class Nlp:
         if self.report is not None and not self.stopped:
             try:
                 self.report(x.reshape(self.shape))
-            except (Stop, KeyboardInterrupt):
+            except Stop:
                 self.stopped = True
             except Exception as error:  # CasADi would swallow it
                 self.error, self.stopped = error, True
@@ -229,10 +230,10 @@ class _Callback(ca.Callback):
         return np.asarray(arguments[0].full()).ravel()
 
     def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
-        try:
-            return self.evaluate(self._x(arguments))
-        except KeyboardInterrupt:
+        if self.nlp.request.made:
             self.nlp.stopped = True
+            raise Stop
+        try:
             return self.evaluate(self._x(arguments))
         except Exception as error:  # CasADi would turn it into a message of its own
             self.nlp.error, self.nlp.stopped = error, True
@@ -302,8 +303,4 @@ class _Iterated(ca.Callback):
         return ca.Sparsity(0, 0)
 
     def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
-        try:
-            return [ca.DM(float(self.nlp.iterated(np.asarray(arguments[0].full()).ravel())))]
-        except KeyboardInterrupt:
-            self.nlp.stopped = True
-            return [ca.DM(1.0)]
+        return [ca.DM(float(self.nlp.iterated(np.asarray(arguments[0].full()).ravel())))]

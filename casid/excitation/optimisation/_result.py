@@ -42,7 +42,10 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Result of one start: coefficients (n, size), exact criterion, seconds, iterations."""
+    """Result of one start: coefficients (n, size), exact criterion, seconds, iterations.
+
+    ``limited`` names the limit that ended it while it was still improving; empty where none did.
+    """
 
     coefficients: Array
     value: float
@@ -50,6 +53,7 @@ class Start:
     seconds: float
     iterations: int
     status: str
+    limited: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -151,3 +151,19 @@ def largest_swing(rows: Rows, middle: Array, swing: Array) -> Array:
     factor = np.full(len(middle), np.inf)
     np.minimum.at(factor, rows.joint, room)
     return np.asarray(np.where(np.isfinite(factor), np.maximum(factor, 0.0), 1.0))
+
+
+def explain_singular(observation: Observation, W: Array, prior: Array | None) -> None:
+    """ProblemError where an observation matrix, with the prior information, lacks rank; it names weak parameters."""
+    F = W.T @ W + (0.0 if prior is None else prior)
+    size = np.sqrt(np.maximum(np.diagonal(F), 1e-300))
+    values, vectors = np.linalg.eigh(F / np.outer(size, size))
+    rank = int((values > 1e-13 * values[-1]).sum())
+    if rank == len(values):
+        return
+    missing = np.argsort(-(vectors[:, : len(values) - rank] ** 2).sum(axis=1))[:6]
+    raise ProblemError(
+        f"design: random motions excite only {rank} of {len(values)} parameters (weak: "
+        f"{', '.join(observation.names[k] for k in missing)}, ...); use more harmonics, control points or "
+        "samples, or an observation with identifiable parameters only"
+    )

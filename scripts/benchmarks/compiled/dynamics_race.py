@@ -163,7 +163,7 @@ def _pinocchio_object(prefix: Path, eigen: Path, cxx: str) -> Path:
 def _run(command: list[str], folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise NotMeasured(f"{' '.join(command[:1])} failed: {(done.stderr or done.stdout)[-600:]}")
+        raise RuntimeError(f"{' '.join(command[:1])} failed: {(done.stderr or done.stdout)[-600:]}")
     return done.stdout
 
 

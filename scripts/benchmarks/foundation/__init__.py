@@ -13,7 +13,7 @@ import numpy as np
 
 import casid
 from benchmarks import published
-from benchmarks.measure import Measure, NotMeasured, data_folder
+from benchmarks.measure import Measure, data_folder
 from casid.dynamics import Model
 from casid.inertia import from_standard, pseudo_inertia
 from casid.regression import reverse_engineer
@@ -261,7 +261,7 @@ def _fresh(code: str) -> list[str]:
     """Words printed by a fresh interpreter."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     if done.returncode:
-        raise NotMeasured(done.stderr.strip().splitlines()[-1])
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
     return done.stdout.split()
 
 

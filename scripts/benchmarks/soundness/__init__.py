@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from benchmarks.measure import Measure, NotMeasured
+from benchmarks.measure import Measure
 from benchmarks.soundness import structure
 from benchmarks.soundness.fuzz import ROWS as FUZZ
 
@@ -31,7 +31,7 @@ def attacked() -> dict[str, Any]:
     began = time.perf_counter()
     done = subprocess.run(command, cwd=structure.ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise NotMeasured(f"the attack itself failed: {done.stderr.strip().splitlines()[-1:]}")
+        raise RuntimeError(f"the attack itself failed: {done.stderr.strip().splitlines()[-1:]}")
     result: dict[str, Any] = json.loads(done.stdout)
     result["wall"] = time.perf_counter() - began
     return result
@@ -43,12 +43,18 @@ def found(*claims: str) -> tuple[int, str]:
     return len(hits), "".join(f"\nseed {f['seed']} ({f['kind']}): {f['text']}"[:300] for f in hits[:3])
 
 
+def judged() -> bool:
+    """Whether every problem was attacked to its end: none late, none left when the time was over."""
+    tally = attacked()
+    return bool(tally["problems"] >= PROBLEMS and tally["late"] == 0)
+
+
 def bounds() -> tuple[str, bool]:
     tally = attacked()
     count, first = found("bound above a feasible value", "bound above own value", "part of a proof")
     text = f"{count} of {tally['bounds']} bounds of {tally['problems']} problems ({tally['points']} feasible points, "
     text += f"{tally['seconds']:.0f} s of processor, {tally['wall']:.0f} s){first}"
-    return text, count == 0 and tally["problems"] >= PROBLEMS
+    return text, count == 0 and judged()
 
 
 def statuses() -> tuple[str, bool]:
@@ -57,19 +63,19 @@ def statuses() -> tuple[str, bool]:
     words = {"stopped": "stopped before an optimum", "late": f"not done in {EACH} s"}
     others = ", ".join(f"{tally[k]} {words.get(k, k)}" for k in ("stopped", "infeasible", "failed", "refused", "late"))
     text = f"{count} of {tally['optimal']} optimal, {tally['feasible']} feasible solutions; {others}"
-    return text + first, count == 0
+    return text + first, count == 0 and judged()
 
 
 def ends() -> tuple[str, bool]:
     count, first = found("interval end passed")
-    return f"{count} of {attacked()['ends']} attempts{first}", count == 0
+    return f"{count} of {attacked()['ends']} attempts{first}", count == 0 and judged()
 
 
 def others() -> tuple[str, bool]:
     claims = ("infeasible but feasible", "traceback", "throw=False raises", "crash", "attacker", "bound given up")
     count, first = found(*claims)
     kinds = Counter(f["claim"] for f in attacked()["findings"] if f["claim"] in claims)
-    return f"{count} {dict(kinds) if kinds else ''}{first}", count == 0
+    return f"{count} {dict(kinds) if kinds else ''}{first}", count == 0 and judged()
 
 
 def claims() -> tuple[str, bool]:

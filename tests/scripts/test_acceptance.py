@@ -1,0 +1,89 @@
+"""Acceptance tables pass only where every demanded row was measured and meets its bar."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks import soundness
+from benchmarks.measure import Measure, NotMeasured, Verdict, headline, outcome, skipped
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _crash() -> tuple[str, bool]:
+    raise RuntimeError("the measuring code")
+
+
+def _absent() -> tuple[str, bool]:
+    raise NotMeasured("no data")
+
+
+def _row(run, quick=None) -> Measure:
+    return Measure("row", "bar", "-", run, quick, "part")
+
+
+@pytest.mark.parametrize(
+    ("run", "verdict"),
+    [
+        (lambda: ("1", True), Verdict.MET),
+        (lambda: ("1", False), Verdict.MISSED),
+        (_crash, Verdict.MISSED),
+        (_absent, Verdict.NOT_MEASURED),
+    ],
+)
+@pytest.mark.claim("a row that was not measured, or whose own code fails, fails its table")
+def test_only_a_row_that_meets_its_bar_passes(run, verdict):
+    found = outcome(_row(run))
+    assert found.verdict is verdict
+    assert headline([found])[1] == (verdict is Verdict.MET)
+    assert headline([outcome(_row(lambda: ("1", True))), found])[1] == (verdict is Verdict.MET)
+
+
+def test_a_waiver_covers_what_was_not_measured_and_no_missed_bar():
+    met = outcome(_row(lambda: ("1", True)))
+    for run in (_crash, _absent):
+        waived = outcome(_row(run), waived=True)
+        assert waived.verdict is Verdict.WAIVED and headline([met, waived])[1]
+        assert not headline([waived])[1]
+    assert outcome(_row(lambda: ("1", False)), waived=True).verdict is Verdict.MISSED
+
+
+def test_the_headline_counts_the_demanded_rows():
+    rows = [outcome(_row(run)) for run in (lambda: ("1", True), _crash, _absent)]
+    rows += [outcome(_row(_absent), waived=True), outcome(_row(_crash, skipped), quick=True)]
+    text = "1 of 3 demanded rows met, 1 missed, 1 not measured, 1 waived, 1 left out by --quick"
+    assert headline(rows) == (text, False)
+
+
+@pytest.mark.claim("a crashed attack is a missed row of each proof; late problems too")
+def test_a_crashed_or_late_attack_is_a_missed_row(monkeypatch):
+    soundness.attacked.cache_clear()
+    done = subprocess.CompletedProcess([], 1, "", "Traceback\nMemoryError")
+    monkeypatch.setattr(soundness.subprocess, "run", lambda *_, **__: done)
+    for run in (soundness.bounds, soundness.statuses, soundness.ends, soundness.others):
+        assert outcome(_row(run)).verdict is Verdict.MISSED
+    keys = ("bounds", "points", "ends", "optimal", "feasible", "stopped", "infeasible", "failed", "refused")
+    tally = dict.fromkeys(keys, 0) | {"seconds": 1.0, "wall": 1.0, "findings": []}
+    for problems, late, met in ((soundness.PROBLEMS, 0, True), (soundness.PROBLEMS, 1, False), (5, 0, False)):
+        monkeypatch.setattr(soundness, "attacked", lambda p=problems, n=late: {**tally, "problems": p, "late": n})
+        for run in (soundness.bounds, soundness.statuses, soundness.ends, soundness.others):
+            assert (outcome(_row(run)).verdict is Verdict.MET) == met
+
+
+def _table(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "scripts" / "acceptance.py"), *arguments]
+    environment = {**os.environ, "CASID_DATA": str(folder)}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=ROOT)
+
+
+@pytest.mark.claim("a table without its data fails")
+def test_without_data_the_table_of_real_robots_fails(tmp_path):
+    done = _table(tmp_path, "real", "--only", "Panda, joints")
+    assert done.returncode == 1
+    assert "0 of 1 demanded rows met, 0 missed, 1 not measured" in done.stdout
+    unknown = _table(tmp_path, "real", "--only", "Panda, joints", "--waive", "no such row")
+    assert unknown.returncode == 2 and "no row has the name 'no such row'" in unknown.stderr
