@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from casid.expressions._catalogue import BINARY, CALL, STRUCTURE, check_operation
 from casid.expressions._domains import HIDING
+from casid.expressions._intervals import enclose
 from casid.expressions._walk import as_function, evaluate_call, fold, rebuild, rebuild_call, walk
 
 
@@ -61,9 +62,15 @@ def interruptible() -> Iterator[None]:
 Array = NDArray[np.float64]
 
 
+#: Relative difference of two evaluations that is rounding.
+_ROUNDING = 1e-9
+
+
 class NumpyFunction:
     """The entries of an expression as a function of x: values by CasADi's own function, NaN where it is undefined.
 
+    Where numpy's arithmetic gives another value, or a function is opaque, interval arithmetic at the point decides: a
+    value that it excludes is none. (At a jump, rounding alone can make the two differ; the interval then holds both.)
     Whether a point has a value follows the rule of `casid.expressions._domains`: numpy evaluates every operation, and
     NaN of one that counts is not lost in a comparison, a minimum or an opaque function.
 
@@ -95,8 +102,15 @@ class NumpyFunction:
 
     def __call__(self, point: Array) -> Array:
         """Values at a point of shape (N,); NaN where an operation has no value there."""
+        point = np.asarray(point, dtype=float)
         mine = self.by_numpy(point)
         values = np.array(self.function(point), dtype=float).ravel()
+        with np.errstate(all="ignore"):
+            agree = np.abs(values - mine) <= _ROUNDING * (1.0 + np.abs(mine))
+        if self._callees or not (agree | (values == mine) | np.isnan(mine)).all():
+            ranges = enclose(self.function, point, point)
+            outside = [not float(r.low) <= v <= float(r.high) for r, v in zip(ranges, values, strict=True)]
+            values = np.where(outside, np.nan, values)
         return np.where(np.isnan(mine), np.nan, values)
 
     def by_numpy(self, point: Array) -> Array:

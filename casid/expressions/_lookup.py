@@ -66,7 +66,7 @@ def _read(content: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     data = (numbers[:, 0] + 16 * numbers[:, 1]).astype(np.uint8).tobytes()
     found = []
     for name in ("Interpolant::grid", "Interpolant::values"):
-        mark = b"s" + struct.pack("<i", len(name)) + name.encode() + b"VJ"
+        mark = b"si" + struct.pack("<i", len(name)) + name.encode() + b"VJ"
         place = data.find(mark)
         if place < 0 or data.find(mark, place + 1) >= 0:
             return None

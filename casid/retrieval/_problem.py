@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from casid.display import Displayed
 from casid.errors import ProblemError
-from casid.expressions import conditions, enclose
+from casid.expressions import conditions
 from casid.expressions._conditions import Condition, has_conditions
 from casid.expressions._evaluate import NumpyFunction
 from casid.inertia._parameter_vector import link_slice
@@ -218,20 +218,6 @@ class Problem(Displayed):
         ends = np.cumsum([c.size for c in self.constraints])[:-1]
         return {c.label: v for c, v in zip(self.constraints, np.split(every, ends), strict=True)}
 
-    def _enclosed(self, x: Array, values: dict[str, Array]) -> dict[str, Array]:
-        """The values, NaN where interval arithmetic at the point excludes them: two evaluations that disagree."""
-        if not values:
-            return values
-        ranges = enclose(self._expressions.function, x, x)
-        every = np.concatenate(list(values.values()))
-        low, high = (np.array([float(getattr(r, side)) for r in ranges]) for side in ("low", "high"))
-        outside = (every < low) | (every > high)
-        if not outside.any():
-            return values
-        every = np.where(outside, np.nan, every)
-        ends = np.cumsum([c.size for c in self.constraints])[:-1]
-        return {c.label: v for c, v in zip(self.constraints, np.split(every, ends), strict=True)}
-
     @cached_property
     def _cone_labels(self) -> dict[PhysicalConsistency, str]:
         """Labels of the cones among the violations."""
@@ -257,12 +243,11 @@ class Problem(Displayed):
         """Largest violation of each constraint, cone and extra's bounds at x, by label; 0 where it holds.
 
         In the constraint's own units; for a cone the smallest eigenvalue against the margin. Infinite where it is NaN.
-        Values are those of CasADi's own function of the expressions, away from the solver. One that interval arithmetic
-        at the point excludes counts as NaN, and so does one of an expression that is undefined
-        (`casid.expressions._domains`). An extra or cone of the name of a constraint is numbered.
+        Values are those of CasADi's own function of the expressions, compared with numpy's and with interval arithmetic
+        at the point, away from the solver (`casid.expressions._evaluate`); NaN where an expression is undefined. An extra or cone of the name of a constraint is numbered.
         """
         x = np.asarray(x, dtype=float)
-        values = self._enclosed(x, self.values(x))
+        values = self.values(x)
         result = {c.label: c.violation(values[c.label]) for c in self.constraints}
         for entry, label in self._cone_labels.items():
             result[label] = entry.cone.violation(x[link_slice(entry.link)], entry.margin)
