@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions._catalogue import BINARY, CALL, UNARY, check_operation, refused
+from casid.expressions._catalogue import BINARY, CALL, MATRIX, UNARY, check_operation, refused
 
 T = TypeVar("T")
 
@@ -86,6 +86,9 @@ class _Walk:
         self._constant, self._apply, self._call = constant, apply, call
 
     def run(self, function: ca.Function, inputs: list[list[Any]]) -> list[list[Any]]:
+        for k in range(function.n_instructions()):
+            if function.instruction_id(k) in MATRIX:
+                raise refused(function.instruction_id(k), "expression")
         work: dict[int, Any] = {}
         outputs: list[list[Any]] = [[None] * function.nnz_out(k) for k in range(function.n_out())]
         called: Any = None
