@@ -17,15 +17,21 @@ What values it takes
 
 If-else, logic, either-or
     ``conditions(expression, x) -> tuple[Condition, ...]``
-        Each once; `Condition.text` is its identity, with exact constants.
-    ``has_conditions(expression, x)``, ``decided(conditions, x, low, high) -> {text: bool}``
+        Each once; `Condition.key` is its identity, its text is for people.
+    ``has_conditions(expression, x)``, ``decided(conditions, x, low, high) -> {key: bool}``
         Whether there are any; which of them a box settles.
-    ``choose(expression, x, {text: bool})``, ``replace_conditions(expression, x, decide)``
+    ``choose(expression, x, {key: bool})``, ``replace_conditions(expression, x, decide)``
         The expression with conditions decided, or replaced by anything.
     ``smooth(expression, x, width)``
         The expression with conditions and kinks blended.
     ``alternatives(expression, x)``
         ``expression >= 0`` without minima and maxima: any of some vectors must be >= 0.
+
+Where it has a value
+    ``required_domains(expression, x)``
+        Rows that are >= 0 wherever it is defined, of operations whose lack of a value another one would hide.
+    ``NumpyFunction(expression, x)``
+        Values by CasADi's own function; NaN where any operation that counts has no value.
 
 Any other arithmetic
     ``walk(as_function(expression, x), constant, entry, apply)``

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions._walk import as_function, fold, walk
+from casid.expressions._walk import as_function, evaluate_call, fold, walk
 
 Array = NDArray[np.float64]
 
@@ -63,7 +63,9 @@ def affine_rows(expression: ca.SX, x: ca.SX) -> tuple[AffineForm | None, ...]:
     x
         Vector of the unknowns, shape (N,).
     """
-    sums = walk(as_function(expression, x), lambda value: _checked({}, value), lambda k: _Sum({k: 1.0}, 0.0), _apply)
+    sums = walk(
+        as_function(expression, x), lambda value: _checked({}, value), lambda k: _Sum({k: 1.0}, 0.0), _apply, _call
+    )
     return tuple(None if s is None else _dense(s, x.numel()) for s in sums)
 
 
@@ -77,11 +79,19 @@ def _apply(code: int, operands: list[_Sum | None]) -> _Sum | None:
     if len(known) < len(operands) or not known:
         return None
     if all(o.constant for o in known):
-        return _checked({}, fold(code, [o.offset for o in known])) if len(known) <= 2 else None
+        return _checked({}, fold(code, [o.offset for o in known]))
     first = known[0]
     if len(known) == 1:
         return _unary(code, first)
     return _binary(code, first, known[1])
+
+
+def _call(callee: ca.Function, operands: list[_Sum | None]) -> list[_Sum | None]:
+    """An opaque function of constants is one; of anything else it is not known to be affine."""
+    known = [o.offset for o in operands if o is not None and o.constant]
+    if len(known) < len(operands):
+        return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
+    return [_checked({}, float(value)) for value in evaluate_call(callee, known)]
 
 
 def _unary(code: int, a: _Sum) -> _Sum | None:

@@ -3,7 +3,7 @@
 ``casadi.if_else(condition, a, b)`` enters a graph as ``(condition ? a : 0) + (not condition ? b : 0)``. The conditions
 are read off the graph, so that a user's expression needs no annotation. Two conditions are one where their structure
 is the same with exactly the same constants: thresholds that print alike are still two, and one rule that is used in
-several places, or built twice, is one.
+several places, or built twice, is one. `Condition.key` is that identity; the text is for people.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.expressions._intervals import enclose
-from casid.expressions._walk import COMPARISONS, as_function, operations, rebuild, walk
+from casid.expressions._walk import (
+    COMPARISONS,
+    as_function,
+    call_identity,
+    operations,
+    rebuild,
+    rebuild_call,
+    walk,
+)
 
 Array = NDArray[np.float64]
 #: What takes a truth value, in whichever operand.
@@ -35,8 +43,10 @@ class Condition:
 
     Attributes
     ----------
+    key : str
+        Its identity: a digest of its structure with exact constants. Conditions of the same key are one.
     text : str
-        Its structure with exact constants: conditions of the same text are one.
+        For people; long ones are cut, and two conditions may read alike.
     margin : SX
         ``right - left``: positive where the condition holds. The number itself where one is tested.
     equality : bool
@@ -45,6 +55,7 @@ class Condition:
         `casadi.OP_LT`, `OP_LE`, `OP_EQ` or `OP_NE` (also where a number is tested).
     """
 
+    key: str
     text: str
     margin: ca.SX
     equality: bool
@@ -80,7 +91,7 @@ def conditions(expression: ca.SX, x: ca.SX) -> tuple[Condition, ...]:
     found: dict[str, Condition] = {}
 
     def note(condition: Condition) -> None:
-        found.setdefault(condition.text, condition)
+        found.setdefault(condition.key, condition)
 
     replace_conditions(expression, x, note)
     return tuple(found.values())
@@ -92,8 +103,8 @@ def has_conditions(expression: ca.SX, x: ca.SX) -> bool:
 
 
 def choose(expression: ca.SX, x: ca.SX, choices: Mapping[str, bool]) -> ca.SX:
-    """The expression, as a column, with the conditions of these texts decided."""
-    return replace_conditions(expression, x, lambda condition: choices.get(condition.text))
+    """The expression, as a column, with the conditions of these keys decided."""
+    return replace_conditions(expression, x, lambda condition: choices.get(condition.key))
 
 
 def decided(
@@ -103,7 +114,7 @@ def decided(
     high: ArrayLike,
     quotients: Mapping[tuple[int, int], Array] | None = None,
 ) -> dict[str, bool]:
-    """Conditions that are the same everywhere in a box, by their text; arguments as in `enclose`."""
+    """Conditions that are the same everywhere in a box, by their key; arguments as in `enclose`."""
     if not found:
         return {}
     ranges = enclose(as_function(ca.vertcat(*[c.margin for c in found]), x), low, high, quotients)
@@ -118,7 +129,7 @@ def decided(
         else:
             settled = ends[0] == ends[1]
         if np.all(settled) and (np.all(ends[0]) or not np.any(ends[0])):
-            result[condition.text] = bool(np.all(ends[0]))
+            result[condition.key] = bool(np.all(ends[0]))
     return result
 
 
@@ -141,7 +152,7 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
         """A number that is tested, as a logical value."""
         if node.logical or node.value.is_constant():
             return node
-        condition = Condition(f"{node.text}!=0", node.value, True, ca.OP_NE)
+        condition = Condition(_digest("tested", node.key), f"{node.text}!=0", node.value, True, ca.OP_NE)
         return _settled(node, decide(condition))
 
     def apply(code: int, operands: list[_Node]) -> _Node:
@@ -152,18 +163,22 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
             if whole.value.is_constant():
                 return whole
             equality = code in (ca.OP_EQ, ca.OP_NE)
-            condition = Condition(text, right.value - left.value, equality, code)
+            condition = Condition(key, text, right.value - left.value, equality, code)
             return _settled(whole, decide(condition))
         if code in _LOGIC:
             tested = [truth(o) for o in operands]
             return _Node(_logic(code, tested), key, text, True, any(o.blend for o in tested))
         if code == ca.OP_IF_ELSE_ZERO:
             return _Node(_chosen(truth(operands[0]), operands[1].value), key, text)
-        if len(operands) not in (1, 2):
-            raise NotImplementedError(f"operation {code} of {len(operands)} operands in an expression with conditions")
         return _Node(rebuild(code, [o.value for o in operands]), key, text)
 
-    outputs = walk(as_function(expression, x), constant, entry, apply)
+    def call(callee: ca.Function, operands: list[_Node]) -> list[_Node]:
+        values = rebuild_call(callee, [o.value for o in operands])
+        key = _digest(call_identity(callee), *(o.key for o in operands))
+        text = f"{callee.name()}({','.join(o.text for o in operands)})"
+        return [_Node(value, _digest(key, str(k)), _cut(f"{text}{{{k}}}", key)) for k, value in enumerate(values)]
+
+    outputs = walk(as_function(expression, x), constant, entry, apply, call)
     result: ca.SX = ca.vertcat(*[o.value for o in outputs]) if outputs else ca.SX(0, 1)
     return result
 
@@ -195,17 +210,23 @@ def _chosen(test: _Node, value: ca.SX) -> ca.SX:
 def _identity(code: int, operands: Sequence[_Node]) -> tuple[str, str]:
     """The structure's digest, and the structure in words, with exact constants; cut where it is long."""
     nodes = sorted(operands, key=lambda o: o.key) if code in _COMMUTATIVE else list(operands)
-    key = hashlib.sha256(" ".join([str(code), *(o.key for o in nodes)]).encode()).hexdigest()
+    key = _digest(str(code), *(o.key for o in nodes))
     texts = [o.text for o in nodes]
     text = re.sub(f"{_LEFT}|{_RIGHT}", lambda m: texts[m.group() == _RIGHT], _pattern(code, len(nodes)))
-    return key, text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}...#{key[:16]}"
+    return key, _cut(text, key)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+
+
+def _cut(text: str, key: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}...#{key[:16]}"
 
 
 @cache
 def _pattern(code: int, operands: int) -> str:
     """How CasADi prints an operation, with marks for its operands."""
-    if operands not in (1, 2):
-        return f"operation {code}({_LEFT}, ...)"
     return str(rebuild(code, [ca.SX.sym(mark) for mark in (_LEFT, _RIGHT)[:operands]]))
 
 
@@ -246,5 +267,8 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
     def constant(value: float) -> _Rows:
         return _Rows(ca.SX(value), ((ca.SX(value),),))
 
-    (result,) = walk(as_function(expression, x), constant, lambda k: _Rows(x[k], ((x[k],),)), apply)
+    def call(callee: ca.Function, operands: list[_Rows]) -> list[_Rows]:
+        return [_Rows(value, ((value,),)) for value in rebuild_call(callee, [o.whole for o in operands])]
+
+    (result,) = walk(as_function(expression, x), constant, lambda k: _Rows(x[k], ((x[k],),)), apply, call)
     return tuple(ca.vertcat(*rows) for rows in result.options)

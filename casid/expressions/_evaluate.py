@@ -1,4 +1,4 @@
-"""Evaluation of expressions by numpy; calls of CasADi that Ctrl-C interrupts."""
+"""Values of expressions, NaN where they are undefined; calls of CasADi that Ctrl-C interrupts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions._walk import as_function, fold
+from casid.expressions._catalogue import BINARY, CALL, STRUCTURE, check_operation
+from casid.expressions._domains import HIDING
+from casid.expressions._intervals import enclose
+from casid.expressions._walk import as_function, evaluate_call, fold, rebuild, rebuild_call, walk
 
 
 @contextmanager
@@ -59,8 +62,17 @@ def interruptible() -> Iterator[None]:
 Array = NDArray[np.float64]
 
 
+#: Relative difference of two evaluations that is rounding.
+_ROUNDING = 1e-9
+
+
 class NumpyFunction:
-    """The entries of an expression as a function of x, evaluated by numpy.
+    """The entries of an expression as a function of x: values by CasADi's own function, NaN where it is undefined.
+
+    Where numpy's arithmetic gives another value, or a function is opaque, interval arithmetic at the point decides: a
+    value that it excludes is none. (At a jump, rounding alone can make the two differ; the interval then holds both.)
+    Whether a point has a value follows the rule of `casid.expressions._domains`: numpy evaluates every operation, and
+    NaN of one that counts is not lost in a comparison, a minimum or an opaque function.
 
     Parameters
     ----------
@@ -71,7 +83,8 @@ class NumpyFunction:
     """
 
     def __init__(self, expression: ca.SX, x: ca.SX) -> None:
-        function = as_function(expression, x)
+        self.function = as_function(expression, x)
+        function = as_function(inlined(expression, x), x)
         self._size = int(function.numel_out(0))
         self._program = [
             (function.instruction_id(k), function.instruction_input(k), function.instruction_output(k))
@@ -82,9 +95,26 @@ class NumpyFunction:
             for k, (code, _, _) in enumerate(self._program)
             if code == ca.OP_CONST
         }
+        called = [k for k, (code, _, _) in enumerate(self._program) if code == CALL]
+        nodes = function.instructions_sx() if called else None
+        self._callees = {k: nodes[k].which_function() for k in called}
+        self._rules = {code: _rule(code) for code, _, _ in self._program if code not in STRUCTURE and code != CALL}
 
     def __call__(self, point: Array) -> Array:
         """Values at a point of shape (N,); NaN where an operation has no value there."""
+        point = np.asarray(point, dtype=float)
+        mine = self.by_numpy(point)
+        values = np.array(self.function(point), dtype=float).ravel()
+        with np.errstate(all="ignore"):
+            agree = np.abs(values - mine) <= _ROUNDING * (1.0 + np.abs(mine))
+        if self._callees or not (agree | (values == mine) | np.isnan(mine)).all():
+            ranges = enclose(self.function, point, point)
+            outside = [not float(r.low) <= v <= float(r.high) for r, v in zip(ranges, values, strict=True)]
+            values = np.where(outside, np.nan, values)
+        return np.where(np.isnan(mine), np.nan, values)
+
+    def by_numpy(self, point: Array) -> Array:
+        """Values at a point of shape (N,) in numpy's arithmetic, CasADi's only for functions that are opaque."""
         work: dict[int, Any] = {}
         result = np.zeros(self._size)
         with np.errstate(all="ignore"):
@@ -95,8 +125,13 @@ class NumpyFunction:
                     result[places[1]] = work[operands[0]]
                 elif code == ca.OP_CONST:
                     work[places[0]] = self._constants[k]
+                elif code == CALL:
+                    values = [work[i] for i in operands]
+                    known = evaluate_call(self._callees[k], values)
+                    for place, value in zip(places, known, strict=True):
+                        work[place] = np.float64(np.nan) if np.isnan(values).any() else value
                 else:
-                    work[places[0]] = _apply(code, [work[i] for i in operands])
+                    work[places[0]] = self._rules[code](*[work[i] for i in operands])
         return result
 
 
@@ -105,11 +140,39 @@ def evaluate(expression: ca.SX, x: ca.SX, point: Array) -> Array:
     return NumpyFunction(expression, x)(np.asarray(point, dtype=float))
 
 
-def _apply(code: int, operands: list[Any]) -> Any:
+def inlined(expression: ca.SX, x: ca.SX) -> ca.SX:
+    """The expression, as a column, with every function that it calls inlined but the opaque ones."""
+    function = as_function(expression, x)
+    if all(function.instruction_id(k) != CALL for k in range(function.n_instructions())):
+        return expression
+    result: ca.SX = ca.vertcat(*walk(function, ca.SX, lambda k: x[k], rebuild, rebuild_call))
+    return result
+
+
+def _rule(code: int) -> Callable[..., Any]:
+    """The operation of numpy that keeps NaN of any operand that counts, and has none where it has no real value."""
+    if code == ca.OP_IF_ELSE_ZERO:
+        return lambda test, value: test if np.isnan(test) else value if test else np.float64(0.0)
     rule = _RULES.get(code)
-    if rule is not None:
-        return rule(*operands)
-    return np.float64(np.nan) if len(operands) > 2 else np.float64(fold(code, [float(o) for o in operands]))
+    if rule is None:
+        check_operation(code, 2 if code in BINARY else 1, "evaluation")
+
+        def by_casadi(*operands: Any) -> Any:
+            return np.float64(fold(code, [float(o) for o in operands]))
+
+        rule = by_casadi
+    if code in _POLES:
+
+        def bounded(*operands: Any, rule: Callable[..., Any] = rule, at_zero: int | None = _POLES[code]) -> Any:
+            value = rule(*operands)
+            pole = at_zero is None or operands[at_zero] == 0
+            missing = np.isnan(operands).any() or (np.isinf(value) and pole and np.isfinite(operands).all())
+            return np.float64(np.nan) if missing else value
+
+        return bounded
+    if code in HIDING:
+        return lambda *operands, rule=rule: np.float64(np.nan) if np.isnan(operands).any() else rule(*operands)
+    return rule
 
 
 def _truth(value: Any) -> Any:
@@ -120,6 +183,11 @@ def _erf(value: Any) -> Any:
     return np.float64(math.erf(value))
 
 
+#: Operations with poles, where they have no value either; which operand is zero there, None: wherever it is infinite.
+_POLES: dict[int, int | None] = {
+    ca.OP_DIV: 1, ca.OP_INV: 0, ca.OP_POW: 0, ca.OP_CONSTPOW: 0, ca.OP_LOG: None, ca.OP_LOG1P: None, ca.OP_ATANH: None,
+    ca.OP_ERFINV: None,
+}  # fmt: skip
 _RULES: dict[int, Callable[..., Any]] = {
     ca.OP_ASSIGN: lambda a: a,
     ca.OP_ADD: lambda a, b: a + b,
@@ -153,7 +221,6 @@ _RULES: dict[int, Callable[..., Any]] = {
     ca.OP_FABS: np.abs,
     ca.OP_SIGN: np.sign,
     ca.OP_COPYSIGN: np.copysign,
-    ca.OP_IF_ELSE_ZERO: lambda a, b: b if a else np.float64(0.0),
     ca.OP_ERF: _erf,
     ca.OP_FMIN: np.fmin,
     ca.OP_FMAX: np.fmax,
@@ -168,4 +235,7 @@ _RULES: dict[int, Callable[..., Any]] = {
     ca.OP_LOG1P: np.log1p,
     ca.OP_EXPM1: np.expm1,
     ca.OP_HYPOT: np.hypot,
+    ca.OP_REMAINDER: lambda a, b: np.float64(np.nan) if b == 0 or not np.isfinite(a) else math.remainder(a, b),
+    ca.OP_PRINTME: lambda a, b: a,
+    ca.OP_LIFT: lambda a, b: a,
 }

@@ -1,7 +1,7 @@
 """Interval arithmetic on arrays of boxes: what values an expression can take over a set of points.
 
-Rigorous in floating point: every bound is rounded outward, an operation without a rule of its own gives everything,
-and whether an operation can fail to have a value (NaN) is kept beside its range. A quotient of two entries whose range
+Rigorous in floating point: every bound is rounded outward, an operation without a rule is refused by its name, a called
+function that is no scalar graph gives everything unless it is a piecewise linear table of one argument, and whether an operation can fail to have a value (NaN) is kept beside its range. A quotient of two entries whose range
 is known better than from its parts, a centre of mass as first moment over mass, is recognised and takes that range.
 """
 
@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.expressions._interval_rules import BINARY, UNARY
 from casid.expressions._ranges import Range, everything
+from casid.expressions._catalogue import refused
+from casid.expressions._lookup import linear_table
 from casid.expressions._walk import walk
 
 Array = NDArray[np.float64]
@@ -103,8 +105,19 @@ def enclose(
 
     return [
         Interval(v.range.low, v.range.high, v.range.undefined, v.entries, v.quotients)
-        for v in walk(function, constant, entry, apply)
+        for v in walk(function, constant, entry, apply, _call)
     ]
+
+
+def _call(callee: ca.Function, operands: list[_Value]) -> list[_Value]:
+    """The outputs of an opaque function: anything, or between the knots of a table."""
+    entries = frozenset().union(*(o.entries for o in operands))
+    quotients = frozenset().union(*(o.quotients for o in operands))
+    table = linear_table(callee)
+    if table is not None:
+        return [_Value(table.range(operands[0].range), None, entries, quotients)]
+    unknown = everything(*(o.range for o in operands))
+    return [_Value(unknown, None, entries, quotients)] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
 
 
 def _apply(code: int, operands: list[Range]) -> Range:
@@ -114,7 +127,7 @@ def _apply(code: int, operands: list[Range]) -> Range:
         elif len(operands) == 2 and code in BINARY:
             found = BINARY[code](operands[0], operands[1])
         else:
-            return everything(*operands)
+            raise refused(code, "interval", len(operands))
     # a bound that could not be computed (infinity less infinity) bounds nothing
     low = np.asarray(np.where(np.isnan(found.low), -np.inf, found.low))
     high = np.asarray(np.where(np.isnan(found.high), np.inf, found.high))

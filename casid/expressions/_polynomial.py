@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions._walk import as_function, fold, walk
+from casid.expressions._walk import as_function, evaluate_call, fold, walk
 
 #: Entry and exponent (not zero) of each factor, in order of the entries.
 Monomial = tuple[tuple[int, int], ...]
@@ -81,7 +81,7 @@ def polynomials(expression: ca.SX, x: ca.SX, denominators: Iterable[int] = ()) -
 
     def apply(code: int, operands: list[Polynomial | None]) -> Polynomial | None:
         known = [o for o in operands if o is not None]
-        if len(known) < len(operands) or not known or len(known) > 2:
+        if len(known) < len(operands) or not known:
             return None
         found = _unary(code, known[0], below) if len(known) == 1 else _binary(code, known[0], known[1], below)
         if found is not None:
@@ -94,7 +94,15 @@ def polynomials(expression: ca.SX, x: ca.SX, denominators: Iterable[int] = ()) -
     def entry(index: int) -> Polynomial | None:
         return Polynomial({((index, 1),): Fraction(1)})
 
-    return tuple(walk(as_function(expression, x), _number, entry, apply))
+    return tuple(walk(as_function(expression, x), _number, entry, apply, _call))
+
+
+def _call(callee: ca.Function, operands: list[Polynomial | None]) -> list[Polynomial | None]:
+    """An opaque function of constants is one; of anything else it is not known to be a polynomial."""
+    known = [float(o.constant) for o in operands if o is not None and o.constant is not None]
+    if len(known) < len(operands):
+        return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
+    return [_number(float(value)) for value in evaluate_call(callee, known)]
 
 
 def _number(value: float) -> Polynomial | None:

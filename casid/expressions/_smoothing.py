@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from casid.expressions._conditions import Condition, replace_conditions
-from casid.expressions._walk import as_function, rebuild, walk
+from casid.expressions._walk import as_function, rebuild, rebuild_call, walk
 
 
 def smooth_step(margin: ca.SX, width: float) -> ca.SX:
@@ -55,5 +55,5 @@ def _round_kinks(expression: ca.SX, x: ca.SX, width: float) -> ca.SX:
             result = (a + b - size(a - b)) / 2
         return result
 
-    result: ca.SX = ca.vertcat(*walk(as_function(expression, x), ca.SX, lambda k: x[k], apply))
+    result: ca.SX = ca.vertcat(*walk(as_function(expression, x), ca.SX, lambda k: x[k], apply, rebuild_call))
     return result

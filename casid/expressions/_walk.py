@@ -1,16 +1,28 @@
-"""Expression graphs, walked instruction by instruction with any arithmetic."""
+"""Expression graphs, walked instruction by instruction with any arithmetic.
+
+Functions that a graph calls are inlined where they are scalar graphs themselves (SX functions, maps of these); any
+other (an interpolant, a function of matrices that must not be inlined, an external one) is an opaque node: CasADi
+evaluates it, and each arithmetic states what it knows of it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.expressions._catalogue import BINARY, CALL, MATRIX, UNARY, check_operation, refused
 
 T = TypeVar("T")
 
 #: Comparisons: what decides an if-else.
 COMPARISONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE})
+#: Value of a call's outputs, entry by entry, one output after another, of its operands in the same order.
+Call = Callable[[ca.Function, list[T]], Sequence[T]]
 
 
 def as_function(expression: ca.SX, x: ca.SX) -> ca.Function:
@@ -19,8 +31,18 @@ def as_function(expression: ca.SX, x: ca.SX) -> ca.Function:
 
 
 def operations(function: ca.Function) -> frozenset[int]:
-    """Codes of the operations that a function uses."""
-    return frozenset(function.instruction_id(k) for k in range(function.n_instructions()))
+    """Codes of the operations that a function uses, within the functions that it calls too."""
+    found: set[int] = set()
+
+    def apply(code: int, operands: list[None]) -> None:
+        found.add(code)
+
+    def call(callee: ca.Function, operands: list[None]) -> list[None]:
+        found.add(CALL)
+        return [None] * _entries(callee, output=True)
+
+    walk(function, lambda value: None, lambda k: None, apply, call)
+    return frozenset(found)
 
 
 def walk(
@@ -28,6 +50,7 @@ def walk(
     constant: Callable[[float], T],
     entry: Callable[[int], T],
     apply: Callable[[int, list[T]], T],
+    call: Call[T] | None = None,
 ) -> list[T]:
     """Evaluate an SX function of one dense vector in another arithmetic.
 
@@ -38,37 +61,142 @@ def walk(
     constant, entry
         Value of a constant, and of an entry of the input vector.
     apply
-        Value of an operation (`casadi.OP_ADD`, ...) on its operands: one or two, any number where the code is
-        `casadi.OP_CALL`, a call of another function.
+        Value of an operation (`casadi.OP_ADD`, ...) on its operands, one or two.
+    call
+        Values of an opaque function's outputs; without, such a call is refused by its name.
 
     Returns
     -------
     list
         One value an output entry.
+
+    Raises
+    ------
+    OperationError
+        Naming an operation of no scalar graph, or a called function where the reader takes none.
     """
-    work: dict[int, T] = {}
-    outputs: dict[int, T] = {}
-    for k in range(function.n_instructions()):
-        code = function.instruction_id(k)
-        operands, results = function.instruction_input(k), function.instruction_output(k)
-        if code == ca.OP_CONST:
-            work[results[0]] = constant(float(function.instruction_constant(k)))
-        elif code == ca.OP_INPUT:
-            work[results[0]] = entry(int(operands[1]))
-        elif code == ca.OP_OUTPUT:
-            outputs[int(results[1])] = work[operands[0]]
-        else:
-            value = apply(code, [work[i] for i in operands if i in work])
-            for result in results:
-                work[result] = value
-    return [outputs[i] for i in range(len(outputs))]
+    inputs = [[entry(k) for k in range(function.nnz_in(0))]]
+    return _Walk(constant, apply, call).run(function, inputs)[0]
+
+
+class _Walk:
+    """One arithmetic."""
+
+    def __init__(self, constant: Callable[[float], Any], apply: Callable[..., Any], call: Call[Any] | None) -> None:
+        self._constant, self._apply, self._call = constant, apply, call
+
+    def run(self, function: ca.Function, inputs: list[list[Any]]) -> list[list[Any]]:
+        for k in range(function.n_instructions()):
+            if function.instruction_id(k) in MATRIX:
+                raise refused(function.instruction_id(k), "expression")
+        work: dict[int, Any] = {}
+        outputs: list[list[Any]] = [[None] * function.nnz_out(k) for k in range(function.n_out())]
+        called: Any = None
+        for k in range(function.n_instructions()):
+            code = function.instruction_id(k)
+            operands, results = function.instruction_input(k), function.instruction_output(k)
+            if code == ca.OP_CONST:
+                work[results[0]] = self._constant(float(function.instruction_constant(k)))
+            elif code == ca.OP_INPUT:
+                work[results[0]] = inputs[operands[0]][operands[1]]
+            elif code == ca.OP_OUTPUT:
+                outputs[results[0]][results[1]] = work[operands[0]]
+            elif code == CALL:
+                called = function.instructions_sx() if called is None else called
+                callee = called[k].which_function()
+                for place, value in zip(results, self._called(callee, [work[i] for i in operands]), strict=True):
+                    if place >= 0:
+                        work[place] = value
+            else:
+                work[results[0]] = self._applied(code, operands, work)
+        return outputs
+
+    def _applied(self, code: int, operands: Sequence[int], work: dict[int, Any]) -> Any:
+        values = [work[i] for i in operands] if code in BINARY else [work[operands[0]]] if code in UNARY else []
+        if not values:
+            raise refused(code, "expression")
+        return self._apply(code, values)
+
+    def _called(self, callee: ca.Function, operands: list[Any]) -> Sequence[Any]:
+        inner = scalar_graph(callee)
+        if inner is not None:
+            parts, first = [], 0
+            for k in range(inner.n_in()):
+                parts.append(operands[first : first + inner.nnz_in(k)])
+                first += inner.nnz_in(k)
+            return [value for output in self.run(inner, parts) for value in output]
+        if self._call is None:
+            raise refused(CALL, f"expression that calls the function '{callee.name()}'")
+        return self._call(callee, operands)
+
+
+def scalar_graph(callee: ca.Function) -> ca.Function | None:
+    """The function as one of scalars with the same inputs and outputs; None where it is opaque."""
+    kind = callee.class_name()
+    if kind == "SXFunction":
+        return callee
+    if kind not in ("Map", "MapSum", "MXFunction"):
+        return None
+    try:
+        inner = callee.expand()
+    except RuntimeError:  # an operation of matrices that has no scalar form
+        return None
+    calls = [k for k in range(inner.n_instructions()) if inner.instruction_id(k) == CALL]
+    if calls:
+        nodes = inner.instructions_sx()
+        if any(nodes[k].which_function().class_name() == kind for k in calls):
+            return None  # one that must not be inlined: it only calls itself
+    return inner if inner.class_name() == "SXFunction" else None
+
+
+def _entries(callee: ca.Function, output: bool = False) -> int:
+    count = callee.n_out() if output else callee.n_in()
+    return sum(int(callee.nnz_out(k) if output else callee.nnz_in(k)) for k in range(count))
 
 
 def rebuild(code: int, operands: Sequence[Any]) -> ca.SX:
-    """The operation itself, on SX operands."""
+    """The operation itself, on SX operands.
+
+    Raises
+    ------
+    OperationError
+        Where it is none of so many scalars.
+    """
+    check_operation(code, len(operands), "expression")
     if len(operands) == 1:
         return ca.SX.unary(code, operands[0])
+    if code in (ca.OP_PRINTME, ca.OP_LIFT):  # the first operand, passed on
+        return operands[0]
     return ca.SX.binary(code, operands[0], operands[1])
+
+
+def rebuild_call(callee: ca.Function, operands: Sequence[ca.SX]) -> list[ca.SX]:
+    """A call on SX operands: values of all outputs, entry by entry."""
+    parts, first = [], 0
+    for k in range(callee.n_in()):
+        pattern = callee.sparsity_in(k)
+        parts.append(ca.SX(pattern, ca.vertcat(*operands[first : first + pattern.nnz()])))
+        first += pattern.nnz()
+    return [output.nz[i] for output in callee.call(parts) for i in range(output.nnz())]
+
+
+def evaluate_call(callee: ca.Function, operands: Sequence[float]) -> NDArray[np.float64]:
+    """Values of a call's outputs, entry by entry, as CasADi itself computes them."""
+    parts, first = [], 0
+    for k in range(callee.n_in()):
+        pattern = callee.sparsity_in(k)
+        parts.append(ca.DM(pattern, [float(v) for v in operands[first : first + pattern.nnz()]]))
+        first += pattern.nnz()
+    return np.concatenate([np.array(output.nonzeros(), dtype=float) for output in callee.call(parts)])
+
+
+def call_identity(callee: ca.Function) -> str:
+    """What distinguishes a called function from any other: a digest of all it consists of."""
+    try:
+        content = callee.serialize()
+    except RuntimeError:  # a function of Python: itself
+        content = f"{callee.__hash__()}"
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def fold(code: int, operands: Sequence[float]) -> float:

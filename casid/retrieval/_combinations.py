@@ -7,9 +7,10 @@ are read off the graph (`casid.expressions.conditions`), so a user's expression 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 import casadi as ca
 import numpy as np
@@ -18,11 +19,13 @@ from numpy.typing import NDArray
 from casid.errors import ProblemError
 from casid.expressions import conditions
 from casid.expressions._conditions import Condition, alternatives, choose, decided, has_conditions
+from casid.expressions._domains import may_hide
 from casid.expressions._evaluate import evaluate
 from casid.expressions._smoothing import smooth
-from casid.retrieval._problem import Problem
+from casid.expressions._walk import as_function
+from casid.retrieval._problem import Problem, unused
 from casid.retrieval._region import com_quotients
-from casid.retrieval.constraints._constraint import Constraint
+from casid.retrieval.constraints._constraint import Constraint, domain_rows
 
 Array = NDArray[np.float64]
 
@@ -61,7 +64,7 @@ class Combination:
     Attributes
     ----------
     chosen : dict of str to str
-        Condition -> "true" or "false", constraint -> alternative.
+        In words: condition -> "true" or "false", constraint -> alternative; what reads alike is numbered.
     problem : Problem or None
         With conditions as hard constraints, if-else and either-or gone; None where a row that the choice makes constant
         does not hold: the combination is empty.
@@ -81,20 +84,47 @@ def combinations(problem: Problem, most: int = 64) -> Iterator[Combination]:
     ProblemError
         If there are more than ``most`` combinations.
     """
-    problem = _one_sided(problem)
+    problem = _one_sided(_with_domains(problem))
     branched = [condition for _, condition in problem.conditions if not condition.equality]
     either = _either(problem)
-    options = [[(c.text, "true"), (c.text, "false")] for c in branched]
-    options += [[(label, f"alternative {k + 1}") for k in range(len(rows))] for label, rows in either.items()]
-    total = int(np.prod([len(o) for o in options])) if options else 1
+    states: list[range] = [range(2) for _ in branched] + [range(len(rows)) for rows in either.values()]
+    total = prod(len(s) for s in states)
+    names = _names([*(c.text for c in branched), *either])
     if total > most:
         raise ProblemError(
             f"problem '{problem.name}': its if-else and either-or make {total} combinations of branches, more than "
             f"{most}; use smoothing, or fewer of them"
         )
-    for combination in product(*options):
-        chosen = dict(combination)
-        yield Combination(chosen, _chosen(problem, chosen, branched, either))
+    for state in product(*states):
+        holds = {c.key: place == 0 for c, place in zip(branched, state, strict=False)}
+        picked = dict(zip(either, state[len(branched) :], strict=True))
+        words = ["true" if place == 0 else "false" for place in state[: len(branched)]]
+        words += [f"alternative {place + 1}" for place in picked.values()]
+        yield Combination(dict(zip(names, words, strict=True)), _chosen(problem, holds, picked, branched, either))
+
+
+def _names(texts: list[str]) -> list[str]:
+    """The texts, numbered where one occurs twice."""
+    found: list[str] = []
+    for text in texts:
+        found.append(unused(text, found))
+    return found
+
+
+def _with_domains(problem: Problem) -> Problem:
+    """The problem with a constraint more for each hard one that is undefined where its value does not show it.
+
+    A choice of branches can leave out the operation that is undefined, not its domain.
+    """
+    x = problem.variables.x
+    for constraint in problem.constraints:
+        if not constraint.hard or not may_hide(as_function(constraint.expression, x)):
+            continue
+        rows = [row.expression for row in domain_rows(constraint.expression, 0, x)]
+        if rows:
+            label = problem.free_label(f"domain of {constraint.label}")
+            problem = problem.with_constraints(Constraint(label, ca.vertcat(*rows), 0.0))
+    return problem
 
 
 def branch_problems(problem: Problem, most: int = 64) -> Iterator[tuple[dict[str, str], Problem]]:
@@ -125,32 +155,38 @@ def _one_sided(problem: Problem) -> Problem:
         if both and any(len(alternatives(constraint.expression, x, upper=upper)) > 1 for upper in (False, True)):
             expression, label = constraint.expression, constraint.label
             (low,), (high,) = constraint.lower, constraint.upper
-            constraints.append(Constraint(f"{label} >= {low:.9g}", expression, low))
-            constraints.append(Constraint(f"{label} <= {high:.9g}", expression, -np.inf, high))
+            for words, lower, upper in ((f"{label} >= {low:.9g}", low, np.inf), (f"{label} <= {high:.9g}", -np.inf, high)):
+                taken = {c.label for c in (*problem.constraints, *constraints)}
+                constraints.append(Constraint(unused(words, taken), expression, lower, upper))
         else:
             constraints.append(constraint)
     return problem if len(constraints) == len(problem.constraints) else replace(problem, constraints=tuple(constraints))
 
 
 def _chosen(
-    problem: Problem, chosen: Mapping[str, str], branched: list[Condition], either: Mapping[str, tuple[ca.SX, ...]]
+    problem: Problem,
+    choices: Mapping[str, bool],
+    picked: Mapping[str, int],
+    branched: list[Condition],
+    either: Mapping[str, tuple[ca.SX, ...]],
 ) -> Problem | None:
     """The problem of one choice; None where a row that the choice makes constant does not hold."""
     x = problem.variables.x
-    choices = {condition.text: chosen[condition.text] == "true" for condition in branched}
 
     def rows_left(constraint: Constraint) -> ca.SX | None:
         """What the choice makes of a constraint's rows; None where it stays as it is."""
         if constraint.label in either:
-            return choose(either[constraint.label][int(chosen[constraint.label].split()[-1]) - 1], x, choices)
+            return choose(either[constraint.label][picked[constraint.label]], x, choices)
         return (
             choose(constraint.expression, x, choices) if choices and has_conditions(constraint.expression, x) else None
         )
 
     changed = [(constraint, rows_left(constraint)) for constraint in problem.constraints]
-    changed += [
-        (c, c.expression) for c in (_as_constraint(condition, choices[condition.text]) for condition in branched)
-    ]
+    taken = [c.label for c in problem.constraints]
+    for condition in branched:
+        side = _as_constraint(condition, choices[condition.key], taken)
+        changed.append((side, side.expression))
+        taken.append(side.label)
     constraints: list[Constraint] = []
     price = 0.0
     for constraint, rows in changed:
@@ -164,10 +200,11 @@ def _chosen(
     return replace(problem, constraints=tuple(constraints), objective=objective)
 
 
-def _as_constraint(condition: Condition, holds: bool) -> Constraint:
+def _as_constraint(condition: Condition, holds: bool, taken: Collection[str]) -> Constraint:
     """The condition of a branch, or its contrary, closed."""
     low, high = (0.0, np.inf) if holds else (-np.inf, 0.0)
-    return Constraint(f"{condition.text} is {'true' if holds else 'false'}", condition.margin, low, high)
+    label = unused(f"{condition.text} is {'true' if holds else 'false'}", taken)
+    return Constraint(label, condition.margin, low, high)
 
 
 def _live_rows(constraint: Constraint, rows: ca.SX, x: ca.SX) -> tuple[Constraint | None, float]:
@@ -221,10 +258,10 @@ def check_dead_branches(problem: Problem) -> None:
         quotients,
     )
     rules = [_LINK_NUMBER.sub(r"\1", condition.text) for _, condition in found]
-    alive = {rule for rule, (_, condition) in zip(rules, found, strict=True) if condition.text not in settled}
+    alive = {rule for rule, (_, condition) in zip(rules, found, strict=True) if condition.key not in settled}
     for (label, condition), rule in zip(found, rules, strict=True):
         if rule not in alive:
-            always = "true" if settled[condition.text] else "false"
+            always = "true" if settled[condition.key] else "false"
             raise ProblemError(
                 f"constraint '{label}': the condition {condition.text} is always {always} within the problem's "
                 "bounds, so that one of its branches is dead; correct the threshold (or the bounds), or write the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from casid.errors import SolveError
 
@@ -42,13 +42,16 @@ class Conflict:
     advice : tuple of str
         The same in words, with units.
     proven : bool
-        No point can meet them (within the search region of links without bounds); else none was found near the starts.
+        No point can meet them, within the region where there is one; else none was found near the starts.
+    region : mapping of str to str
+        What the proof leaves out: links and extras that nothing bounds -> how large they may be, in words.
     """
 
     conflicting: tuple[str, ...]
     relaxation: Mapping[str, float]
     advice: tuple[str, ...]
     proven: bool
+    region: Mapping[str, str] = field(default_factory=dict)
 
     def words(self) -> str:
         """The conflict and its smallest relaxation, as a sentence."""
@@ -59,7 +62,17 @@ class Conflict:
         else:
             first = ", ".join(self.conflicting) or "the constraints"
             start = f"{first} cannot be met by any physically consistent body; the smallest relaxation"
-        return f"{start} that satisfies all: {', '.join(self.advice)}"
+        words = f"{start} that satisfies all: {', '.join(self.advice)}"
+        return words + self._within() if self.proven and self.region else words
+
+    def _within(self) -> str:
+        """The region of the proof, and what bounds beyond it usually are."""
+        limits = ", ".join(f"{name} {limit}" for name, limit in self.region.items())
+        return (
+            f". This is proven where nothing bounds them for {limits}; a larger body may meet it. Bounds beyond that are "
+            "mostly a slip of units: kg, m and kg.m^2 are expected, not g (a factor of 1e3), mm (1e3 of a length, 1e6 of "
+            "an inertia), or g.mm^2 (1e9)"
+        )
 
     def error(self, name: str, solution: object) -> SolveError:
         """The exception for the problem of that name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -165,6 +165,10 @@ class Problem(Displayed):
                 raise ProblemError(f"problem '{self.name}' has no constraint '{label}'")
         return replace(self, constraints=tuple(c for c in self.constraints if c.label not in labels))
 
+    def free_label(self, text: str) -> str:
+        """The text, numbered where a constraint already has it as its label."""
+        return unused(text, {c.label for c in self.constraints})
+
     # ------------------------------------------------------------------ what follows from it
 
     @cached_property
@@ -199,7 +203,7 @@ class Problem(Displayed):
         found: dict[str, tuple[str, Condition]] = {}
         for constraint in self.constraints:
             for condition in conditions(constraint.expression, x):
-                found.setdefault(condition.text, (constraint.label, condition))
+                found.setdefault(condition.key, (constraint.label, condition))
         return tuple(found.values())
 
     @cached_property
@@ -207,29 +211,50 @@ class Problem(Displayed):
         return NumpyFunction(ca.vertcat(*[c.expression for c in self.constraints]), self.variables.x)
 
     def values(self, x: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Value of every constraint's expression at x, by label: its graph evaluated in numpy."""
+        """Value of every constraint's expression at x, by label, NaN where it is undefined."""
         if not self.constraints:
             return {}
         every = self._expressions(np.asarray(x, dtype=float))
         ends = np.cumsum([c.size for c in self.constraints])[:-1]
         return {c.label: v for c, v in zip(self.constraints, np.split(every, ends), strict=True)}
 
+    @cached_property
+    def _cone_labels(self) -> dict[PhysicalConsistency, str]:
+        """Labels of the cones among the violations."""
+        taken = {c.label for c in self.constraints}
+        found = {}
+        for entry in self.cones:
+            if entry.constrains:
+                found[entry] = unused(entry.label, taken)
+                taken.add(found[entry])
+        return found
+
+    @cached_property
+    def _extra_labels(self) -> dict[str, str]:
+        """Labels of the extras' bounds among the violations."""
+        taken = {c.label for c in self.constraints} | set(self._cone_labels.values())
+        found = {}
+        for name in self.variables.extras:
+            found[name] = unused(name, taken)
+            taken.add(found[name])
+        return found
+
     def violations(self, x: NDArray[np.float64]) -> dict[str, float]:
         """Largest violation of each constraint, cone and extra's bounds at x, by label; 0 where it holds.
 
         In the constraint's own units; for a cone the smallest eigenvalue against the margin. Infinite where it is NaN.
-        Everything is evaluated in numpy, away from the solver and from CasADi's evaluation.
+        Values are those of CasADi's own function of the expressions, compared with numpy's and with interval arithmetic
+        at the point, away from the solver (`casid.expressions._evaluate`); NaN where an expression is undefined. An extra or cone of the name of a constraint is numbered.
         """
         x = np.asarray(x, dtype=float)
         values = self.values(x)
         result = {c.label: c.violation(values[c.label]) for c in self.constraints}
-        for entry in self.cones:
-            if entry.constrains:
-                result[entry.label] = entry.cone.violation(x[link_slice(entry.link)], entry.margin)
+        for entry, label in self._cone_labels.items():
+            result[label] = entry.cone.violation(x[link_slice(entry.link)], entry.margin)
         standard = self.variables.standard_size
         for k, (name, (low, high)) in enumerate(self.variables.extras.items()):
             extra = float(x[standard + k])
-            result[name] = max(0.0, low - extra, extra - high) if np.isfinite(extra) else np.inf
+            result[self._extra_labels[name]] = max(0.0, low - extra, extra - high) if np.isfinite(extra) else np.inf
         return result
 
     def hard_violation(self, amounts: Mapping[str, float]) -> float:
@@ -243,7 +268,7 @@ class Problem(Displayed):
         Without the second, a body of grams and millimetres, whose second moments are no larger than the tolerance,
         could be any matrix.
         """
-        bodies = all(amounts[e.label] <= e.margin / 2 for e in self.cones if e.constrains and e.margin > 0)
+        bodies = all(amounts[label] <= e.margin / 2 for e, label in self._cone_labels.items() if e.margin > 0)
         return bodies and self.hard_violation(amounts) <= tolerance
 
     @cached_property
@@ -257,12 +282,13 @@ class Problem(Displayed):
         return function, low, high, np.array([weight for _, weight in rows], dtype=float)
 
     def penalty(self, x: NDArray[np.float64]) -> float:
-        """Price of the soft constraints' violations at x: of their solver rows, see `soften`."""
+        """Price of the soft constraints' violations at x: of their solver rows, see `soften`; infinite if undefined."""
         if self._soft_rows is None:
             return 0.0
         function, low, high, weights = self._soft_rows
         value = function(np.asarray(x, dtype=float))
-        return float(weights @ np.maximum(np.maximum(low - value, value - high), 0.0))
+        price = float(weights @ np.maximum(np.maximum(low - value, value - high), 0.0))
+        return float("inf") if np.isnan(price) else price
 
     # ------------------------------------------------------------------ pickling
 
@@ -278,6 +304,15 @@ class Problem(Displayed):
         constraints = _unpack(state.pop("packed"), state.pop("expressions"), variables)
         for name, value in {**state, "variables": variables, "constraints": constraints}.items():
             object.__setattr__(self, name, value)
+
+
+def unused(text: str, taken: Collection[str]) -> str:
+    """The text, numbered where it is taken."""
+    found, number = text, 1
+    while found in taken:
+        number += 1
+        found = f"{text} ({number})"
+    return found
 
 
 def _flattened(given: Any, name: str) -> Iterator[Constraint | PhysicalConsistency]:

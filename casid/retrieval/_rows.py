@@ -125,7 +125,9 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
                 index,
                 row.entry,
                 constraint.weight,
-                constraint.bound_text(row.entry, row.side),
+                f"domain of {constraint.entry_name(row.entry)}"
+                if row.domain
+                else constraint.bound_text(row.entry, row.side),
                 row.side,
                 row.mass_of,
                 label=constraint.label,

@@ -76,8 +76,8 @@ class Tally:
 
 
 def methods_of(seed: int) -> list[str]:
-    """The direct method, and another one for every third problem."""
-    return ["direct", *([list(METHODS)[1 + seed // 3 % (len(METHODS) - 1)]] if seed % 3 == 1 else [])]
+    """The direct method, and one of the others, all equally."""
+    return ["direct", list(METHODS)[1 + seed % (len(METHODS) - 1)]]
 
 
 def attack_one(seed: int, kind: str | None = None, methods: Sequence[str] | None = None, effort: float = 1.0) -> Tally:
@@ -194,6 +194,11 @@ def _check_intervals(
     names = attack.problem.variables.names
     chosen = [int(k) for k in rng.choice(len(names), 2, replace=False)]
     quantities = {names[k]: attack.problem.variables.x[k] for k in chosen}
+    places = {names[k]: (k, None) for k in chosen}
+    link, axis = int(rng.integers(attack.links)), int(rng.integers(3))
+    if attack.cones[link] != "none":
+        quantities["ratio"] = attack.problem.variables[link].com[axis]
+        places["ratio"] = (10 * link + 6 + axis, 10 * link + 9)
     try:
         found = parameter_intervals(attack.problem, quantities, limit=limit, solution=solution)
     except CasidError:
@@ -203,20 +208,21 @@ def _check_intervals(
         _note(attack, tally, "traceback", f"intervals: {type(error).__name__}: {str(error)[:300]}")
         return
     within = found.optimum + found.tolerance
-    for k in chosen:
-        interval = found[names[k]]
+    for name, (k, over) in places.items():
+        interval = found[name]
         for sign in (1.0, -1.0):
 
-            def goal(x: np.ndarray, k: int = k, sign: float = sign) -> np.ndarray:
-                return np.where(attack.squares(x) <= within * (1 - 1e-12), sign * x[k], np.inf)
+            def goal(x: np.ndarray, k: int = k, over: int | None = over, sign: float = sign) -> np.ndarray:
+                value = x[k] if over is None else x[k] / x[over]
+                return np.where(attack.squares(x) <= within * (1 - 1e-12), sign * value, np.inf)
 
             for start in points.T[values <= within * (1 - 1e-12)][:2]:
                 tally.ends += 1
                 reached = walk(attack, start, goal, rng, 15)
                 if not _covered(attack, found, reached[:, None])[0]:
                     continue
-                value = float(reached[k])
+                value = float(reached[k] if over is None else reached[k] / reached[over])
                 slack = RELATIVE * max(abs(interval.low), abs(interval.high), abs(value))
                 if value < interval.low - slack or value > interval.high + slack:
-                    text = f"{names[k]} in [{interval.low!r}, {interval.high!r}], feasible {value!r}"
+                    text = f"{name} in [{interval.low!r}, {interval.high!r}], feasible {value!r}"
                     _note(attack, tally, "interval end passed", text)

@@ -208,6 +208,59 @@ def either_or(rng: np.random.Generator, scene: Scene) -> Formula:
     return formula
 
 
+# ------------------------------------------------------------------ calls, and points without a value
+
+
+def table(rng: np.random.Generator, scene: Scene) -> Formula:
+    k, m, s = _pick(rng, scene)
+    knots, values = np.sort(rng.normal(size=5)) + 0.05 * np.arange(5), rng.normal(size=5)
+    i, kind, at = _axis(rng), int(rng.integers(3)), _near(rng, scene.truth.links[k].c[1], s)
+
+    def formula(f: Any, q: Quantities) -> Any:
+        own = f.table(knots, values, q.links[k].c[i] / s)
+        return [
+            own,
+            f.if_else(q.links[k].c[1] > at, own, 0.0),
+            f.if_else(own > 0.1, q.links[k].c[0] / s, q.links[k].m / m),
+        ][kind]
+
+    return formula
+
+
+def called(rng: np.random.Generator, scene: Scene) -> Formula:
+    k, m, s = _pick(rng, scene)
+    i, how, kind = _axis(rng), str(rng.choice(["SX", "MX", "map"])), int(rng.integers(3))
+
+    def formula(f: Any, q: Quantities) -> Any:
+        own = f.called(q.links[k].c[i] / s, q.links[k].m / m, how)
+        return [own, f.fmin(own, 0.5), f.if_else(own > 0, q.links[k].c[0] / s, own)][kind]
+
+    return formula
+
+
+def root(rng: np.random.Generator, scene: Scene) -> Formula:
+    """A root, a logarithm or an arc sine whose NaN a condition, a minimum or a maximum hides."""
+    k, _, s = _pick(rng, scene)
+    kind, room = int(rng.integers(5)), float(rng.choice([1e-3, 0.1, 1.0]))
+    reach = float(scene.truth.links[k].c[1] / s) ** 2 + room
+
+    def formula(f: Any, q: Quantities) -> Any:
+        a, b = q.links[k].c[0] / s, q.links[k].c[1] / s
+        inside = reach - b**2
+        value = [
+            lambda: f.if_else(a < f.sqrt(inside), -1.0, 1.0) - a,
+            lambda: f.fmin(f.sqrt(inside), 0.5) + a,
+            lambda: f.fmax(f.log(inside), a),
+            lambda: f.either(f.sqrt(inside) < 0.2, a > 0) + 0.0,
+            lambda: f.if_else(a > 0, f.fmin(f.sqrt(inside), 1.0), a),
+        ][kind]()
+        return f.where([f.if_else(a > 0, inside, 1.0) if kind == 4 else inside], value)
+
+    return formula
+
+
+CALLS = (table, called)
+DOMAINS = (root,)
 CONVEX = (linear, centre, ball, inertia, extra)
 SMOOTH = (cone, product, polynomial, trigonometric, angle, saturating)
 PIECEWISE = (rule, twin_rules, number_rule, logic, rounding, either_or)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from casid.description import Joint, Link, Robot
+from casid.expressions import conditions
 from casid.retrieval import Constraint, Problem, com_box, inertia_bounds, link_variables, mass_bounds, total_mass
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval.constraints._bounds import gyration_bound
-from tests.attack.formulas import CONVEX, PIECEWISE, SMOOTH, STEPS, Formula, Scene
+from tests.attack.formulas import CALLS, CONVEX, DOMAINS, PIECEWISE, SMOOTH, STEPS, Formula, Scene
 from tests.attack.quantities import (
     CasadiFunctions,
     NumpyFunctions,
@@ -21,7 +22,7 @@ from tests.attack.quantities import (
 )
 
 _ENTRIES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-KINDS = ("convex", "smooth", "piecewise", "mixed", "soft", "semi", "extras", "thin", "units", "many", "free")
+KINDS = ("convex", "smooth", "piecewise", "mixed", "soft", "semi", "extras", "thin", "units", "many", "free", "calls", "domains", "labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +127,8 @@ def make(seed: int, kind: str | None = None) -> Attack:
     elif rng.random() < 0.3:
         mass, length = mass * 10.0 ** rng.uniform(-2, 2), length * 10.0 ** rng.uniform(-1, 1)
     names = [f"e{k}" for k in range(int(rng.integers(1, 4)))] if kind == "extras" or rng.random() < 0.1 else []
+    if kind == "labels":
+        names = ["(lx1/m1)", "either_or 0 >= 0", "(m1<3) is true"][: int(rng.integers(1, 4))]
     limits = np.array([[[0.0, np.inf], [-np.inf, np.inf], [-1.0, 2.0]][int(rng.integers(3))] for _ in names])
     limits = limits.reshape(-1, 2)
     cones = tuple(_cone(kind, rng) for _ in range(n))
@@ -235,7 +238,8 @@ def _hostile(rng, kind, variables, scene, truth):
         "convex": CONVEX, "smooth": SMOOTH, "piecewise": PIECEWISE, "mixed": (*CONVEX, *SMOOTH, *PIECEWISE),
         "soft": (*CONVEX, *CONVEX, *SMOOTH, *PIECEWISE), "semi": (*CONVEX, *SMOOTH), "extras": (*CONVEX, *SMOOTH),
         "thin": (*CONVEX, *SMOOTH), "units": (*CONVEX, *SMOOTH), "many": (*CONVEX, *CONVEX, *SMOOTH),
-        "free": CONVEX,
+        "free": CONVEX, "calls": (*CALLS, *CALLS, *CONVEX), "domains": (*DOMAINS, *DOMAINS, *SMOOTH),
+        "labels": (*PIECEWISE, *CALLS),
     }  # fmt: skip
     symbolic, true = in_casadi(variables), in_numpy(truth, len(variables))
     constraints, bounds = [], []
@@ -258,6 +262,10 @@ def _hostile(rng, kind, variables, scene, truth):
         if weight is not None:
             low, high = (value + room, np.inf) if rng.random() < 0.5 else (low, high)
         label = f"{maker.__name__} {index}"
+        if kind == "labels":  # what the library might call something else
+            texts = [c.text for c in conditions(expression, variables.x)]
+            texts = [*texts, *(f"{t} is true" for t in texts), f"{variables[0].name} J", "cuts of the relaxation"]
+            label = next((t for t in texts if t not in {b.label for b in bounds}), label)
         constraints.append(Constraint(label, expression, low, high, weight=weight))
         bounds.append(Bound(label, formula, low, high, weight))
     return constraints, bounds

@@ -29,6 +29,23 @@ class NumpyFunctions:
         return np.where(np.asarray(test) != 0, a, b)
 
     @staticmethod
+    def table(knots: Any, values: Any, a: Any) -> Any:
+        knots, values, a = np.asarray(knots), np.asarray(values), np.asarray(a, dtype=float)
+        piece = np.clip(np.searchsorted(knots, a, side="right") - 1, 0, len(knots) - 2)
+        share = (a - knots[piece]) / (knots[piece + 1] - knots[piece])
+        return values[piece] + share * (values[piece + 1] - values[piece])
+
+    @staticmethod
+    def called(a: Any, b: Any, kind: str) -> Any:
+        return a * b + np.sin(a)
+
+    @staticmethod
+    def where(arguments: Any, value: Any) -> Any:
+        """The value where all arguments are >= 0, by the stated rule; NaN elsewhere."""
+        held = np.all([np.asarray(a) >= 0 for a in arguments], axis=0)
+        return np.where(held, value, np.nan)
+
+    @staticmethod
     def both(a: Any, b: Any) -> Any:
         return ((np.asarray(a) != 0) & (np.asarray(b) != 0)) * 1.0
 
@@ -48,6 +65,22 @@ class CasadiFunctions:
     sqrt, fabs, floor, sign = ca.sqrt, ca.fabs, ca.floor, ca.sign
     fmin, fmax, fmod, atan2, erf = ca.fmin, ca.fmax, ca.fmod, ca.atan2, ca.erf
     if_else, both, either, no = ca.if_else, ca.logic_and, ca.logic_or, ca.logic_not
+
+    @staticmethod
+    def table(knots: Any, values: Any, a: Any) -> Any:
+        return ca.interpolant("table", "linear", [list(map(float, knots))], list(map(float, values)))(a)
+
+    @staticmethod
+    def called(a: Any, b: Any, kind: str) -> Any:
+        s = (ca.SX if kind == "SX" else ca.MX).sym("s", 2)
+        own = ca.Function("own", [s], [s[0] * s[1] + ca.sin(s[0])], {"never_inline": True})
+        if kind == "map":
+            return own.map(2)(ca.horzcat(ca.vertcat(a, b), ca.vertcat(a, b)))[0]
+        return own(ca.vertcat(a, b))
+
+    @staticmethod
+    def where(arguments: Any, value: Any) -> Any:
+        return value
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,8 +162,8 @@ def test_branches_are_read_off_the_graph():
         [x],
         [
             shape.expression,
-            choose(shape.expression, x, {condition.text: False}),
-            choose(shape.expression, x, {condition.text: True}),
+            choose(shape.expression, x, {condition.key: False}),
+            choose(shape.expression, x, {condition.key: True}),
             smooth(shape.expression, x, 1e-4),
         ],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from casid.dynamics import Model
-from casid.errors import DatasetError
+from casid.errors import CasidWarning, DatasetError
 from casid.identification.online._information import Information
 from casid.identification.online._samples import (
     check_inputs,
@@ -30,6 +31,10 @@ from casid.regression._fit import quadratic
 from casid.retrieval.plausible import plausible_bodies
 
 Array = NDArray[np.float64]
+
+
+class EstimateWarning(CasidWarning):
+    """An estimate that Newton's method did not bring to its optimum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +110,7 @@ class Online:
         self.information = Information.nothing(model.base.rank)
         self.time = -np.inf
         self.order = parameter_order(model, plausible)
-        self._last: Array | None = None
+        self._last: Entropic | None = None
 
     @classmethod
     def from_fit(cls, fit: Fit, plausible: Plausible | None = None, forgetting: float = 1.0, mu: float = 1.0) -> Online:
@@ -134,18 +139,39 @@ class Online:
         self.information = information
         self.time = self.time if times is None else float(times[-1])
 
-    def estimate(self, iterations: int = 100) -> OnlineEstimate:
-        """Physically consistent parameters now, from the last estimate on.
+    def estimate(self, iterations: int = 1000) -> OnlineEstimate:
+        """Physically consistent parameters now, from the last estimate on; a path cut short goes on where it ended.
 
         Parameters
         ----------
         iterations
             Newton steps at most: the parameters are physical after any number of them.
+
+        Warns
+        -----
+        EstimateWarning
+            If they did not suffice: the suboptimality is then infinite, and the objective may be far from the least.
         """
         steps = checked_iterations(iterations)
-        estimate = estimate_of(self.model, self.information, self.plausible, self.order, self.mu, self._last, steps)
-        self._last = estimate.entropic.x
+        start, weight = (None, None) if self._last is None else (self._last.x, self._last.weight)
+        estimate = self._estimated(start, weight, steps)
+        used = estimate.entropic.iterations
+        if not np.isfinite(estimate.suboptimality) and start is not None and used < steps:  # rounding: a fresh path
+            estimate = self._estimated(None, None, steps - used)
+        self._last = estimate.entropic
+        if not np.isfinite(estimate.suboptimality):
+            warnings.warn(
+                f"the estimate did not converge in {steps} Newton steps and is only physical, not optimal; the next call "
+                "goes on from it, or give more iterations",
+                EstimateWarning,
+                stacklevel=2,
+            )
         return estimate
+
+    def _estimated(self, start: Array | None, weight: float | None, steps: int) -> OnlineEstimate:
+        return estimate_of(
+            self.model, self.information, self.plausible, self.order, self.mu, start, steps, weight=weight
+        )
 
 
 def plausible_values(model: Model, nominal: bool = True, term: float = 1.0) -> Plausible:
@@ -192,10 +218,12 @@ def estimate_of(
     mu: float,
     start: Array | None = None,
     iterations: int = 100,
+    *,
+    weight: float | None = None,
 ) -> OnlineEstimate:
     """Estimate from given information about the base parameters, with its bound of suboptimality; see `Online`."""
     A = information.R @ model.base.K[:, order]
-    found = entropic_estimate(A, information.rho, plausible, mu, start, iterations)
+    found = entropic_estimate(A, information.rho, plausible, mu, start, iterations, weight)
     pi = np.zeros(len(order))
     pi[order] = found.x
     beta = information.estimate

@@ -99,6 +99,8 @@ class Entropic:
         Proven bound of ``F(x) - min F``, up to the rounding of F; infinite if Newton's method did not come near enough
         for the proof.
     iterations : int
+    weight : float
+        Weight of the divergence for which x was sought last; mu, unless the central path was cut short.
     """
 
     x: Array
@@ -106,6 +108,7 @@ class Entropic:
     data: float
     suboptimality: float
     iterations: int
+    weight: float = 0.0
 
 
 class _Barrier:
@@ -142,7 +145,8 @@ class _Barrier:
 
 
 def entropic_estimate(
-    A: Array, b: Array, plausible: Plausible, mu: float, start: Array | None = None, iterations: int = 100
+    A: Array, b: Array, plausible: Plausible, mu: float, start: Array | None = None, iterations: int = 100,
+    weight: float | None = None,
 ) -> Entropic:
     """Minimise F with ``A = R B``, ``b = rho``.
 
@@ -158,12 +162,17 @@ def entropic_estimate(
         A physical x to start from (the last estimate); default: the plausible values.
     iterations
         Largest number of Newton steps; each factorises one matrix of this size.
+    weight
+        `Entropic.weight` of a path that was cut short at ``start``: it goes on there.
     """
     barrier, H0 = _Barrier(plausible), 2 * A.T @ A
     x, now = plausible.start if start is None else np.array(start, dtype=float), mu
     divergence, J = barrier(x)
-    warm = start is not None and np.isfinite(divergence)
-    if not warm:  # the weight of the divergence is larger at the beginning of the path
+    goes_on = start is not None and np.isfinite(divergence) and weight is not None and mu < weight < np.inf
+    warm = start is not None and np.isfinite(divergence) and not goes_on
+    if goes_on and weight is not None:
+        now = weight
+    elif not warm:  # the weight of the divergence is larger at the beginning of the path
         x, now = plausible.start, np.inf
         divergence, J = barrier(x)
     bound, done, since, decrease = np.inf, 0, 0, FIRST
@@ -195,7 +204,7 @@ def entropic_estimate(
             decrease = max(np.sqrt(decrease), SMALLEST) if done - since > SLOW else min(decrease**2, STEEPEST)
             now, since = max(mu, now / decrease), done
     left = float(np.sum((A @ x - b) ** 2))
-    return Entropic(x, left + mu * divergence, left, float(bound), done)
+    return Entropic(x, left + mu * divergence, left, float(bound), done, float(now))
 
 
 def _newton(g: Array, H: Array) -> Array | None:

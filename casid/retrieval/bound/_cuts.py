@@ -329,7 +329,7 @@ def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:
         return (ca.Function("rows", [x], [rows]),)
     functions = []
     for values in product((True, False), repeat=len(found)):
-        chosen = choose(rows, x, {c.text: v for c, v in zip(found, values, strict=True)})
+        chosen = choose(rows, x, {c.key: v for c, v in zip(found, values, strict=True)})
         sides = [c.margin if v else -c.margin for c, v in zip(found, values, strict=True)]
         functions.append(ca.Function("rows", [x], [ca.vertcat(chosen, *sides)]))
     return tuple(functions)

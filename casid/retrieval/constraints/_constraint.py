@@ -8,7 +8,7 @@ other module depends on which kinds there are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from casid.errors import ProblemError
 from casid.expressions._affine import affine_rows
 from casid.expressions._conditions import alternatives
+from casid.expressions._domains import may_hide, required_domains
 from casid.expressions._evaluate import evaluate
+from casid.expressions._walk import as_function
 from casid.inertia._parameter_vector import mass_index
 from casid.retrieval._quadrics import Quadric, find_quadric
 from casid.retrieval._region import Facts
@@ -68,6 +70,8 @@ class ScalarRow:
         Which bound of that entry.
     mass_of : int or None
         The row is this link's mass times the expression less its bound; None: the expression itself.
+    domain : bool
+        The row is none of the expression's values: where it is negative, the expression is undefined.
     """
 
     expression: ca.SX
@@ -77,6 +81,7 @@ class ScalarRow:
     entry: int
     side: Side = "both"
     mass_of: int | None = None
+    domain: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,9 +202,11 @@ class Constraint:
         By the structure of each entry. Affine: linear. Hard, and linear over a mass that is not negative, ``e = f/m``:
         ``f - m bound``, linear. Otherwise the expression as it is. A bound on a minimum or maximum that requires all of
         its parts is one on each of them, where these are affine or linear over the mass: ``fmax(a, b) <= bound`` is
-        ``a <= bound`` and ``b <= bound``.
+        ``a <= bound`` and ``b <= bound``. Hard: further rows where the expression would be undefined unseen
+        (`casid.expressions._domains`).
         """
         forms = affine_rows(self.expression, setting.x)
+        hides = self.hard and may_hide(as_function(self.expression, setting.x))
         for entry in range(self.size):
             low, high = float(self.lower[entry]), float(self.upper[entry])
             if not (np.isfinite(low) or np.isfinite(high)):
@@ -216,6 +223,8 @@ class Constraint:
                 yield from _parts(expression, low, high, entry, setting)
             else:
                 yield ScalarRow(expression, low, high, False, entry)
+            if hides:
+                yield from domain_rows(expression, entry, setting.x)
 
     def quadric(self, entry: int, setting: Setting) -> Quadric | None:
         """The quadratic form of one link's parameters that an entry is, times a power of the link's mass, if it is."""
@@ -277,6 +286,15 @@ def soften(constraint: Constraint | Iterable[Constraint], weight: float) -> Cons
     if isinstance(constraint, Constraint):
         return constraint.soften(weight)
     return tuple(one.soften(weight) for one in constraint)
+
+
+def domain_rows(expression: ca.SX, entry: int, x: ca.SX) -> Iterator[ScalarRow]:
+    """Rows >= 0 of a scalar expression's domain that its value does not show."""
+    required = required_domains(expression, x)
+    forms = affine_rows(ca.vertcat(*required), x) if required else ()
+    for row, form in zip(required, forms, strict=True):
+        if ca.depends_on(row, x):
+            yield ScalarRow(row, 0.0, np.inf, form is not None, entry, "lower", domain=True)
 
 
 def _over_mass(form: Quadric | None, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:

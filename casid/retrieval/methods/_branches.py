@@ -116,7 +116,8 @@ def _nothing(found: list[BranchSolution]) -> Conflict:
     conflicts = [b.solution.conflict for b in found if b.solution is not None and b.solution.conflict is not None]
     if conflicts:
         least = min(conflicts, key=lambda c: sum(c.relaxation.values()))
-        return Conflict(least.conflicting, least.relaxation, least.advice, proven)
+        region = {name: limit for conflict in conflicts for name, limit in conflict.region.items()}
+        return Conflict(least.conflicting, least.relaxation, least.advice, proven, region)
     words = "; ".join(", ".join(f"{k}: {v}" for k, v in b.chosen.items()) for b in found[:4])
     return Conflict((f"every combination of branches ({words})",), {}, ("none is known",), proven)
 

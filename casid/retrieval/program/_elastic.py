@@ -68,8 +68,10 @@ def _proven_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation
         if found is None:
             return None
         x, multipliers = found
-        if _excluded(problem, relaxed.linear, multipliers[: len(relaxed.linear.rows)], rows.nominal, factor):
-            return _read(problem, elastic, multipliers, x, proven=True)
+        region = _excluded(problem, relaxed.linear, multipliers[: len(relaxed.linear.rows)], rows.nominal, factor)
+        if region is not None:
+            conflict = _read(problem, elastic, multipliers, x, proven=True)
+            return None if conflict is None else replace(conflict, region=region)
         sides = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
         new = [cut for cut in (*sides, *relaxation.set_cuts(x)) if cut.violated(x)]
         if not new:
@@ -149,10 +151,18 @@ def _text(problem: Problem, row: Row, above: bool) -> str:
     return text
 
 
-def _excluded(problem: Problem, linear: LinearRows, multipliers: Array, nominal: Array, factor: float) -> bool:
-    """Whether the multipliers prove that no point meets the rows."""
+def _excluded(
+    problem: Problem, linear: LinearRows, multipliers: Array, nominal: Array, factor: float
+) -> dict[str, str] | None:
+    """The region in which the multipliers prove that no point meets the rows, in words; None where they do not."""
     found = dual_bound(problem, np.zeros(len(nominal)), Dual.of(linear, multipliers), Search(nominal, factor))
-    return found.value > _PROVEN * (found.terms + found.leftover + 1.0)
+    if not found.value > _PROVEN * (found.terms + found.leftover + 1.0):
+        return None
+    masses = {cone.name: float(nominal[mass_index(cone.link)]) for cone in problem.cones}
+    return {
+        name: f"up to {times:.0e} times a body of {masses[name]:.3g} kg" if name in masses else f"up to {times:.0e}"
+        for name, times in found.search_region.items()
+    }
 
 
 def _with_cuts(problem: Problem, linear: LinearRows, cuts: list[Cut]) -> LinearRows:

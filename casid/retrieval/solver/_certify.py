@@ -242,4 +242,4 @@ def _with_cuts(base: Problem, cuts: list[Cut]) -> Problem:
     sizes = np.maximum(np.abs(forms).max(axis=1), 1e-12)
     rows = ca.sparsify(ca.DM(forms / sizes[:, None])) @ base.variables.x
     low = np.array([c.low for c in cuts]) / sizes
-    return base.with_constraints(Constraint("cuts of the relaxation", rows, lower=low))
+    return base.with_constraints(Constraint(base.free_label("cuts of the relaxation"), rows, lower=low))

@@ -84,7 +84,7 @@ def revived(problem: Problem, stored: Mapping[str, Any], tolerances: Tolerances)
     conflict = None
     if found is not None:
         parts = tuple(found["conflicting"]), dict(found["relaxation"]), tuple(found["advice"])
-        conflict = Conflict(*parts, proven=bool(found["proven"]))
+        conflict = Conflict(*parts, proven=bool(found["proven"]), region=dict(found.get("region", {})))
     return assess(
         problem,
         np.array(stored["x"], dtype=float),
@@ -162,7 +162,7 @@ def _checked(content: Any, where: str) -> dict[str, Any]:
     assert region is not None
     stored["search_region"] = {key: _number(value, f"{where}: {key}") for key, value in region.data.items()}
     if stored["conflict"] is not None:
-        conflict = table.table("conflict", ("conflicting", "relaxation", "advice", "proven"))
+        conflict = table.table("conflict", ("conflicting", "relaxation", "advice", "proven", "region"))
         assert conflict is not None
         conflict.require("conflicting", "relaxation", "advice", "proven")
     return stored
