@@ -71,7 +71,7 @@ def test_each_joint_gets_the_law_that_it_has(choice):
 
 def test_the_table_tells_what_was_tried(choice):
     rows = [row for row in choice.table if row.joint == "shoulder_lift_joint"]
-    assert {row.law for row in rows} >= {"linear", "deadband", "asymmetric", "stribeck", "sigmoid", "linear+load"}
+    assert {row.law for row in rows} >= {"linear", "deadband", "asymmetric", "stribeck", "sigmoid+offset", "linear+load"}
     best = [row for row in rows if row.chosen]
     assert len(best) == 1 and best[0].held_out < 0.7 * next(r.held_out for r in rows if r.law == "linear")
     assert all(row.held_out > 0 and row.training > 0 for row in choice.table)

@@ -52,7 +52,7 @@ class LoadedDahl(Dahl):
     """``fv v + (fd + fl |tau_load|) z + fo``: Dahl's friction that grows with the torque of the links."""
 
     name = "loadeddahl"
-    amplitudes = (*Dahl.amplitudes, *catalogued("fl", signed=["fl"]))
+    amplitudes = (*Dahl.amplitudes, *catalogued("fl"))
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -92,7 +92,7 @@ class LoadedLuGre(LuGre):
     """LuGre's friction with the load: ``fl |tau_load| z`` beside it."""
 
     name = "loadedlugre"
-    amplitudes = (*LuGre.amplitudes, *catalogued("fl", signed=["fl"]))
+    amplitudes = (*LuGre.amplitudes, *catalogued("fl"))
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:

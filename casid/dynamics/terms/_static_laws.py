@@ -106,11 +106,22 @@ class Sigmoid(FrictionLaw):
         return [(ca.tanh(slope * (signals.dq + shift) / 2) - ca.tanh(slope * shift / 2)) / 2]
 
 
+class Offset(FrictionLaw):
+    """``fo``, a constant torque beside a law that has none."""
+
+    name = "offset"
+    amplitudes = catalogued("fo")
+
+    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
+        """One expression an amplitude."""
+        return [ca.SX(1)]
+
+
 class Load(FrictionLaw):
     """``fl |tau_load| sign(v)``, beside another law; the load is the torque of the links (Hamon et al. 2010)."""
 
     name = "load"
-    amplitudes = catalogued("fl", signed=["fl"])
+    amplitudes = catalogued("fl")
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -122,7 +133,7 @@ class LoadStribeck(FrictionLaw):
     """``(fl + fls exp(-(v / vl)^2)) |tau_load| sign(v)``, beside another law: load raises both parts of Stribeck's."""
 
     name = "loadstribeck"
-    amplitudes = catalogued("fl", "fls", signed=["fl"])
+    amplitudes = catalogued("fl", "fls")
     shape = (Shape("load speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.12, 0.5)),)
     loaded = True
 
