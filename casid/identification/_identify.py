@@ -10,13 +10,12 @@ import numpy as np
 
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import Friction
 from casid.errors import CasidError, DatasetError
 from casid.identification._bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
+from casid.identification._friction import IdentifiedFriction, identified_friction
 from casid.identification._identification import Identification
 from casid.identification._options import (
-    LINEAR_FRICTION,
     Checks,
     Choice,
     Constraints,
@@ -30,12 +29,10 @@ from casid.identification.diagnosis._findings import Verdict
 from casid.identification.diagnosis._verdict import judge
 from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_against
-from casid.regression import CompressedData, Fit, choose_friction
+from casid.regression import CompressedData, Fit
 from casid.regression._fit import unexcited_reasons
 from casid.regression.estimators import Estimator, MeasurementNoise, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of
-from casid.regression.friction._cross_validation import Candidate
-from casid.regression.friction._shape_fits import fit_jointly
 from casid.retrieval.insight._intervals import Intervals
 
 #: Condition number above which the excitation counts as poor.
@@ -131,21 +128,25 @@ class _Pipeline:
         self.progress("processing", 0, 1)
         read = self._read()
         self.progress("friction", 0, 1)
-        model, law, candidates = self._model(read.datasets)
+        fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
+        friction = self._friction(read.datasets, fits)
+        model = friction.model
         self.progress("compressing", 0, 1)
         observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
         data = observations.compressed
         self.progress("fitting", 0, 2)
         fit = chosen.fit(observations)
-        fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
         feasible, complaint = fits.fitted(fit, between=lambda: self.progress("choosing believable links", 1, 2))
-        kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible)
+        kept = friction.held_out if self.checks.folds and chosen.name == "WLS" else None
+        if kept is None:
+            kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible)
         ranges, open_question = self._intervals(feasible)
         verdict = self._verdict(read.datasets, feasible, kept, fits)
-        notes = (*data.notes, *_notes(fit, feasible), *filter(None, (read.note, complaint, open_question)))
+        further = (read.note, friction.note, complaint, open_question)
+        notes = (*data.notes, *_notes(fit, feasible), *filter(None, further))
         return Identification(
-            model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, law, candidates, kept,
-            verdict, ranges,
+            model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, friction.law,
+            friction.candidates, kept, verdict, ranges,
         )  # fmt: skip
 
     def _read(self) -> _Read:
@@ -159,19 +160,11 @@ class _Pipeline:
         lag = None if self.delay == "auto" else float(self.delay)
         return _Read(*without_delay(plain, checked, datasets, self.processing, lag))
 
-    def _model(self, datasets: tuple[Dataset, ...]) -> tuple[Model, Friction | None, tuple[Candidate, ...]]:
-        """The model to fit, its nonlinear friction, and the candidates that it was chosen from."""
-        options = self.model
-        linear = options.friction == "linear"
-        terms = [t for t in options.terms if linear or t not in LINEAR_FRICTION]
-        model = Model(self.robot, terms, options.gravity, options.velocity_deadband)
-        if linear:
-            return model, None, ()
-        if options.friction == "auto":
-            choice = choose_friction(model, datasets)
-            return choice.model, choice.friction, choice.table
-        together = fit_jointly(model, datasets, options.friction)
-        return together.fit.data.model, together.friction, ()
+    def _friction(self, datasets: tuple[Dataset, ...], fits: _ConsistentFits) -> IdentifiedFriction:
+        """The model to fit with its friction."""
+        return identified_friction(
+            self.robot, datasets, self.model, fits.on_terms, lambda estimate: fits.fitted(estimate)[0].beta
+        )
 
     def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
         """Noise that the first recording shows, after the processing."""
@@ -221,6 +214,7 @@ class _Pipeline:
             kept,
             lambda done, total: self.progress("other readings", done, total),
             lambda estimate: fits.fitted(estimate)[0],
+            fits.choosing,
         )
 
 
@@ -229,11 +223,11 @@ class _ConsistentFits:
 
     def __init__(self, robot: Robot, datasets: Sequence[Dataset], constraints: Constraints, choice: Choice) -> None:
         self._torques, self._speeds = largest_torques(datasets)
-        on_links, self._on_terms = split_bounds(constraints.bounds or {})
+        on_links, self.on_terms = split_bounds(constraints.bounds or {})
         build = default_bounds(robot, self._torques) if constraints.build == "default" else constraints.build
         self._statement = Statement(robot, with_link_bounds(build, on_links))
         self._constraints, self._choice = constraints, choice
-        self._choosing = choice.believable and constraints.prior is None and constraints.consistency == "full"
+        self.choosing = choice.believable and constraints.prior is None and constraints.consistency == "full"
 
     def fitted(
         self, estimate: Fit, near: FeasibleFit | None = None, between: Callable[[], None] = lambda: None
@@ -248,12 +242,12 @@ class _ConsistentFits:
         between
             Called when the best fit is known, before plausible links are searched.
         """
-        limits = {**term_bounds(estimate, self._torques, self._speeds), **self._on_terms}
+        limits = {**term_bounds(estimate, self._torques, self._speeds), **self.on_terms}
         given = self._constraints
         problem = RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
         best = problem.solve()
         between()
-        if not self._choosing:
+        if not self.choosing:
             return best, ""
         try:
             return problem.choose(best, self._choice.bodies, self._choice.share, near), ""

@@ -97,7 +97,7 @@ class CandidateFits:
             self._add(data, W, friction_columns(self._dictionaries, data, loads))
             assert data.dq is not None
             most = np.maximum(most, [np.abs(data.dq).max(axis=0), np.abs(loads).max(axis=0)])
-        self._counted = self._counts.any(axis=0)
+        self._counted = np.asarray(self._counts.sum(axis=0) > 0)
         self._signs = [d.signs(float(v), float(x)) for d, v, x in zip(self._dictionaries, *most, strict=True)]
         self._scale()
         if weights is None:
@@ -225,7 +225,7 @@ class CandidateFits:
                 float(np.sqrt(max(trained[i].sum() / max(left, 1.0), 0.0))),
                 option.law.complexity,
                 i == winner,
-                bool(lawful[i]),
+                lawful[i],
             )
             for i, option in ((i, self._options[k][i]) for i in best.values())
         ]
@@ -246,7 +246,7 @@ class CandidateFits:
         count = max(float(self._independent[k]), 2.0)
         return bool(count * np.log(before / after) > further * np.log(count))
 
-    def _errors(self, k: int, others: Sequence[Array], folds: Sequence[_Fold]) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def _errors(self, k: int, others: Sequence[Array], folds: Sequence[_Fold]) -> tuple[Array, Array, list[bool]]:
         """Squared errors of every candidate at joint k, (candidates, folds), and which obey the signs of physics.
 
         Errors on what was left out, and on what was fitted. The signs are those of the mean amplitudes over the folds.
@@ -277,7 +277,7 @@ class CandidateFits:
                 trained[indices, f] = np.einsum("ci,cij,cj->c", x, fitted[pick], x)
                 for i, row in zip(indices, a, strict=True):
                     amplitudes[i] += row
-        return held, trained, np.array([_lawful(P @ a) for P, a in zip(self._signs[k], amplitudes, strict=True)])
+        return held, trained, [_lawful(P @ a) for P, a in zip(self._signs[k], amplitudes, strict=True)]
 
 
 @dataclass(frozen=True)
