@@ -256,7 +256,8 @@ class _ConsistentFits:
 
 
 def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
-    notes = [f"not identifiable from these data: {reason}" for reason in unexcited_reasons(fit)]
+    reasons = unexcited_reasons(fit)
+    notes = [f"not identifiable from these data ({len(reasons)}): {'; '.join(reasons)}"] if reasons else []
     if fit.condition_number > CONDITION:
         vague = [name for name, sd in zip(fit.data.base.names, fit.relative_sd, strict=True) if 100.0 < sd < np.inf]
         notes.append(

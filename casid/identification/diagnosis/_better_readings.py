@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -190,7 +190,7 @@ def _orders(readings: Readings, here: float) -> _Better:
         order[list(pair)] = order[list(pair)[::-1]]
         made.append(Reading(
             value, Finding(cause, joint=one, values={"other": other, **_compared(value, here)}),
-            change=lambda data, order=order, alone=alone: reordered(data, order, alone),  # type: ignore[misc]
+            change=partial(reordered, order=order, torques_only=alone),
         ))  # fmt: skip
     return made, len(pairs)
 

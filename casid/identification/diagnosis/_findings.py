@@ -197,8 +197,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "one way": Cause(
             "one way",
-            "{recording}: joint '{joint}' moves one way only: its Coulomb friction cannot be separated from an offset; "
-            "the smaller sizes were chosen",
+            "{recording}: {joint}: motion in one direction only, so that Coulomb friction cannot be separated from an "
+            "offset; the smaller sizes were chosen",
             "record it moving both ways",
             wrong=False,
         ),
@@ -354,11 +354,11 @@ class Verdict:
         return f"{self.torques}; links: {self.links}"
 
     def _headline(self, about: Literal["torques", "links"], clean: str) -> str:
-        own = [finding for finding in self.findings if finding.about == about]
-        own.sort(key=lambda finding: not finding.wrong)
+        own = sorted((f for f in self.findings if f.about == about), key=lambda finding: not finding.wrong)
         if not own:
             return clean
-        first, more = own[0], f" (and {len(own) - 1} more)" if len(own) > 1 else ""
+        first, rest = own[0], list(dict.fromkeys(finding.kind for finding in own[1:]))
+        more = f" (and {len(own) - 1} more: {', '.join(rest)})" if rest else ""
         advice = f"; try {first.advice}" if first.advice else ""
         if first.wrong:
             return f"WRONG: {first.text}{advice}{more}"

@@ -154,7 +154,7 @@ def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
 
 def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
     assert data.dq is not None
-    found = []
+    names = []
     for k, joint in enumerate(robot.coordinates):
         speed = data.dq[:, k]
         moving = np.abs(speed) > 1e-3 * max(float(np.abs(speed).max()), 1e-9)
@@ -162,8 +162,8 @@ def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
             continue
         ahead = float((speed[moving] > 0).mean())
         if max(ahead, 1 - ahead) >= ONE_WAY:
-            found.append(Finding("one way", data.name, joint.name))
-    return found
+            names.append(joint.name)
+    return [Finding("one way", data.name, ", ".join(names))] if names else []
 
 
 def _spikes(raw: Dataset, robot: Robot) -> list[Finding]:
