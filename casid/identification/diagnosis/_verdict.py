@@ -38,7 +38,7 @@ CONTRADICTION = 1.5
 DRIVING = 5.0
 #: Ratio of the residuals, opposite gravity over the one assumed, up to which torques alone do not determine its sign,
 #: and the share of the consistent fit's residual below which the opposite one is the better reading.
-UNDECIDED, LIGHTER_FIT = 1.25, 0.99
+UNDECIDED, LIGHTER_FIT = 1.25, 0.9
 #: Share of the mass below which the opposite gravity is the better reading, at up to this ratio of the residuals.
 LIGHTER, EQUAL_FIT = 0.5, 1.1
 #: Ranges of real arms: torque over nominal torque, and largest torque over g reach^4 [kg/m^3].
