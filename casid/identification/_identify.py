@@ -128,14 +128,14 @@ class _Pipeline:
         self.progress("processing", 0, 1)
         read = self._read()
         self.progress("friction", 0, 1)
-        fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
-        friction = self._friction(read.datasets, fits)
+        friction = self._friction(read.datasets)
         model = friction.model
         self.progress("compressing", 0, 1)
         observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
         data = observations.compressed
         self.progress("fitting", 0, 2)
         fit = chosen.fit(observations)
+        fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
         feasible, complaint = fits.fitted(fit, between=lambda: self.progress("choosing believable links", 1, 2))
         kept = friction.held_out if self.checks.folds and chosen.name == "WLS" else None
         if kept is None:
@@ -160,10 +160,12 @@ class _Pipeline:
         lag = None if self.delay == "auto" else float(self.delay)
         return _Read(*without_delay(plain, checked, datasets, self.processing, lag))
 
-    def _friction(self, datasets: tuple[Dataset, ...], fits: _ConsistentFits) -> IdentifiedFriction:
+    def _friction(self, datasets: tuple[Dataset, ...]) -> IdentifiedFriction:
         """The model to fit with its friction."""
+        fits = _ConsistentFits(self.robot, datasets, self.constraints, self.choice)
+        bounds = split_bounds(self.constraints.bounds or {})[1]
         return identified_friction(
-            self.robot, datasets, self.model, fits.on_terms, lambda estimate: fits.fitted(estimate)[0].beta
+            self.robot, datasets, self.model, bounds, lambda estimate: fits.fitted(estimate)[0].beta
         )
 
     def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
@@ -203,6 +205,7 @@ class _Pipeline:
         self, datasets: tuple[Dataset, ...], feasible: FeasibleFit, kept: HeldOut | None, fits: _ConsistentFits
     ) -> Verdict | None:
         """The verdict, if asked for."""
+        given = self.constraints
         if not self.checks.verdict:
             return None
         self.progress("other readings", 0, 4)
@@ -214,7 +217,7 @@ class _Pipeline:
             kept,
             lambda done, total: self.progress("other readings", done, total),
             lambda estimate: fits.fitted(estimate)[0],
-            fits.choosing,
+            self.choice.believable and given.prior is None and given.consistency == "full",
         )
 
 
@@ -223,11 +226,11 @@ class _ConsistentFits:
 
     def __init__(self, robot: Robot, datasets: Sequence[Dataset], constraints: Constraints, choice: Choice) -> None:
         self._torques, self._speeds = largest_torques(datasets)
-        on_links, self.on_terms = split_bounds(constraints.bounds or {})
+        on_links, self._on_terms = split_bounds(constraints.bounds or {})
         build = default_bounds(robot, self._torques) if constraints.build == "default" else constraints.build
         self._statement = Statement(robot, with_link_bounds(build, on_links))
         self._constraints, self._choice = constraints, choice
-        self.choosing = choice.believable and constraints.prior is None and constraints.consistency == "full"
+        self._choosing = choice.believable and constraints.prior is None and constraints.consistency == "full"
 
     def fitted(
         self, estimate: Fit, near: FeasibleFit | None = None, between: Callable[[], None] = lambda: None
@@ -242,12 +245,12 @@ class _ConsistentFits:
         between
             Called when the best fit is known, before plausible links are searched.
         """
-        limits = {**term_bounds(estimate, self._torques, self._speeds), **self.on_terms}
+        limits = {**term_bounds(estimate, self._torques, self._speeds), **self._on_terms}
         given = self._constraints
         problem = RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
         best = problem.solve()
         between()
-        if not self.choosing:
+        if not self._choosing:
             return best, ""
         try:
             return problem.choose(best, self._choice.bodies, self._choice.share, near), ""
