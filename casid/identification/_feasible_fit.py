@@ -188,8 +188,9 @@ class Determined:
 
     @property
     def by_data(self) -> bool:
-        """Whether half the interval is narrower than the value."""
-        return bool(np.isfinite(self.high - self.low) and (self.high - self.low) / 2 < max(abs(self.value), 1e-12))
+        """Whether half the interval is narrower than the value, and the value lies in it."""
+        narrow = np.isfinite(self.high - self.low) and (self.high - self.low) / 2 < max(abs(self.value), 1e-12)
+        return bool(narrow and self.low <= self.value <= self.high)
 
 
 def determined(fit: Fit, values: Array) -> tuple[Determined, ...]:

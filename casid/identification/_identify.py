@@ -10,13 +10,12 @@ import numpy as np
 
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import Friction
 from casid.errors import CasidError, DatasetError
 from casid.identification._bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
+from casid.identification._friction import IdentifiedFriction, identified_friction
 from casid.identification._identification import Identification
 from casid.identification._options import (
-    LINEAR_FRICTION,
     Checks,
     Choice,
     Constraints,
@@ -30,12 +29,10 @@ from casid.identification.diagnosis._findings import Verdict
 from casid.identification.diagnosis._verdict import judge
 from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_against
-from casid.regression import CompressedData, Fit, choose_friction
+from casid.regression import CompressedData, Fit
 from casid.regression._fit import unexcited_reasons
 from casid.regression.estimators import Estimator, MeasurementNoise, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of
-from casid.regression.friction._cross_validation import Candidate
-from casid.regression.friction._shape_fits import fit_jointly
 from casid.retrieval.insight._intervals import Intervals
 
 #: Condition number above which the excitation counts as poor.
@@ -131,7 +128,8 @@ class _Pipeline:
         self.progress("processing", 0, 1)
         read = self._read()
         self.progress("friction", 0, 1)
-        model, law, candidates = self._model(read.datasets)
+        friction = self._friction(read.datasets)
+        model = friction.model
         self.progress("compressing", 0, 1)
         observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
         data = observations.compressed
@@ -139,13 +137,16 @@ class _Pipeline:
         fit = chosen.fit(observations)
         fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
         feasible, complaint = fits.fitted(fit, between=lambda: self.progress("choosing believable links", 1, 2))
-        kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible)
+        kept = friction.held_out if self.checks.folds and chosen.name == "WLS" else None
+        if kept is None:
+            kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible)
         ranges, open_question = self._intervals(feasible)
         verdict = self._verdict(read.datasets, feasible, kept, fits)
-        notes = (*data.notes, *_notes(fit, feasible), *filter(None, (read.note, complaint, open_question)))
+        further = (read.note, friction.note, complaint, open_question)
+        notes = (*data.notes, *_notes(fit, feasible), *filter(None, further))
         return Identification(
-            model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, law, candidates, kept,
-            verdict, ranges,
+            model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, friction.law,
+            friction.candidates, kept, verdict, ranges,
         )  # fmt: skip
 
     def _read(self) -> _Read:
@@ -159,19 +160,13 @@ class _Pipeline:
         lag = None if self.delay == "auto" else float(self.delay)
         return _Read(*without_delay(plain, checked, datasets, self.processing, lag))
 
-    def _model(self, datasets: tuple[Dataset, ...]) -> tuple[Model, Friction | None, tuple[Candidate, ...]]:
-        """The model to fit, its nonlinear friction, and the candidates that it was chosen from."""
-        options = self.model
-        linear = options.friction == "linear"
-        terms = [t for t in options.terms if linear or t not in LINEAR_FRICTION]
-        model = Model(self.robot, terms, options.gravity, options.velocity_deadband)
-        if linear:
-            return model, None, ()
-        if options.friction == "auto":
-            choice = choose_friction(model, datasets)
-            return choice.model, choice.friction, choice.table
-        together = fit_jointly(model, datasets, options.friction)
-        return together.fit.data.model, together.friction, ()
+    def _friction(self, datasets: tuple[Dataset, ...]) -> IdentifiedFriction:
+        """The model to fit with its friction."""
+        fits = _ConsistentFits(self.robot, datasets, self.constraints, self.choice)
+        bounds = split_bounds(self.constraints.bounds or {})[1]
+        return identified_friction(
+            self.robot, datasets, self.model, bounds, lambda estimate: fits.fitted(estimate)[0].beta
+        )
 
     def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
         """Noise that the first recording shows, after the processing."""
@@ -210,6 +205,7 @@ class _Pipeline:
         self, datasets: tuple[Dataset, ...], feasible: FeasibleFit, kept: HeldOut | None, fits: _ConsistentFits
     ) -> Verdict | None:
         """The verdict, if asked for."""
+        given = self.constraints
         if not self.checks.verdict:
             return None
         self.progress("other readings", 0, 4)
@@ -221,6 +217,7 @@ class _Pipeline:
             kept,
             lambda done, total: self.progress("other readings", done, total),
             lambda estimate: fits.fitted(estimate)[0],
+            self.choice.believable and given.prior is None and given.consistency == "full",
         )
 
 
@@ -262,7 +259,8 @@ class _ConsistentFits:
 
 
 def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
-    notes = [f"not identifiable from these data: {reason}" for reason in unexcited_reasons(fit)]
+    reasons = unexcited_reasons(fit)
+    notes = [f"not identifiable from these data ({len(reasons)}): {'; '.join(reasons)}"] if reasons else []
     if fit.condition_number > CONDITION:
         vague = [name for name, sd in zip(fit.data.base.names, fit.relative_sd, strict=True) if 100.0 < sd < np.inf]
         notes.append(

@@ -39,12 +39,12 @@ class VerdictSection(ReportSection):
     result: Identification
 
     def tables(self) -> Sequence[Table]:
-        """The verdict, then each finding with its remedy."""
+        """The two headlines, then each finding with the remedy that was tried."""
         found = self.result.verdict
         if found is None:
             return ()
-        rows = [("", found.line)]
-        rows += [(finding.kind, f"{finding.text}; {finding.remedy}") for finding in found.findings]
+        rows = [("torques", found.torques), ("links", found.links)]
+        rows += [(f.kind, f"{f.text}; {f.advice}" if f.advice else f.text) for f in found.findings]
         return (summary_table("Verdict", rows),)
 
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
@@ -52,9 +52,11 @@ class VerdictSection(ReportSection):
         result, fit, feasible = self.result, self.result.unconstrained, self.result.feasible
         solution = feasible.solution
         if result.verdict is not None:
-            page.text(result.verdict.line, f"verdict {'right' if result.verdict.right else 'wrong'}")
+            for about, headline in (("torques", result.verdict.torques), ("links", result.verdict.links)):
+                wrong = any(f.wrong for f in result.verdict.findings if f.about == about)
+                page.text(f"{about}: {headline}", f"verdict {'wrong' if wrong else 'right'}")
             for f in result.verdict.findings:
-                page.add(f'<p class="note">{escape(f.kind)}: {escape(f.text)}. <b>{escape(f.remedy)}</b></p>')
+                page.add(f'<p class="note">{escape(f.kind)}: {escape(f.text)}. <b>{escape(f.advice)}</b></p>')
         cards = [
             (f"{feasible.relative_error:.2f} %", "torque error, physically consistent"),
             (f"{fit.relative_error:.2f} %", f"unconstrained, {fit.method}"),

@@ -150,6 +150,8 @@ class JointTermsSection(ReportSection):
         terms = list(dict.fromkeys(term for term, _ in columns.values()))
         if not terms:
             return ()
+        if result.law is not None:
+            return (self._by_joint(),)
         values = {(term, k): f"{result.feasible.values[column]:.4g}" for column, (term, k) in columns.items()}
         table = PlainTable("Friction and other joint terms")
         table.add_column("joint", style="bold", no_wrap=True)
@@ -158,6 +160,22 @@ class JointTermsSection(ReportSection):
         for k, joint in enumerate(result.model.robot.coordinates):
             table.add_row(joint.name, *(values.get((term, k), "") for term in terms))
         return (table,)
+
+    def _by_joint(self) -> Table:
+        """Laws differ from joint to joint: one row for each, with its own amplitudes."""
+        result = self.result
+        assert result.law is not None
+        table = PlainTable("Friction and other joint terms")
+        table.add_column("joint", style="bold", no_wrap=True)
+        for column in ("law", "shape", "amplitudes [SI]"):
+            table.add_column(column)
+        named = zip(result.model.robot.coordinates, result.law.joints, strict=True)
+        for k, (joint, own) in enumerate(named):
+            terms = [(t, c) for c, (t, at) in sorted(result.model.term_columns.items()) if at == k]
+            sizes = ", ".join(f"{t.symbol} {result.feasible.values[c]:.4g}" for t, c in terms)
+            shape = dict(zip((s.name for s in own.law.shape), own.theta, strict=True))
+            table.add_row(joint.name, own.law.name, _shape(own.law.name, shape), sizes)
+        return table
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``friction``."""

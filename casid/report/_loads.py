@@ -114,11 +114,11 @@ class GainsSection(ReportSection):
             table.add_row(
                 name, "not determined" if np.isnan(value) else f"{value:.4f}", "" if np.isnan(sd) else f"{sd:.4f}"
             )
+        common = f"torques times {found.common:.4f}, 95 %: {found.interval[0]:.4f} to {found.interval[1]:.4f}"
+        own = f"torques times {', '.join(f'{g:.4f}' for g in found.joints)}"
         rows = [
-            (
-                "all joints",
-                f"torques times {found.common:.4f}, 95 %: {found.interval[0]:.4f} to {found.interval[1]:.4f}",
-            ),
+            *([("each joint", own)] if found.determined else []),
+            ("one factor for all" if found.determined else "all joints", common),
             ("load", f"{found.mass:g} kg; {found.payload.mass:.4f} kg with the present gains"),
         ]
         return (table, summary_table("Gains", rows))

@@ -8,9 +8,13 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.identification import Checks, identify
-from casid.identification.diagnosis import Finding
+from casid.identification.diagnosis import Finding, Verdict
 from casid.identification.diagnosis._findings import CAUSES
+from casid.identification.diagnosis._readings import Readings
+from casid.identification.diagnosis._signals import _gaps, _rest, _saturation
+from casid.identification.diagnosis._trial import compared
 from casid.report import report_of
+from casid.retrieval.plausible._described_arms import DESCRIBED_ARMS, heaviest
 from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -74,6 +78,7 @@ def test_findings_carry_data(robot, data):
     still[:, 2] = 3.0
     (finding,) = (f for f in verdict(robot, replace(data, tau=still)).findings if f.cause == "dead channel")
     assert (finding.kind, finding.joint, finding.wrong) == ("channel", "elbow_joint", True)
+    assert finding.remedy == "" or finding.trial is not None  # advice that was not tried is not given
     assert finding.text == f"{data.name}: the torque of joint 'elbow_joint' never changes: a dead channel"
     assert "elbow_joint" not in finding.remedy
     values = {"direction": "+x", "reading": 3.2, "recorded": 60.0}
@@ -82,7 +87,8 @@ def test_findings_carry_data(robot, data):
 
 def test_every_cause_has_a_known_kind():
     kinds = {"gravity", "sign", "joint order", "clock", "torque scale", "delay", "standstill", "channel", "one way"}
-    assert {cause.kind for cause in CAUSES.values()} == kinds | {"outliers"}
+    kinds |= {"outliers", "zero position", "gaps", "saturation", "links"}
+    assert {cause.kind for cause in CAUSES.values()} == kinds
 
 
 def test_exchanged_joints_are_named(robot, data):
@@ -131,3 +137,63 @@ def test_proven_ranges_hold_the_truth_and_the_choice(robot, data):
     assert record["intervals"][f"{robot.links[0].name} mass"][0] is not None
     assert {entry["name"] for entry in record["determined"]} == set(result.model.parameter_names)
     assert "Proven ranges" in report_of(result).html({})
+
+
+def noisy_pair(seed=0, gain=0.0, loss=0.0):
+    """Squared errors of twelve stretches, before and after a change."""
+    rng = np.random.default_rng(seed)
+    before = 0.01 + 0.001 * rng.random(12)
+    return before, (1.0 - gain) * before + loss * rng.normal(size=12)
+
+
+@pytest.mark.claim("a remedy is given only if it was tried and lowers the held-out error by two standard errors")
+def test_a_trial_counts_only_if_it_is_surely_better():
+    trial = compared(*noisy_pair(gain=0.5))
+    assert trial is not None and trial.after < 0.75 * trial.before and trial.sure > 2
+    assert "held-out error" in trial.text
+    assert compared(*noisy_pair(gain=0.0)) is None
+    assert compared(*noisy_pair(gain=0.1, loss=0.01)) is None  # better on average, not beyond a standard error
+
+
+@pytest.mark.claim("exchanged joints are not found where one of them is masked")
+def test_masked_joints_are_not_exchanged(robot, data):
+    processed = data.only([0, 2, 3, 4, 5])
+    readings = Readings(Model(robot, FRICTION), processed)
+    pairs = [pair for pair, _ in readings.exchanged()]
+    assert len(pairs) == 10 and not any(1 in pair for pair in pairs)
+
+
+@pytest.mark.claim("exchanged torque columns are named")
+def test_exchanged_torques_are_named_with_a_remedy_that_was_tried(robot, data):
+    judged = verdict(robot, replace(data, tau=data.tau[:, [0, 2, 1, 3, 4, 5]]))
+    (finding,) = (f for f in judged.findings if f.kind == "joint order")
+    assert finding.cause == "exchanged torques" and finding.trial is not None
+    assert finding.trial.after < finding.trial.before and "tried" in judged.torques
+
+
+@pytest.mark.claim("the headline of the links is not right above bodies that no arm has")
+def test_links_have_a_headline_of_their_own():
+    held = Finding("more than any arm", values={"mass": 240.0, "reach": 0.8, "torque": 28.0, "most": 41.0})
+    judged = Verdict((held,), 1.6, 2.3, 60)
+    assert not judged.right and judged.torques.startswith("no finding against the model")
+    assert judged.links.startswith("WRONG: the links weigh 240 kg") and judged.record()["links"] == judged.links
+
+
+def test_described_arms_bound_the_mass_of_an_arm():
+    for arm in DESCRIBED_ARMS:
+        if np.isfinite(arm.torque):
+            assert arm.mass < heaviest(arm.reach, arm.torque / 3.0)
+    assert heaviest(0.77, 28.0) < 60.0  # 240 kg were found for an arm of this size
+
+
+def test_rest_gaps_and_saturation_are_read_from_the_signals(robot, data):
+    clipped = data.tau.copy()
+    level = np.percentile(np.abs(clipped[:, 1]), 80.0)
+    clipped[:, 1] = np.clip(clipped[:, 1], -level, level)
+    assert [f.joint for f in _saturation(replace(data, tau=clipped), robot)] == ["shoulder_lift_joint"]
+    assert _saturation(data, robot) == [] and _gaps(data) == [] and _rest(data) == []
+    lost = np.r_[0:200, 260:700]
+    (gap,) = _gaps(data.rows(lost, "samples lost"))
+    assert gap.values["count"] == 1
+    slow = replace(data, t=40.0 * data.t)
+    assert _rest(slow) == []  # slow motion is motion

@@ -11,7 +11,7 @@ import casid
 from casid.dynamics import Model
 from casid.identification import Checks, Constraints, identify
 from casid.identification._bounds import default_bounds, largest_mass, term_bounds
-from casid.identification._feasible_fit import determined
+from casid.identification._feasible_fit import Determined, determined
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
@@ -90,3 +90,10 @@ def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, truth
     record = result.record()
     assert record["believable"]["certified"] and record["held_out"]["folds"] == 4
     assert record["active_bounds"] == [bound.text for bound in result.feasible.active]
+
+
+@pytest.mark.claim("a value outside its own interval is not determined by the data")
+def test_a_value_outside_its_interval_is_not_determined():
+    assert Determined("m7", 1.0, 0.9, 1.1).by_data
+    assert not Determined("m7", 1.2, 0.9, 1.1).by_data  # narrow, but the chosen value is not in it
+    assert not Determined("m7", 1.0, -np.inf, np.inf).by_data

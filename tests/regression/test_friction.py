@@ -71,7 +71,14 @@ def test_each_joint_gets_the_law_that_it_has(choice):
 
 def test_the_table_tells_what_was_tried(choice):
     rows = [row for row in choice.table if row.joint == "shoulder_lift_joint"]
-    assert {row.law for row in rows} >= {"linear", "deadband", "asymmetric", "stribeck", "sigmoid", "linear+load"}
+    assert {row.law for row in rows} >= {
+        "linear",
+        "deadband",
+        "asymmetric",
+        "stribeck",
+        "sigmoid+offset",
+        "linear+load",
+    }
     best = [row for row in rows if row.chosen]
     assert len(best) == 1 and best[0].held_out < 0.7 * next(r.held_out for r in rows if r.law == "linear")
     assert all(row.held_out > 0 and row.training > 0 for row in choice.table)
@@ -210,3 +217,34 @@ def test_shapes_are_minimised_within_bounds():
         columns, [np.zeros((201, 0))], [tau], np.ones(1), [np.array([0.5])], [np.array([0.05])], [np.array([1.0])], "t"
     )
     np.testing.assert_allclose([found.theta[0][0], found.amplitudes[0][0]], [0.2, 3.0], rtol=1e-6)
+
+
+@pytest.mark.claim("friction is chosen where the torques of a joint are left out")
+def test_a_joint_without_torques_keeps_linear_friction(robot):
+    data = Processing(cutoff=8.0).apply(simulated(robot, truth)).only([0, 1, 2, 3, 5])
+    found = choose_friction(Model(robot), data, ("linear", "stribeck", "linear+load"))
+    assert found.friction.joints[4].law.name == "linear" and found.friction.joints[2].law.name == "stribeck"
+    assert np.isfinite(found.fit.beta).all()
+
+
+@pytest.mark.claim("friction that drives, or that a load makes smaller, is not chosen")
+def test_laws_against_physics_are_not_chosen(robot):
+    data = Processing(cutoff=8.0).apply(
+        simulated(robot, lambda k, v, load, q: 4.0 * v + 6.0 * np.sign(v) - 0.08 * np.abs(load) * np.sign(v))
+    )
+    found = choose_friction(Model(robot), data, ("linear", "linear+load"))
+    loaded = [row for row in found.table if row.law == "linear+load" and row.joint == "shoulder_lift_joint"]
+    assert not loaded[0].physical and not loaded[0].chosen
+    assert loaded[0].held_out < next(
+        r.held_out for r in found.table if r.joint == loaded[0].joint and r.law == "linear"
+    )
+
+
+def test_the_choice_is_repeated_without_each_part(robot, monkeypatch):
+    seen = []
+    run = CandidateFits.run
+    monkeypatch.setattr(CandidateFits, "run", lambda self, apart=(): (seen.append(list(apart)), run(self, apart))[1])
+    data = Processing(cutoff=8.0).apply(simulated(robot, truth))
+    found = choose_friction(Model(robot), data, ("linear", "linear+load"), parts=4)
+    assert seen[:5] == [[], [0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]] and len(found.nested) == 4
+    assert all(nested.joints[1].law.name == "linear+load" for nested in found.nested)

@@ -16,6 +16,7 @@ from casid.dynamics.terms._static_laws import (
     Linear,
     Load,
     LoadStribeck,
+    Offset,
     Polynomial,
     Sigmoid,
     Smooth,
@@ -75,7 +76,7 @@ FRICTION_MODELS = MappingProxyType(
         law.name: law
         for law in (
             *(Linear(), Deadband(), Smooth(), Asymmetric(), Polynomial(), Stribeck(), Sigmoid()),
-            *(Load(), LoadStribeck(), Spring()),
+            *(Load(), LoadStribeck(), Spring(), Offset()),
             *(Dahl(), LoadedDahl(), LuGre(), LoadedLuGre(), Maxwell(), GeneralisedMaxwell()),
         )
     }

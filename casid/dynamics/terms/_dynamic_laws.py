@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import casadi as ca
-
 from casid.description._joint_parameters import (
     BRISTLE,
     BRISTLE_DAMPING,
@@ -17,6 +16,10 @@ from casid.description._joint_parameters import (
 )
 from casid.dynamics.terms._joint_terms import JointSignals
 from casid.dynamics.terms._law import FrictionLaw, Shape, Theta, catalogued
+
+
+
+
 
 #: Distance over which friction builds up; 63 % of it after one reach.
 REACH = Shape("reach", "rad", 1e-5, 0.5, 3e-3, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), power=0)
@@ -62,7 +65,7 @@ class LoadedDahl(Dahl):
     """``fv v + (fd + fl |tau_load|) z + fo``: Dahl's friction that grows with the torque of the links."""
 
     name = "loadeddahl"
-    amplitudes = (*Dahl.amplitudes, *catalogued(LOAD, signed=[LOAD]))
+    amplitudes = (*Dahl.amplitudes, *catalogued(LOAD))
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -102,7 +105,7 @@ class LoadedLuGre(LuGre):
     """LuGre's friction with the load: ``fl |tau_load| z`` beside it."""
 
     name = "loadedlugre"
-    amplitudes = (*LuGre.amplitudes, *catalogued(LOAD, signed=[LOAD]))
+    amplitudes = (*LuGre.amplitudes, *catalogued(LOAD))
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:

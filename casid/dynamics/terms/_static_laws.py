@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import casadi as ca
-
 from casid.description._joint_parameters import (
     COULOMB,
     COULOMB_NEGATIVE,
@@ -24,6 +23,10 @@ from casid.description._joint_parameters import (
 )
 from casid.dynamics.terms._joint_terms import JointSignals
 from casid.dynamics.terms._law import FrictionLaw, Shape, Theta, catalogued
+
+
+
+
 
 
 class Linear(FrictionLaw):
@@ -130,11 +133,22 @@ class Sigmoid(FrictionLaw):
         return [(ca.tanh(slope * (signals.dq + shift) / 2) - ca.tanh(slope * shift / 2)) / 2]
 
 
+class Offset(FrictionLaw):
+    """``fo``, a constant torque beside a law that has none."""
+
+    name = "offset"
+    amplitudes = catalogued("fo")
+
+    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
+        """One expression an amplitude."""
+        return [ca.SX(1)]
+
+
 class Load(FrictionLaw):
     """``fl |tau_load| sign(v)``, beside another law; the load is the torque of the links (Hamon et al. 2010)."""
 
     name = "load"
-    amplitudes = catalogued(LOAD, signed=[LOAD])
+    amplitudes = catalogued(LOAD)
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -146,7 +160,7 @@ class LoadStribeck(FrictionLaw):
     """``(fl + fls exp(-(v / vl)^2)) |tau_load| sign(v)``, beside another law: load raises both parts of Stribeck's."""
 
     name = "loadstribeck"
-    amplitudes = catalogued(LOAD, LOAD_STRIBECK, signed=[LOAD])
+    amplitudes = catalogued(LOAD, LOAD_STRIBECK)
     shape = (Shape("load speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.12, 0.5)),)
     loaded = True
 

@@ -10,13 +10,15 @@ from numpy.typing import ArrayLike
 
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.identification.diagnosis._findings import Finding
+from casid.identification.diagnosis._findings import Finding, Trial
 from casid.measurement import Dataset, Processing, prepare
 from casid.regression import compress, estimate_delay, wls
 from casid.regression._delay import Delay
 
 #: Least significant delay: in sampling periods, in standard deviations, and the share of the residual it explains.
 SAMPLES, DEVIATIONS, GAIN = 0.5, 3.0, 0.005
+#: Share of the residual from which a delay makes the result wrong.
+MOST = 0.3
 
 
 def filtered(raw: Dataset, dataset: Dataset) -> Dataset:
@@ -101,4 +103,6 @@ def delay_finding(raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLi
         "gain": 100 * lag.gain,
         "seconds": lag.seconds,
     }
-    return [Finding("late torques", raw.name, values=values)]
+    cause = "torques of another time" if lag.gain >= MOST else "late torques"
+    trial = Trial("residual", 100.0, 100.0 * (1.0 - lag.gain), abs(lag.seconds) / max(lag.sd, 1e-12))
+    return [Finding(cause, raw.name, values=values, trial=trial)]

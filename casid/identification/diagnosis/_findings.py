@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class Cause(NamedTuple):
@@ -14,20 +14,49 @@ class Cause(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``gravity``, ``sign``, ``joint order``, ``clock``, ``torque scale``, ``delay``, ``standstill``, ``channel``,
-        ``one way`` or ``outliers``.
+        ``gravity``, ``sign``, ``joint order``, ``zero position``, ``clock``, ``torque scale``, ``delay``,
+        ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers`` or ``links``.
     text : str
         Evidence; a template of the finding's recording, joint and values.
     remedy : str
-        The option that corrects it; a template too.
+        What corrects it, where it has been tried; a template too. Empty: nothing.
     wrong : bool
         Whether the result is wrong because of it; otherwise it should be checked.
+    about : {"torques", "links"}
+        Which of the two headlines it belongs to.
     """
 
     kind: str
     text: str
     remedy: str
     wrong: bool = True
+    about: Literal["torques", "links"] = "torques"
+
+
+class Trial(NamedTuple):
+    """A remedy as it was tried.
+
+    Attributes
+    ----------
+    measure : {"held-out error", "residual", "total mass"}
+        What was compared: the error of predicted parts of the motion [%], every joint alike; the residual [%]; or,
+        where torques cannot tell, the mass of the links [kg].
+    before, after : float
+    sure : float
+        Improvement in standard errors over the stretches of the motion; NaN where it has none.
+    """
+
+    measure: Literal["held-out error", "residual", "total mass"]
+    before: float
+    after: float
+    sure: float = float("nan")
+
+    @property
+    def text(self) -> str:
+        """The comparison in words."""
+        unit = "kg" if self.measure == "total mass" else "%"
+        sure = "" if self.sure != self.sure else f", by {self.sure:.1f} standard errors"
+        return f"tried: {self.measure} {self.before:.3g} {unit} -> {self.after:.3g} {unit}{sure}"
 
 
 _COLUMNS = "columns in the recording's TOML, in the robot's order"
@@ -48,8 +77,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "opposite gravity": Cause(
             "gravity",
-            "with gravity the other way real bodies of {turned_mass:.3g} kg leave {reading:.1f} % of the residual that "
-            "bodies of {mass:.3g} kg leave with the one assumed",
+            "torques alone do not give the sign of gravity; the most plausible links weigh {turned_mass:.3g} kg with "
+            "it the other way, {mass:.3g} kg with the one assumed, and leave {reading:.1f} % of its residual",
             "--gravity={direction}",
         ),
         "opposite torques": Cause(
@@ -68,6 +97,18 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "with '{joint}' and '{other}' exchanged the model leaves {reading:.0f} % of the torques unexplained, as "
             "recorded {recorded:.0f} %",
             _COLUMNS,
+        ),
+        "exchanged torques": Cause(
+            "joint order",
+            "with the torques of '{joint}' and '{other}' exchanged the model leaves {reading:.0f} % of the torques "
+            "unexplained, as recorded {recorded:.0f} %",
+            "the torques' columns in the recording's TOML, in the robot's order",
+        ),
+        "shifted zero": Cause(
+            "zero position",
+            "with the zero of '{joint}' shifted by {shift:.3g} rad the model leaves {reading:.1f} % of the torques "
+            "unexplained, as recorded {recorded:.1f} %",
+            "position_offset with {shift:.3g} for '{joint}' in the recording's TOML",
         ),
         "faster than its limit, another joint is not": Cause(
             "joint order", "{recording}: '{joint}' is faster than it can be, '{other}' could be: exchanged?", _COLUMNS
@@ -118,11 +159,32 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "--delay {seconds:.6f}, or --delay auto",
             wrong=False,
         ),
+        "torques of another time": Cause(
+            "delay",
+            "{recording}: torques lag {what}{lag:.2f} ms ({samples:.1f} samples) behind the positions, and this lag is "
+            "{gain:.0f} % of the residual",
+            "--delay {seconds:.6f}, or --delay auto",
+        ),
         "standstill": Cause(
             "standstill",
-            "{recording}: the robot stands still for {share:.0f} % of the time: friction at rest does not follow from "
-            "the velocity",
-            "rows or between in the recording's TOML, or Processing(slowest=...)",
+            "{recording}: no joint moves for {share:.0f} % of the time: friction at rest does not follow from the "
+            "velocity",
+            "rows or between in the recording's TOML, without the rest",
+            wrong=False,
+        ),
+        "gaps": Cause(
+            "gaps",
+            "{recording}: {count:.0f} gaps of up to {longest:.3g} s, {share:.2g} % of the samples: filters and "
+            "differences reach over them",
+            "",
+            wrong=False,
+        ),
+        "saturation": Cause(
+            "saturation",
+            "{recording}: the torque of joint '{joint}' stays at its extreme {level:.3g} N.m for {share:.2g} % of the "
+            "samples: saturated",
+            "",
+            wrong=False,
         ),
         "dead channel": Cause(
             "channel", "{recording}: the torque of joint '{joint}' never changes: a dead channel", "--only {others}"
@@ -135,8 +197,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "one way": Cause(
             "one way",
-            "{recording}: joint '{joint}' moves one way only: its Coulomb friction cannot be separated from an offset; "
-            "the smaller sizes were chosen",
+            "{recording}: {joint}: motion in one direction only, so that Coulomb friction cannot be separated from an "
+            "offset; the smaller sizes were chosen",
             "record it moving both ways",
             wrong=False,
         ),
@@ -145,6 +207,48 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "{recording}: {share:.2g} % of the torques of joint '{joint}' are single spikes",
             "--method IRLS",
             wrong=False,
+        ),
+        "mass at a bound": Cause(
+            "links",
+            "the mass of {joint} lies on the largest mass that is allowed by default, {most:.3g} kg: these data do not "
+            "determine it",
+            "",
+            about="links",
+        ),
+        "more than any arm": Cause(
+            "links",
+            "the links weigh {mass:.3g} kg; no arm of {reach:.2g} m whose joints hold {torque:.3g} N.m weighs more "
+            "than {most:.3g} kg",
+            "",
+            about="links",
+        ),
+        "torques against bodies": Cause(
+            "links",
+            "no physically consistent bodies come near the torques: the best ones leave {ratio:.3g} times the residual "
+            "of the unconstrained fit, and predict what was held out worse, {held:.3g} against {free:.3g} %",
+            "",
+            about="links",
+        ),
+        "bodies cost residual": Cause(
+            "links",
+            "the best physically consistent bodies leave {ratio:.3g} times the residual of the unconstrained fit, and "
+            "nothing was held out to say which of them is wrong",
+            "",
+            wrong=False,
+            about="links",
+        ),
+        "not the most plausible": Cause(
+            "links",
+            "the search for the most plausible links failed; these are those of the best fit",
+            "",
+            about="links",
+        ),
+        "not certified": Cause(
+            "links",
+            "the fit is not certified: relative gap {gap:.1e}",
+            "",
+            wrong=False,
+            about="links",
         ),
     }
 )
@@ -162,12 +266,20 @@ class Finding:
         Where; empty where it is all of them.
     values : mapping of str to float or str
         The evidence, by the names in the cause's templates.
+    trial : Trial or None
+        Of the remedy.
     """
 
     cause: str
     recording: str = ""
     joint: str = ""
     values: Mapping[str, float | str] = field(default_factory=dict)
+    trial: Trial | None = None
+
+    @property
+    def about(self) -> Literal["torques", "links"]:
+        """Headline that it belongs to."""
+        return CAUSES[self.cause].about
 
     @property
     def kind(self) -> str:
@@ -186,8 +298,13 @@ class Finding:
 
     @property
     def remedy(self) -> str:
-        """The option that corrects it."""
-        return self._filled(CAUSES[self.cause].remedy)
+        """What corrects it; empty where nothing was tried, or nothing that was tried is better."""
+        return self._filled(CAUSES[self.cause].remedy) if self.trial is not None else ""
+
+    @property
+    def advice(self) -> str:
+        """The remedy with what it changed when it was tried, or nothing."""
+        return f"{self.remedy} ({self.trial.text})" if self.trial is not None and self.remedy else ""
 
     def _filled(self, template: str) -> str:
         return template.format(recording=self.recording, joint=self.joint, **self.values)
@@ -213,28 +330,47 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """No finding makes the result wrong."""
+        """No finding makes the torques or the links wrong."""
         return not any(finding.wrong for finding in self.findings)
 
     @property
-    def line(self) -> str:
-        """The verdict in one line."""
-        wrong = [finding for finding in self.findings if finding.wrong]
-        if wrong:
-            more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-            return f"WRONG: {wrong[0].text}; try {wrong[0].remedy}{more}"
+    def torques(self) -> str:
+        """Headline about the torques."""
         apart = "" if self.held_out != self.held_out else f", {self.held_out:.2f} % on data that were held out"
-        doubts = f"; to be checked: {', '.join(sorted({f.kind for f in self.findings}))}" if self.findings else ""
-        return (
+        clean = (
             f"no finding against the model: error {self.error:.2f} %{apart}; {self.tried} other readings of the "
-            f"recording explain it no better{doubts}"
+            "recording explain it no better"
         )
+        return self._headline("torques", clean)
+
+    @property
+    def links(self) -> str:
+        """Headline about the links."""
+        return self._headline("links", "no finding against the links")
+
+    @property
+    def line(self) -> str:
+        """Both headlines in one line."""
+        return f"{self.torques}; links: {self.links}"
+
+    def _headline(self, about: Literal["torques", "links"], clean: str) -> str:
+        own = sorted((f for f in self.findings if f.about == about), key=lambda finding: not finding.wrong)
+        if not own:
+            return clean
+        first, rest = own[0], list(dict.fromkeys(finding.kind for finding in own[1:]))
+        more = f" (and {len(own) - 1} more: {', '.join(rest)})" if rest else ""
+        advice = f"; try {first.advice}" if first.advice else ""
+        if first.wrong:
+            return f"WRONG: {first.text}{advice}{more}"
+        return f"{clean}; to be checked: {first.text}{advice}{more}"
 
     def record(self) -> dict[str, object]:
         """Plain values."""
         return {
             "line": self.line,
             "right": self.right,
+            "torques": self.torques,
+            "links": self.links,
             "findings": [
                 {
                     "kind": f.kind,
@@ -243,7 +379,9 @@ class Verdict:
                     "joint": f.joint,
                     "values": dict(f.values),
                     "text": f.text,
+                    "about": f.about,
                     "remedy": f.remedy,
+                    "trial": None if f.trial is None else dict(f.trial._asdict()),
                     "wrong": f.wrong,
                 }
                 for f in self.findings

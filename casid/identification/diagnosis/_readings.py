@@ -46,7 +46,7 @@ class Readings:
     def __init__(self, model: Model, dataset: Dataset, samples: int = SAMPLES) -> None:
         assert dataset.dq is not None and dataset.ddq is not None
         alone = model.gravity_vector is None and not model.memories  # as the model of readings does
-        self.model = model if alone else Model(model.robot, _plain(model), "input")
+        self.model = model if alone else Model(model.robot, plain_terms(model), "input")
         self.gravity = np.asarray(model.robot.gravity if model.gravity_vector is None else model.gravity_vector)
         moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
         pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
@@ -168,13 +168,52 @@ class Readings:
             yield k, self.residual(made, self.tau * signs)
 
     def exchanged(self) -> Iterator[tuple[tuple[int, int], float]]:
-        """Two joints' columns exchanged."""
-        for i, j in combinations(range(self.model.n), 2):
+        """Two joints' columns exchanged; joints whose torques do not count are left where they are."""
+        for i, j in combinations(self._counted, 2):
             order = np.arange(self.model.n)
             order[[i, j]] = order[[j, i]]
             mask, self.mask = self.mask, self.mask[:, order]
             yield (i, j), self.residual(self.regressor(order=order), self.tau[:, order])
             self.mask = mask
+
+    @property
+    def _counted(self) -> list[int]:
+        """Joints with torques that count."""
+        return [int(k) for k in np.flatnonzero(self.mask.any(axis=0))]
+
+    def exchanged_torques(self) -> Iterator[tuple[tuple[int, int], float]]:
+        """Two joints' torques exchanged, their motions as recorded."""
+        here = self.regressor()
+        for i, j in combinations(self._counted, 2):
+            order = np.arange(self.model.n)
+            order[[i, j]] = order[[j, i]]
+            mask, self.mask = self.mask, self.mask[:, order]
+            yield (i, j), self.residual(here, self.tau[:, order])
+            self.mask = mask
+
+    def shifted(self, here: float, step: float) -> Iterator[tuple[int, float, float]]:
+        """The zero of one joint shifted: joint, the best shift [rad], residual there.
+
+        Parameters
+        ----------
+        here
+            Residual without a shift.
+        step
+            Shift to both sides from which a parabola is drawn [rad].
+        """
+        for k, joint in enumerate(self.model.robot.coordinates):
+            if joint.type != "revolute" or k == 0:
+                continue
+            q, values = self.q, []
+            for shift in (-step, step):
+                self.q = q + shift * (np.arange(self.model.n) == k)
+                values.append(self.residual(self.regressor(gravity=self.gravity)) ** 2)
+            curve = values[0] + values[1] - 2 * here**2
+            best = step * float(np.clip((values[0] - values[1]) / (2 * curve), -3, 3)) if curve > 0 else 0.0
+            self.q = q + best * (np.arange(self.model.n) == k)
+            found = self.residual(self.regressor(gravity=self.gravity))
+            self.q = q
+            yield k, best, found
 
     def clocks(self, factors: Sequence[float]) -> Iterator[tuple[float, float]]:
         """All velocities times a factor."""
@@ -182,7 +221,7 @@ class Readings:
             yield factor, self.residual(self.regressor(clock=factor))
 
 
-def _plain(model: Model) -> list[JointTerm | str]:
+def plain_terms(model: Model) -> list[JointTerm | str]:
     """The model's terms with linear friction in place of what has a shape."""
     kept: list[JointTerm | str] = [term.settled() for term in model.terms if not term.fitted]
     if len(kept) < len(model.terms):

@@ -16,8 +16,12 @@ Array = NDArray[np.float64]
 SLOWEST = 0.02
 #: Factor by which a joint may exceed its limit of speed.
 SLIGHTLY = 1.1
-#: A joint rests while slower than this share of its largest speed; a recording rests while all joints do.
-REST, MOST_REST = 0.01, 0.3
+#: A recording rests where within this time [s] no joint moves by more than this share of its stroke; tolerated share.
+WINDOW, STILL, MOST_REST = 0.25, 2e-4, 0.15
+#: Time stamps further apart than so many periods are a gap.
+GAP = 3.5
+#: Torques within this share of their range of an extreme are near it; share of samples at it and their longest run.
+NEAR, MOST_SATURATED, RUN = 0.01, 0.003, 4
 #: Share of samples in one direction from which a joint counts as moving one way.
 ONE_WAY = 0.995
 #: Relative error of a joint from which its torque counts as noise [%].
@@ -39,7 +43,9 @@ def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) ->
     """
     return [
         *_clock(raw, processed, robot),
-        *_rest(processed),
+        *_rest(raw),
+        *_gaps(raw),
+        *_saturation(raw, robot),
         *_channels(processed, robot, fit),
         *_one_way(processed, robot),
         *_spikes(raw, robot),
@@ -77,13 +83,56 @@ def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
     return found
 
 
-def _rest(data: Dataset) -> list[Finding]:
-    assert data.dq is not None
-    largest = np.abs(data.dq).max(axis=0)
-    share = float((np.abs(data.dq) <= REST * np.maximum(largest, 1e-12)).all(axis=1).mean())
+def _rest(raw: Dataset) -> list[Finding]:
+    """Time in which no joint leaves its place: slow motion is motion."""
+    if not raw.period:
+        return []
+    window = max(2, round(WINDOW / raw.period))
+    stroke = np.maximum(np.ptp(raw.q, axis=0), 1e-9)
+    moving = stroke > 1e-3
+    if len(raw) <= 2 * window or not moving.any():
+        return []
+    away = np.abs(raw.q[window:] - raw.q[:-window]) / stroke
+    middle = np.abs(raw.q[window // 2 : -(window - window // 2)] - raw.q[:-window]) / stroke
+    share = float((np.maximum(away, middle)[:, moving] <= STILL).all(axis=1).mean())
     if share <= MOST_REST:
         return []
-    return [Finding("standstill", data.name, values={"share": 100 * share})]
+    return [Finding("standstill", raw.name, values={"share": 100 * share})]
+
+
+def _gaps(raw: Dataset) -> list[Finding]:
+    """Time stamps far apart."""
+    steps, period = np.diff(raw.t), raw.period
+    wide = steps > GAP * max(period, 1e-12)
+    if not period or not wide.any() or wide.mean() > 0.05:
+        return []
+    lost = float(steps[wide].sum()) / period
+    values: dict[str, float | str] = {
+        "count": float(wide.sum()), "longest": float(steps.max()), "share": 100 * lost / (len(raw) + lost),
+    }  # fmt: skip
+    return [Finding("gaps", raw.name, values=values)]
+
+
+def _saturation(raw: Dataset, robot: Robot) -> list[Finding]:
+    """Torques that stay at exactly their extreme while the joint moves."""
+    found = []
+    for k, joint in enumerate(robot.coordinates):
+        tau, moved = raw.tau[:, k], np.abs(np.diff(raw.q[:, k], prepend=raw.q[:1, k])) > 0
+        size = float(np.ptp(tau))
+        for level in (float(tau.max()), float(tau.min())):
+            at = (np.abs(tau - level) <= 1e-9 * size) & moved
+            near = (np.abs(tau - level) <= NEAR * size) & ~at
+            share = float(at.mean())
+            if size > 0 and share > MOST_SATURATED and at.sum() > near.sum() and _longest(at) >= RUN:
+                found.append(Finding("saturation", raw.name, joint.name, {"level": level, "share": 100 * share}))
+                break
+    return found
+
+
+def _longest(flags: NDArray[np.bool_]) -> int:
+    """Length of the longest run of true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
+    return int((edges[1::2] - edges[::2]).max(initial=0))
 
 
 def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
@@ -94,16 +143,18 @@ def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
             continue
         others = ",".join(j.name for i, j in enumerate(robot.coordinates) if i != k)
         if np.ptp(data.tau[:, k]) <= 1e-9 * max(float(np.abs(data.tau).max()), 1e-300):
-            found.append(Finding("dead channel", data.name, joint.name, {"others": others}))
+            found.append(Finding("dead channel", data.name, joint.name, {"others": others, "index": float(k)}))
         elif fit.relative_errors[k] > NOISE:
-            values: dict[str, float | str] = {"others": others, "error": float(fit.relative_errors[k])}
+            values: dict[str, float | str] = {
+                "others": others, "error": float(fit.relative_errors[k]), "index": float(k),
+            }  # fmt: skip
             found.append(Finding("noisy channel", data.name, joint.name, values))
     return found
 
 
 def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
     assert data.dq is not None
-    found = []
+    names = []
     for k, joint in enumerate(robot.coordinates):
         speed = data.dq[:, k]
         moving = np.abs(speed) > 1e-3 * max(float(np.abs(speed).max()), 1e-9)
@@ -111,8 +162,8 @@ def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
             continue
         ahead = float((speed[moving] > 0).mean())
         if max(ahead, 1 - ahead) >= ONE_WAY:
-            found.append(Finding("one way", data.name, joint.name))
-    return found
+            names.append(joint.name)
+    return [Finding("one way", data.name, ", ".join(names))] if names else []
 
 
 def _spikes(raw: Dataset, robot: Robot) -> list[Finding]:

@@ -5,7 +5,8 @@ Every finding has its evidence and the option that corrects it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,13 @@ from casid.errors import CasidError
 from casid.identification._bounds import reach
 from casid.identification._feasible_fit import REACHED, FeasibleFit
 from casid.identification._prediction import HeldOut
+from casid.identification.diagnosis._better_readings import Trials, better_readings
 from casid.identification.diagnosis._delay import delay_finding
-from casid.identification.diagnosis._findings import Finding, Verdict
-from casid.identification.diagnosis._readings import FEWER, Readings
+from casid.identification.diagnosis._findings import Finding, Trial, Verdict
+from casid.identification.diagnosis._links import link_findings
+from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import signal_findings
+from casid.identification.diagnosis._trial import signed
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, wls
 from casid.regression._observation import torques
@@ -28,23 +32,19 @@ from casid.retrieval.plausible._bodies import nominal_bodies
 
 Array = NDArray[np.float64]
 
-#: Share to which the residual must fall for another reading to be the better one.
-BETTER = {"gravity": 0.9, "sign": 0.85, "joint order": 0.94, "clock": 0.93}
-#: Residual above which a reading is in doubt even if no other is better.
-DOUBT = 0.2
 #: Ratio of the residual norms, consistent over unconstrained, from which bodies contradict the torques.
 CONTRADICTION = 1.5
 #: Power of friction, in standard deviations, from which its sign is certain.
 DRIVING = 5.0
 #: Ratio of the residuals, opposite gravity over the one assumed, up to which torques alone do not determine its sign,
 #: and the share of the consistent fit's residual below which the opposite one is the better reading.
-UNDECIDED, LIGHTER_FIT = 1.25, 0.99
+UNDECIDED, LIGHTER_FIT = 1.25, 0.9
+#: Share of the mass below which the opposite gravity is the better reading, at up to this ratio of the residuals.
+LIGHTER, EQUAL_FIT = 0.5, 1.1
 #: Ranges of real arms: torque over nominal torque, and largest torque over g reach^4 [kg/m^3].
 GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
 #: Kinds of findings after which the fit's errors mean nothing.
-MISREAD = ("gravity", "sign", "joint order")
-#: Factors of all velocities that are tried.
-CLOCKS = (0.1, 0.5, 0.7, 1.4, 2.0, 10.0)
+MISREAD = ("gravity", "sign", "joint order", "zero position")
 
 
 def judge(
@@ -55,6 +55,7 @@ def judge(
     held_out: HeldOut | None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     again: Callable[[Fit], FeasibleFit] | None = None,
+    choosing: bool = False,
 ) -> Verdict:
     """Verdict on an identification.
 
@@ -70,6 +71,8 @@ def judge(
         Called with the number of steps done and their total.
     again
         How to fit consistently, for a reading that needs it.
+    choosing
+        Whether the most plausible links were asked for.
     """
     fit = feasible.fit
     signals: list[Finding] = []
@@ -79,104 +82,28 @@ def judge(
     tried = 0
     found: list[Finding] = []
     longest = max(range(len(datasets)), key=lambda k: len(datasets[k]))
+    trials = Trials(fit.data.model, datasets)
+    dead = [trials.without(f) for f in signals if f.cause == "dead channel"]
     readings = Readings(fit.data.model, datasets[longest])
-    if readings.possible:
-        others, tried = _readings(readings, datasets[longest], feasible, progress)
-        found += others
-        found = found or _friction(feasible, datasets) or _upside_down(readings, datasets, feasible, again)
+    if readings.possible and not dead:
+        found, tried = better_readings(readings, datasets[longest], trials, progress)
+        found = found or _friction(feasible, datasets, again) or _upside_down(readings, datasets, feasible, again)
     found = found or _strength(robot, datasets, feasible)
-    dead = [f for f in signals if f.cause == "dead channel"]
     if any(f.kind in MISREAD for f in found):
         signals = [f for f in signals if f.kind != "channel"]  # errors of a fit to misread torques
-    signals = [f for f in signals if f not in dead]
+    signals = [trials.without(f) if f.kind == "channel" else f for f in signals if f.cause != "dead channel"]
     found = [*dead, *found, *signals] if any(f.wrong for f in found) else [*dead, *signals, *found]
     progress(4, 4)
     if not any(f.kind in (*MISREAD, "clock") for f in found):
         found += delay_finding(raw[longest], datasets[longest], feasible.model, feasible.fit.weights)
+    found += link_findings(robot, datasets, feasible, held_out, choosing)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
     return Verdict(tuple(found), feasible.relative_error, held, tried)
 
 
-def _readings(
-    readings: Readings, dataset: Dataset, feasible: FeasibleFit, progress: Callable[[int, int], None]
-) -> tuple[list[Finding], int]:
-    """The best of other directions of gravity, signs, orders and clocks, if one is better; and how many were tried."""
-    here = readings.residual(readings.regressor())
-    fewer = readings.fewer(dataset, FEWER)
-    few = fewer.residual(fewer.regressor())
-    candidates: list[tuple[float, Finding]] = []
-    tried = 0
-    kinds = (
-        (1, _gravity, readings, here),
-        (2, _signs, readings, here),
-        (2, _orders, fewer, few),
-        (3, _clocks, fewer, few),
-    )
-    for done, better, samples, residual in kinds:
-        progress(done, 4)
-        found, count = better(samples, residual)
-        candidates += found
-        tried += count
-    return ([min(candidates, key=lambda c: c[0])[1]] if candidates else []), tried
-
-
-#: Better readings of one kind, each with its residual; and how many were tried.
-_Better = tuple[list[tuple[float, Finding]], int]
-
-
-def _compared(reading: float, recorded: float) -> dict[str, float | str]:
-    """Relative residuals of another reading and of the recording as it is, in percent."""
-    return {"reading": 100 * reading, "recorded": 100 * recorded}
-
-
-def _gravity(readings: Readings, here: float) -> _Better:
-    """Gravity along another axis, or in the best direction near it."""
-    axes = list(readings.axes())
-    name, g, value = min(axes, key=lambda axis: axis[2])
-    if here > DOUBT or value < 0.97 * here:
-        turned, best = readings.direction(g)
-        if best < 0.93 * value:
-            g, value, name = turned, best, ",".join(f"{v:.3g}" for v in turned)
-    if value < BETTER["gravity"] * here and float(g @ readings.gravity) < 0.99 * float(g @ g):
-        found = Finding("gravity direction", values={"direction": name, **_compared(value, here)})
-        return [(value, found)], len(axes)
-    return [], len(axes)
-
-
-def _signs(readings: Readings, here: float) -> _Better:
-    """One torque, or one joint, with the other sign."""
-    flips = [(value, k, "torque") for k, value in readings.reversed_torques()]
-    flips += [(value, k, "joint") for k, value in readings.reversed_joints()]
-    value, k, what = min(flips)
-    if value < BETTER["sign"] * here:
-        joint = readings.model.robot.coordinates[k].name
-        found = Finding("reversed joint", joint=joint, values={"what": what, **_compared(value, here)})
-        return [(value, found)], len(flips)
-    return [], len(flips)
-
-
-def _orders(readings: Readings, here: float) -> _Better:
-    """Two joints exchanged."""
-    pairs = sorted((value, pair) for pair, value in readings.exchanged())
-    if pairs and pairs[0][0] < BETTER["joint order"] * here:
-        value, pair = pairs[0]
-        one, other = (readings.model.robot.coordinates[k].name for k in pair)
-        found = Finding("exchanged joints", joint=one, values={"other": other, **_compared(value, here)})
-        return [(value, found)], len(pairs)
-    return [], len(pairs)
-
-
-def _clocks(readings: Readings, here: float) -> _Better:
-    """All velocities times a factor."""
-    clocks = sorted((value, factor) for factor, value in readings.clocks(CLOCKS))
-    value, factor = clocks[0]
-    if value < BETTER["clock"] * here:
-        values = {"factor": factor, "scale": 1 / factor, **_compared(value, here)}
-        return [(value, Finding("velocity scale", values=values))], len(clocks)
-    return [], len(clocks)
-
-
-def _friction(feasible: FeasibleFit, datasets: tuple[Dataset, ...]) -> list[Finding]:
+def _friction(
+    feasible: FeasibleFit, datasets: tuple[Dataset, ...], again: Callable[[Fit], FeasibleFit] | None
+) -> list[Finding]:
     """Reversed signs that do not change the residual: friction that drives, by the power it takes from the motion."""
     fit, model = feasible.fit, feasible.model
     base = [fit.data.base.names[i] for i in fit.excited.independent]
@@ -193,8 +120,25 @@ def _friction(feasible: FeasibleFit, datasets: tuple[Dataset, ...]) -> list[Find
     braking = sum(power[k] > DRIVING * sd[k] for k in range(model.n))
     if not backwards:
         return []
-    what = "torques are reversed" if len(backwards) > braking else "its torque is reversed"
-    return [Finding("driving friction", joint=", ".join(backwards), values={"what": what})]
+    everything = len(backwards) > braking
+    what = "torques are reversed" if everything else "its torque is reversed"
+    found = Finding("driving friction", joint=", ".join(backwards), values={"what": what})
+    signs = np.full(model.n, -1.0) if everything else np.where(power < -DRIVING * sd, -1.0, 1.0)
+    turned = [signed(data, signs, torques_only=True) for data in datasets]
+    other = None if again is None else _again(again, fit.data.model, turned, fit)
+    if other is None or not other.relative_error < feasible.relative_error:
+        return [found]
+    return [replace(found, trial=Trial("residual", feasible.relative_error, other.relative_error))]
+
+
+def _again(
+    again: Callable[[Fit], FeasibleFit], model: Model, datasets: Sequence[Dataset], fit: Fit
+) -> FeasibleFit | None:
+    """The consistent fit of recordings read in another way."""
+    try:
+        return again(wls(compress(model, datasets), fit.weights))
+    except CasidError:
+        return None
 
 
 def _upside_down(
@@ -206,13 +150,14 @@ def _upside_down(
         return []
     model = feasible.model
     turned = Model(model.robot, model.terms, -readings.gravity, model.velocity_deadband)
-    try:
-        other = again(wls(compress(turned, datasets), feasible.fit.weights))
-    except CasidError:
+    other = _again(again, turned, datasets, feasible.fit)
+    if other is None:
         return []
     ratio = float(np.sqrt(other.solution.total / feasible.solution.total))
     weights = [float(f.standard_parameters[9::10].sum()) for f in (other, feasible)]
-    if ratio > LIGHTER_FIT or weights[0] > weights[1]:
+    better = ratio < LIGHTER_FIT and weights[0] < weights[1]
+    lighter = ratio < EQUAL_FIT and weights[0] < LIGHTER * weights[1]
+    if not (better or lighter):
         return []
     values: dict[str, float | str] = {
         "turned_mass": weights[0],
@@ -220,7 +165,7 @@ def _upside_down(
         "reading": 100 * ratio,
         "direction": _opposite(readings.gravity),
     }
-    return [Finding("opposite gravity", values=values)]
+    return [Finding("opposite gravity", values=values, trial=Trial("total mass", weights[1], weights[0]))]
 
 
 def _opposite(gravity: Array) -> str:
@@ -254,7 +199,11 @@ def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit)
     if ratio < -GAIN[0]:
         return [Finding("opposite torques", values={"ratio": ratio, "direction": _opposite(robot.gravity)})]
     if abs(ratio) > 0 and not GAIN[0] <= abs(ratio) <= GAIN[1]:
-        return [Finding("torques of nominal bodies", values={"ratio": ratio, "gain": 1 / ratio})]
+        masses = [float(p[9::10].sum()) for p in (feasible.standard_parameters, nominal)]
+        trial = Trial("total mass", masses[0], masses[0] / ratio)
+        closer = abs(np.log(trial.after / masses[1])) < abs(np.log(trial.before / masses[1])) if ratio > 0 else False
+        values = {"ratio": ratio, "gain": 1 / ratio}
+        return [Finding("torques of nominal bodies", values=values, trial=trial if closer else None)]
     return []
 
 

@@ -57,7 +57,14 @@ class Gains:
     mass: float
     payload: Payload
 
+    @property
+    def determined(self) -> bool:
+        """Whether the factors of all joints are known: they then take the place of the common one."""
+        return bool(np.isfinite(self.joints).all())
+
     def __repr__(self) -> str:
+        if self.determined:
+            return f"Gains(torques times {', '.join(f'{g:.4g}' for g in self.joints)})"
         low, high = self.interval
         return f"Gains(torques times {self.common:.4g} [{low:.4g}, {high:.4g}])"
 

@@ -22,7 +22,7 @@ from casid.measurement import Dataset
 from casid.regression._compress import compress
 from casid.regression._fit import Fit, wls
 from casid.regression._observation import observation_blocks
-from casid.regression.friction._cross_validation import Candidate, CandidateFits
+from casid.regression.friction._cross_validation import STRETCHES, Candidate, CandidateFits
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ CANDIDATES = (
     "smooth",
     "asymmetric",
     "polynomial",
-    "sigmoid",
+    "sigmoid+offset",
     "stribeck",
     "linear+load",
     "smooth+load",
@@ -72,11 +72,16 @@ class FrictionChoice:
         Joint by joint, in the order in which laws were tried.
     fit : Fit
         Weighted least squares with the chosen friction.
+    nested : tuple of Friction
+        Chosen in the same way, on the coarse grid of shapes, without each part of the motion in turn: part i is every
+        so many-th of the `casid.regression.friction._cross_validation.STRETCHES` stretches of each recording, from
+        stretch i. The held-out error of the choice follows from these, because no part has had a say in its own law.
     """
 
     friction: Friction
     table: tuple[Candidate, ...]
     fit: Fit
+    nested: tuple[Friction, ...] = ()
 
     @property
     def model(self) -> Model:
@@ -85,13 +90,18 @@ class FrictionChoice:
 
 
 def choose_friction(
-    model: Model, datasets: Dataset | Sequence[Dataset], candidates: Sequence[str | FrictionLaw] = CANDIDATES
+    model: Model,
+    datasets: Dataset | Sequence[Dataset],
+    candidates: Sequence[str | FrictionLaw] = CANDIDATES,
+    parts: int = 0,
 ) -> FrictionChoice:
     """Choose the friction law of each joint by blocked cross-validation.
 
     The held-out error of each law at its best shape decides. A law with more parameters must lower it: at least 2 % of
-    the mean square, more than a standard error over the folds, and the bound of Schwarz's criterion. The load of
-    load-dependent laws is the torque of the links as fitted, iterated.
+    the mean square, more than a standard error over the folds, and the bound of Schwarz's criterion. Laws whose
+    amplitudes contradict physics (friction that drives, that a load makes smaller, a negative Stribeck amplitude) are
+    not taken; every law keeps an offset, its own or that of the sum. The load of load-dependent laws is the torque of
+    the links as fitted, iterated.
 
     Parameters
     ----------
@@ -101,6 +111,8 @@ def choose_friction(
         Processed recordings.
     candidates
         Names of laws and of their sums; `FrictionLaw` objects.
+    parts
+        Parts of the motion without which the choice is repeated (`FrictionChoice.nested`); 0: none.
 
     Raises
     ------
@@ -126,6 +138,9 @@ def choose_friction(
     options = [_options(laws, speed) for speed in _speeds(thinned)]
     everything = fits_of(options, nominal, weights)
     chosen, table = everything.run()
+    apart = [everything.run(range(part, STRETCHES, parts))[0] for part in range(parts)]
+    loads = tuple(nominal.tolist())
+    nested = tuple(_friction([options[k][i] for k, i in enumerate(found)], loads) for found in apart)
     joints = tuple(options[k][i] for k, i in enumerate(chosen))
     beta = everything.fit(chosen)
     for factor in FINER:
@@ -141,8 +156,14 @@ def choose_friction(
     for _ in range(SETTLING if loaded else 0):
         nominal = _links(model, beta)
         beta = fits_of([[joint] for joint in joints], nominal, weights).fit([0] * model.n)
-    friction = Friction(joints, tuple(_links(model, beta).tolist()) if loaded else None)
-    return FrictionChoice(friction, tuple(table), wls(compress(model.with_friction(friction), recordings)))
+    friction = _friction(joints, tuple(_links(model, beta).tolist()))
+    fit = wls(compress(model.with_friction(friction), recordings))
+    return FrictionChoice(friction, tuple(table), fit, nested)
+
+
+def _friction(joints: Sequence[JointFriction], nominal: tuple[float, ...]) -> Friction:
+    """With the links that load the joints, where a law needs them."""
+    return Friction(tuple(joints), nominal if any(joint.law.loaded for joint in joints) else None)
 
 
 def _speeds(recordings: Sequence[Dataset]) -> list[float]:

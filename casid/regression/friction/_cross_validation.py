@@ -2,132 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms import FrictionLaw, JointSignals
-from casid.dynamics.terms._friction import JointFriction, states_of
+from casid.dynamics.terms._friction import JointFriction
 from casid.measurement import Dataset
-from casid.regression._observation import filtered_blocks, motion, sampling_period
+from casid.regression.friction._dictionary import Dictionary, friction_columns, loads_of
 
 Array = NDArray[np.float64]
 
-#: Comparisons of expressions look so deep.
-_DEPTH = 50
-
-
-class Dictionary:
-    """The different columns of many laws at one joint.
-
-    Parameters
-    ----------
-    joint : int
-    candidates
-        Laws with their shapes.
-    deadband : float
-        Speed below which the sign of a velocity counts as 0 [rad/s].
-
-    Attributes
-    ----------
-    function : casadi.Function
-        ``(q, dq, ddq, load, signal, memory) -> columns``, of the joint; memory: the states of `remembering`, in turn.
-    remembering : list of JointFriction
-        Candidates with states.
-    places : list of list of int
-        Of each candidate, where its columns stand.
-    """
-
-    def __init__(self, joint: int, candidates: Sequence[JointFriction], deadband: float = 0.0) -> None:
-        q, dq, ddq, load, signal = (ca.SX.sym(name) for name in ("q", "dq", "ddq", "load", "signal"))
-        sign = ca.sign(dq) * (ca.fabs(dq) >= deadband) if deadband else ca.sign(dq)
-        self.remembering = [c for c in candidates if c.size]
-        memory = ca.SX.sym("memory", sum(c.size for c in self.remembering))
-        columns: list[ca.SX] = []
-        used = 0
-        self.places: list[list[int]] = []
-        known: dict[str, list[int]] = {}
-        for candidate in candidates:
-            own, used = memory[used : used + candidate.size], used + candidate.size
-            signals = JointSignals(joint, q, dq, ddq, sign, load, signal, own)
-            places = []
-            for column in candidate.law.columns(signals, candidate.theta):
-                same = known.setdefault(str(column), [])  # the print narrows the search, equality decides
-                place = next((i for i in same if ca.is_equal(columns[i], column, _DEPTH)), None)
-                if place is None:
-                    place = len(columns)
-                    same.append(place)
-                    columns.append(column)
-                places.append(place)
-            self.places.append(places)
-        inputs = [q, dq, ddq, load, signal, memory]
-        names = ["q", "dq", "ddq", "load", "signal", "memory"]
-        self.function = ca.Function("columns", inputs, [ca.densify(ca.vertcat(*columns))], names, ["c"], {"cse": True})
-
-    @property
-    def size(self) -> int:
-        """Number of columns."""
-        return int(self.function.size1_out(0))
-
-
-def loads_of(model: Model, parameters: Array | None, dataset: Dataset) -> Array:
-    """Torque that links with these parameters ask of the joints, not filtered, at the full rate, shape (M, n)."""
-    source = motion(dataset)
-    assert source.dq is not None and source.ddq is not None
-    if parameters is None:
-        return np.zeros(source.q.shape)
-    links = model.like(terms=())
-    return np.asarray(evaluate_batch(links.inverse_dynamics, source.q, source.dq, source.ddq, parameters))[:, :, 0]
-
-
-def friction_columns(dictionaries: Sequence[Dictionary], dataset: Dataset, loads: Array) -> list[Array]:
-    """Filtered columns of each joint at the samples of a recording, shapes (N, dictionary's size)."""
-    source, period = motion(dataset), sampling_period(dataset)
-    assert source.dq is not None and source.ddq is not None
-    arrays = [source.q, source.dq, source.ddq, loads, source.tau]
-    memories = [
-        np.concatenate([np.zeros((len(source.q), 0)), *states_of(_laws(d), source.q[:, k], period)], axis=1)
-        for k, d in enumerate(dictionaries)
-    ]
-    function = _together(dictionaries)
-    edges = np.cumsum([0, *(d.size for d in dictionaries)])
-    out = np.empty((len(dataset), int(edges[-1])))
-
-    def evaluate(part: slice) -> Array:
-        held = np.concatenate([z[part] for z in memories], axis=1)
-        return np.asarray(evaluate_batch(function, *(x[part] for x in arrays), held, compiled=False))[:, :, 0]
-
-    for first, block in filtered_blocks(dataset, evaluate):
-        out[first : first + len(block)] = block
-    return [out[:, a:b] for a, b in itertools.pairwise(edges)]
-
-
-def _laws(dictionary: Dictionary) -> list[tuple[FrictionLaw, Sequence[float]]]:
-    return [(c.law, c.theta) for c in dictionary.remembering]
-
-
-def _together(dictionaries: Sequence[Dictionary]) -> ca.Function:
-    """``(q, dq, ddq, load, signal, memory) -> columns`` of all joints."""
-    n = len(dictionaries)
-    inputs = [ca.SX.sym(name, n) for name in ("q", "dq", "ddq", "load", "signal")]
-    edges = np.cumsum([0, *(d.function.size1_in(5) for d in dictionaries)]).tolist()
-    memory = ca.SX.sym("memory", edges[-1])
-    made = [
-        d.function(*(x[k] for x in inputs), memory[a:b] if b > a else ca.SX(0, 1))
-        for k, (d, a, b) in enumerate(zip(dictionaries, edges, edges[1:], strict=False))
-    ]
-    return ca.Function("columns", [*inputs, memory], [ca.vertcat(*made)])
-
-
-#: Stretches of each recording, dealt to the folds in turn.
+#: Stretches of each recording, dealt to the folds in turn: as many as `casid.regression.compress` keeps.
 STRETCHES, FOLDS = 12, 6
+#: Torque against the signs of physics that is tolerated, as a share of the largest torque of a candidate.
+AGAINST = 0.01
 #: A more complex law must lower the held-out mean square by this share, and by so many standard errors over the folds.
 LEAST_GAIN, STANDARD_ERRORS = 0.02, 1.0
 #: Ridge on equilibrated columns: what the data do not determine stays small.
@@ -151,6 +43,8 @@ class Candidate:
     parameters : int
         Amplitudes and shapes.
     chosen : bool
+    physical : bool
+        Whether its amplitudes have the signs of physics (`Dictionary.signs`); only such laws are chosen.
     """
 
     joint: str
@@ -160,6 +54,7 @@ class Candidate:
     training: float
     parameters: int
     chosen: bool
+    physical: bool = True
 
 
 class CandidateFits:
@@ -193,27 +88,36 @@ class CandidateFits:
         self._dictionaries = [Dictionary(k, o, model.velocity_deadband) for k, o in enumerate(options)]
         self._alike = [_alike(d.places) for d in self._dictionaries]
         sizes = [self._rank + d.size + 1 for d in self._dictionaries]
-        self._grams = [np.zeros((FOLDS, size, size)) for size in sizes]
-        self._counts = np.zeros((FOLDS, model.n))
+        self._grams = [np.zeros((STRETCHES, size, size)) for size in sizes]
+        self._counts = np.zeros((STRETCHES, model.n))
         self._independent = np.zeros(model.n)
+        most = np.zeros((2, model.n))  # speeds and loads
         for data, W in zip(recordings, regressors, strict=True):
-            columns = friction_columns(self._dictionaries, data, loads_of(model, nominal, data))
-            kept = np.full(model.n, len(data)) if data.mask is None else data.mask.sum(axis=0)
-            self._independent += kept / (1.0 if data.full is None else data.full.correlation)
-            fold = np.minimum(np.arange(len(data)) * STRETCHES // max(len(data), 1), STRETCHES - 1) % FOLDS
-            for k in range(model.n):
-                X = np.hstack([W[:, k], columns[k], data.tau[:, [k]]])
-                for f in range(FOLDS):
-                    rows = fold == f if data.mask is None else (fold == f) & data.mask[:, k]
-                    self._grams[k][f] += X[rows].T @ X[rows]
-                    self._counts[f, k] += rows.sum()
+            loads = loads_of(model, nominal, data)
+            self._add(data, W, friction_columns(self._dictionaries, data, loads))
+            assert data.dq is not None
+            most = np.maximum(most, [np.abs(data.dq).max(axis=0), np.abs(loads).max(axis=0)])
+        self._counted = np.asarray(self._counts.sum(axis=0) > 0)
+        self._signs = [d.signs(float(v), float(x)) for d, v, x in zip(self._dictionaries, *most, strict=True)]
         self._scale()
         if weights is None:
             first = [0] * model.n
             errors = self._squares(first, self.fit(first))
             mean = errors / np.maximum(self._counts.sum(axis=0), 1.0)
             floor = 1e-24 * max(float(mean.max()), np.finfo(float).tiny)
-            self.weights = 1.0 / np.sqrt(np.maximum(mean, floor))
+            self.weights = np.where(self._counted, 1.0 / np.sqrt(np.maximum(mean, floor)), 0.0)
+
+    def _add(self, data: Dataset, W: Array, columns: Sequence[Array]) -> None:
+        """Gram matrices and counts of one recording."""
+        kept = np.full(self._model.n, len(data)) if data.mask is None else data.mask.sum(axis=0)
+        self._independent += kept / (1.0 if data.full is None else data.full.correlation)
+        stretch = np.minimum(np.arange(len(data)) * STRETCHES // max(len(data), 1), STRETCHES - 1)
+        for k in range(self._model.n):
+            X = np.hstack([W[:, k], columns[k], data.tau[:, [k]]])
+            for f in range(STRETCHES):
+                rows = stretch == f if data.mask is None else (stretch == f) & data.mask[:, k]
+                self._grams[k][f] += X[rows].T @ X[rows]
+                self._counts[f, k] += rows.sum()
 
     def _scale(self) -> None:
         """Columns of unit length, all joints' inertial columns alike."""
@@ -225,22 +129,24 @@ class CandidateFits:
             own = np.sqrt(np.diagonal(G.sum(axis=0))[self._rank : -1])
             scale = np.concatenate([lengths, np.where(own > 0, own, 1.0), [1.0]])
             self._grams[k] = G / np.outer(scale, scale)
+            own = scale[self._rank : -1]
+            self._signs[k] = [P / own[p] for P, p in zip(self._signs[k], self._dictionaries[k].places, strict=True)]
 
     def _places(self, k: int, choice: int) -> list[int]:
         return [self._rank + c for c in self._dictionaries[k].places[choice]]
 
-    def _reduced(self, k: int, choice: int, fold: int | None) -> Array:
-        """Gram matrix of the inertial columns and the torque, the candidate's friction eliminated, without a fold."""
-        G = self._grams[k].sum(axis=0)
-        if fold is not None:
-            G = G - self._grams[k][fold]
+    def _reduced(self, k: int, choice: int, stretches: Sequence[int]) -> Array:
+        """Gram matrix of the inertial columns and the torque over these stretches, the friction eliminated."""
+        G = self._grams[k][list(stretches)].sum(axis=0)
         keep, local = [*range(self._rank), -1], self._places(k, choice)
+        if not self._counted[k]:
+            return np.zeros((len(keep), len(keep)))
         inner = _ridged(G[np.ix_(local, local)])
         cross = G[np.ix_(local, keep)]
         return np.asarray(self.weights[k] ** 2 * (G[np.ix_(keep, keep)] - cross.T @ np.linalg.solve(inner, cross)))
 
     def _scaled_fit(self, chosen: Sequence[int]) -> Array:
-        reduced = np.sum([self._reduced(k, i, None) for k, i in enumerate(chosen)], axis=0)
+        reduced = np.sum([self._reduced(k, i, range(STRETCHES)) for k, i in enumerate(chosen)], axis=0)
         A = _ridged(reduced[:-1, :-1])
         return np.asarray(cho_solve(cho_factor(A), reduced[:-1, -1]))
 
@@ -253,51 +159,63 @@ class CandidateFits:
         errors = []
         for k, i in enumerate(chosen):
             G, local = self._grams[k].sum(axis=0), self._places(k, i)
+            if not self._counted[k]:
+                errors.append(0.0)
+                continue
             x = np.zeros(len(G))
             x[: self._rank], x[-1] = beta * self._lengths, -1.0
             x[local] = np.linalg.solve(_ridged(G[np.ix_(local, local)]), -(G @ x)[local])
             errors.append(max(float(x @ G @ x), 0.0))
         return np.array(errors)
 
-    def run(self) -> tuple[list[int], list[Candidate]]:
-        """Index of the best candidate of each joint, the other joints' held, and what was tried."""
+    def run(self, apart: Sequence[int] = ()) -> tuple[list[int], list[Candidate]]:
+        """Index of the best candidate of each joint, the other joints' held, and what was tried.
+
+        Parameters
+        ----------
+        apart
+            Stretches that take no part in the choice (indices below `STRETCHES`).
+        """
+        folds = _folds([i for i in range(STRETCHES) if i not in apart])
         chosen = [0] * self._model.n
         rows: list[list[Candidate]] = [[] for _ in chosen]
-        reduced = [[self._reduced(k, chosen[k], f) for f in range(FOLDS)] for k in range(len(chosen))]
+        reduced = [[self._reduced(k, chosen[k], fold.train) for fold in folds] for k in range(len(chosen))]
         for _ in range(SWEEPS):
             before = list(chosen)
             for k in range(len(chosen)):
-                if not self._counts[:, k].any():
+                if not self._counted[k]:
                     continue
                 rest = [i for i in range(len(chosen)) if i != k]
                 size = self._rank + 1
-                others = [sum((reduced[i][f] for i in rest), np.zeros((size, size))) for f in range(FOLDS)]
-                chosen[k], rows[k] = self._best(k, others)
-                reduced[k] = [self._reduced(k, chosen[k], f) for f in range(FOLDS)]
+                others = [sum((reduced[i][f] for i in rest), np.zeros((size, size))) for f in range(len(folds))]
+                chosen[k], rows[k] = self._best(k, others, folds)
+                reduced[k] = [self._reduced(k, chosen[k], fold.train) for fold in folds]
             if chosen == before:
                 break
         return chosen, [row for part in rows for row in part]
 
-    def _best(self, k: int, others: Sequence[Array]) -> tuple[int, list[Candidate]]:
-        held, trained = self._errors(k, others)
-        counts = self._counts[:, k]
-        mean = held.sum(axis=1) / counts.sum()
+    def _best(self, k: int, others: Sequence[Array], folds: Sequence[_Fold]) -> tuple[int, list[Candidate]]:
+        held, trained, lawful = self._errors(k, others, folds)
+        counts = np.array([self._counts[fold.test, k].sum() for fold in folds])
+        mean = held.sum(axis=1) / max(counts.sum(), 1.0)
         best: dict[str, int] = {}
         for i, option in enumerate(self._options[k]):
             name = option.law.name
-            if name not in best or mean[i] < mean[best[name]]:
+            if name not in best or (not lawful[i], mean[i]) < (not lawful[best[name]], mean[best[name]]):
                 best[name] = i
         ranked = sorted(best.values(), key=lambda i: (self._options[k][i].law.complexity, mean[i]))
-        winner = ranked[0]
+        winner = next((i for i in ranked if lawful[i]), next((i for i in ranked if self._plain(k, i)), ranked[0]))
         per_fold = held / np.maximum(counts, 1.0)
         active = counts > 0
-        for i in ranked[1:]:
+        for i in ranked:
+            if not lawful[i] or ranked.index(i) <= ranked.index(winner):
+                continue
             gain = (per_fold[winner] - per_fold[i])[active]
             error = float(np.std(gain, ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else 0.0
             earned = mean[i] <= (1 - LEAST_GAIN) * mean[winner] and gain.mean() > STANDARD_ERRORS * error
             if earned and self._informative(k, winner, i, trained):
                 winner = i
-        left = (FOLDS - 1) * counts.sum()
+        left = (len(folds) - 1) * counts.sum()
         table = [
             Candidate(
                 self._model.robot.coordinates[k].name,
@@ -307,10 +225,15 @@ class CandidateFits:
                 float(np.sqrt(max(trained[i].sum() / max(left, 1.0), 0.0))),
                 option.law.complexity,
                 i == winner,
+                lawful[i],
             )
             for i, option in ((i, self._options[k][i]) for i in best.values())
         ]
         return winner, table
+
+    def _plain(self, k: int, i: int) -> bool:
+        """Whether a candidate is viscous and Coulomb friction with an offset: what remains where no law is lawful."""
+        return [a.symbol for a in self._options[k][i].law.amplitudes] == ["fv", "fc", "fo"]
 
     def _informative(self, k: int, old: int, new: int, trained: Array) -> bool:
         """Whether a law explains more than its further parameters explain by chance (Schwarz's criterion).
@@ -323,16 +246,17 @@ class CandidateFits:
         count = max(float(self._independent[k]), 2.0)
         return bool(count * np.log(before / after) > further * np.log(count))
 
-    def _errors(self, k: int, others: Sequence[Array]) -> tuple[Array, Array]:
-        """Squared errors of every candidate at joint k, fold by fold: left out, and fitted; (candidates, folds)."""
+    def _errors(self, k: int, others: Sequence[Array], folds: Sequence[_Fold]) -> tuple[Array, Array, list[bool]]:
+        """Squared errors of every candidate at joint k, (candidates, folds), and which obey the signs of physics.
+
+        Errors on what was left out, and on what was fitted. The signs are those of the mean amplitudes over the folds.
+        """
         rank, w = self._rank, self.weights[k] ** 2
-        total = self._grams[k].sum(axis=0)
-        count = len(self._options[k])
-        held, trained = np.zeros((count, FOLDS)), np.zeros((count, FOLDS))
-        size = self._dictionaries[k].size
-        for f in range(FOLDS):
-            test = self._grams[k][f]
-            train = total - test
+        count, size = len(self._options[k]), self._dictionaries[k].size
+        held, trained = np.zeros((count, len(folds))), np.zeros((count, len(folds)))
+        amplitudes = [np.zeros(len(places)) for places in self._dictionaries[k].places]
+        for f, fold in enumerate(folds):
+            test, train = (self._grams[k][part].sum(axis=0) for part in (fold.test, fold.train))
             A = _ridged(w * train[:rank, :rank] + others[f][:rank, :rank])
             right = w * train[:rank, rank:]
             right[:, -1] += others[f][:rank, -1]
@@ -351,7 +275,29 @@ class CandidateFits:
                 pick = (whole[:, :, None], whole[:, None, :])
                 held[indices, f] = np.einsum("ci,cij,cj->c", x, tested[pick], x)
                 trained[indices, f] = np.einsum("ci,cij,cj->c", x, fitted[pick], x)
-        return held, trained
+                for i, row in zip(indices, a, strict=True):
+                    amplitudes[i] += row
+        return held, trained, [_lawful(P @ a) for P, a in zip(self._signs[k], amplitudes, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """Stretches that are left out, and those that are fitted."""
+
+    test: list[int]
+    train: list[int]
+
+
+def _folds(stretches: Sequence[int]) -> list[_Fold]:
+    """Stretches dealt to `FOLDS` folds in turn, or to fewer so that each has two where that is possible."""
+    count = min(FOLDS, max(2, -(-len(stretches) // 2)))
+    dealt = [[s for i, s in enumerate(stretches) if i % count == f] for f in range(count)]
+    return [_Fold(test, [s for s in stretches if s not in test]) for test in dealt]
+
+
+def _lawful(torques: Array) -> bool:
+    """Whether no torque is against its sign by more than a small share of the largest."""
+    return bool(torques.min(initial=0.0) >= -AGAINST * np.abs(torques).max(initial=0.0))
 
 
 def _ridged(G: Array) -> Array:

@@ -1,11 +1,14 @@
-"""Injected faults: is each named in the verdict, and are clean recordings called right? Rows of the table ``real``."""
+"""Injected faults: does the headline name each, is each remedy one that was tried and is better, are clean ones right?
+
+Numbers of the verdict were set on `SET_ON`; the table's row is judged on all robots and names the split.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,133 +16,198 @@ from joblib import Parallel, delayed
 import casid
 from benchmarks import recordings
 from benchmarks.measure import Measure, data_folder
+from benchmarks.real.simulated import TORQUE_NOISE, fourier, nominal
 from casid.description import Robot
+from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification import Checks, ModelOptions, identify
-from casid.measurement import Dataset, read_dataset
+from casid.measurement import Dataset, Processing, read_dataset
 
 Result = tuple[str, bool]
-#: Whose recordings faults are injected into.
-ROBOTS = ("Panda", "UR10e", "TX40", "Rokae")
-Case = tuple[Robot, Dataset, tuple[str, ...], float]
-
-
-def _cases(only: tuple[str, ...] = ROBOTS) -> dict[str, Case]:
-    """Robot, raw recording, terms and velocity dead band of each."""
-    return {name: _case(name) for name in only}
+Case = tuple[Robot, Dataset]
+#: Robots whose recordings numbers of the verdict were set on, and those that judge them.
+SET_ON = ("AR5", "UR10e", "Rokae", "Panda")
+JUDGED_ON = ("Kinova", "UR10", "KR300", "TX40", "simulated")
+#: Of ``--quick``.
+FEW = ("UR10e", "UR10")
+KR300_GAINS = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
+#: Clean pieces that each recording is cut into, beside the whole.
+PIECES = 6
 
 
 @cache
 def _case(name: str) -> Case:
-    rotor = (*recordings.FRICTION, "rotor")
+    """Robot and raw recording."""
+    folder = data_folder()
     if name == "Panda":
-        return casid.load_robot("panda"), recordings.panda_raw(), recordings.FRICTION, 0.0
+        return casid.load_robot("panda"), recordings.panda_raw()
+    if name == "AR5":
+        robot = casid.load_robot(folder / "ar5" / "ar5_kinematics_only.toml")
+        return robot, read_dataset(folder / "ar5" / "recording.npz")
     if name == "Rokae":
-        rokae = read_dataset(data_folder() / "rokae_xmate" / "excitation.npz", rate=1000.0)
-        return recordings.rokae()[0].robot, rokae, rotor, 0.0
+        data = read_dataset(folder / "rokae_xmate" / "excitation.npz", rate=1000.0)
+        return recordings.rokae()[0].robot, data
+    if name == "Kinova":
+        columns = {"t": "t_ms", "tau": "tau_current"}
+        path = folder / "kinova_gen3" / "opti_traj_testing1.npz"
+        data = read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)
+        return recordings.kinova()[0].robot, data
+    if name == "UR10":
+        robot = casid.load_robot(folder / "ur10_unisa" / "ur10_unisa.toml")
+        return robot, read_dataset(folder / "ur10_unisa" / "exciting_trajectory.npz")
+    if name == "KR300":
+        columns = {"q": "act_pos_mot_deg", "dq": "act_vel_mot_deg_per_s", "tau": "act_torque_abs_nm"}
+        zero = [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
+        path = folder / "kr300" / "recording_A.npz"
+        data = read_dataset(path, columns=columns, degrees=True, gains=KR300_GAINS, position_offset=zero)
+        return casid.load_robot(folder / "kr300" / "kr300.toml"), data
     if name == "TX40":
         reduction = np.diag([32.0, 32, 45, -48, 45, 32])
         reduction[5, 4] = 32
-        tx40 = read_dataset(
-            data_folder() / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
+        data = read_dataset(
+            folder / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
             transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0], between=(0.0, 7.5),
         )  # fmt: skip
-        return casid.load_robot("tx40"), tx40, recordings.TX40_TERMS, 0.02
-    ur = read_dataset(
-        data_folder() / "ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.npz", columns={"tau": "i"},
-        gains=recordings.UR_GAINS, rows=(634, 3510),
-    )  # fmt: skip
-    return casid.load_robot("ur10e"), replace(ur, t=ur.t - ur.t[0]), rotor, 0.0
+        return casid.load_robot("tx40"), data
+    if name == "simulated":
+        return _simulated()
+    data = recordings.ur10e_raw()
+    return casid.load_robot("ur10e"), replace(data, t=data.t - data.t[0])
 
 
-def _columns(data: Dataset, change: Callable[[Any], Any]) -> Dataset:
-    arrays: dict[str, Any] = {name: getattr(data, name) for name in ("q", "dq", "ddq", "tau")}
-    changed: dict[str, Any] = {name: None if value is None else change(value) for name, value in arrays.items()}
-    return replace(data, **changed)
+def _simulated() -> Case:
+    """An arm with its nominal bodies, viscous and Coulomb friction, rotors and noise; 30 s at 500 Hz."""
+    robot = casid.load_robot("kuka_iiwa")
+    model = Model(robot, ("viscous", "coulomb", "offset", "rotor"))
+    t = np.arange(0.0, 30.0, 2e-3)
+    q, dq, ddq = fourier(robot.n, t, 0.08, 3, 0.35)
+    parameters = model.parameters(nominal(robot), np.tile([2.0, 3.0, -0.3, 0.2], robot.n))
+    tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, parameters)).T
+    tau += TORQUE_NOISE * np.random.default_rng(0).normal(size=tau.shape)
+
+    return robot, Dataset(t, q, tau, name="simulated")
 
 
-def faults(robot: Robot, data: Dataset) -> Iterator[tuple[str, tuple[str, ...], Robot, Dataset]]:
-    """Name, kinds of findings that name it, and the robot and recording with the fault."""
-    n, rng = data.n, np.random.default_rng(0)
-    for name, g in (("-x", (-9.81, 0, 0)), ("up", (0, 0, 9.81)), ("y", (0, 9.81, 0)), ("45 deg", (6.94, 0, -6.94))):
-        yield f"gravity {name}", ("gravity",), replace(robot, gravity=np.array(g)), data
-    for k in range(n):
-        signs = np.where(np.arange(n) == k, -1.0, 1.0)
-        yield f"sign {k + 1}", ("sign",), robot, replace(data, tau=data.tau * signs)
-    yield "all signs", ("sign",), robot, replace(data, tau=-data.tau)
-    for i, j in ((0, 1), (1, 2), (2, 3), (n - 2, n - 1)):
-        order = np.arange(n)
-        order[[i, j]] = order[[j, i]]
-        yield (
-            f"swapped {i + 1}-{j + 1}",
-            ("joint order",),
-            robot,
-            _columns(data, partial(np.take, indices=order, axis=1)),
-        )
-    yield "torque x 0.1", ("torque scale",), robot, replace(data, tau=0.1 * data.tau)
+def _columns(
+    data: Dataset, change: Callable[[Any], Any], names: tuple[str, ...] = ("q", "dq", "ddq", "tau")
+) -> Dataset:
+    arrays: dict[str, Any] = {name: getattr(data, name) for name in names}
+    return replace(data, **{name: None if value is None else change(value) for name, value in arrays.items()})
+
+
+class Fault(NamedTuple):
+    """A fault, the kinds of findings that name it, and the robot and recording with it."""
+
+    name: str
+    kinds: tuple[str, ...]
+    robot: Robot
+    data: Dataset
+
+
+def faults(robot: Robot, data: Dataset) -> Iterator[Fault]:
+    """Fifteen kinds of faults."""
+    n, g = data.n, np.asarray(robot.gravity)
+    sideways = np.roll(g, 1)
+    yield Fault("gravity, another axis", ("gravity",), replace(robot, gravity=sideways), data)
+    yield Fault("gravity, its sign", ("gravity",), replace(robot, gravity=-g), data)
+    yield Fault("gravity, tilted", ("gravity",), replace(robot, gravity=(g + sideways) / np.sqrt(2)), data)
+    signs = np.where(np.arange(n) == 1, -1.0, 1.0)
+    yield Fault("sign of a torque", ("sign",), robot, replace(data, tau=data.tau * signs))
+    yield Fault("all signs", ("sign", "gravity"), robot, replace(data, tau=-data.tau))
+    order = np.arange(n)
+    order[[1, 2]] = order[[2, 1]]
+    take = partial(np.take, indices=order, axis=1)
+    yield Fault("joints exchanged", ("joint order", "clock"), robot, _columns(data, take))
+    yield Fault("torques exchanged", ("joint order",), robot, replace(data, tau=take(data.tau)))
+    shift = np.where(np.arange(n) == 1, 0.35, 0.0)
+    yield Fault("zero position", ("zero position", "gravity"), robot, replace(data, q=data.q + shift))
+    yield Fault("torque unit", ("torque scale",), robot, replace(data, tau=0.01 * data.tau))
+    yield from _timing(robot, data)
+    yield from _channels(robot, data)
+
+
+def _timing(robot: Robot, data: Dataset) -> Iterator[Fault]:
+    lag = max(1, round(0.04 / data.period))
     late = data.tau.copy()
-    late[4:] = data.tau[:-4]
-    yield "delay of 4 samples", ("delay",), robot, replace(data, tau=late)
-
-    def degrees(a: np.ndarray | None) -> np.ndarray | None:
-        return None if a is None else np.rad2deg(a)
-
-    yield "deg", ("degrees",), robot, replace(data, q=np.rad2deg(data.q), dq=degrees(data.dq), ddq=degrees(data.ddq))
-    yield "ms", ("clock",), robot, replace(data, t=1000 * data.t)
-    yield "rate x 2", ("clock",), robot, replace(data, t=data.t / 2)
-    yield "rate / 2", ("clock",), robot, replace(data, t=2 * data.t)
-    dead = data.tau.copy()
-    dead[:, 2] = 0.0
-    yield "dead channel", ("channel", "dead"), robot, replace(data, tau=dead)
-    half = (np.arange(len(data)) < len(data) // 2)[:, None]
-    at = len(data) // 2
+    late[lag:] = data.tau[:-lag]
+    yield Fault("delay", ("delay",), robot, replace(data, tau=late))
+    yield Fault("milliseconds", ("clock",), robot, replace(data, t=1000 * data.t))
+    yield Fault("rate x 2", ("clock",), robot, replace(data, t=data.t / 2))
+    half, at = (np.arange(len(data)) < len(data) // 2)[:, None], len(data) // 2
+    noise = 0.01 * np.random.default_rng(0).normal(size=data.tau.shape)
     still: dict[str, Any] = {
         "q": np.where(half, data.q, data.q[at]),
-        "tau": np.where(half, data.tau, data.tau[at] + 0.01 * rng.normal(size=data.tau.shape)),
+        "tau": np.where(half, data.tau, data.tau[at] + noise),
         "dq": None if data.dq is None else np.where(half, data.dq, 0.0),
         "ddq": None if data.ddq is None else np.where(half, data.ddq, 0.0),
     }
-    yield "standstill half", ("standstill",), robot, replace(data, **still)
+    yield Fault("standstill", ("standstill",), robot, replace(data, **still))
 
 
-def _verdict(name: str, fault: str | None) -> tuple[bool, str]:
-    """Whether a fault was named (a clean recording: whether it is called right), and the verdict's line."""
-    robot, data, terms, deadband = _cases((name,))[name]
+def _channels(robot: Robot, data: Dataset) -> Iterator[Fault]:
+    dead = data.tau.copy()
+    dead[:, 2] = 0.0
+    yield Fault("dead channel", ("channel",), robot, replace(data, tau=dead))
+    level = np.percentile(np.abs(data.tau), 90.0, axis=0)
+    only = np.arange(data.n) == int(np.argmax(level))
+    yield Fault("saturation", ("saturation",), robot, replace(
+        data, tau=np.where(only, np.clip(data.tau, -level, level), data.tau)
+    ))  # fmt: skip
+
+
+def _judged(name: str, fault: str | None, piece: int = 0) -> tuple[bool, bool, str]:
+    """Whether a fault is named (clean: whether it is called right), every remedy is better, and the headline."""
+    robot, data = _case(name)
     kinds: tuple[str, ...] = ()
     if fault is not None:
-        _, kinds, robot, data = next(one for one in faults(robot, data) if one[0] == fault)
+        _, kinds, robot, data = next(one for one in faults(robot, data) if one.name == fault)
+    elif piece:
+        edges = np.linspace(0, len(data), PIECES + 1).astype(int)
+        start = edges[(piece - 1) // 2 if piece <= PIECES else 0]
+        data = data.rows(slice(int(start), int(start) + 2 * len(data) // 3), f"piece {piece}")
+        data = replace(data, t=data.t - data.t[0])
+    terms = (*recordings.FRICTION, "rotor")
     try:
-        verdict = identify(
-            robot, data, model=ModelOptions(terms=terms, velocity_deadband=deadband), checks=Checks(folds=0)
+        found = identify(
+            robot, data, processing=Processing(), model=ModelOptions(terms=terms), checks=Checks(folds=0)
         ).verdict
     except CasidError as error:
-        return any(kind in str(error) for kind in kinds), str(error)
-    assert verdict is not None
+        return fault is not None, True, f"refused: {error}"
+    assert found is not None
+    own = [f for f in found.findings if f.about == "torques"]
+    better = all(f.trial is None or f.trial.after < f.trial.before for f in own if f.remedy)
     if fault is None:
-        return verdict.right, verdict.line
-    return any(finding.kind in kinds for finding in verdict.findings), verdict.line
+        return not any(f.wrong for f in own), better, found.torques
+    return any(f.kind in kinds for f in own), better, found.torques
 
 
-def verdicts(only: tuple[str, ...] = ROBOTS, jobs: int = 2) -> Result:
-    """All faults of these robots, spread over processes."""
-    work: list[tuple[str, str | None]] = [(name, None) for name in only]
-    for name, (robot, data, _, _) in _cases(only).items():
-        work += [(name, fault[0]) for fault in faults(robot, data)]
-    judged = Parallel(n_jobs=jobs)(delayed(_verdict)(*one) for one in work)
-    alarms = [name for (name, fault), (good, _) in zip(work, judged, strict=True) if fault is None and not good]
-    missed = [
-        f"{name} {fault}"
-        for (name, fault), (good, _) in zip(work, judged, strict=True)
-        if fault is not None and not good
-    ]
-    total = len(work) - len(only)
+def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = 2) -> Result:
+    """All faults of these robots, the clean recordings and their pieces, spread over processes."""
+    work: list[tuple[str, str | None, int]] = [(name, None, k) for name in only for k in range(pieces + 1)]
+    for name in only:
+        work += [(name, fault.name, 0) for fault in faults(*_case(name))]
+    made = list(zip(work, Parallel(n_jobs=jobs)(delayed(_judged)(*one) for one in work), strict=True))
+    clean = [(one, result) for one, result in made if one[1] is None]
+    faulty = [(one, result) for one, result in made if one[1] is not None]
+    alarms = [f"{name} {piece or 'whole'}: {text}" for (name, _, piece), (good, _, text) in clean if not good]
+    missed = [f"{name} {fault}: {text[:90]}" for (name, fault, _), (good, _, text) in faulty if not good]
+    worse = [f"{name} {fault}" for (name, fault, _), (_, better, _) in made if not better]
+    named = len(faulty) - len(missed)
     text = (
-        f"{total - len(missed)} of {total} named; false alarms: {', '.join(alarms) or 'none'}; "
-        f"missed: {', '.join(missed) or 'none'}"
+        f"{named} of {len(faulty)} named by the headline; {len(alarms)} false alarms of {len(clean)}"
+        f"{': ' + '; '.join(alarms) if alarms else ''}; remedies that are worse: {', '.join(worse) or 'none'}; missed: "
+        f"{'; '.join(missed) or 'none'}; set on {', '.join(n for n in SET_ON if n in only)}"
     )
-    return text, not missed and not alarms
+    return text, named >= 0.95 * len(faulty) and not alarms and not worse
 
 
 FAULT_ROWS = (
-    Measure("injected faults on Panda, UR10e, TX40, Rokae", "100 % named, no false alarm", "6 of 12 silent", verdicts),
+    Measure(
+        "15 kinds of faults x 9 robots, 63 clean recordings and pieces",
+        ">= 95 % named by the headline, 0 false alarms, every remedy better",
+        "6 of 11 named; 4 false alarms of 9",
+        verdicts,
+        quick=lambda: verdicts(FEW, 1),
+        left_out="most robots",
+    ),
 )

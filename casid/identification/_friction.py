@@ -1,0 +1,208 @@
+"""The friction of an identification: linear, a law by name, or chosen joint by joint where the choice itself holds up.
+
+``auto`` is judged as a whole: for each part of the motion the laws, their shapes, the base parameters and the
+consistent links are chosen from the other parts alone, and the part is predicted (nested cross-validation). Linear
+friction is kept unless the choice lowers that error by more than a standard error over the stretches of the motion
+(Breiman et al. 1984, the one-standard-error rule).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description import Robot
+from casid.description._joint_parameters import symbol_and_joint
+from casid.dynamics import Model
+from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._friction import Friction
+from casid.dynamics.terms._joint_terms import JointTerm
+from casid.errors import CasidError, ProblemError
+from casid.identification._options import LINEAR_FRICTION, ModelOptions
+from casid.identification._prediction import Errors, HeldOut
+from casid.measurement import Dataset
+from casid.regression import CompressedData, Fit, choose_friction, compress, wls
+from casid.regression.friction._choice import CANDIDATES, FrictionChoice
+from casid.regression.friction._cross_validation import STRETCHES, Candidate
+from casid.regression.friction._shape_fits import fit_jointly
+
+Array = NDArray[np.float64]
+
+#: Parts of the motion that are predicted from the others.
+PARTS = 4
+#: Standard errors by which chosen friction must be better than linear friction.
+STANDARD_ERRORS = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedFriction:
+    """The model with its friction, and what the choice rests on.
+
+    Attributes
+    ----------
+    model : Model
+    law : Friction or None
+        ``None``: linear.
+    candidates : tuple of Candidate
+        Laws that were compared.
+    held_out : HeldOut or None
+        Of the friction that was taken, with everything chosen from the other parts; ``None`` where nothing was chosen.
+    note : str
+    """
+
+    model: Model
+    law: Friction | None = None
+    candidates: tuple[Candidate, ...] = ()
+    held_out: HeldOut | None = None
+    note: str = ""
+
+
+def identified_friction(
+    robot: Robot,
+    datasets: Sequence[Dataset],
+    options: ModelOptions,
+    bounds: Mapping[str, tuple[float, float]],
+    consistent: Callable[[Fit], Array],
+) -> IdentifiedFriction:
+    """The model of an identification with its friction.
+
+    Parameters
+    ----------
+    robot
+    datasets
+        Processed recordings.
+    options
+    bounds
+        Of joint terms' parameters, by name: a friction chosen by data has these amplitudes.
+    consistent
+        From an unconstrained fit to the consistent base parameters, shape (rank,).
+
+    Raises
+    ------
+    ProblemError
+        For a bound of a parameter that the friction does not have, before anything is computed.
+    DatasetError
+        As `choose_friction` and `fit_jointly`.
+    """
+    linear = options.friction == "linear"
+    terms = [t for t in options.terms if linear or t not in LINEAR_FRICTION]
+    model = Model(robot, terms, options.gravity, options.velocity_deadband)
+    if linear:
+        return IdentifiedFriction(model)
+    laws = _laws(model, options.friction, bounds)
+    if options.friction != "auto":
+        together = fit_jointly(model, datasets, options.friction)
+        return IdentifiedFriction(together.fit.data.model, together.friction)
+    choice = choose_friction(model, datasets, laws, PARTS)
+    plain = Model(robot, _with_linear(terms), options.gravity, options.velocity_deadband)
+    return _better(choice, model, plain, datasets, consistent)
+
+
+def _with_linear(terms: Sequence[str | JointTerm]) -> list[str | JointTerm]:
+    return [*LINEAR_FRICTION, *terms]
+
+
+def _laws(model: Model, friction: str, bounds: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Laws that have every amplitude that is bounded, of one law or of all candidates."""
+    symbols = [_symbol(name, model) for name in bounds if name not in model.parameter_names]
+    tried = CANDIDATES if friction == "auto" else (friction,)
+    laws = [name for name in tried if set(symbols) <= {a.symbol for a in friction_model(name).amplitudes}]
+    if not laws:
+        known = sorted({a.symbol for name in tried for a in friction_model(name).amplitudes})
+        raise ProblemError(
+            f"bounds: friction '{friction}' has no parameter {' and '.join(sorted(bounds))}; it has the symbols "
+            f"{', '.join(known)}, each followed by the number of a joint"
+        )
+    return laws
+
+
+def _symbol(name: str, model: Model) -> str:
+    place = symbol_and_joint(name, model.n)
+    return name if place is None else place[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Errors:
+    """Held-out errors of one way to model friction.
+
+    Attributes
+    ----------
+    stretches : ndarray, shape (stretches,)
+        Squared error of the consistent fit on each stretch, predicted from the other parts [(N.m)^2].
+    held_out : HeldOut
+    """
+
+    stretches: Array
+    held_out: HeldOut
+
+
+def _better(
+    choice: FrictionChoice,
+    model: Model,
+    plain: Model,
+    datasets: Sequence[Dataset],
+    consistent: Callable[[Fit], Array],
+) -> IdentifiedFriction:
+    """Chosen friction where it is better than linear friction by more than a standard error, else linear friction."""
+    ordinary = compress(plain, datasets)
+    linear = _held_out(lambda part: ordinary, datasets, consistent)
+    kept = tuple(replace(row, chosen=row.law == "linear") for row in choice.table)
+    if linear is None:
+        note = "too little motion to hold a part of it out: linear friction"
+        return IdentifiedFriction(plain, None, kept, None, note)
+    chosen = _held_out(lambda part: compress(model.with_friction(choice.nested[part]), datasets), datasets, consistent)
+    before = linear.held_out.tested["consistent"].total
+    if chosen is None:
+        note = f"linear friction, held-out error {before:.2f} %: no consistent links with laws chosen joint by joint"
+        return IdentifiedFriction(plain, None, kept, linear.held_out, note)
+    gain = linear.stretches - chosen.stretches
+    error = float(np.std(gain, ddof=1) * np.sqrt(len(gain))) if len(gain) > 1 else np.inf
+    after = chosen.held_out.tested["consistent"].total
+    words = f"held-out error {after:.2f} % with laws chosen joint by joint, {before:.2f} % with linear friction"
+    if gain.sum() > STANDARD_ERRORS * error:
+        return IdentifiedFriction(choice.model, choice.friction, choice.table, chosen.held_out, f"friction: {words}")
+    return IdentifiedFriction(plain, None, kept, linear.held_out, f"linear friction is kept: {words}")
+
+
+def _held_out(
+    data_of: Callable[[int], CompressedData], datasets: Sequence[Dataset], consistent: Callable[[Fit], Array]
+) -> _Errors | None:
+    """Each part predicted from the others; ``data_of(part)``: with the friction chosen without it."""
+    kinds, places = ("unconstrained", "consistent"), ("training", "tested")
+    squares: dict[tuple[str, str], list[Array]] = {(place, kind): [] for place in places for kind in kinds}
+    torques: dict[str, list[Array]] = {place: [] for place in places}
+    stretches: list[float] = []
+    for part in range(PARTS):
+        try:
+            data = data_of(part)
+            of = [_stretch(s.spans[0], datasets) % PARTS for s in data.segments]
+            apart, rest = ([i for i, p in enumerate(of) if (p == part) == out] for out in (True, False))
+            if not apart:
+                continue
+            fit = wls(data.only(rest))
+            betas = {"unconstrained": fit.beta, "consistent": consistent(fit)}
+        except CasidError:
+            return None
+        for place, indices in (("training", rest), ("tested", apart)):
+            held = data.only(indices).plain
+            torques[place].append(held.squared_torques)
+            for kind, beta in betas.items():
+                squares[place, kind].append(held.squared_errors(beta))
+        for i in apart:
+            stretches.append(float(data.only([i]).plain.squared_errors(betas["consistent"]).sum()))
+    if len(torques["tested"]) < 2:
+        return None
+    made = {
+        place: {kind: Errors.of(np.sum(squares[place, kind], axis=0), np.sum(torques[place], axis=0)) for kind in kinds}
+        for place in places
+    }
+    return _Errors(np.array(stretches), HeldOut(PARTS, len(stretches), made["training"], made["tested"]))
+
+
+def _stretch(span: tuple[int, int, int], datasets: Sequence[Dataset]) -> int:
+    """Which of the stretches that the choice is cross-validated on this segment is."""
+    recording, first, last = span
+    return min(int((first + last) / 2 * STRETCHES / max(len(datasets[recording]), 1)), STRETCHES - 1)

@@ -1,0 +1,115 @@
+"""Remedies tried: the recordings read as a remedy would have them, and parts of the motion predicted again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.dynamics import Model
+from casid.errors import CasidError
+from casid.identification.diagnosis._findings import Trial
+from casid.measurement import Dataset
+from casid.regression import compress, wls
+
+Array = NDArray[np.float64]
+
+#: Parts of the motion that are predicted from the others.
+PARTS = 4
+#: Improvement from which a remedy counts: ratio of the held-out errors, and standard errors over the stretches.
+RATIO, SURE = 0.97, 2.0
+
+
+def reordered(data: Dataset, order: ArrayLike, torques_only: bool = False) -> Dataset:
+    """Columns of a processed recording in another order: of all signals, or of the torques alone."""
+    index = np.asarray(order, dtype=int)
+    return _changed(data, (lambda x: x) if torques_only else (lambda x: x[:, index]), lambda x: x[:, index], index)
+
+
+def signed(data: Dataset, signs: ArrayLike, torques_only: bool = False) -> Dataset:
+    """Signs of a processed recording's columns changed: of all signals, or of the torques alone."""
+    s = np.asarray(signs, dtype=float)
+    return _changed(data, (lambda x: x) if torques_only else (lambda x: x * s), lambda x: x * s)
+
+
+def clocked(data: Dataset, factor: float) -> Dataset:
+    """Velocities of a processed recording times a factor, accelerations times its square."""
+    full = data.full
+    made: Dataset = replace(data, **_scaled(data, factor))
+    return made if full is None else replace(made, full=replace(full, **_scaled(full, factor)))
+
+
+def shifted(data: Dataset, shift: ArrayLike) -> Dataset:
+    """Positions of a processed recording plus a shift a joint [rad]."""
+    by = np.asarray(shift, dtype=float)
+    made = replace(data, q=data.q + by)
+    return made if data.full is None else replace(made, full=replace(data.full, q=data.full.q + by))
+
+
+def _scaled(data: Any, factor: float) -> dict[str, Any]:
+    return {"dq": factor * data.dq, "ddq": factor**2 * data.ddq}
+
+
+def _changed(
+    data: Dataset,
+    motion: Callable[[Array], Array],
+    torque: Callable[[Array], Array],
+    order: NDArray[np.intp] | None = None,
+) -> Dataset:
+    def of(source: Any) -> dict[str, Any]:
+        made = {name: getattr(source, name, None) for name in ("q", "dq", "ddq", "tau", "tau_raw")}
+        return {
+            name: (torque if name.startswith("tau") else motion)(np.array(value))
+            for name, value in made.items()
+            if value is not None
+        }
+
+    mask = data.mask if order is None or data.mask is None else data.mask[:, order]
+    full = None if data.full is None else replace(data.full, **of(data.full))
+    return replace(data, **of(data), mask=mask, full=full)
+
+
+def held_out_errors(model: Model, datasets: Sequence[Dataset], joints: Sequence[int] | None = None) -> Array | None:
+    """Squared errors of predicted stretches of the motion, each relative to all torques of its joint, (stretches,).
+
+    Unconstrained weighted least squares on the other parts; ``None`` where parts cannot be held out. Summed over the
+    stretches and divided by the number of joints they are the mean squared relative error, every joint alike.
+
+    Parameters
+    ----------
+    model, datasets
+    joints
+        That count; default: all with torques.
+    """
+    try:
+        data = compress(model, datasets)
+        count = len(data.segments)
+        if count < PARTS:
+            return None
+        size = data.plain.squared_torques
+        counted = size > 0
+        if joints is not None:
+            counted &= np.isin(np.arange(data.n), joints)
+        share = np.where(counted, 1.0 / np.where(size > 0, size, 1.0), 0.0) / max(int(counted.sum()), 1)
+        errors = np.zeros(count)
+        for part in range(PARTS):
+            beta = wls(data.only([i for i in range(count) if i % PARTS != part])).beta
+            for i in range(part, count, PARTS):
+                errors[i] = float(share @ data.only([i]).plain.squared_errors(beta))
+    except CasidError:
+        return None
+    return errors
+
+
+def compared(before: Array | None, after: Array | None) -> Trial | None:
+    """The trial of a remedy, if it improves the held-out error; stretches by stretch (`held_out_errors`)."""
+    if before is None or after is None or len(before) != len(after):
+        return None
+    gain = before - after
+    spread = float(np.std(gain, ddof=1) * np.sqrt(len(gain)))
+    old, new = (100.0 * float(np.sqrt(x.sum())) for x in (before, after))
+    sure = float(gain.sum()) / max(spread, 1e-300)
+    return Trial("held-out error", old, new, sure) if new < RATIO * old and sure > SURE else None
