@@ -174,7 +174,7 @@ def believable(
     chosen = bodies or plausible_bodies(problem.variables.robot)
     found = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit).solve(np.array(solution.x), near)
     worst = problem.hard_violation(problem.violations(found.parameters))
-    return Believable(problem, best, limit, chosen, found, worst, perf_counter() - began)
+    return Believable(problem, best, found.limit, chosen, found, worst, perf_counter() - began)
 
 
 def check_share(share: float) -> float:
