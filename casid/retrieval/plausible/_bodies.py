@@ -15,8 +15,8 @@ taper: a link that carries less of the reach has lighter motors. These four numb
 inertial values are known (`scripts/acceptance.py real` measures them), and checked on four others; the errors hardly
 depend on them.
 
-The common factor of the boxes' masses is estimated from the data (`casid.retrieval.plausible.believable`), with what is
-known of it before: the mass of all moving links is 3.2 times what the largest torque of gravity holds at the length of
+The common factor of the boxes' masses is not known from the kinematics. Where torques were measured it follows them; it
+is else estimated with the parameters (`casid.retrieval.plausible.believable`). The mass of all moving links is 3.2 times what the largest torque of gravity holds at the length of
 the arm, ``m = 3.2 tau / (g reach)``. Of the described arms UR5, UR10, Z1, xArm7 and Talos, on which this number was set,
 it is 3.82, 4.47, 2.30, 3.48, 2.34; of those that nothing was set on, UR3 4.99, Kinova 2.62, Panda 4.25, iiwa 4.05, Bravo
 4.36, AR5 3.24. The torque limits of their descriptions tell less (0.23 to 6.9).
@@ -46,11 +46,8 @@ THICKNESS = 0.08
 LIGHTER, LEAST = 0.4, 0.1
 #: Largest extent of a given body from the centre of its box, in half diagonals of the box.
 REACH = 3.0
-#: Mass of all moving links over the mass that the largest torque holds at the arm's length, and the standard deviation
-#: of its logarithm: a measured torque has friction and acceleration in it, and the motion need not stretch the arm.
-HELD, HELD_SPREAD = 3.2, 0.45
-#: The same standard deviation where the masses of other links of the robot are described.
-DESCRIBED_SPREAD = 0.3
+#: Mass of all moving links over the mass that the largest torque holds at the arm's length.
+HELD = 3.2
 #: Smallest edge of a box [m].
 SMALLEST_EDGE = 0.01
 
@@ -65,18 +62,23 @@ class PlausibleBodies:
         Standard parameters, all fully consistent.
     origins : tuple of str
         Source of each: ``description``, ``box of its centre of mass`` or ``skeleton``.
-    spread : float
-        Standard deviation of the logarithm of the boxes' common factor; infinite where nothing is known of it.
+    weighed : bool
+        Whether the masses of the boxes are those expected of this robot; if not, they are known up to a common factor.
     """
 
     parameters: Array
     origins: tuple[str, ...]
-    spread: float = float("inf")
+    weighed: bool = False
+
+    @property
+    def boxes(self) -> NDArray[np.bool_]:
+        """Links whose bodies are boxes, shape (n,)."""
+        return np.array([origin != "description" for origin in self.origins])
 
     @property
     def scaled(self) -> NDArray[np.bool_]:
         """Links whose masses are known up to a common factor only, shape (n,)."""
-        return np.array([origin != "description" for origin in self.origins])
+        return self.boxes & (not self.weighed)
 
 
 def plausible_bodies(robot: Robot, nominal: bool = True, torques: ArrayLike | None = None) -> PlausibleBodies:
@@ -108,25 +110,23 @@ def plausible_bodies(robot: Robot, nominal: bool = True, torques: ArrayLike | No
 
 
 def _weighed(robot: Robot, bodies: PlausibleBodies, torques: ArrayLike | None) -> PlausibleBodies:
-    """The bodies with the masses of the boxes that are expected of this robot, and their spread."""
-    boxes, tens = bodies.scaled, bodies.parameters.reshape(-1, 10).copy()
+    """The bodies with the masses of the boxes that are expected of this robot."""
+    boxes, tens = bodies.boxes, bodies.parameters.reshape(-1, 10).copy()
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     if not boxes.any():
         return bodies
     if not boxes.all():  # the described links of the same robot, over their own boxes
         whole = plausible_bodies(robot, nominal=False).parameters.reshape(-1, 10)
         factor = float(np.exp(np.median(np.log(tens[~boxes, 9] / whole[~boxes, 9]))))
-        spread = DESCRIBED_SPREAD
     elif torques is None or not revolute.any() or not robot.reach:
         return bodies
     else:
         strongest = float(np.abs(np.asarray(torques, dtype=float))[revolute].max())
         factor = HELD * strongest / (STANDARD_G * robot.reach) / float(tens[:, 9].sum())
-        spread = HELD_SPREAD
     if not (np.isfinite(factor) and factor > 0):
         return bodies
     tens[boxes] *= factor
-    return PlausibleBodies(tens.ravel(), bodies.origins, spread)
+    return PlausibleBodies(tens.ravel(), bodies.origins, weighed=True)
 
 
 def skeleton_boxes(robot: Robot) -> Array:

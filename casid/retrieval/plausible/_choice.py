@@ -171,7 +171,7 @@ def believable(
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
         limit = best + tolerance
     chosen = bodies or plausible_bodies(problem.variables.robot)
-    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, chosen.spread, rotors)
+    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
     found = program.solve(np.array(solution.x), near)
     return _made(problem, best, chosen, found, began)
 
@@ -202,13 +202,13 @@ def believable_path(
     best, chosen = solution.total, bodies or plausible_bodies(problem.variables.robot)
     ordered = sorted({check_share(share) for share in shares}, reverse=True)
     limits = [best * (1.0 + share) ** 2 for share in ordered]
-    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limits[0], chosen.spread, rotors)
+    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limits[0], rotors)
     path = program.path(limits, np.array(solution.x))
     if any(found is None for found in path):  # rows that Newton's method does not take, or no answer
         path = list(path)
         for k, limit in enumerate(limits):
             if path[k] is None:
-                other = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, chosen.spread, rotors)
+                other = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
                 path[k] = other.solve(np.array(solution.x))
     return tuple(_made(problem, best, chosen, found, began) for found in path if found is not None)
 

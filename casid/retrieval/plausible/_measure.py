@@ -4,7 +4,6 @@ In coordinates in which the plausible body of every link is 1 (`DivergenceProgra
 the logarithm of the common factor of those bodies whose masses are not known, and u_j the joint terms' unknowns,
 
     D(y, sigma) = sum_k  exp(-sigma_k) tr M_k - log det M_k + 4 sigma_k - 4                           (bodies)
-                  + sigma^2 / (2 spread^2)                                                    (their common factor)
                   + kappa sum_j (c_j u_j)^2                                                            (joint terms)
                   + omega sum_r  u_r / a_r - log((u_r / a_r + delta) / (1 + delta)) - 1             (rotor inertias)
 
@@ -27,7 +26,7 @@ _FROM_ONE = Divergence(np.eye(4))
 #: Weight kappa of the joint terms' shares of the torque.
 TERMS = 0.1
 #: Weight omega of a rotor inertia, and the share delta of the expected one below which all are alike.
-ROTOR, NO_ROTOR = 0.5, 0.01
+ROTOR, NO_ROTOR = 0.2, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +37,6 @@ class Measure:
     ----------
     scaled : ndarray of bool, shape (links,)
         Links whose bodies share the unknown factor.
-    spread : float
-        Standard deviation of the logarithm of that factor; infinite: nothing is known of it.
     terms : ndarray, shape (extras,)
         ``kappa c_j^2`` of the unknowns beyond the links.
     rotors : ndarray, shape (extras,)
@@ -47,7 +44,6 @@ class Measure:
     """
 
     scaled: NDArray[np.bool_]
-    spread: float
     terms: Array
     rotors: Array
 
@@ -55,11 +51,6 @@ class Measure:
     def links(self) -> int:
         """Number of links."""
         return len(self.scaled)
-
-    @property
-    def pull(self) -> float:
-        """``1 / spread^2``."""
-        return float(self.spread**-2) if np.isfinite(self.spread) else 0.0
 
     def matrices(self, y: Array) -> Array:
         """M_k, shape (links, 4, 4)."""
@@ -73,7 +64,7 @@ class Measure:
         """D; infinite outside the cone."""
         bodies = _FROM_ONE.value(self.matrices(y) / self.scales(sigma)[:, None, None])
         u = y[10 * self.links :]
-        return float(bodies.sum()) + self.pull * sigma**2 / 2 + float(self.terms @ u**2) + float(self._rotor(u)[0].sum())
+        return float(bodies.sum()) + float(self.terms @ u**2) + float(self._rotor(u)[0].sum())
 
     def gradient(self, y: Array, sigma: float) -> tuple[Array, float]:
         """By y, shape (N,), and by sigma."""
@@ -81,7 +72,7 @@ class Measure:
         M = self.matrices(y)
         bodies = _FROM_ONE.gradient(M / s[:, None, None], TRIANGLE_MAP) / s[:, None]
         traces = np.trace(M, axis1=1, axis2=2)
-        by_sigma = float(np.sum(np.where(self.scaled, 4.0 - traces / s, 0.0))) + self.pull * sigma
+        by_sigma = float(np.sum(np.where(self.scaled, 4.0 - traces / s, 0.0)))
         return np.concatenate([bodies.ravel(), 2 * self.terms * u + self._rotor(u)[1]]), by_sigma
 
     def hessian(self, y: Array, sigma: float) -> tuple[Array, Array, float]:
@@ -96,11 +87,11 @@ class Measure:
         for k in np.flatnonzero(self.scaled):
             mixed[10 * k + np.array(DIAGONAL)] = -1.0 / s[k]
         traces = np.trace(M, axis1=1, axis2=2)
-        return H, mixed, float(np.sum((traces / s)[self.scaled])) + self.pull
+        return H, mixed, float(np.sum((traces / s)[self.scaled]))
 
     def reach(self, value: float, sigma: float) -> tuple[Array, Array, Array]:
         """Where D can be at most ``value``: largest traces, shape (links,), least and largest u, shape (extras,)."""
-        left = max(value - self.pull * sigma**2 / 2, 0.0)
+        left = max(value, 0.0)
         traces = 4.0 * largest(left / 4.0) * self.scales(sigma)
         with np.errstate(divide="ignore"):
             most = np.where(self.terms > 0, np.sqrt(left / np.where(self.terms > 0, self.terms, 1.0)), np.inf)

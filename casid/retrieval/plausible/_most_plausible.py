@@ -50,7 +50,7 @@ ENOUGH = 1e-7
 #: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
 #: First price of the path of prices, the last one, in the same units; the price grows by the factor from one to the next.
-CHEAP, DEAR, DEARER = 1e-3, 1e14, 10.0
+CHEAP, DEAR, DEARER = 1e-9, 1e14, 30.0
 #: Relative error to which the increase of the sum of squares meets its limit, and the prices tried for it.
 MET, TRIED = 1e-5, 25
 
@@ -105,8 +105,6 @@ class DivergenceProgram:
         Bodies that share the unknown scale, shape (n,).
     limit
         F: largest allowed objective plus penalty.
-    spread
-        Standard deviation of the logarithm of that scale; infinite: nothing is known of it.
     rotors
         Rotor inertias that are expected, by the name of their unknown [kg.m^2].
     """
@@ -117,7 +115,6 @@ class DivergenceProgram:
         bodies: Array,
         scaled: NDArray[np.bool_],
         limit: float,
-        spread: float = float("inf"),
         rotors: Mapping[str, float] | None = None,
     ) -> None:
         self.problem, self.limit, self.scaled = problem, limit, np.asarray(scaled, dtype=bool)
@@ -131,7 +128,7 @@ class DivergenceProgram:
         shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
         known = np.array([(rotors or {}).get(name, 0.0) for name in problem.variables.extras])
         expected = known / np.diag(self._basis)[start:]
-        self.measure = Measure(self.scaled, spread, np.where(expected > 0, 0.0, TERMS * shares**2), expected)
+        self.measure = Measure(self.scaled, np.where(expected > 0, 0.0, TERMS * shares**2), expected)
 
     @cached_property
     def _program(self) -> BallProgram:

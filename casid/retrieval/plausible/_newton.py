@@ -15,7 +15,7 @@ Vandenberghe, "Convex optimization", Cambridge 2004, Sec. 11.7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,10 +82,10 @@ class PricedNewton:
         self._sizes, self._rows, self._least = sizes, rows / sizes[:, None], least / sizes
         self._free = bool(measure.scaled.any())
 
-    def start(self, y: Array, sigma: float = 0.0) -> Point:
+    def start(self, y: Array) -> Point:
         """A point with slacks inside."""
         slacks = np.maximum(self._rows @ y - self._least, 1e-2 * (1.0 + np.abs(self._least)))
-        return Point(y, sigma, slacks, 0.1 / slacks)
+        return Point(y, 0.0, slacks, 0.1 / slacks)
 
     def residual(self, y: Array) -> float:
         """Q at y."""
@@ -104,7 +104,7 @@ class PricedNewton:
         s, z = np.maximum(s, 1e-4 * np.sqrt(mu)), np.maximum(z, 1e-4 * np.sqrt(mu))
         last, done = None, False
         for step in range(1, STEPS + 1):
-            system = self._system(y, sigma, s, z, price)
+            system = self._system(y, sigma, (s, z), price)
             if system is None:
                 break
             by_y, by_sigma = self._measure.gradient(y, sigma)
@@ -112,8 +112,7 @@ class PricedNewton:
             missing = self._rows @ y - self._least - s
             barrier = mu / s - z / s * missing
             dy, dsigma = system.solve(-by_y + self._rows.T @ barrier, -by_sigma if self._free else 0.0)
-            if not self._free:
-                dsigma = 0.0
+            dsigma = dsigma if self._free else 0.0
             decrement = float(np.sqrt(abs((by_y - self._rows.T @ (mu / s)) @ dy) + abs(by_sigma * dsigma)))
             ds = self._rows @ dy + missing
             dz = mu / s - z - z / s * ds
@@ -133,7 +132,8 @@ class PricedNewton:
             slope = -price * float(g @ last.solve(g, 0.0)[0])
         return Point(y, sigma, s, z, point.steps + step, done, slope)
 
-    def _system(self, y: Array, sigma: float, s: Array, z: Array, price: float) -> _System | None:
+    def _system(self, y: Array, sigma: float, rows: tuple[Array, Array], price: float) -> _System | None:
+        s, z = rows
         H, mixed, twice = self._measure.hessian(y, sigma)
         H = H + 2.0 * price * self._gram + (self._rows.T * (z / s)) @ self._rows
         try:
@@ -142,7 +142,9 @@ class PricedNewton:
             return None
         turned = cho_solve(factor, mixed)
         pivot = twice - float(mixed @ turned)
-        return _System(factor, mixed if self._free else 0 * mixed, turned, pivot if pivot > 0.05 * twice else max(twice, 1.0))
+        if not self._free:
+            return _System(factor, 0 * mixed, 0 * mixed, 1.0)
+        return _System(factor, mixed, turned, pivot if pivot > 0.05 * twice else max(twice, 1.0))
 
     def _length(
         self, y: Array, sigma: float, dy: Array, dsigma: float, s: Array, ds: Array, decrement: float
@@ -159,7 +161,3 @@ class PricedNewton:
         while limit > 1e-12 and not np.isfinite(self._measure.value(y + limit * dy, sigma + limit * dsigma)):
             limit *= 0.5
         return limit
-
-    def moved(self, point: Point, y: Array) -> Point:
-        """The point with other unknowns."""
-        return replace(self.start(y, point.sigma), steps=point.steps)

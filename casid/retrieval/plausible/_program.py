@@ -120,7 +120,7 @@ def _divergence(y: ca.MX, sigma: ca.MX, measure: Measure) -> _DivergenceGraph:
     traces = [ca.dot(ca.DM(unit), y[link_slice(k)]) for k in range(links)]
     t, free, u = ca.DM(measure.terms), 4 * float(scaled.sum()), y[10 * links :]
     value = sum((a * b - p[0] for a, b, p in zip(shrink, traces, parts, strict=True)), ca.MX(0))
-    value += free * sigma - 4 * links + ca.dot(t, u**2) + measure.pull * sigma**2 / 2
+    value += free * sigma - 4 * links + ca.dot(t, u**2)
     rotor, slope, curve = _rotors(u, measure.rotors)
     by_terms, by_terms_twice = 2 * t * u + slope, ca.MX(2 * t) + curve
     by_y = ca.vertcat(*[a * ca.DM(unit) - p[1] for a, p in zip(shrink, parts, strict=True)], by_terms)
@@ -129,10 +129,10 @@ def _divergence(y: ca.MX, sigma: ca.MX, measure: Measure) -> _DivergenceGraph:
     return _DivergenceGraph(
         value + rotor,
         by_y,
-        free - inner + measure.pull * sigma,
+        free - inner,
         ca.diagcat(*[p[2] for p in parts], ca.diag(by_terms_twice)),
         ca.vertcat(*mixed, ca.MX(size - 10 * links, 1)),
-        inner + measure.pull,
+        inner,
     )
 
 
