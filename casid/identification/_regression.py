@@ -282,6 +282,7 @@ class RegressionProblem:
         shares: Sequence[float],
         bodies: PlausibleBodies | None = None,
         rotors: Mapping[str, float] | None = None,
+        rough: bool = False,
     ) -> tuple[FeasibleFit, ...]:
         """The most plausible sets for several shares, the largest share first (`believable_path`).
 
@@ -293,13 +294,15 @@ class RegressionProblem:
             How much the residual's norm may grow.
         bodies, rotors
             As of `choose`.
+        rough
+            Meet the shares within 2 % of themselves: faster.
 
         Raises
         ------
         ProblemError, SolveError
             As `believable`.
         """
-        choices = believable_path(self._problem, result.solution, shares, bodies, rotors)
+        choices = believable_path(self._problem, result.solution, shares, bodies, rotors, rough=rough)
         return tuple(replace(self._fitted(result.solution, c.x), believable=c) for c in choices)
 
     def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:

@@ -25,7 +25,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
-from casid.retrieval.plausible._most_plausible import DivergenceProgram, MostPlausible
+from casid.retrieval.plausible._most_plausible import MET, DivergenceProgram, MostPlausible
 
 Array = NDArray[np.float64]
 
@@ -182,6 +182,8 @@ def believable_path(
     shares: Sequence[float],
     bodies: PlausibleBodies | None = None,
     rotors: Mapping[str, float] | None = None,
+    *,
+    rough: bool = False,
 ) -> tuple[Believable, ...]:
     """The choices for several shares, largest first, each from the one before; those without a proof are left out.
 
@@ -191,6 +193,8 @@ def believable_path(
         As of `believable`.
     shares
         Relative increases of the residual's norm, all positive.
+    rough
+        Meet the shares within 2 % of themselves: faster.
 
     Raises
     ------
@@ -202,14 +206,14 @@ def believable_path(
     best, chosen = solution.total, bodies or plausible_bodies(problem.variables.robot)
     ordered = sorted({check_share(share) for share in shares}, reverse=True)
     limits = [best * (1.0 + share) ** 2 for share in ordered]
-    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limits[0], rotors)
-    path = program.path(limits, np.array(solution.x))
-    if any(found is None for found in path):  # rows that Newton's method does not take, or no answer
-        path = list(path)
-        for k, limit in enumerate(limits):
-            if path[k] is None:
-                other = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
-                path[k] = other.solve(np.array(solution.x))
+
+
+    def program_of(limit: float) -> DivergenceProgram:
+        return DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
+
+    path = program_of(limits[0]).path(limits, np.array(solution.x), 0.02 if rough else MET)
+    if all(found is None for found in path):  # rows that Newton's method does not take
+        path = [program_of(limit).solve(np.array(solution.x)) for limit in limits]
     return tuple(_made(problem, best, chosen, found, began) for found in path if found is not None)
 
 

@@ -75,12 +75,15 @@ class Measure:
         by_sigma = float(np.sum(np.where(self.scaled, 4.0 - traces / s, 0.0)))
         return np.concatenate([bodies.ravel(), 2 * self.terms * u + self._rotor(u)[1]]), by_sigma
 
-    def hessian(self, y: Array, sigma: float) -> tuple[Array, Array, float]:
-        """Blocks by y and y, shape (N, N), by y and sigma, shape (N,), and by sigma twice."""
+    def hessian(self, y: Array, sigma: float, scalings: Array) -> tuple[Array, Array, float]:
+        """Blocks by y and y, shape (N, N), by y and sigma, shape (N,), and by sigma twice.
+
+        The curvature of ``-log det`` is taken at ``scalings``, shape (links, 4, 4): at M itself the Hessian.
+        """
         links, s = self.links, self.scales(sigma)
         M, u = self.matrices(y), y[10 * links :]
         H = np.zeros((len(y), len(y)))
-        for k, block in enumerate(divergence_hessian(M, TRIANGLE_MAP)):
+        for k, block in enumerate(divergence_hessian(scalings, TRIANGLE_MAP)):
             H[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
         H[range(10 * links, len(y)), range(10 * links, len(y))] = 2 * self.terms + self._rotor(u)[2]
         mixed = np.zeros(len(y))

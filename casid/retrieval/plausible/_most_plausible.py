@@ -51,8 +51,8 @@ ENOUGH = 1e-7
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
 #: First price of the path of prices, the last one, in the same units; the price grows by the factor from one to the next.
 CHEAP, DEAR, DEARER = 1e-9, 1e14, 30.0
-#: Relative error to which the increase of the sum of squares meets its limit, and the prices tried for it.
-MET, TRIED = 1e-5, 25
+#: Relative error to which the increase of the sum of squares meets its limit, the prices tried for it, and how many may fail.
+MET, TRIED, FAILURES = 1e-5, 25, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class DivergenceProgram:
     def solve(self, start: Array, near: Array | None = None) -> MostPlausible:
         """Solve; the plausible bodies' scale is found along with the parameters.
 
-        With linear hard rows by Newton's method along the path of prices (`path`), otherwise, or where that ends
+        Bodies of known scale with linear hard rows by Newton's method along the path of prices (`path`), otherwise, or where that ends
         without a proof, by IPOPT.
 
         Parameters
@@ -167,7 +167,7 @@ class DivergenceProgram:
             return made
         return other if made is None or other.gap < made.gap else made
 
-    def path(self, limits: Sequence[float], start: Array) -> list[MostPlausible | None]:
+    def path(self, limits: Sequence[float], start: Array, met: float = MET) -> list[MostPlausible | None]:
         """The most plausible parameters for each of several limits of the objective, each with its proof.
 
         The largest limit is well conditioned and comes first; every other one starts from the one before it. The proof
@@ -180,6 +180,8 @@ class DivergenceProgram:
             Of objective plus penalty, in any order.
         start
             The best fit, shape (N,).
+        met
+            Relative error to which the allowed increase is met.
 
         Returns
         -------
@@ -191,7 +193,7 @@ class DivergenceProgram:
         if newton is None:
             return found
         least = newton.residual(self._coordinates_of(start))
-        climb = _Climb(newton, least, self._first(newton))
+        climb = _Climb(newton, least, self._first(newton), met)
         for k in sorted(range(len(limits)), key=lambda k: -limits[k]):
             room = limits[k] - self.problem.objective.constant
             point = climb.to(room)
@@ -208,10 +210,14 @@ class DivergenceProgram:
         return newton.start(y)
 
     def _newton(self) -> PricedNewton | None:
-        """Newton's method for this problem; None where a row is nonlinear, soft, or an equation."""
+        """Newton's method for this problem.
+
+        None where the scale is an unknown, or a row is nonlinear, soft,
+        or an equation.
+        """
         low, high = self.linear.lower, self.linear.upper
         equations = np.any(high - low <= 1e-9 * (1.0 + np.abs(low))) if len(low) else False
-        if self.nonlinear.size or equations or any(row.weight is not None for row in self.linear.rows):
+        if self.scaled.any() or self.nonlinear.size or equations or any(row.weight is not None for row in self.linear.rows):
             return None
         A, shift = self.linear.matrix @ self._basis, self.linear.matrix @ self._origin
         self._sides = np.isfinite(low), np.isfinite(high)
@@ -229,7 +235,7 @@ class DivergenceProgram:
         multipliers = np.zeros(len(lower))
         multipliers[lower] -= both[: int(lower.sum())]
         multipliers[upper] += both[int(lower.sum()) :]
-        x, scale = self._basis @ point.y + self._origin, float(np.exp(point.sigma))
+        x, scale = self._basis @ point.y + self._origin, 1.0
         reached = self.problem.objective(x)
         near = abs(reached - limit) <= 1e-3 * abs(limit)
         asked = limit if reached <= limit and not near else reached
@@ -350,24 +356,40 @@ class DivergenceProgram:
 class _Climb:
     """The path of growing prices, from the plausible bodies to the data."""
 
-    def __init__(self, newton: PricedNewton, least: float, first: Point) -> None:
-        self._newton, self._least, self._point = newton, least, first
+    def __init__(self, newton: PricedNewton, least: float, first: Point, met: float) -> None:
+        self._newton, self._least, self._point, self._met = newton, least, first, met
         self._unit = 1.0 / max(least, 1e-300)
         self.price = 0.0
 
+    def _exact(self, point: Point, price: float) -> Point | None:
+        """The exact answer at a price, from the rough one; None: none found."""
+        made = self._newton.solve(point, price)
+        self._point, self.price = point, price
+        return made if made.solved else None
+
+    def _fallback(self, price: float | None) -> Point | None:
+        """The exact answer at a price that is known to be high enough."""
+        return None if price is None else self._exact(self._newton.solve(self._point, price, rough=True), price)
+
     def to(self, room: float) -> Point | None:
-        """The point whose sum of squares is ``room``, within `MET` of its increase over the least; None: none found.
+        """The point whose sum of squares is ``room``, within ``met`` of its increase over the least; None: none found.
 
         The logarithm of the increase falls almost linearly in that of the price: Newton's method within a bracket.
         """
         price = self.price or CHEAP * self._unit
-        point = self._newton.solve(self._point, price)
+        point = self._newton.solve(self._point, price, rough=True)
         below, above = 0.0, np.inf
-        wanted = np.log(max(room - self._least, 1e-12 * room)) - MET  # within the limit
-        answer: Point | None = None
+        wanted = np.log(max(room - self._least, 1e-12 * room)) - self._met  # within the limit
+        answer: float | None = None
+        failures = 0
         for _ in range(TRIED):
-            if not point.solved:
-                return answer
+            if not point.solved:  # too far: a price between
+                failures += 1
+                if failures > FAILURES:
+                    return self._fallback(answer)
+                price = float(np.sqrt(price * self.price)) if self.price else 0.1 * price
+                point = self._newton.solve(self._point, price, rough=True)
+                continue
             self._point, self.price = point, price
             left = self._newton.residual(point.y) - self._least
             if left <= 0:
@@ -375,19 +397,19 @@ class _Climb:
                 now = -np.inf
             else:
                 now = np.log(left)
-                if abs(now - wanted) <= MET or (now < wanted and below == 0.0):
-                    return point
+                if abs(now - wanted) <= self._met or (now < wanted and below == 0.0):
+                    return self._exact(point, price)
                 below, above = (price, above) if now > wanted else (below, price)
-                answer = point if now <= wanted else answer
+                answer = price if now <= wanted else answer
             steepness = point.slope / left if left > 0 else 0.0
             step = np.exp(np.clip((wanted - now) / steepness, -np.log(DEARER), np.log(DEARER))) if steepness < 0 else DEARER
             price = price * step
             if not below < price < above:
                 price = DEARER * below if np.isinf(above) else float(np.sqrt(max(below, 1e-6 * above) * above))
             if price > DEAR * self._unit:
-                return answer
-            point = self._newton.solve(point, price)
-        return answer
+                return self._fallback(answer)
+            point = self._newton.solve(point, price, rough=True)
+        return self._fallback(answer)
 
 
 def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array, Array]:
