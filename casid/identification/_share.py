@@ -25,7 +25,7 @@ from casid.regression import CompressedData, Fit
 Array = NDArray[np.float64]
 
 #: Shares that are tried, and the one that is taken where nothing can be held out.
-SHARES, NOT_HELD_OUT = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01), 0.05
+SHARES, NOT_HELD_OUT = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02), 0.05
 #: Largest held-out error of the choice over that of the best.
 ABOVE_BEST = 1.05
 

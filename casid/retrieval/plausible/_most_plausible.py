@@ -379,7 +379,7 @@ class _Climb:
         price = self.price or CHEAP * self._unit
         point = self._newton.solve(self._point, price, rough=True)
         below, above = 0.0, np.inf
-        wanted = np.log(max(room - self._least, 1e-12 * room)) - self._met  # within the limit
+        wanted = np.log(max(room - self._least, 1e-12 * room)) - 2 * self._met  # within the limit
         answer: float | None = None
         failures = 0
         for _ in range(TRIED):
