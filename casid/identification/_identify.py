@@ -155,7 +155,12 @@ class _Pipeline:
         kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible, path)
         ranges, open_question = self._intervals(feasible)
         verdict = self._verdict(read.datasets, feasible, kept, fits)
-        notes = (*data.notes, *_notes(fit, feasible), *filter(None, (read.note, complaint, open_question)), *self._repairs(path, fits))
+        notes = (
+            *data.notes,
+            *_notes(fit, feasible),
+            *filter(None, (read.note, complaint, open_question)),
+            *self._repairs(path, fits),
+        )
         return Identification(
             model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, law, candidates, kept,
             verdict, ranges, path if fits.choosing else None,

@@ -7,8 +7,8 @@ largest is taken: its links are the most plausible.
 
 References
 ----------
-L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and regression trees", Wadsworth 1984, Sec. 3.4.3 (the rule
-of one standard error).
+L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and regression trees", Wadsworth 1984, Sec. 3.4.3 (the
+rule of one standard error).
 """
 
 from __future__ import annotations

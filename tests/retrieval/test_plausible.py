@@ -232,8 +232,8 @@ def test_rotors_have_a_plausibility_of_their_own(problem):
     measure = Measure(np.zeros(0, dtype=bool), np.zeros(2), np.array([0.5, 0.0]))
     values = [measure.value(np.array([u, 3.0]), 0.0) for u in (0.0, 0.5, 5.0)]
     assert values[1] == pytest.approx(0.0, abs=1e-12) and 0 < values[0] < 1 and values[2] > 1  # 0: behind the gear
-    step, at = 1e-6, np.array([0.3, 3.0])
-    slope = (measure.value(at + [step, 0], 0.0) - measure.value(at - [step, 0], 0.0)) / (2 * step)
+    step, at, along = 1e-6, np.array([0.3, 3.0]), np.array([1e-6, 0.0])
+    slope = (measure.value(at + along, 0.0) - measure.value(at - along, 0.0)) / (2 * step)
     assert measure.gradient(at, 0.0)[0][0] == pytest.approx(slope, rel=1e-6)
-    curve = (measure.gradient(at + [step, 0], 0.0)[0][0] - measure.gradient(at - [step, 0], 0.0)[0][0]) / (2 * step)
+    curve = (measure.gradient(at + along, 0.0)[0][0] - measure.gradient(at - along, 0.0)[0][0]) / (2 * step)
     assert measure.hessian(at, 0.0, np.zeros((0, 4, 4)))[0][0, 0] == pytest.approx(curve, rel=1e-5)

@@ -3,8 +3,8 @@
 The source of each link's body is the first of these that is available:
 
 * the inertial values of the description, where they can be those of real bodies. A link of impossible density, or a
-  needle longer than the arm, is left out by itself (`robot_bodies`); where this is so of more than a third of the links,
-  or most are placeholders (spheres, repeated numbers), none is used;
+  needle longer than the arm, is left out by itself (`robot_bodies`); where this is so of more than a third of the
+  links, or most are placeholders (spheres, repeated numbers), none is used;
 * a uniform box half as wide again as the bounds of its centre of mass: a body reaches beyond them;
 * a uniform box around the kinematic skeleton: from where the link's own joint sits to where those of its children sit.
 
@@ -15,11 +15,12 @@ taper: a link that carries less of the reach has lighter motors. These four numb
 inertial values are known (`scripts/acceptance.py real` measures them), and checked on four others; the errors hardly
 depend on them.
 
-The common factor of the boxes' masses is not known from the kinematics. Where torques were measured it follows them; it
-is else estimated with the parameters (`casid.retrieval.plausible.believable`). The mass of all moving links is 3.2 times what the largest torque of gravity holds at the length of
-the arm, ``m = 3.2 tau / (g reach)``. Of the described arms UR5, UR10, Z1, xArm7 and Talos, on which this number was set,
-it is 3.82, 4.47, 2.30, 3.48, 2.34; of those that nothing was set on, UR3 4.99, Kinova 2.62, Panda 4.25, iiwa 4.05, Bravo
-4.36, AR5 3.24. The torque limits of their descriptions tell less (0.23 to 6.9).
+The common factor of the boxes' masses is not known from the kinematics. Where torques were measured it follows them;
+it is else estimated with the parameters (`casid.retrieval.plausible.believable`). The mass of all moving links is 3.2
+times what the largest torque of gravity holds at the length of the arm, ``m = 3.2 tau / (g reach)``. Of the described
+arms UR5, UR10, Z1, xArm7 and Talos, on which this number was set, it is 3.82, 4.47, 2.30, 3.48, 2.34; of those that
+nothing was set on, UR3 4.99, Kinova 2.62, Panda 4.25, iiwa 4.05, Bravo 4.36, AR5 3.24. The torque limits of their
+descriptions tell less (0.23 to 6.9).
 """
 
 from __future__ import annotations

@@ -207,7 +207,6 @@ def believable_path(
     ordered = sorted({check_share(share) for share in shares}, reverse=True)
     limits = [best * (1.0 + share) ** 2 for share in ordered]
 
-
     def program_of(limit: float) -> DivergenceProgram:
         return DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
 

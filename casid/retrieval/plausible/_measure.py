@@ -87,7 +87,7 @@ class Measure:
             H[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
         H[range(10 * links, len(y)), range(10 * links, len(y))] = 2 * self.terms + self._rotor(u)[2]
         mixed = np.zeros(len(y))
-        for k in np.flatnonzero(self.scaled):
+        for k in np.flatnonzero(self.scaled).tolist():
             mixed[10 * k + np.array(DIAGONAL)] = -1.0 / s[k]
         traces = np.trace(M, axis1=1, axis2=2)
         return H, mixed, float(np.sum((traces / s)[self.scaled]))

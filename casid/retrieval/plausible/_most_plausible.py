@@ -49,7 +49,8 @@ Array = NDArray[np.float64]
 ENOUGH = 1e-7
 #: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
-#: First price of the path of prices, the last one, in the same units; the price grows by the factor from one to the next.
+#: First price of the path of prices and the last one, in units of the least sum of squares, and the largest factor
+#: from one to the next.
 CHEAP, DEAR, DEARER = 1e-9, 1e14, 30.0
 #: Relative error to which the increase of the sum of squares meets its limit, the prices tried for it, and how many may fail.
 MET, TRIED, FAILURES = 1e-5, 25, 2
@@ -217,7 +218,12 @@ class DivergenceProgram:
         """
         low, high = self.linear.lower, self.linear.upper
         equations = np.any(high - low <= 1e-9 * (1.0 + np.abs(low))) if len(low) else False
-        if self.scaled.any() or self.nonlinear.size or equations or any(row.weight is not None for row in self.linear.rows):
+        if (
+            self.scaled.any()
+            or self.nonlinear.size
+            or equations
+            or any(row.weight is not None for row in self.linear.rows)
+        ):
             return None
         A, shift = self.linear.matrix @ self._basis, self.linear.matrix @ self._origin
         self._sides = np.isfinite(low), np.isfinite(high)
@@ -225,7 +231,11 @@ class DivergenceProgram:
         least = np.concatenate([(low - shift)[self._sides[0]], (shift - high)[self._sides[1]]])
         objective = self.problem.objective
         return PricedNewton(
-            self.measure, objective.matrix @ self._basis, objective.target - objective.matrix @ self._origin, rows, least
+            self.measure,
+            objective.matrix @ self._basis,
+            objective.target - objective.matrix @ self._origin,
+            rows,
+            least,
         )
 
     def _proven(self, newton: PricedNewton, point: Point, price: float, limit: float) -> MostPlausible:
@@ -237,8 +247,8 @@ class DivergenceProgram:
         multipliers[upper] += both[int(lower.sum()) :]
         x, scale = self._basis @ point.y + self._origin, 1.0
         reached = self.problem.objective(x)
-        near = abs(reached - limit) <= 1e-3 * abs(limit)
-        asked = limit if reached <= limit and not near else reached
+        free = reached <= limit and price * (limit - reached) <= 1e-9  # the data do not pull at all
+        asked = limit if free else reached
         value = self.divergence(x, scale)
         bound = self.lower_bound(x, scale, price, multipliers, asked)
         return MostPlausible(x, scale, value, bound, asked, price, multipliers, point.steps, "Solve_Succeeded")
@@ -402,7 +412,11 @@ class _Climb:
                 below, above = (price, above) if now > wanted else (below, price)
                 answer = price if now <= wanted else answer
             steepness = point.slope / left if left > 0 else 0.0
-            step = np.exp(np.clip((wanted - now) / steepness, -np.log(DEARER), np.log(DEARER))) if steepness < 0 else DEARER
+            step = (
+                np.exp(np.clip((wanted - now) / steepness, -np.log(DEARER), np.log(DEARER)))
+                if steepness < 0
+                else DEARER
+            )
             price = price * step
             if not below < price < above:
                 price = DEARER * below if np.isinf(above) else float(np.sqrt(max(below, 1e-6 * above) * above))

@@ -2,17 +2,17 @@
 
     minimise   D(y) + lambda q(y),    q = ||R y - r||^2    subject to   G y >= h
 
-with slacks s = G y - h and multipliers z, ``s z -> mu``, and a dual matrix Z_k of each link, ``M_k Z_k -> 1``: D's own
-logarithm is the barrier of the cone, so that the answers are points of the central path of the least-squares problem and
-Nesterov and Todd's direction takes long steps along it. It converges from any start, and from the answer at a similar
-price within a few steps.
+with slacks s = G y - h and multipliers z, ``s z -> mu``, and a dual matrix Z_k of each link, ``M_k Z_k -> 1``: D's
+own logarithm is the barrier of the cone, so that the answers are points of the central path of the least-squares
+problem and Nesterov and Todd's direction takes long steps along it. It converges from any start, and from the answer
+at a similar price within a few steps.
 The answer at lambda is the most plausible of all sets with ``q <= q(lambda)``: the path of prices is the path of
 tolerances, from the largest, where the plausible bodies themselves are the answer, to the smallest.
 
 References
 ----------
-Y. Nesterov, M. Todd, "Primal-dual interior-point methods for self-scaled cones", SIAM J. Optimization 8(2), 1998. S. Boyd,
-L. Vandenberghe, "Convex optimization", Cambridge 2004, Sec. 11.7.
+Y. Nesterov, M. Todd, "Primal-dual interior-point methods for self-scaled cones", SIAM J. Optimization 8(2), 1998. S.
+Boyd, L. Vandenberghe, "Convex optimization", Cambridge 2004, Sec. 11.7.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PricedNewton:
     def start(self, y: Array) -> Point:
         """A point with slacks inside."""
         slacks = np.maximum(self._rows @ y - self._least, 1e-2 * (1.0 + np.abs(self._least)))
-        return Point(y, slacks, 0.1 / slacks, np.linalg.inv(self._measure.matrices(y)))
+        return Point(y, slacks, 0.1 / slacks, np.asarray(np.linalg.inv(self._measure.matrices(y)), dtype=float))
 
     def residual(self, y: Array) -> float:
         """Q at y."""
@@ -78,7 +78,7 @@ class PricedNewton:
 
     def row_multipliers(self, point: Point) -> Array:
         """Multipliers of the rows as given, >= 0."""
-        return point.multipliers / self._sizes
+        return np.asarray(point.multipliers / self._sizes)
 
     def solve(self, point: Point, price: float, rough: bool = False) -> Point:
         """The answer at a price, from a point; ``solved`` states whether it was reached, roughly or exactly."""

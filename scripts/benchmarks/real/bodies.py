@@ -32,7 +32,14 @@ from casid.testing._synthetic import recording
 Result = tuple[str, bool]
 Read = Callable[[], tuple[Robot, list[Dataset]]]
 #: Gear ratios of the KR300: its torques are those of the motors.
-_KR300_GAINS = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
+_KR300_GAINS = (
+    256.85714285714283,
+    267.42857142857144,
+    252.33333333333334,
+    221.0,
+    239.61904761904762,
+    154.3231343283582,
+)
 
 
 def _ar5() -> tuple[Robot, list[Dataset]]:
@@ -60,7 +67,11 @@ def _kr300() -> tuple[Robot, list[Dataset]]:
 
 
 def _kinova(signal: str) -> tuple[Robot, list[Dataset]]:
-    names = ["opti_traj_testing1", "RunTrajectory1", *(["RecordTrajectory_quadratic"] if signal == "tau_current" else [])]
+    names = [
+        "opti_traj_testing1",
+        "RunTrajectory1",
+        *(["RecordTrajectory_quadratic"] if signal == "tau_current" else []),
+    ]
     read = partial(read_dataset, columns={"t": "t_ms", "tau": signal}, time_scale=1e-3, unwrap=True)
     return recordings.kinova()[0].robot, [read(data_folder() / "kinova_gen3" / f"{name}.npz") for name in names]
 
@@ -97,7 +108,7 @@ def masses(read: Read, low: float, high: float, error: float = np.inf) -> Result
 
 
 def _random_case(seed: int) -> tuple[int, float, str]:
-    """Steps of the path that were found, the largest proven gap, and an error's text, of one random robot and recording."""
+    """Of one random robot and recording: steps of the path that were found, the largest gap, and an error's text."""
     rng = np.random.default_rng(seed)
     bare = random_robot(seed, int(rng.integers(2, 8)), chain=True)
     joints = tuple(replace(joint, link=replace(joint.link, inertial=_random_body(rng))) for joint in bare.joints)
