@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.description._robot import STANDARD_G
+from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.measurement import Dataset
@@ -27,6 +28,8 @@ Array = NDArray[np.float64]
 
 #: A link weighs at most so many times what the strongest joint holds at arm's length, or its nominal mass.
 TIMES_HELD, TIMES_NOMINAL = 6.0, 4.0
+#: Rotor inertia of a drive over its largest torque and the square of the arm's reach [s^2/m^2].
+ROTOR = 0.01
 #: How far beyond the arm's own length a link's radius of gyration may reach.
 TIMES_REACH = 1.0
 
@@ -76,6 +79,35 @@ def default_bounds(robot: Robot, torques: ArrayLike | None = None) -> Constraint
         return tuple(constraints.values())
 
     return build
+
+
+def expected_rotors(model: Model, torques: ArrayLike) -> dict[str, float]:
+    """Rotor inertias that are expected at the joints, by the parameters' names [kg.m^2].
+
+    That of the description where it has one; else ``Ia = 0.01 s^2/m^2 r^2 tau`` with the arm's reach r and the largest
+    measured torque tau: a rotor is geared so that it weighs about as much as what it moves. Set on the UR10e (0.8 to
+    1.6 times that); of the KUKA KR300 the maker's are 1.6 to 13 times that, of the TX40 0.2 to 0.8.
+
+    Parameters
+    ----------
+    torques
+        Largest measured torque of each joint, shape (n,).
+    """
+    known, size = _known_rotors(model.robot), model.robot.reach or 1.0
+    tau, found = np.abs(np.asarray(torques, dtype=float)), {}
+    for column, (term, joint) in model.term_columns.items():
+        name = model.parameter_names[column]
+        if term.inertial and term.unit == "kg.m^2":
+            value = known.get(name, 0.0) or ROTOR * size**2 * float(tau[joint])
+            if value > 0:
+                found[name] = float(value)
+    return found
+
+
+def _known_rotors(robot: Robot) -> dict[str, float]:
+    """Rotor inertias of the description, by parameter name."""
+    numbered = enumerate(robot.coordinates, start=1)
+    return {f"Ia{k}": float(joint.terms["Ia"]) for k, joint in numbered if joint.terms.get("Ia", 0.0) > 0}
 
 
 def with_link_bounds(

@@ -20,6 +20,7 @@ from casid.errors import DatasetError, RobotError
 from casid.files._texts import finite_number, read_json
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
 from casid.identification._prediction import HeldOut, Prediction, predict
+from casid.identification._share import SharePath
 from casid.identification.diagnosis._findings import Verdict
 from casid.inertia import Parameters, read_parameters
 from casid.inertia._parameter_files import parameter_record
@@ -63,6 +64,8 @@ class Identification(ParameterResult, Displayed):
         Whether the model is right, and the findings.
     intervals : Intervals or None
         Proven ranges of the links' masses, if asked for.
+    share : SharePath or None
+        How much of the residual the choice of plausible links may cost, and what that rests on.
     """
 
     model: Model
@@ -77,6 +80,7 @@ class Identification(ParameterResult, Displayed):
     held_out: HeldOut | None = None
     verdict: Verdict | None = None
     intervals: Intervals | None = None
+    share: SharePath | None = None
 
     @property
     def parameters(self) -> Parameters:
@@ -126,6 +130,7 @@ class Identification(ParameterResult, Displayed):
             "verdict": None if self.verdict is None else self.verdict.record(),
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
+            "share": None if self.share is None else self.share.record(),
             "determined": [
                 {"name": e.name, "value": e.value, "low": _finite(e.low), "high": _finite(e.high), "by_data": e.by_data}
                 for e in self.determined

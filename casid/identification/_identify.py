@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
-
 import numpy as np
-
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
-from casid.identification._bounds import default_bounds, largest_torques, split_bounds, term_bounds, with_link_bounds
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._friction import IdentifiedFriction, identified_friction
 from casid.identification._identification import Identification
@@ -34,6 +30,24 @@ from casid.regression._fit import unexcited_reasons
 from casid.regression.estimators import Estimator, MeasurementNoise, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of
 from casid.retrieval.insight._intervals import Intervals
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numpy.typing import NDArray
+from casid.identification._bounds import (
+    default_bounds,
+    expected_rotors,
+    largest_torques,
+    split_bounds,
+    term_bounds,
+    with_link_bounds,
+)
+from casid.identification._share import NOT_HELD_OUT, SHARES, SharePath, chosen_share, fixed
+from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies, robot_bodies
+
+
+
+
+
 
 #: Condition number above which the excitation counts as poor.
 CONDITION = 1e4
@@ -136,17 +150,19 @@ class _Pipeline:
         self.progress("fitting", 0, 2)
         fit = chosen.fit(observations)
         fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
+        path = self._share(lambda part: chosen.refit(part, fit, observations), fits, fit)
+        fits = replace(fits, share=path.share)
         feasible, complaint = fits.fitted(fit, between=lambda: self.progress("choosing believable links", 1, 2))
         kept = friction.held_out if self.checks.folds and chosen.name == "WLS" else None
         if kept is None:
-            kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible)
+            kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible, path)
         ranges, open_question = self._intervals(feasible)
         verdict = self._verdict(read.datasets, feasible, kept, fits)
         further = (read.note, friction.note, complaint, open_question)
-        notes = (*data.notes, *_notes(fit, feasible), *filter(None, further))
+        notes = (*data.notes, *_notes(fit, feasible), *filter(None, further), *self._repairs(path, fits))
         return Identification(
             model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, friction.law,
-            friction.candidates, kept, verdict, ranges,
+            friction.candidates, kept, verdict, ranges, path if fits.choosing else None,
         )  # fmt: skip
 
     def _read(self) -> _Read:
@@ -175,18 +191,47 @@ class _Pipeline:
             raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
         return MeasurementNoise.of(first, processing if isinstance(processing, Processing) else Processing())
 
+    def _repairs(self, path: SharePath, fits: _ConsistentFits) -> tuple[str, ...]:
+        """Notes about what the choice of plausible links rests on."""
+        if not fits.choosing:
+            return ()
+        described = robot_bodies(self.robot)
+        left_out = () if described is None else zip(described.repaired, described.reasons, strict=True)
+        notes = [f"the description of {self.robot.links[k].name} is not used: {why}" for k, why in left_out]
+        return (*notes, path.reason)
+
+    def _share(self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, fit: Fit) -> SharePath:
+        """The share that plausibility may cost: as given, or chosen by held-out error."""
+        if self.choice.share is not None or not fits.choosing or not self.checks.folds:
+            return fixed(self.choice.share)
+        folds = self.checks.folds
+        self.progress("choosing the share", 0, folds)
+        made = chosen_share(
+            fit.data,
+            refit,
+            lambda estimate: {share: found.beta for share, found in fits.path(estimate).items()},
+            folds,
+            lambda done: self.progress("choosing the share", done, folds),
+        )
+        if not made.steps:
+            return made
+        return made.with_masses({s: float(f.standard_parameters[9::10].sum()) for s, f in fits.path(fit).items()})
+
     def _held_out(
-        self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, feasible: FeasibleFit
+        self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, feasible: FeasibleFit, path: SharePath
     ) -> HeldOut | None:
-        """Errors on parts of the motion that are left out in turn."""
+        """Errors on parts of the motion that are left out in turn; fits that the choice of the share made are used."""
         folds = self.checks.folds
         if not folds:
             return None
         self.progress("held-out error", 0, folds)
+        made = [fit for fit, _ in path.folds]
+        betas = {id(fit): found[path.share] for fit, found in path.folds}
+        waiting = iter(made)
         return held_out(
             feasible.data,
-            refit,
-            lambda estimate: fits.fitted(estimate, feasible)[0].beta,
+            (lambda part: next(waiting)) if made else refit,
+            lambda fit: betas[id(fit)] if made else fits.fitted(fit, feasible)[0].beta,
             folds,
             lambda done: self.progress("held-out error", done, folds),
         )
@@ -221,16 +266,47 @@ class _Pipeline:
         )
 
 
+@dataclass(frozen=True, eq=False)
 class _ConsistentFits:
     """Consistent fits of one robot with the same constraints and the same choice."""
 
-    def __init__(self, robot: Robot, datasets: Sequence[Dataset], constraints: Constraints, choice: Choice) -> None:
-        self._torques, self._speeds = largest_torques(datasets)
-        on_links, self._on_terms = split_bounds(constraints.bounds or {})
-        build = default_bounds(robot, self._torques) if constraints.build == "default" else constraints.build
-        self._statement = Statement(robot, with_link_bounds(build, on_links))
-        self._constraints, self._choice = constraints, choice
-        self._choosing = choice.believable and constraints.prior is None and constraints.consistency == "full"
+    robot: Robot
+    datasets: tuple[Dataset, ...]
+    constraints: Constraints
+    choice: Choice
+    share: float = NOT_HELD_OUT
+
+    @cached_property
+    def _largest(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return largest_torques(self.datasets)
+
+    @cached_property
+    def _statement(self) -> Statement:
+        build = self.constraints.build
+        made = default_bounds(self.robot, self._largest[0]) if build == "default" else build
+        return Statement(self.robot, with_link_bounds(made, split_bounds(self.constraints.bounds or {})[0]))
+
+    @cached_property
+    def _bodies(self) -> PlausibleBodies:
+        return self.choice.bodies or plausible_bodies(self.robot, torques=self._largest[0])
+
+    @property
+    def choosing(self) -> bool:
+        """Whether plausible links are chosen."""
+        given = self.constraints
+        return self.choice.believable and given.prior is None and given.consistency == "full"
+
+    def _problem(self, estimate: Fit) -> RegressionProblem:
+        given = self.constraints
+        limits = {**term_bounds(estimate, *self._largest), **split_bounds(given.bounds or {})[1]}
+        return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
+
+    def path(self, estimate: Fit) -> dict[float, FeasibleFit]:
+        """The most plausible sets for each of the shares that are tried (`SHARES`)."""
+        problem = self._problem(estimate)
+        rotors = expected_rotors(estimate.data.model, self._largest[0])
+        found = problem.path(problem.solve(), SHARES, self._bodies, rotors, rough=True)
+        return dict(zip(sorted(SHARES, reverse=True), found, strict=False))
 
     def fitted(
         self, estimate: Fit, near: FeasibleFit | None = None, between: Callable[[], None] = lambda: None
@@ -245,15 +321,14 @@ class _ConsistentFits:
         between
             Called when the best fit is known, before plausible links are searched.
         """
-        limits = {**term_bounds(estimate, self._torques, self._speeds), **self._on_terms}
-        given = self._constraints
-        problem = RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
+        problem = self._problem(estimate)
         best = problem.solve()
         between()
-        if not self._choosing:
+        if not self.choosing:
             return best, ""
+        rotors = expected_rotors(estimate.data.model, self._largest[0])
         try:
-            return problem.choose(best, self._choice.bodies, self._choice.share, near), ""
+            return problem.choose(best, self._bodies, self.share, near, rotors), ""
         except CasidError as error:
             return best, f"no more plausible links were found, these are those of the best fit: {error}"
 

@@ -23,6 +23,8 @@ from casid.retrieval.plausible._choice import check_share
 
 #: Linear friction of a joint, the default.
 LINEAR_FRICTION = ("viscous", "coulomb", "offset")
+#: Joint terms of an identification: a geared drive's rotor inertia would else be put into the links.
+DEFAULT_TERMS = (*LINEAR_FRICTION, "rotor")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class ModelOptions:
         In the base frame [m/s^2]; default: the robot's.
     """
 
-    terms: Sequence[str | JointTerm] = LINEAR_FRICTION
+    terms: Sequence[str | JointTerm] = DEFAULT_TERMS
     friction: str = "linear"
     velocity_deadband: float = 0.0
     gravity: ArrayLike | None = None
@@ -85,8 +87,8 @@ class Choice:
     bodies : PlausibleBodies, optional
         Default: `plausible_bodies` of the robot.
     share : float, optional
-        Relative increase of the residual's norm that is allowed; default: what noise explains, at most 0.5 %
-        (`RegressionProblem.choose`).
+        Relative increase of the residual's norm that is allowed; default: chosen by held-out error
+        (`casid.identification._share`).
 
     Raises
     ------

@@ -12,7 +12,7 @@ without any effect in the data (friction of a joint that is left out) are set to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from types import MappingProxyType
@@ -39,7 +39,7 @@ from casid.retrieval.constraints._bounds import sensible_bounds
 from casid.retrieval.constraints._consistency import ConsistencyKind, PhysicalConsistency
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._choice import believable, noise_share
+from casid.retrieval.plausible._choice import believable, believable_path, noise_share
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
 
@@ -248,6 +248,7 @@ class RegressionProblem:
         bodies: PlausibleBodies | None = None,
         share: float | None = None,
         near: FeasibleFit | None = None,
+        rotors: Mapping[str, float] | None = None,
     ) -> FeasibleFit:
         """The most plausible of all sets that explain the data as well (`believable`), as a fit.
 
@@ -261,6 +262,8 @@ class RegressionProblem:
             How much the residual's norm may grow; default: what noise explains, at most 0.5 % (`noise_share`).
         near
             The choice of a similar fit: where the search begins.
+        rotors
+            Rotor inertias that are expected, by the parameters' names [kg.m^2].
 
         Raises
         ------
@@ -270,8 +273,37 @@ class RegressionProblem:
         samples = int(self._fit.data.independent_samples.sum())
         part = noise_share(samples, self._fit.rank) if share is None else share
         start = None if near is None else near.values[self._order][self._kept]
-        choice = believable(self._problem, result.solution, bodies, share=part, near=start)
+        choice = believable(self._problem, result.solution, bodies, share=part, near=start, rotors=rotors)
         return replace(self._fitted(result.solution, choice.x), believable=choice)
+
+    def path(
+        self,
+        result: FeasibleFit,
+        shares: Sequence[float],
+        bodies: PlausibleBodies | None = None,
+        rotors: Mapping[str, float] | None = None,
+        rough: bool = False,
+    ) -> tuple[FeasibleFit, ...]:
+        """The most plausible sets for several shares, the largest share first (`believable_path`).
+
+        Parameters
+        ----------
+        result
+            Of `solve`.
+        shares
+            How much the residual's norm may grow.
+        bodies, rotors
+            As of `choose`.
+        rough
+            Meet the shares within 2 % of themselves: faster.
+
+        Raises
+        ------
+        ProblemError, SolveError
+            As `believable`.
+        """
+        choices = believable_path(self._problem, result.solution, shares, bodies, rotors, rough=rough)
+        return tuple(replace(self._fitted(result.solution, c.x), believable=c) for c in choices)
 
     def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
         """The fit of the problem's unknowns: eliminated scalars put back."""

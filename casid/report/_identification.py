@@ -285,7 +285,14 @@ def _choice_rows(result: Identification) -> list[tuple[str, str]]:
         f"most plausible within {100 * choice.share:.2f} % of the best fit: divergence {choice.divergence:.4g}, "
         f"relative gap {choice.gap:.1e}"
     )
-    return [("links", text)]
+    if result.share is None:
+        return [("links", text)]
+    path = "; ".join(
+        f"{100 * step.share:.3g} % {step.error:.2f} +- {step.deviation:.2f} % {step.mass:.4g} kg"
+        for step in result.share.steps
+    )
+    rests = f"{result.share.reason}" + (f". Share, held-out error, total mass: {path}" if path else "")
+    return [("links", text), ("share of plausibility", rests)]
 
 
 def _held_out_rows(result: Identification) -> list[tuple[str, str]]:

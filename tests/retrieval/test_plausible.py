@@ -17,8 +17,9 @@ from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
-from casid.retrieval.plausible._bodies import plausible_bodies, skeleton_boxes, trustworthy
+from casid.retrieval.plausible._bodies import plausible_bodies, robot_bodies, skeleton_boxes, trustworthy
 from casid.retrieval.plausible._choice import believable, noise_share
+from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
 from casid.testing import recording
 from casid.testing._synthetic import blind
@@ -158,7 +159,7 @@ def test_bodies_come_from_description_boxes_or_skeleton(robot):
     assert set(plausible_bodies(blind(robot)).origins) == {"skeleton"}
     panda = casid.load_robot("panda")
     assert not trustworthy(panda)  # a retrieved set, one of its links longer than the arm
-    assert set(plausible_bodies(panda).origins) == {"box of its centre of mass"}
+    assert set(plausible_bodies(panda, nominal=False).origins) == {"box of its centre of mass"}
     first = robot.joints[0].link
     copies = tuple(replace(j, link=replace(j.link, inertial=first.inertial)) for j in robot.joints)
     assert not trustworthy(replace(robot, joints=copies))
@@ -191,3 +192,48 @@ def test_what_cannot_be_chosen_is_refused(problem, best):
         believable(problem.problem, best.solution, share=0.1, tolerance=1.0)
     with pytest.raises(ProblemError, match="failed"):
         believable(problem.problem, replace(best.solution, x=-best.solution.x))
+
+
+@pytest.mark.claim("one impossible link of a description is repaired, the others are used")
+def test_an_impossible_link_is_named_and_the_others_are_used(robot):
+    heavy = replace(robot.links[2].inertial, mass=1e4 * robot.links[2].inertial.mass)
+    joints = list(robot.joints)
+    place = next(k for k, joint in enumerate(joints) if joint.link is robot.links[2])
+    joints[place] = replace(joints[place], link=replace(joints[place].link, inertial=heavy))
+    found = robot_bodies(replace(robot, joints=tuple(joints)))
+    assert found is not None and found.repaired == (2,) and found.reasons[0]
+    origins = plausible_bodies(replace(robot, joints=tuple(joints))).origins
+    assert origins[2] == "skeleton" and origins.count("description") == len(origins) - 1
+
+
+@pytest.mark.claim("the masses of boxes follow the torques that were measured")
+def test_masses_follow_the_torques(robot):
+    bare, torques = blind(robot), np.array([10.0, 60.0, 20.0, 20.0, 5.0, 2.0, 1.0])
+    masses = [float(plausible_bodies(bare, torques=t).parameters[9::10].sum()) for t in (torques, 2 * torques)]
+    assert masses[1] == pytest.approx(2 * masses[0])
+    assert 10 < masses[0] < 30  # 17.5 kg, 53 N.m of gravity when stretched
+    assert not plausible_bodies(bare, torques=torques).scaled.any() and plausible_bodies(bare).scaled.all()
+
+
+@pytest.mark.claim("the plausible step never fails")
+def test_path_of_shares_is_proven_at_every_step(problem, best, robot):
+    bodies = plausible_bodies(blind(robot), torques=[5.0, 60.0, 30.0, 30.0, 5.0, 5.0, 1.0])
+    path = problem.path(best, (0.3, 0.05, 0.01), bodies)
+    assert len(path) == 3 and all(step.believable.certified for step in path)
+    divergences = [step.believable.divergence for step in path]
+    assert divergences == sorted(divergences)  # the more the data count, the less plausible
+    for step, share in zip(path, (0.3, 0.05, 0.01), strict=True):
+        assert step.believable.share == pytest.approx(share, rel=1e-3) and step.believable.share <= share * (1 + 1e-5)
+    again = problem.choose(best, bodies, 0.05)  # from anywhere the same answer
+    np.testing.assert_allclose(again.values, path[1].values, atol=1e-5)
+
+
+def test_rotors_have_a_plausibility_of_their_own(problem):
+    measure = Measure(np.zeros(0, dtype=bool), np.zeros(2), np.array([0.5, 0.0]))
+    values = [measure.value(np.array([u, 3.0]), 0.0) for u in (0.0, 0.5, 5.0)]
+    assert values[1] == pytest.approx(0.0, abs=1e-12) and 0 < values[0] < 1 and values[2] > 1  # 0: behind the gear
+    step, at, along = 1e-6, np.array([0.3, 3.0]), np.array([1e-6, 0.0])
+    slope = (measure.value(at + along, 0.0) - measure.value(at - along, 0.0)) / (2 * step)
+    assert measure.gradient(at, 0.0)[0][0] == pytest.approx(slope, rel=1e-6)
+    curve = (measure.gradient(at + along, 0.0)[0][0] - measure.gradient(at - along, 0.0)[0][0]) / (2 * step)
+    assert measure.hessian(at, 0.0, np.zeros((0, 4, 4)))[0][0, 0] == pytest.approx(curve, rel=1e-5)

@@ -9,6 +9,7 @@ proof (`DivergenceProgram`): no set is more plausible within that distance of th
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
@@ -24,7 +25,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
-from casid.retrieval.plausible._most_plausible import DivergenceProgram, MostPlausible
+from casid.retrieval.plausible._most_plausible import MET, DivergenceProgram, MostPlausible
 
 Array = NDArray[np.float64]
 
@@ -123,6 +124,7 @@ def believable(
     share: float | None = None,
     tolerance: float | None = None,
     near: Array | None = None,
+    rotors: Mapping[str, float] | None = None,
 ) -> Believable:
     """Choose the most plausible parameter set among those that explain the data.
 
@@ -139,6 +141,8 @@ def believable(
         (`casid.retrieval.insight._intervals.indistinguishable`).
     near
         Parameters to start from, shape (N,), such as the choice of a similar problem; default: the plausible bodies.
+    rotors
+        Rotor inertias that are expected, by the names of their unknowns [kg.m^2].
 
     Raises
     ------
@@ -153,12 +157,7 @@ def believable(
     Transactions on Robotics 36(2), 2020, Sec. III.
     """
     began = perf_counter()
-    if any(entry.cone != Full() for entry in problem.cones):
-        raise ProblemError("believable: expected full physical consistency of every link; set consistency to 'full'")
-    if solution.status not in ("optimal", "feasible"):
-        raise ProblemError(
-            f"problem '{problem.name}': expected a feasible solution as the best fit, got {solution.status}"
-        )
+    _check(problem, solution)
     if share is not None and tolerance is not None:
         raise ProblemError(
             "believable: give either the share of the residual or the tolerance of the objective, not both"
@@ -172,9 +171,65 @@ def believable(
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
         limit = best + tolerance
     chosen = bodies or plausible_bodies(problem.variables.robot)
-    found = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit).solve(np.array(solution.x), near)
+    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
+    found = program.solve(np.array(solution.x), near)
+    return _made(problem, best, chosen, found, began)
+
+
+def believable_path(
+    problem: Problem,
+    solution: Solution,
+    shares: Sequence[float],
+    bodies: PlausibleBodies | None = None,
+    rotors: Mapping[str, float] | None = None,
+    *,
+    rough: bool = False,
+) -> tuple[Believable, ...]:
+    """The choices for several shares, largest first, each from the one before; those without a proof are left out.
+
+    Parameters
+    ----------
+    problem, solution, bodies, rotors
+        As of `believable`.
+    shares
+        Relative increases of the residual's norm, all positive.
+    rough
+        Meet the shares within 2 % of themselves: faster.
+
+    Raises
+    ------
+    ProblemError, SolveError
+        As `believable`.
+    """
+    began = perf_counter()
+    _check(problem, solution)
+    best, chosen = solution.total, bodies or plausible_bodies(problem.variables.robot)
+    ordered = sorted({check_share(share) for share in shares}, reverse=True)
+    limits = [best * (1.0 + share) ** 2 for share in ordered]
+
+    def program_of(limit: float) -> DivergenceProgram:
+        return DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
+
+    path = program_of(limits[0]).path(limits, np.array(solution.x), 0.02 if rough else MET)
+    if all(found is None for found in path):  # rows that Newton's method does not take
+        path = [program_of(limit).solve(np.array(solution.x)) for limit in limits]
+    return tuple(_made(problem, best, chosen, found, began) for found in path if found is not None)
+
+
+def _made(problem: Problem, best: float, bodies: PlausibleBodies, found: MostPlausible, began: float) -> Believable:
+    """The result of one solution of the program."""
     worst = problem.hard_violation(problem.violations(found.parameters))
-    return Believable(problem, best, limit, chosen, found, worst, perf_counter() - began)
+    return Believable(problem, best, found.limit, bodies, found, worst, perf_counter() - began)
+
+
+def _check(problem: Problem, solution: Solution) -> None:
+    """ProblemError where a problem or its best fit does not allow a choice."""
+    if any(entry.cone != Full() for entry in problem.cones):
+        raise ProblemError("believable: expected full physical consistency of every link; set consistency to 'full'")
+    if solution.status not in ("optimal", "feasible"):
+        raise ProblemError(
+            f"problem '{problem.name}': expected a feasible solution as the best fit, got {solution.status}"
+        )
 
 
 def check_share(share: float) -> float:

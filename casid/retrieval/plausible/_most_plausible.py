@@ -27,34 +27,33 @@ with ``D_k <= D(x)``, whose trace is bounded by D itself, and over the terms, wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import SolveError
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.inertia._divergence import (
-    SVEC_WEIGHTS,
-    TRIANGLE_MAP,
-    Divergence,
-    congruence,
-    lower_triangle,
-    symmetric,
-)
+from casid.inertia._divergence import SVEC_WEIGHTS, congruence, lower_triangle, symmetric
 from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
+from casid.retrieval.plausible._measure import TERMS, Measure
+from casid.retrieval.plausible._newton import Point, PricedNewton
 from casid.retrieval.plausible._program import BallOutcome, BallProgram
 
 Array = NDArray[np.float64]
-_FROM_ONE = Divergence(np.eye(4))
 #: Gap at which the solve is not repeated; ten times this gap ends the search for other starts.
 ENOUGH = 1e-7
-#: Weight kappa of the joint terms' shares of the torque.
-TERMS = 0.1
 #: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
+#: First price of the path of prices and the last one, in units of the least sum of squares, and the largest factor
+#: from one to the next.
+CHEAP, DEAR, DEARER = 1e-9, 1e14, 30.0
+#: Relative error to which the increase of the sum of squares meets its limit, the prices tried for it, and how many may fail.
+MET, TRIED, FAILURES = 1e-5, 25, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +68,8 @@ class MostPlausible:
         s.
     divergence, lower_bound : float
         D at the solution, and the proven smallest value of any feasible set (relative to bodies of that scale).
+    limit : float
+        F, of objective plus penalty, that the proof is for.
     price : float
         lambda: decrease of D for each unit by which the allowed sum of squares is raised.
     multipliers : ndarray
@@ -81,6 +82,7 @@ class MostPlausible:
     scale: float
     divergence: float
     lower_bound: float
+    limit: float
     price: float
     multipliers: Array
     iterations: int
@@ -104,9 +106,18 @@ class DivergenceProgram:
         Bodies that share the unknown scale, shape (n,).
     limit
         F: largest allowed objective plus penalty.
+    rotors
+        Rotor inertias that are expected, by the name of their unknown [kg.m^2].
     """
 
-    def __init__(self, problem: Problem, bodies: Array, scaled: NDArray[np.bool_], limit: float) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        bodies: Array,
+        scaled: NDArray[np.bool_],
+        limit: float,
+        rotors: Mapping[str, float] | None = None,
+    ) -> None:
         self.problem, self.limit, self.scaled = problem, limit, np.asarray(scaled, dtype=bool)
         self.linear, self.nonlinear = split_rows(problem)
         self._margins = np.array([cone.margin for cone in problem.cones])
@@ -115,9 +126,15 @@ class DivergenceProgram:
         start = 10 * self._links
         columns = np.linalg.norm(problem.objective.matrix[:, start:] @ self._basis[start:, start:], axis=0)
         size = float(np.linalg.norm(problem.objective.target)) or 1.0
-        self._shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
-        self._program = BallProgram(
-            problem, self.linear, self.nonlinear, self._basis, self._origin, self.scaled, limit, TERMS * self._shares**2
+        shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
+        known = np.array([(rotors or {}).get(name, 0.0) for name in problem.variables.extras])
+        expected = known / np.diag(self._basis)[start:]
+        self.measure = Measure(self.scaled, np.where(expected > 0, 0.0, TERMS * shares**2), expected)
+
+    @cached_property
+    def _program(self) -> BallProgram:
+        return BallProgram(
+            self.problem, self.linear, self.nonlinear, self._basis, self._origin, self.measure, self.limit
         )
 
     # ------------------------------------------------------------------ solve
@@ -125,14 +142,123 @@ class DivergenceProgram:
     def solve(self, start: Array, near: Array | None = None) -> MostPlausible:
         """Solve; the plausible bodies' scale is found along with the parameters.
 
-        The starts are, in this order: a point ``near`` the solution, if given; the end of the path on which
-        ``D + lambda q`` is minimised for a growing lambda, from the plausible bodies until the data are explained; and
-        the given ``start``.
+        Bodies of known scale with linear hard rows by Newton's method along the path of prices (`path`), otherwise, or where that ends
+        without a proof, by IPOPT.
+
+        Parameters
+        ----------
+        start
+            The best fit, shape (N,).
+        near
+            A point near the answer, shape (N,), where IPOPT begins.
 
         Raises
         ------
         SolveError
             If no point that explains the data is found.
+        """
+        made = self.path([self.limit], start)[0]
+        if made is not None and made.gap <= 10 * ENOUGH:
+            return made
+        try:
+            other = self._by_ipopt(start, near)
+        except SolveError:
+            if made is None:
+                raise
+            return made
+        return other if made is None or other.gap < made.gap else made
+
+    def path(self, limits: Sequence[float], start: Array, met: float = MET) -> list[MostPlausible | None]:
+        """The most plausible parameters for each of several limits of the objective, each with its proof.
+
+        The largest limit is well conditioned and comes first; every other one starts from the one before it. The proof
+        is for the sum of squares that was reached (``MostPlausible.limit``), which is below the limit by 0.002 % of
+        the allowed increase at most.
+
+        Parameters
+        ----------
+        limits
+            Of objective plus penalty, in any order.
+        start
+            The best fit, shape (N,).
+        met
+            Relative error to which the allowed increase is met.
+
+        Returns
+        -------
+        list of MostPlausible or None
+            In the order of the limits; None where Newton's method does not apply or ends without an answer.
+        """
+        found: list[MostPlausible | None] = [None] * len(limits)
+        newton = self._newton()
+        if newton is None:
+            return found
+        least = newton.residual(self._coordinates_of(start))
+        climb = _Climb(newton, least, self._first(newton), met)
+        for k in sorted(range(len(limits)), key=lambda k: -limits[k]):
+            room = limits[k] - self.problem.objective.constant
+            point = climb.to(room)
+            if point is None:
+                break
+            found[k] = self._proven(newton, point, climb.price, limits[k])
+        return found
+
+    def _first(self, newton: PricedNewton) -> Point:
+        y = np.zeros(self.problem.variables.size)
+        for k in range(self._links):
+            y[link_slice(k)] = lower_triangle(np.eye(4))
+        y[10 * self._links :] = self.measure.rotors
+        return newton.start(y)
+
+    def _newton(self) -> PricedNewton | None:
+        """Newton's method for this problem.
+
+        None where the scale is an unknown, or a row is nonlinear, soft,
+        or an equation.
+        """
+        low, high = self.linear.lower, self.linear.upper
+        equations = np.any(high - low <= 1e-9 * (1.0 + np.abs(low))) if len(low) else False
+        if (
+            self.scaled.any()
+            or self.nonlinear.size
+            or equations
+            or any(row.weight is not None for row in self.linear.rows)
+        ):
+            return None
+        A, shift = self.linear.matrix @ self._basis, self.linear.matrix @ self._origin
+        self._sides = np.isfinite(low), np.isfinite(high)
+        rows = np.vstack([A[self._sides[0]], -A[self._sides[1]]])
+        least = np.concatenate([(low - shift)[self._sides[0]], (shift - high)[self._sides[1]]])
+        objective = self.problem.objective
+        return PricedNewton(
+            self.measure,
+            objective.matrix @ self._basis,
+            objective.target - objective.matrix @ self._origin,
+            rows,
+            least,
+        )
+
+    def _proven(self, newton: PricedNewton, point: Point, price: float, limit: float) -> MostPlausible:
+        """The point with its proof."""
+        both = newton.row_multipliers(point)
+        lower, upper = self._sides
+        multipliers = np.zeros(len(lower))
+        multipliers[lower] -= both[: int(lower.sum())]
+        multipliers[upper] += both[int(lower.sum()) :]
+        x, scale = self._basis @ point.y + self._origin, 1.0
+        reached = self.problem.objective(x)
+        free = reached <= limit and price * (limit - reached) <= 1e-9  # the data do not pull at all
+        asked = limit if free else reached
+        value = self.divergence(x, scale)
+        bound = self.lower_bound(x, scale, price, multipliers, asked)
+        return MostPlausible(x, scale, value, bound, asked, price, multipliers, point.steps, "Solve_Succeeded")
+
+    def _by_ipopt(self, start: Array, near: Array | None) -> MostPlausible:
+        """Solve by IPOPT.
+
+        The starts are, in this order: a point ``near`` the solution, if given; the end of the path on which
+        ``D + lambda q`` is minimised for a growing lambda, from the plausible bodies until the data are explained; and
+        the given ``start``.
         """
         best: MostPlausible | None = None
         iterations = 0
@@ -185,7 +311,9 @@ class DivergenceProgram:
         if not np.isfinite(value) or outcome.ball > 1.0 + 1e-8:
             return None
         bound = self.lower_bound(point, scale, outcome.price, outcome.multipliers)
-        return MostPlausible(point, scale, value, bound, outcome.price, outcome.multipliers, iterations, outcome.status)
+        return MostPlausible(
+            point, scale, value, bound, self.limit, outcome.price, outcome.multipliers, iterations, outcome.status
+        )
 
     def _inside(self, y: Array, lift: float) -> Array:
         """The point with each link's eigenvalues lifted to a share of its largest: away from the boundary."""
@@ -204,45 +332,98 @@ class DivergenceProgram:
 
     def divergence(self, x: Array, scale: float) -> float:
         """D at x; infinite outside the cone."""
-        y = self._coordinates_of(x)
-        total = TERMS * float(np.sum((self._shares * y[10 * self._links :]) ** 2))
-        for k, scaled in enumerate(self.scaled):
-            total += float(_FROM_ONE.value(symmetric(y[link_slice(k)]) / (scale if scaled else 1.0)))
-        return max(total, 0.0)
+        return max(self.measure.value(self._coordinates_of(x), float(np.log(scale))), 0.0)
 
-    def lower_bound(self, x: Array, scale: float, price: float, multipliers: Array) -> float:
+    def lower_bound(
+        self, x: Array, scale: float, price: float, multipliers: Array, limit: float | None = None
+    ) -> float:
         """Proven smallest D of any feasible set, see the module; valid for any multipliers."""
-        objective, links = self.problem.objective, self._links
-        here = self.divergence(x, scale)
+        objective, links, sigma = self.problem.objective, self._links, float(np.log(scale))
+        here, allowed = self.divergence(x, scale), self.limit if limit is None else limit
         weights = price * np.array([np.inf if row.weight is None else row.weight for row in self.linear.rows])
         low, high = self.linear.lower, self.linear.upper
         at_low = np.where(np.isfinite(low), np.clip(-multipliers, 0.0, weights), 0.0)
         at_high = np.where(np.isfinite(high), np.clip(multipliers, 0.0, weights), 0.0)
         y = self._coordinates_of(x)
-        gradient = price * self._basis.T @ objective.gradient(x)
-        for k, scaled in enumerate(self.scaled):
-            s = scale if scaled else 1.0
-            gradient[link_slice(k)] += _FROM_ONE.gradient(symmetric(y[link_slice(k)]) / s, TRIANGLE_MAP) / s
-        gradient[10 * links :] += 2.0 * TERMS * self._shares**2 * y[10 * links :]
-        bound = here + price * (objective(x) - self.limit) - float(gradient @ y)
+        gradient = price * self._basis.T @ objective.gradient(x) + self.measure.gradient(y, sigma)[0]
+        bound = here + price * (objective(x) - allowed) - float(gradient @ y)
         left = gradient - self._basis.T @ self.linear.matrix.T @ (at_low - at_high)
         shift = self.linear.matrix @ self._origin  # rows in y: A C y within [lo - A x0, hi - A x0]
         bound += float(at_low @ np.where(np.isfinite(low), low - shift, 0.0))
         bound -= float(at_high @ np.where(np.isfinite(high), high - shift, 0.0))
-        largest = 4.0 * _largest(here / 4.0) * np.where(self.scaled, scale, 1.0)  # of tr M in the bodies' coordinates
+        traces, least, most = self.measure.reach(here, sigma)
         for k in range(links):
             dual = symmetric(left[link_slice(k)] / SVEC_WEIGHTS**2)  # <dual, M(y)> = left'y
-            bound += min(0.0, float(np.linalg.eigvalsh(dual)[0])) * float(largest[k])
-        reach = np.sqrt(here / TERMS) / self._shares
-        for rest, most, (name, (lower, upper)) in zip(
-            left[10 * links :], reach, self.problem.variables.extras.items(), strict=True
+            bound += min(0.0, float(np.linalg.eigvalsh(dual)[0])) * float(traces[k])
+        units = np.diag(self._basis)[10 * links :]
+        for rest, unit, down, up, (lower, upper) in zip(
+            left[10 * links :], units, least, most, self.problem.variables.extras.values(), strict=True
         ):
-            unit = self._basis[self._position(name), self._position(name)]
-            bound += float((rest * np.clip([-most, most], lower / unit, upper / unit)).min())
+            bound += float((rest * np.array([max(down, lower / unit), min(up, upper / unit)])).min())
         return bound
 
-    def _position(self, name: str) -> int:
-        return 10 * self._links + list(self.problem.variables.extras).index(name)
+
+class _Climb:
+    """The path of growing prices, from the plausible bodies to the data."""
+
+    def __init__(self, newton: PricedNewton, least: float, first: Point, met: float) -> None:
+        self._newton, self._least, self._point, self._met = newton, least, first, met
+        self._unit = 1.0 / max(least, 1e-300)
+        self.price = 0.0
+
+    def _exact(self, point: Point, price: float) -> Point | None:
+        """The exact answer at a price, from the rough one; None: none found."""
+        made = self._newton.solve(point, price)
+        self._point, self.price = point, price
+        return made if made.solved else None
+
+    def _fallback(self, price: float | None) -> Point | None:
+        """The exact answer at a price that is known to be high enough."""
+        return None if price is None else self._exact(self._newton.solve(self._point, price, rough=True), price)
+
+    def to(self, room: float) -> Point | None:
+        """The point whose sum of squares is ``room``, within ``met`` of its increase over the least; None: none found.
+
+        The logarithm of the increase falls almost linearly in that of the price: Newton's method within a bracket.
+        """
+        price = self.price or CHEAP * self._unit
+        point = self._newton.solve(self._point, price, rough=True)
+        below, above = 0.0, np.inf
+        wanted = np.log(max(room - self._least, 1e-12 * room)) - 2 * self._met  # within the limit
+        answer: float | None = None
+        failures = 0
+        for _ in range(TRIED):
+            if not point.solved:  # too far: a price between
+                failures += 1
+                if failures > FAILURES:
+                    return self._fallback(answer)
+                price = float(np.sqrt(price * self.price)) if self.price else 0.1 * price
+                point = self._newton.solve(self._point, price, rough=True)
+                continue
+            self._point, self.price = point, price
+            left = self._newton.residual(point.y) - self._least
+            if left <= 0:
+                above = price
+                now = -np.inf
+            else:
+                now = np.log(left)
+                if abs(now - wanted) <= self._met or (now < wanted and below == 0.0):
+                    return self._exact(point, price)
+                below, above = (price, above) if now > wanted else (below, price)
+                answer = price if now <= wanted else answer
+            steepness = point.slope / left if left > 0 else 0.0
+            step = (
+                np.exp(np.clip((wanted - now) / steepness, -np.log(DEARER), np.log(DEARER)))
+                if steepness < 0
+                else DEARER
+            )
+            price = price * step
+            if not below < price < above:
+                price = DEARER * below if np.isinf(above) else float(np.sqrt(max(below, 1e-6 * above) * above))
+            if price > DEAR * self._unit:
+                return self._fallback(answer)
+            point = self._newton.solve(point, price, rough=True)
+        return self._fallback(answer)
 
 
 def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array, Array]:
@@ -263,14 +444,3 @@ def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array
     for k in range(10 * len(margins), size):
         basis[k, k] *= typical or 1.0
     return basis, origin
-
-
-def _largest(divergence: float) -> float:
-    """Largest l with ``l - log l - 1 <= divergence``, by Newton's method from above."""
-    value = 2.0 * divergence + 4.0
-    for _ in range(100):
-        step = (value - np.log(value) - 1.0 - divergence) / (1.0 - 1.0 / value)
-        value -= step
-        if abs(step) <= 1e-12 * value:
-            break
-    return float(value) * (1.0 + 1e-9)

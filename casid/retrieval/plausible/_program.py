@@ -2,7 +2,7 @@
 
 Unknowns ``w = (y, sigma, v)``: preconditioned parameters, the logarithm of the bodies' scale, violations of soft rows::
 
-    minimise  sum_k exp(-sigma_k) tr M_k - log det M_k + 4 sigma_k  + sum_j t_j y_j^2  + price ball(w)
+    minimise  D(y, sigma) + price ball(w)                                                          (`Measure`)
     subject to  ball(w) = (||R y - r||^2 + weights' v) / room <= 1,   the rows
 
 ``log det`` goes through the pivots of M and is NaN outside the cone, where IPOPT's line search does not go. Hessians
@@ -23,6 +23,7 @@ from casid.inertia._divergence import DIAGONAL, log_det_function
 from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import LinearRows, NonlinearRows
+from casid.retrieval.plausible._measure import NO_ROTOR, ROTOR, Measure
 
 Array = NDArray[np.float64]
 _OPTIONS: dict[str, Any] = {
@@ -108,29 +109,41 @@ class _DivergenceGraph:
     by_sigma_sigma: ca.MX
 
 
-def _divergence(y: ca.MX, sigma: ca.MX, scaled: NDArray[np.bool_], terms: Array) -> _DivergenceGraph:
-    """``sum_k exp(-sigma_k) tr M_k - log det M_k + 4 sigma_k - 4 + sum_j t_j y_j^2``."""
-    links, size = len(scaled), y.shape[0]
+def _divergence(y: ca.MX, sigma: ca.MX, measure: Measure) -> _DivergenceGraph:
+    """The measure as a graph (`Measure`)."""
+    scaled, links, size = measure.scaled, measure.links, y.shape[0]
     block = log_det_function()
     parts = [block(y[link_slice(k)]) for k in range(links)]
     unit = np.zeros(10)
     unit[list(DIAGONAL)] = 1.0
     shrink = [ca.exp(-sigma) if k else ca.MX(1.0) for k in scaled]
     traces = [ca.dot(ca.DM(unit), y[link_slice(k)]) for k in range(links)]
-    t, free = ca.DM(terms), 4 * float(scaled.sum())
+    t, free, u = ca.DM(measure.terms), 4 * float(scaled.sum()), y[10 * links :]
     value = sum((a * b - p[0] for a, b, p in zip(shrink, traces, parts, strict=True)), ca.MX(0))
-    value += free * sigma - 4 * links + ca.dot(t, y[10 * links :] ** 2)
-    by_y = ca.vertcat(*[a * ca.DM(unit) - p[1] for a, p in zip(shrink, parts, strict=True)], 2 * t * y[10 * links :])
+    value += free * sigma - 4 * links + ca.dot(t, u**2)
+    rotor, slope, curve = _rotors(u, measure.rotors)
+    by_terms, by_terms_twice = 2 * t * u + slope, ca.MX(2 * t) + curve
+    by_y = ca.vertcat(*[a * ca.DM(unit) - p[1] for a, p in zip(shrink, parts, strict=True)], by_terms)
     mixed = [-a * ca.DM(unit) if k else ca.MX(10, 1) for a, k in zip(shrink, scaled, strict=True)]
     inner = sum((a * b for a, b, k in zip(shrink, traces, scaled, strict=True) if k), ca.MX(0))
     return _DivergenceGraph(
-        value,
+        value + rotor,
         by_y,
         free - inner,
-        ca.diagcat(*[p[2] for p in parts], ca.diag(2 * t)),
+        ca.diagcat(*[p[2] for p in parts], ca.diag(by_terms_twice)),
         ca.vertcat(*mixed, ca.MX(size - 10 * links, 1)),
         inner,
     )
+
+
+def _rotors(u: ca.MX, expected: Array) -> tuple[ca.MX, ca.MX, ca.MX]:
+    """Value, slope and curvature of the rotors' part of the measure."""
+    which = ca.DM((expected > 0).astype(float))
+    a = ca.DM(np.where(expected > 0, expected, 1.0))
+    share = (which * u / a + NO_ROTOR + (1 - which)) / (1.0 + NO_ROTOR) - (1 - which) * (NO_ROTOR / (1 + NO_ROTOR))
+    value = ROTOR * ca.sum1(share - ca.log(share) - 1.0)
+    rate = which / (a * (1.0 + NO_ROTOR))
+    return value, ROTOR * rate * (1 - 1 / share), ROTOR * (rate / share) ** 2
 
 
 class BallProgram:
@@ -142,12 +155,10 @@ class BallProgram:
         The problem and its scalar rows.
     basis, origin
         Coordinates.
-    scaled
-        Which links share the unknown scale, shape (n,).
+    measure
+        D.
     limit
         Largest objective plus penalty.
-    terms
-        t_j of the unknowns beyond the links.
     """
 
     def __init__(
@@ -157,11 +168,10 @@ class BallProgram:
         nonlinear: NonlinearRows,
         basis: Array,
         origin: Array,
-        scaled: NDArray[np.bool_],
+        measure: Measure,
         limit: float,
-        terms: Array,
     ) -> None:
-        self._size, self._scaled, self._linear = problem.variables.size, scaled, len(linear.rows)
+        self._size, self._scaled, self._linear = problem.variables.size, measure.scaled, len(linear.rows)
         rows = [*linear.rows, *nonlinear.rows]
         weights = np.array([row.weight or 0.0 for row in rows])
         self._soft = np.flatnonzero(weights)
@@ -182,15 +192,15 @@ class BallProgram:
         scalar = _ScalarRows(
             problem.variables.x, nonlinear, basis, origin, slope / scales[:, None], linear.matrix @ origin / scales
         )
-        self._nlp = self._functions(ball, scalar, terms)
+        self._nlp = self._functions(ball, scalar, measure)
         self._priced: ca.Function | None = None
 
-    def _functions(self, ball: _Ball, scalar: _ScalarRows, terms: Array) -> dict[str, Any]:
+    def _functions(self, ball: _Ball, scalar: _ScalarRows, measure: Measure) -> dict[str, Any]:
         """The program and the functions of its gradient, Jacobian and Hessian."""
         y, sigma, price = ca.MX.sym("y", self._size), ca.MX.sym("s"), ca.MX.sym("p")
         v = ca.MX.sym("v", len(self._soft))
         w, lam_f = ca.vertcat(y, sigma, v), ca.MX.sym("lam_f")
-        D = _divergence(y, sigma, self._scaled, terms)
+        D = _divergence(y, sigma, measure)
         M, gram = ca.DM(ball.matrix), ca.DM(2.0 * ball.matrix.T @ ball.matrix)
         residual = M @ y - ca.DM(ball.offset)
         wv = ca.DM(ball.weights)

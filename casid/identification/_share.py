@@ -1,0 +1,170 @@
+"""The share of the residual that plausibility may cost, chosen by held-out error.
+
+The residual of a real robot is model error, not noise, so that no quantile of a noise distribution tells how far the
+choice of plausible links may go. Each of several shares is therefore tried on parts of the motion that a fit did not
+see. Of the shares whose held-out error is within one standard error of the best one, and at most 5 % above it, the
+largest is taken: its links are the most plausible.
+
+References
+----------
+L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and regression trees", Wadsworth 1984, Sec. 3.4.3 (the
+rule of one standard error).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.errors import CasidError
+from casid.regression import CompressedData, Fit
+
+Array = NDArray[np.float64]
+
+#: Shares that are tried, and the one that is taken where nothing can be held out.
+SHARES, NOT_HELD_OUT = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02), 0.05
+#: Largest held-out error of the choice over that of the best.
+ABOVE_BEST = 1.05
+
+
+@dataclass(frozen=True)
+class ShareStep:
+    """One share.
+
+    Attributes
+    ----------
+    share : float
+        Relative increase of the residual's norm.
+    error : float
+        Held-out error [%].
+    deviation : float
+        Its standard error, over the stretches of the motion [%].
+    mass : float
+        Of all links, fitted to the whole motion [kg]; NaN where it is not known.
+    """
+
+    share: float
+    error: float
+    deviation: float
+    mass: float = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class SharePath:
+    """The shares that were tried, and the choice.
+
+    Attributes
+    ----------
+    steps : tuple of ShareStep
+        The largest share first; none where nothing was held out.
+    share : float
+        The choice.
+    folds : tuple
+        Base parameters of every fold, for its held-out error: the unconstrained fit, and those of each share.
+    """
+
+    steps: tuple[ShareStep, ...]
+    share: float
+    folds: tuple[tuple[Fit, dict[float, Array]], ...] = ()
+
+    @property
+    def best(self) -> ShareStep | None:
+        """The step of least held-out error."""
+        return min(self.steps, key=lambda step: step.error, default=None)
+
+    @property
+    def reason(self) -> str:
+        """What the share rests on, in words."""
+        best = self.best
+        if best is None:
+            return f"share {100 * self.share:.3g} %: nothing was held out to choose it by"
+        own = next(step for step in self.steps if step.share == self.share)
+        return (
+            f"share {100 * self.share:.3g} % of {len(self.steps)} tried: held-out error {own.error:.2f} %, the best "
+            f"{best.error:.2f} +- {best.deviation:.2f} % at {100 * best.share:.3g} %"
+        )
+
+    def with_masses(self, masses: Mapping[float, float]) -> SharePath:
+        """The same path with the total mass of each step [kg]."""
+        steps = tuple(replace(step, mass=masses.get(step.share, float("nan"))) for step in self.steps)
+        return replace(self, steps=steps)
+
+    def record(self) -> dict[str, object]:
+        """Plain numbers."""
+        return {
+            "share": self.share,
+            "reason": self.reason,
+            "steps": [
+                {
+                    "share": s.share,
+                    "held_out": s.error,
+                    "standard_error": s.deviation,
+                    "total_mass": s.mass if np.isfinite(s.mass) else None,
+                }
+                for s in self.steps
+            ],
+        }
+
+
+def fixed(share: float | None) -> SharePath:
+    """A share that is given; ``None``: nothing can be held out."""
+    return SharePath((), NOT_HELD_OUT if share is None else share)
+
+
+def chosen_share(
+    data: CompressedData,
+    unconstrained: Callable[[CompressedData], Fit],
+    path: Callable[[Fit], dict[float, Array]],
+    folds: int,
+    progress: Callable[[int], None] = lambda done: None,
+) -> SharePath:
+    """Choose the share by the error on parts of the motion that are left out in turn.
+
+    Parameters
+    ----------
+    data
+        With its stretches.
+    unconstrained, path
+        How to fit a part of the data, and from such a fit the base parameters of each share.
+    folds
+        Number of parts.
+    progress
+        Called with the number of folds done.
+    """
+    count = len(data.segments)
+    folds = min(folds, count)
+    if folds < 2:
+        return fixed(None)
+    made: list[tuple[Fit, dict[float, Array]]] = []
+    errors: list[dict[float, float]] = [{} for _ in range(count)]
+    torques = np.zeros(count)
+    for fold in range(folds):
+        try:
+            fit = unconstrained(data.only([i for i in range(count) if i % folds != fold]))
+            betas = path(fit)
+        except CasidError:
+            return fixed(None)
+        for i in range(fold, count, folds):
+            held = data.only([i]).plain
+            torques[i] = held.squared_torques.sum()
+            errors[i] = {share: float(held.squared_errors(beta).sum()) for share, beta in betas.items()}
+        made.append((fit, betas))
+        progress(fold + 1)
+    everywhere = sorted(set.intersection(*(set(one) for one in errors)), reverse=True)
+    if not everywhere or torques.sum() <= 0:
+        return fixed(None)
+    steps = tuple(_step(share, np.array([one[share] for one in errors]), float(torques.sum())) for share in everywhere)
+    best = min(steps, key=lambda step: step.error)
+    most = min(best.error + best.deviation, ABOVE_BEST * best.error)
+    return SharePath(steps, max(step.share for step in steps if step.error <= most), tuple(made))
+
+
+def _step(share: float, squares: Array, torques: float) -> ShareStep:
+    """A share's relative error and its standard error, from the sum of squares of each stretch."""
+    total = float(squares.sum())
+    error = 100.0 * float(np.sqrt(total / torques))
+    spread = float(np.sqrt(len(squares)) * squares.std(ddof=1)) / max(total, 1e-300)  # of the sum of squares
+    return ShareStep(share, error, error * spread / 2.0)

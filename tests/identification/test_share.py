@@ -1,0 +1,40 @@
+"""The share that plausibility may cost, chosen by held-out error."""
+
+import numpy as np
+import pytest
+
+from casid.identification import Checks, Choice, identify
+from casid.identification._share import ABOVE_BEST, chosen_share, fixed
+from casid.regression import compress, wls
+
+
+@pytest.mark.claim("the share is chosen by held-out error")
+def test_the_largest_share_near_the_best_is_taken(model, noisy):
+    data = compress(model, noisy)
+    bend = {0.3: 1.5, 0.1: 1.0001, 0.05: 1.0, 0.02: 1.0001}
+    path = chosen_share(data, wls, lambda fit: {share: factor * fit.beta for share, factor in bend.items()}, 4)
+    assert path.share == 0.1 and [step.share for step in path.steps] == [0.3, 0.1, 0.05, 0.02]
+    assert path.best is not None and path.best.error <= next(s.error for s in path.steps if s.share == 0.1)
+    assert all(step.deviation > 0 for step in path.steps)
+    assert path.steps[0].error > ABOVE_BEST * path.best.error
+    named = path.with_masses({0.1: 12.0})
+    assert [np.isfinite(step.mass) for step in named.steps] == [False, True, False, False]
+    assert named.record()["steps"][1]["total_mass"] == 12.0
+
+
+def test_shares_that_a_fold_lacks_are_left_out(model, noisy):
+    data, calls = compress(model, noisy), []
+
+    def path(fit):
+        calls.append(fit)
+        return {0.1: fit.beta} if len(calls) > 1 else {0.1: fit.beta, 0.02: fit.beta}
+
+    assert [step.share for step in chosen_share(data, wls, path, 3).steps] == [0.1]
+    assert chosen_share(data.only([0]), wls, path, 4).steps == ()
+
+
+def test_a_given_share_is_kept_and_its_ground_stated(robot, noisy):
+    given = identify(robot, noisy, processing=False, choice=Choice(share=0.03), checks=Checks(folds=2, verdict=False))
+    assert given.share.share == 0.03 and given.feasible.believable.share == pytest.approx(0.03, rel=1e-3)
+    assert "nothing was held out" in fixed(None).reason
+    assert given.record()["share"]["steps"] == []
