@@ -76,6 +76,8 @@ class Processing:
     defects : bool
         Whether gaps, repeated samples, spikes, saturation and standstill are found, repaired where that is possible, and
         the torques within the filter's reach of them left out; `Dataset.defects` lists them.
+    cutoff_reason : str
+        Why this cut-off, for the steps of the recording.
     delay : float
         Time by which the torques lag behind the positions [s]; taken out by interpolation, to a fraction of a sample.
     """
@@ -95,6 +97,7 @@ class Processing:
     filter_columns: bool = True
     delay: float = 0.0
     defects: bool = True
+    cutoff_reason: str = ""
 
     def __post_init__(self) -> None:
         if self.velocity not in ("auto", "differentiate", "measured"):
@@ -242,9 +245,7 @@ class Processing:
             return self.every
         return 1 if torque_cutoff is None else max(1, int(frequency / (SAMPLES_PER_PERIOD * torque_cutoff)))
 
-    def _sentences(
-        self, cutoff: float | None, torque_cutoff: float | None, chosen: bool, compared: bool
-    ) -> list[str]:
+    def _sentences(self, cutoff: float | None, torque_cutoff: float | None, chosen: bool, compared: bool) -> list[str]:
         kind = f"Butterworth order {self.order}, zero phase"
         motion = [
             name
@@ -258,7 +259,7 @@ class Processing:
         return [
             f"{' and '.join(motion)}: "
             + (f"{kind}, {cutoff:g} Hz" if cutoff else "not filtered")
-            + (" (chosen from the spectra)" if chosen else ""),
+            + (" (chosen from the spectra)" if chosen else f" ({self.cutoff_reason})" if self.cutoff_reason else ""),
             "torque: "
             + (f"{kind}, {torque_cutoff:g} Hz" if torque_cutoff else "not filtered")
             + (", and the columns of the regressor with it" if torque_cutoff and self.filter_columns else ""),
