@@ -122,7 +122,7 @@ def gains(
 
 
 def _prepared(path: Path, settings: o.Settings, model: Model) -> Dataset:
-    return settings.prepared(settings.recording(path, model.robot), None, model)
+    return settings.of(path).prepared(settings.recording(path, model.robot), None, model)
 
 
 def _model(machine: Robot, settings: o.Settings) -> Model:

@@ -120,6 +120,8 @@ _PROCESSING = {
     "trim": "trim", "every": "every",
 }  # fmt: skip
 _ROBOT = ("delay", "gravity", "lock", "only", "angle_tolerance", "total_mass", "bounds")
+#: Options that belong to one recording; all others of a TOML are about the robot and its model, common to all.
+_OWN = (*_PROCESSING, "only")
 #: Table of a recording's TOML that holds options.
 TABLE = "options"
 
@@ -180,15 +182,40 @@ class Settings:
     """Options of one run: those of the recording's TOML first, those of the command line over them."""
 
     given: dict[str, Any] = field(default_factory=dict)
+    own: dict[Path, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def merged(cls, recordings: Sequence[Path], **options: Any) -> Settings:
-        """From the ``[options]`` of TOML recordings and the command line's own (``None``: not given)."""
-        found: dict[str, Any] = {}
+        """From the ``[options]`` of TOML recordings and the command line's own (``None``: not given).
+
+        What is about a recording, as its filter and the joints that count, stays with it (`of`); the rest is common.
+
+        Raises
+        ------
+        DatasetError
+            If two recordings contradict each other in what is common, and the command line does not decide.
+        """
+        line = {name: value for name, value in options.items() if value is not None}
+        common: dict[str, Any] = {}
+        source: dict[str, Path] = {}
+        own: dict[Path, dict[str, Any]] = {}
         for path in recordings:
-            found.update(_options_of(path))
-        found.update({name: value for name, value in options.items() if value is not None})
-        return cls(found)
+            found = _options_of(path)
+            own[path] = {name: value for name, value in found.items() if name in _OWN} | line
+            for name, value in found.items():
+                if name in _OWN or name in line:
+                    continue
+                if name in common and common[name] != value:
+                    raise DatasetError(
+                        f"{source[name].name} and {path.name} contradict each other: {name} = {common[name]} and "
+                        f"{value}; it is common to all recordings: say it alike, or on the command line"
+                    )
+                common[name], source[name] = value, path
+        return cls(common | line, own)
+
+    def of(self, path: Path) -> Settings:
+        """The settings of one recording: the common ones and its own."""
+        return Settings(self.given | self.own.get(path, {}))
 
     def processing(self, default: Processing | bool | None = None) -> Processing | bool | None:
         """Processing with what was given over a default, or the default itself where nothing was."""
@@ -266,8 +293,10 @@ class Settings:
         from casid.measurement import read_dataset, without_locked
         from casid.measurement._checks import check_against
 
-        data = read_dataset(path, columns={"tau": self.given["tau"]} if "tau" in self.given else None)
-        return self._counted(check_against(without_locked(data, robot), robot), robot)
+        given = self.of(path).given
+        columns = {"tau": given["tau"]} if "tau" in given else None
+        data = read_dataset(path, columns=columns, rate_without_time=given.get("rate"))
+        return self.of(path)._counted(check_against(without_locked(data, robot), robot), robot)
 
     def _counted(self, data: Dataset, robot: Robot) -> Dataset:
         """The recording with the torques of the chosen joints only."""

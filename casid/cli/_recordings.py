@@ -127,7 +127,7 @@ def identify(
         result = run(
             loaded,
             data,
-            processing=settings.processing(),
+            processing=[settings.of(path).processing() for path in recording],
             delay=settings.delay(),
             model=ModelOptions(velocity_deadband=float(given.get("deadband", 0.0)), **described),
             estimator=given.get("method", "WLS"),
@@ -173,7 +173,7 @@ def validate(
     from casid.report import report_of
 
     folder = out_folder(out)
-    settings = o.Settings.merged([recording], only=only, **reading.given())
+    settings = o.Settings.merged([recording], only=only, **reading.given()).of(recording)
     loaded = settings.robot(robot)
     record = read_record(identification)
     model, parameters = load_model(identification, loaded)
@@ -258,6 +258,7 @@ def reverse_engineer(
         raise typer.BadParameter(f"--largest-sd: expected a positive percentage, got {largest_sd}")
     folder = out_folder(out)
     settings = o.Settings.merged([] if recording is None else [recording], **reading.given())
+    settings = settings if recording is None else settings.of(recording)
     loaded = settings.robot(robot)
     arrays = _controller_samples(samples)
     data = None if recording is None else settings.recording(recording, loaded)

@@ -43,6 +43,10 @@ from casid.identification._bounds import (
 )
 from casid.identification._share import NOT_HELD_OUT, SHARES, SharePath, chosen_share, fixed
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies, robot_bodies
+from casid.regression._cutoff_choice import processing_of_each
+
+
+
 
 
 
@@ -61,7 +65,7 @@ def identify(
     robot: Robot,
     recordings: Dataset | Sequence[Dataset],
     *,
-    processing: Processing | bool | None = None,
+    processing: Processing | bool | Sequence[Processing | bool | None] | None = None,
     delay: float | Literal["auto"] | None = None,
     model: ModelOptions = _MODEL,
     estimator: Estimator | str = "WLS",
@@ -79,8 +83,9 @@ def identify(
     recordings
         Raw recordings (see `casid.measurement.read_dataset`).
     processing
-        Filters and differences; ``True``: `Processing()`; ``False``: every sample as it is, with the dq and ddq it has;
-        default: as it is where dq and ddq are given, `Processing()` otherwise.
+        Filters and differences, of all recordings or of each; default and ``True``: `Processing()`, with the cut-off
+        chosen for each recording (`casid.regression.choose_processing`), whatever columns it has; ``False``: every
+        sample as it is, with its dq and ddq.
     delay
         Time by which the torques lag behind the positions [s], in place of that of ``processing``; ``"auto"``:
         estimated (`casid.regression.estimate_delay`). It is taken out.
@@ -125,7 +130,7 @@ class _Pipeline:
 
     robot: Robot
     raw: tuple[Dataset, ...]
-    processing: Processing | bool | None
+    processing: Processing | bool | Sequence[Processing | bool | None] | None
     delay: float | Literal["auto"] | None
     progress: Progress
     model: ModelOptions
@@ -168,13 +173,14 @@ class _Pipeline:
     def _read(self) -> _Read:
         """The recordings checked against the robot and processed, a delay of the torques taken out."""
         checked = tuple(check_against(data, self.robot) for data in self.raw)
-        datasets = tuple(prepare(data, self.processing) for data in checked)
-        if self.delay is None:
-            return _Read(datasets, self.processing, "")
         options = self.model
         plain = Model(self.robot, options.terms, options.gravity, options.velocity_deadband)
+        settings = processing_of_each(plain, checked, self.processing)
+        datasets = tuple(prepare(data, each) for data, each in zip(checked, settings, strict=True))
+        if self.delay is None:
+            return _Read(datasets, settings[0], "")
         lag = None if self.delay == "auto" else float(self.delay)
-        return _Read(*without_delay(plain, checked, datasets, self.processing, lag))
+        return _Read(*without_delay(plain, checked, datasets, settings, lag))
 
     def _friction(self, datasets: tuple[Dataset, ...]) -> IdentifiedFriction:
         """The model to fit with its friction."""
@@ -187,7 +193,7 @@ class _Pipeline:
     def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
         """Noise that the first recording shows, after the processing."""
         first = check_against(self.raw[0], self.robot)
-        if processing is False or (processing is None and first.ddq is not None):
+        if processing is False:
             raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
         return MeasurementNoise.of(first, processing if isinstance(processing, Processing) else Processing())
 

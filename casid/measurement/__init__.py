@@ -2,6 +2,7 @@
 
 # recordings
 from casid.measurement._dataset import Dataset as Dataset
+from casid.measurement._defects import Defect as Defect
 from casid.measurement._locked import without_locked as without_locked
 from casid.measurement._readers import read_dataset as read_dataset
 

@@ -188,6 +188,21 @@ def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tu
     return found, joints
 
 
+def torque_notes(arrays: Mapping[str, Array], names: Mapping[str, str], where: str) -> tuple[str, ...]:
+    """Which of several torque columns is used, where the user named none.
+
+    Parameters
+    ----------
+    names
+        Names of arrays that the user gives, by signal.
+    """
+    used = _present(arrays, "tau")
+    others = [name for name in arrays if name != used and name.lower() in SYNONYMS["tau"]]
+    if "tau" in names or used is None or not others:
+        return ()
+    return (f"{where}: torques are {shown(used)}; there are also {listed(others)} (tau names another)",)
+
+
 def _present(arrays: Mapping[str, Array], signal: str) -> str | None:
     """Name of the array that holds a signal; exact words come before unusual ones."""
     candidates = (*SYNONYMS[signal], *(SCALED_TIMES if signal == "t" else ()))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError
+from casid.measurement._defects import Defect
 from casid.measurement._full_rate import FullRate
 
 Array = NDArray[np.float64]
@@ -50,6 +51,8 @@ class Dataset:
         What a reader of the result should know: clock jumps, dead channels, ...
     joints : tuple of str
         Names of the joints in the order of the columns, where the file has them; empty: not known.
+    defects : tuple of Defect
+        Gaps, repeated samples, spikes, saturation and standstill that processing found, in the order of time.
     """
 
     t: Array
@@ -64,6 +67,7 @@ class Dataset:
     steps: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
     joints: tuple[str, ...] = ()
+    defects: tuple[Defect, ...] = ()
 
     def __post_init__(self) -> None:
         t = np.array(self.t, dtype=float)
@@ -118,6 +122,7 @@ class Dataset:
         object.__setattr__(self, "steps", tuple(self.steps))
         object.__setattr__(self, "notes", tuple(self.notes))
         object.__setattr__(self, "joints", tuple(self.joints))
+        object.__setattr__(self, "defects", tuple(self.defects))
         if self.joints and len(self.joints) != n:
             raise DatasetError(f"{self.name}: {len(self.joints)} joint names for {n} joints")
 
@@ -159,7 +164,10 @@ class Dataset:
         arrays = {k: getattr(self, k) for k in (*_JOINT_ARRAYS, "mask")}
         cut: dict[str, Any] = {k: None if value is None else value[:, list(which)] for k, value in arrays.items()}
         joints = tuple(self.joints[k] for k in which) if self.joints else ()
-        return replace(self, **cut, joints=joints, steps=(*self.steps, step))
+        places = {k: place for place, k in enumerate(which)}
+        of = [one for one in self.defects if one.joint is None or one.joint in places]
+        defects = tuple(one if one.joint is None else replace(one, joint=places[one.joint]) for one in of)
+        return replace(self, **cut, joints=joints, defects=defects, steps=(*self.steps, step))
 
     def only(self, joints: Sequence[int]) -> Dataset:
         """Count the torques of these joints only (indices from 0)."""

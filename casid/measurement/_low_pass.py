@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 
 #: What is left of a disturbance after `LowPass.memory` samples.
 FORGOTTEN = 1e-8
+#: Share of an impulse's energy that lies beyond `LowPass.reach`.
+UNSEEN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,16 @@ class LowPass:
 
         _, poles, _ = butter(self.order, self.cutoff, fs=self.rate, output="zpk")
         return int(np.ceil(np.log(FORGOTTEN) / np.log(np.abs(poles).max()))) + self.order
+
+    @cached_property
+    def reach(self) -> int:
+        """Samples on either side that hold all of the response to an impulse but `UNSEEN` of its energy."""
+        count = 2 * self.memory + 1
+        impulse = np.zeros((2 * count + 1, 1))
+        impulse[count] = 1.0
+        energy = self.part(impulse, False, False)[count:, 0] ** 2
+        beyond = np.cumsum(energy[::-1])[::-1] / energy.sum()
+        return int(np.argmax(beyond <= UNSEEN))
 
     @cached_property
     def noise_gain(self) -> float:

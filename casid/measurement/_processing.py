@@ -1,31 +1,37 @@
 """From raw samples to position, velocity, acceleration and torque on common samples.
 
-The order is: uniform time grid, delay, zero-phase Butterworth filter, differentiation, trim, decimate, mask. Each step
-leaves a sentence in the result. The motion at the full rate goes along (`FullRate`), so that the columns of the
+The order is: defects, uniform time grid, delay, zero-phase Butterworth filter, differentiation, trim, decimate, mask.
+Each step leaves a sentence in the result. The motion at the full rate goes along (`FullRate`), so that the columns of the
 regressor can pass the torques' filter too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.errors import DatasetError
 from casid.measurement._dataset import Array, Dataset
+from casid.measurement._defects import Defect, defect_notes, left_out
 from casid.measurement._full_rate import FullRate
+from casid.measurement._grid import advanced, regular, uniform
 from casid.measurement._low_pass import LowPass, choose_cutoff
+from casid.measurement._repair import repaired
+from casid.measurement._velocity import measured_is_better
 
-#: Share by which a time step may differ from the median one in a recording that counts as regular.
-IRREGULAR = 0.05
-#: A gap of more than this many periods is a clock jump.
-CLOCK_JUMP = 20.0
-#: A uniform grid may have so many times the samples of the recording.
-MOST_GROWTH = 20.0
 #: Samples kept for each period of the cut-off frequency, where the number is chosen.
 SAMPLES_PER_PERIOD = 20.0
+#: What is trimmed at either end where the number is chosen: seconds, and share of the recording.
+LONGEST_TRIM, MOST_TRIMMED = 0.5, 0.1
+#: Gaps and repeats shorter than this share of the cut-off's period are interpolated and stay in.
+SHORTEST = 0.1
+#: What the comparison of the velocities found, by the one that is taken.
+_COMPARED = {
+    "measured": "it has less noise than the differences of the position",
+    "differentiate": "the measured one has more noise, or does not agree",
+}
 
 
 @dataclass(frozen=True)
@@ -35,8 +41,9 @@ class Processing:
     Attributes
     ----------
     cutoff : float, None or "auto"
-        Cut-off of the low-pass filter of q and, where measured, dq [Hz]; ``None``: no filter; ``"auto"``: chosen from
-        the spectra of the positions (`choose_cutoff`).
+        Cut-off of the low-pass filter of q and, where measured, dq [Hz]; ``None``: no filter; ``"auto"``: chosen by
+        what the model explains (`casid.regression.choose_processing`) where there is one, as in `identify`, otherwise
+        from the spectra of the positions (`choose_cutoff`).
     torque_cutoff : float, None or "same"
         Cut-off for the torques [Hz].
     order : int
@@ -44,17 +51,18 @@ class Processing:
     rate : float, None or "auto"
         Uniform grid by linear interpolation [Hz]; ``"auto"``: at the median rate, if the time stamps are irregular;
         ``None``: keep the stamps, differences are then taken over them.
-    velocity : {"differentiate", "measured"}
-        Central differences of the filtered q, or the (filtered) measured dq.
+    velocity : {"auto", "differentiate", "measured"}
+        Central differences of the filtered q, or the (filtered) measured dq; ``"auto"``: the measured one where it is
+        there, agrees with the differences and has less noise (`measured_is_better`).
     acceleration : {"differentiate", "measured"}
         Central differences of dq, or the (filtered) measured ddq.
     filter_position : bool
         Whether q itself is filtered.
     acceleration_cutoff : float, optional
         Further filter of the differentiated acceleration [Hz].
-    trim : float
+    trim : float or "auto"
         Seconds dropped at both ends: filters ring there. Before filtering, the signal is extended by its odd reflection
-        over as long.
+        over as long. ``"auto"``: 0.5 s, at most a tenth of the recording a side.
     every : int or "auto"
         Keep every so many samples; ``"auto"``: 20 samples a period of the torques' cut-off, all without a filter.
     between : tuple of float, optional
@@ -65,6 +73,11 @@ class Processing:
         Whether the columns of the regressor go through the torques' filter, at the full rate and before samples are
         taken (Gautier's parallel filtering): without it friction's jumps meet torques that cannot jump, and Coulomb
         friction comes out too low.
+    defects : bool
+        Whether gaps, repeated samples, spikes, saturation and standstill are found, repaired where that is possible, and
+        the torques within the filter's reach of them left out; `Dataset.defects` lists them.
+    cutoff_reason : str
+        Why this cut-off, for the steps of the recording.
     delay : float
         Time by which the torques lag behind the positions [s]; taken out by interpolation, to a fraction of a sample.
     """
@@ -73,21 +86,24 @@ class Processing:
     torque_cutoff: float | Literal["same"] | None = "same"
     order: int = 4
     rate: float | Literal["auto"] | None = "auto"
-    velocity: Literal["differentiate", "measured"] = "differentiate"
+    velocity: Literal["auto", "differentiate", "measured"] = "auto"
     acceleration: Literal["differentiate", "measured"] = "differentiate"
     filter_position: bool = True
     acceleration_cutoff: float | None = None
-    trim: float = 0.5
+    trim: float | Literal["auto"] = "auto"
     every: int | Literal["auto"] = "auto"
     between: tuple[float, float] | None = None
     slowest: float = 0.0
     filter_columns: bool = True
     delay: float = 0.0
+    defects: bool = True
+    cutoff_reason: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("velocity", "acceleration"):
-            if getattr(self, name) not in ("differentiate", "measured"):
-                raise DatasetError(f"{name} must be 'differentiate' or 'measured', got {getattr(self, name)!r}")
+        if self.velocity not in ("auto", "differentiate", "measured"):
+            raise DatasetError(f"velocity must be 'auto', 'differentiate' or 'measured', got {self.velocity!r}")
+        if self.acceleration not in ("differentiate", "measured"):
+            raise DatasetError(f"acceleration must be 'differentiate' or 'measured', got {self.acceleration!r}")
         for name, least in (("every", 1), ("order", 1), ("trim", 0)):
             value = getattr(self, name)
             if value != "auto" and not value >= least:
@@ -112,31 +128,54 @@ class Processing:
                 f"{recording.name}: time does not advance, every sample has {recording.t[0]:g} s; without a clock "
                 "leave the time column out and give the sampling rate (rate)"
             )
-        data = _uniform(recording, self.rate)
+        data, found = repaired(recording) if self.defects else (recording, [])
+        data = uniform(data, self.rate)
         frequency = 1.0 / data.period
-        data = _advanced(data, self.delay)
-        settings = self if self.cutoff != "auto" else replace(self, cutoff=choose_cutoff(data.q, frequency))
-        return settings._filtered(data, frequency, chosen=self.cutoff == "auto")
+        data = advanced(data, self.delay)
+        chosen = self.cutoff == "auto"
+        settings = self._resolved(data, frequency)
+        made = settings._filtered(data, frequency, chosen, self.velocity == "auto")
+        if self.defects:
+            made = settings._without(made, found, frequency)
+        return settings._selected(made, frequency)
 
-    def _filtered(self, data: Dataset, frequency: float, chosen: bool) -> Dataset:
+    def _resolved(self, data: Dataset, frequency: float) -> Processing:
+        """The settings with a number for the cut-off and the trim, and a source for the velocity."""
+        cutoff = choose_cutoff(data.q, frequency) if self.cutoff == "auto" else self.cutoff
+        span = float(data.t[-1] - data.t[0])
+        trim = min(LONGEST_TRIM, MOST_TRIMMED * span) if self.trim == "auto" else self.trim
+        velocity = self.velocity
+        if velocity == "auto":
+            velocity = "measured" if measured_is_better(data, cutoff, frequency) else "differentiate"
+        return replace(self, cutoff=cutoff, trim=trim, velocity=velocity)
+
+    def _torque_cutoff(self) -> float | None:
+        """Cut-off of the torques' filter [Hz]."""
         assert self.cutoff != "auto"
-        torque_cutoff = self.cutoff if self.torque_cutoff == "same" else self.torque_cutoff
+        return self.cutoff if self.torque_cutoff == "same" else self.torque_cutoff
 
-        def filter_at(cutoff: float | None) -> LowPass | None:
-            if cutoff is None:
-                return None
-            try:
-                made = LowPass(cutoff, self.order, frequency, round(self.trim * frequency))
-            except DatasetError as error:
-                raise DatasetError(f"{data.name}: {error}") from None
-            if len(data) <= made.fewest:
-                raise DatasetError(
-                    f"{data.name}: {len(data)} samples are too few for the filter, which needs more than {made.fewest}"
-                )
-            return made
+    def _filter(self, cutoff: float | None, data: Dataset, frequency: float) -> LowPass | None:
+        """The filter of a cut-off for a recording."""
+        if cutoff is None:
+            return None
+        assert self.trim != "auto"
+        try:
+            made = LowPass(cutoff, self.order, frequency, round(self.trim * frequency))
+        except DatasetError as error:
+            raise DatasetError(f"{data.name}: {error}") from None
+        if len(data) <= made.fewest:
+            raise DatasetError(
+                f"{data.name}: {len(data)} samples are too few for the filter, which needs more than {made.fewest}"
+            )
+        return made
+
+    def _filtered(self, data: Dataset, frequency: float, chosen: bool, compared: bool) -> Dataset:
+        """The whole recording filtered and differentiated."""
+        assert self.cutoff != "auto"
+        torque_cutoff = self._torque_cutoff()
 
         def smooth(values: Array, cutoff: float | None) -> Array:
-            low_pass = filter_at(cutoff)
+            low_pass = self._filter(cutoff, data, frequency)
             return values if low_pass is None else low_pass(values)
 
         q_filtered = smooth(data.q, self.cutoff)
@@ -153,8 +192,8 @@ class Processing:
         else:
             ddq = smooth(np.gradient(dq, data.t, axis=0), self.acceleration_cutoff)
         q = q_filtered if self.filter_position else data.q
-        low_pass = filter_at(torque_cutoff) if self.filter_columns else None
-        data = replace(
+        low_pass = self._filter(torque_cutoff, data, frequency) if self.filter_columns else None
+        return replace(
             data,
             q=q,
             dq=dq,
@@ -162,11 +201,27 @@ class Processing:
             tau=smooth(data.tau, torque_cutoff),
             tau_raw=data.tau,
             full=None if low_pass is None else FullRate(q, dq, ddq, data.tau, low_pass, np.arange(len(data))),
-            steps=(*data.steps, *self._sentences(self.cutoff, torque_cutoff, chosen)),
+            steps=(*data.steps, *self._sentences(self.cutoff, torque_cutoff, chosen, compared and data.dq is not None)),
         )
+
+    def _without(self, data: Dataset, found: list[Defect], frequency: float) -> Dataset:
+        """The filtered recording without the torques within the filter's reach of its defects."""
+        cutoffs = [one for one in (self.cutoff, self._torque_cutoff()) if isinstance(one, float | int)]
+        low_pass = self._filter(min(cutoffs), data, frequency) if cutoffs else None
+        reach = (2 if low_pass is None else low_pass.reach) / frequency
+        shortest = SHORTEST / min(cutoffs) if cutoffs else 0.0
+        defects, remaining = left_out(found, data.t, data.n, reach, shortest)
+        if not defects:
+            return data
+        mask = remaining if data.mask is None else data.mask & remaining
+        notes = (*data.notes, *defect_notes(data.name, defects, reach, data.joints))
+        return replace(data, mask=None if mask.all() else mask, defects=tuple(defects), notes=notes)
+
+    def _selected(self, data: Dataset, frequency: float) -> Dataset:
+        """The samples that are kept."""
         if self.trim:
             data = self._trimmed(data, frequency)
-        every = self._every(frequency, torque_cutoff)
+        every = self._every(frequency, self._torque_cutoff())
         if every > 1:
             data = data.rows(slice(None, None, every), f"kept every {every}th sample")
         if self.between is not None:
@@ -175,12 +230,13 @@ class Processing:
 
     def _trimmed(self, data: Dataset, frequency: float) -> Dataset:
         """The data without both ends, where filters settle."""
+        assert self.trim != "auto"
         span = data.t[-1] - data.t[0]
         if 2 * self.trim >= span:
             raise DatasetError(f"{data.name}: lasts {span:.3g} s, trimming {self.trim:g} s at both ends leaves nothing")
         first, last = data.t[0] + self.trim, data.t[-1] - self.trim
         count = round(self.trim * frequency)
-        inside = slice(count, len(data) - count) if _regular(data.t) else (data.t >= first) & (data.t <= last)
+        inside = slice(count, len(data) - count) if regular(data.t) else (data.t >= first) & (data.t <= last)
         return data.rows(inside, f"trimmed {self.trim:g} s from both ends")
 
     def _every(self, frequency: float, torque_cutoff: float | None) -> int:
@@ -189,7 +245,7 @@ class Processing:
             return self.every
         return 1 if torque_cutoff is None else max(1, int(frequency / (SAMPLES_PER_PERIOD * torque_cutoff)))
 
-    def _sentences(self, cutoff: float | None, torque_cutoff: float | None, chosen: bool) -> list[str]:
+    def _sentences(self, cutoff: float | None, torque_cutoff: float | None, chosen: bool, compared: bool) -> list[str]:
         kind = f"Butterworth order {self.order}, zero phase"
         motion = [
             name
@@ -203,12 +259,13 @@ class Processing:
         return [
             f"{' and '.join(motion)}: "
             + (f"{kind}, {cutoff:g} Hz" if cutoff else "not filtered")
-            + (" (chosen from the spectra)" if chosen else ""),
+            + (" (chosen from the spectra)" if chosen else f" ({self.cutoff_reason})" if self.cutoff_reason else ""),
             "torque: "
             + (f"{kind}, {torque_cutoff:g} Hz" if torque_cutoff else "not filtered")
             + (", and the columns of the regressor with it" if torque_cutoff and self.filter_columns else ""),
             "velocity: "
-            + ("as measured" if self.velocity == "measured" else "central differences of the filtered position"),
+            + ("as measured" if self.velocity == "measured" else "central differences of the filtered position")
+            + (f"; {_COMPARED[self.velocity]}" if compared else ""),
             "acceleration: "
             + ("as measured" if self.acceleration == "measured" else "central differences of the velocity")
             + (f", filtered again at {self.acceleration_cutoff:g} Hz" if self.acceleration_cutoff else ""),
@@ -222,8 +279,9 @@ def prepare(recording: Dataset, processing: Processing | bool | None = None) -> 
     ----------
     recording
     processing
-        Settings; ``True``: the defaults; ``False``: the recording is taken as it is, every sample of it; ``None``: as
-        it is where it has velocities and accelerations already, otherwise the defaults.
+        Settings; ``True`` or ``None``: the defaults, whatever columns there are; ``False``: the recording is taken as
+        it is, every sample of it. Samples that are no motion (`is_motion`), such as poses or random states, are taken as
+        they are by default too.
 
     Raises
     ------
@@ -238,85 +296,19 @@ def prepare(recording: Dataset, processing: Processing | bool | None = None) -> 
             f"{recording.name}: taken as it is, a recording needs velocities and accelerations (dq, ddq); let it be "
             "processed, or give them"
         )
-    if processing is True or not complete:
-        return Processing().apply(recording)
-    return replace(recording, steps=(*recording.steps, "taken as it is: velocities and accelerations were given"))
+    if processing is False:
+        return replace(recording, steps=(*recording.steps, "taken as it is: velocities and accelerations were given"))
+    if processing is None and complete and not is_motion(recording):
+        why = "taken as it is: its samples are not consecutive ones of a motion"
+        return replace(recording, steps=(*recording.steps, why))
+    return Processing().apply(recording)
 
 
-def _advanced(data: Dataset, delay: float) -> Dataset:
-    """The recording with its torques taken from ``delay`` later, where they belong; the ends repeat."""
-    if not delay:
-        return data
-    from scipy.interpolate import CubicSpline  # slow to import, and only needed here
+def is_motion(recording: Dataset) -> bool:
+    """Whether the rows are consecutive samples of a motion: steps of the positions are short beside their spread.
 
-    if abs(delay) >= (data.t[-1] - data.t[0]) / 2:
-        raise DatasetError(f"{data.name}: a delay of {delay:g} s is as long as the recording")
-    moments = np.clip(data.t + delay, data.t[0], data.t[-1])
-    tau = CubicSpline(data.t, data.tau, axis=0)(moments)
-    return replace(data, tau=tau, steps=(*data.steps, f"torques taken {1e3 * delay:.4g} ms later"))
-
-
-def _regular(t: Array) -> bool:
-    steps = np.diff(t)
-    median = np.median(steps)
-    return bool(median > 0 and np.abs(steps - median).max() <= IRREGULAR * median)
-
-
-def _uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
-    """The recording on a uniform grid, where asked or needed; clock jumps and repeated stamps reported."""
-    steps = np.diff(data.t)
-    notes = list(data.notes)
-    repeated = int((steps == 0).sum())
-    jumps: NDArray[np.intp] = (
-        np.flatnonzero(steps > CLOCK_JUMP * data.period) if data.period else np.zeros(0, dtype=int)
-    )
-    if len(jumps):
-        worst = int(jumps[np.argmax(steps[jumps])])
-        notes.append(
-            f"{data.name}: the clock jumps {len(jumps)} times, most by {steps[worst]:.3g} s at t = "
-            f"{data.t[worst]:.3f} s ({steps[worst] / data.period:.0f} periods); samples there are interpolated"
-        )
-    if repeated:
-        notes.append(f"{data.name}: {repeated} repeated time stamps dropped")
-        keep = np.concatenate([[True], steps > 0])
-        data = data.rows(keep, f"dropped {repeated} repeated time stamps")
-    data = replace(data, notes=tuple(notes))
-    if rate is None or (rate == "auto" and _regular(data.t)):
-        return data
-    frequency = _nominal_rate(data.period) if rate == "auto" else float(rate)
-    count = int(np.floor((data.t[-1] - data.t[0]) * frequency + 1e-9)) + 1
-    if count > MOST_GROWTH * len(data):
-        steps = np.diff(data.t)
-        worst = int(np.argmax(steps))
-        raise DatasetError(
-            f"{data.name}: a uniform grid at {frequency:g} Hz would have {count} samples, the recording has "
-            f"{len(data)}; its longest gap is {steps[worst]:.4g} s, after sample {worst}: cut it there or give another "
-            "rate"
-        )
-    grid = data.t[0] + np.arange(count) / frequency
-    arrays: dict[str, Any] = {
-        name: None
-        if (value := getattr(data, name)) is None
-        else np.stack([np.interp(grid, data.t, column) for column in value.T], axis=1)
-        for name in ("q", "dq", "ddq", "tau", "tau_raw")
-    }
-    if data.mask is not None:  # a sample counts where both its neighbours do
-        columns = [np.interp(grid, data.t, column.astype(float)) > 1.0 - 1e-9 for column in data.mask.T]
-        arrays["mask"] = np.stack(columns, axis=1)
-    spread = f"dt {1e3 * steps.min():.3g} to {1e3 * steps.max():.3g} ms"
-    return replace(
-        data,
-        t=grid,
-        **arrays,
-        steps=(*data.steps, f"linear interpolation to {frequency:g} Hz ({spread} before)"),
-    )
-
-
-def _nominal_rate(period: float) -> float:
-    """Nearest round rate [Hz]: 1000 for a median period of 1.0004 ms."""
-    rate = 1.0 / period
-    for digits in (1, 2, 3):
-        rounded = float(f"{rate:.{digits}g}")
-        if abs(rounded - rate) <= 0.02 * rate:
-            return rounded
-    return rate
+    Of independent states the mean square of a step is twice the variance; half of it is the limit.
+    """
+    spread = recording.q.var(axis=0)
+    steps = (np.diff(recording.q, axis=0) ** 2).mean(axis=0)
+    return bool(spread.sum() > 0 and (steps.sum() <= 0.5 * spread.sum()))

@@ -14,7 +14,7 @@ from casid.files._arrays import numeric_array
 from casid.files._table import Table
 from casid.files._texts import finite_number, read_toml
 from casid.files._words import shown
-from casid.measurement._columns import choose_signals
+from casid.measurement._columns import choose_signals, torque_notes
 from casid.measurement._dataset import Array, Dataset
 from casid.measurement._formats import read_columns
 
@@ -92,6 +92,7 @@ def read_dataset(
     between: Sequence[float] | None = None,
     topic: str | None = None,
     name: str | None = None,
+    rate_without_time: float | None = None,
 ) -> Dataset:
     """Read a recording.
 
@@ -121,6 +122,8 @@ def read_dataset(
         First and last row to read, ``[first, end)``.
     between
         First and last time [s].
+    rate_without_time
+        Taken for ``rate`` where neither the file has a time column nor its TOML a rate [Hz].
     topic
         Topic of the ``JointState`` messages of a bag; by default the only one.
 
@@ -133,12 +136,16 @@ def read_dataset(
     path = Path(path)
     if path.suffix == ".toml":
         file, options = read_description(path)
-        return read_dataset(file, **options)
+        if columns is not None:
+            options["columns"] = {**options.get("columns", {}), **columns}
+        return read_dataset(file, **options, rate_without_time=rate_without_time)
     columns = _names(columns)
-    found, joints = choose_signals(read_columns(path, topic), columns, path.name)
+    table = read_columns(path, topic)
+    found, joints = choose_signals(table, columns, path.name)
     n = found["q"].shape[1] if found["q"].ndim == 2 else 0
-    found["t"] = _time(found, rate, time_scale, path.name)
+    found["t"] = _time(found, rate_without_time if rate is None else rate, time_scale, path.name)
     steps = [f"read {path.name}: " + ", ".join(f"{k} {np.shape(v)}" for k, v in found.items())]
+    notes = torque_notes(table.arrays, columns, path.name)
     if rows is not None:
         found = _cut(found, rows, steps, path.name)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as not finite
@@ -159,7 +166,7 @@ def read_dataset(
     signals: dict[str, Any] = dict(found)
     name = name or path.name.split(".")[0]
     try:
-        dataset = Dataset(**signals, joints=joints, name=name, steps=tuple(steps))
+        dataset = Dataset(**signals, joints=joints, name=name, steps=tuple(steps), notes=notes)
     except DatasetError as error:
         raise DatasetError(f"{path.name}: {error.message.removeprefix(f'{name}: ')}") from None
     return dataset if between is None else dataset.between(*between)

@@ -16,6 +16,9 @@ from casid.regression.friction._choice import choose_friction as choose_friction
 from casid.regression.friction._shape_fits import fit_friction as fit_friction
 from casid.regression._delay import estimate_delay as estimate_delay
 
+# The filter's cut-off by what the model explains
+from casid.regression._cutoff_choice import choose_processing as choose_processing
+
 # Base parameters from the numbers of a controller
 from casid.regression._reverse_engineering import reverse_engineer as reverse_engineer
 from casid.regression._reverse_engineering import reverse_engineer_with_torques as reverse_engineer_with_torques

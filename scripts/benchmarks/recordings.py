@@ -24,6 +24,7 @@ GRAVITY = (0.0, 0.0, -9.81)  # of the reference numbers
 FRICTION = ("viscous", "coulomb", "offset")
 TX40_TERMS = (*FRICTION, "rotor", "motor_viscous@joint_6", "motor_coulomb@joint_6", "motor_rotor@joint_6")
 Placement = tuple[np.ndarray, tuple[float, float, float]]
+PROTOCOL: dict[str, Any] = {"velocity": "differentiate", "defects": False}  # every sample, whatever it is
 UR_GAINS = (10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232)  # N.m/A, UR10E_parameters.txt of the source
 
 
@@ -39,6 +40,7 @@ def panda(**changes: Any) -> Dataset:
         "trim": 0.5,
         "every": 10,
         "filter_columns": False,
+        **PROTOCOL,
         **changes,
     }
     return Processing(**settings).apply(panda_raw())
@@ -55,7 +57,7 @@ def ur10e_raw() -> Dataset:
 
 def ur10e() -> tuple[Model, list[Dataset]]:
     settings = Processing(
-        cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", filter_position=False,
+        cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", defects=False, filter_position=False,
         acceleration_cutoff=7.5, trim=0.0, every=1, filter_columns=False,
     )  # fmt: skip
     return Model(casid.load_robot("ur10e"), (*FRICTION, "rotor"), GRAVITY), [settings.apply(ur10e_raw())]
@@ -68,7 +70,7 @@ def tx40_data(filter_columns: bool = False) -> Dataset:
         data_folder() / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
         transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0],
     )  # fmt: skip
-    return Processing(cutoff=50.0, trim=0.02, every=20, between=(0.0, 7.4), filter_columns=filter_columns).apply(data)
+    return Processing(cutoff=50.0, trim=0.02, every=20, between=(0.0, 7.4), filter_columns=filter_columns, **PROTOCOL).apply(data)
 
 
 def tx40() -> tuple[Model, list[Dataset]]:
@@ -81,7 +83,7 @@ def rokae() -> tuple[Model, list[Dataset]]:
     robot = _chain("rokae_xmate", [(modified_dh(*row), (0.0, 0.0, 1.0)) for row in rows])
     data = read_dataset(data_folder() / "rokae_xmate" / "excitation.npz", rate=1000.0)
     return Model(robot, (*FRICTION, "rotor"), GRAVITY), [
-        Processing(cutoff=5.0, every=10, filter_columns=False).apply(data)
+        Processing(cutoff=5.0, every=10, filter_columns=False, **PROTOCOL).apply(data)
     ]
 
 
@@ -93,7 +95,7 @@ def kinova() -> tuple[Model, list[Dataset]]:
             rpy = [float(row[f"{k}_rad"]) for k in ("roll", "pitch", "yaw")]
             axis = (float(row["axis_x"]), float(row["axis_y"]), float(row["axis_z"]))
             placements.append((xyz_rpy(xyz, rpy, 1e-5), axis))  # 1.5708 and 3.1416 stand for pi/2 and pi
-    settings = Processing(cutoff=5.0, trim=0.15, every=5, filter_columns=False)
+    settings = Processing(cutoff=5.0, trim=0.15, every=5, filter_columns=False, **PROTOCOL)
     data = []
     for name in ("opti_traj_testing1", "RunTrajectory1", "RecordTrajectory_quadratic"):
         path = data_folder() / "kinova_gen3" / f"{name}.npz"
@@ -105,7 +107,7 @@ def kinova() -> tuple[Model, list[Dataset]]:
 def wam() -> tuple[Model, list[Dataset]]:
     data = read_dataset(data_folder() / "wam7" / "two_joint_recording.npz")
     data = replace(data, t=data.t - data.t[0])
-    processed = Processing(rate=250.0, cutoff=5.0, trim=0.3, every=1, filter_columns=False).apply(data).only([1, 3])
+    processed = Processing(rate=250.0, cutoff=5.0, trim=0.3, every=1, filter_columns=False, **PROTOCOL).apply(data).only([1, 3])
     return Model(casid.load_robot("wam7"), (*FRICTION, "rotor"), GRAVITY), [processed]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+import re
 import warnings
 from dataclasses import replace
 from importlib import metadata
@@ -247,3 +248,9 @@ def test_puma_stands_as_published():
     model = casid.Model(load_robot("puma560"))
     wrist = np.array(model.forward_kinematics(np.zeros(6))[-1])
     np.testing.assert_allclose(wrist[:3, 3], [0.4318 + 0.0203, -0.15005, 0.4318], atol=1e-15)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_robots_state_a_licence_as_an_spdx_expression(name: str) -> None:
+    licence = load_robot(name).source["licence"]
+    assert re.fullmatch(r"[A-Za-z0-9.+-]+( (AND|OR|WITH) [A-Za-z0-9.+-]+)*", licence)

@@ -40,7 +40,7 @@ def without_delay(
     model: Model,
     raw: Sequence[Dataset],
     datasets: Sequence[Dataset],
-    processing: Processing | bool | None,
+    processing: Processing | bool | Sequence[Processing | bool | None] | None,
     delay: float | None,
 ) -> tuple[tuple[Dataset, ...], Processing, str]:
     """Recordings with the torques moved by their delay, the processing that does so, and a note about it.
@@ -52,7 +52,7 @@ def without_delay(
     raw, datasets
         As read, and as processed so far.
     processing
-        As given to `casid.measurement.prepare`.
+        As given to `casid.measurement.prepare`, for all recordings or for each. That of the first is returned.
     delay
         [s]; ``None``: estimated (`casid.regression.estimate_delay`), and taken out unless it lies at the end of the
         range that is searched.
@@ -62,10 +62,11 @@ def without_delay(
     DatasetError
         If a delay cannot be estimated from these recordings.
     """
-    settings = processing if isinstance(processing, Processing) else Processing()
+    each = tuple(processing) if isinstance(processing, Sequence) else (processing,) * len(raw)
+    settings = [one if isinstance(one, Processing) else Processing() for one in each]
     if delay is not None:
-        made = replace(settings, delay=float(delay))
-        return tuple(prepare(data, made) for data in raw), made, ""
+        made = [replace(one, delay=float(delay)) for one in settings]
+        return tuple(prepare(data, one) for data, one in zip(raw, made, strict=True)), made[0], ""
     smooth = tuple(filtered(one, data) for one, data in zip(raw, datasets, strict=True))
     weights: ArrayLike = wls(compress(model, smooth)).weights
     lag = estimate_delay(model, smooth, weights)
@@ -73,11 +74,12 @@ def without_delay(
     if lag.at_limit:
         return (
             tuple(datasets),
-            settings,
+            settings[0],
             f"the delay of the torques lies beyond what was searched, {words}: not taken out",
         )
-    made = replace(settings, delay=settings.delay + lag.seconds)
-    return tuple(prepare(data, made) for data in raw), made, f"torques lag {words} behind the positions: taken out"
+    made = [replace(one, delay=one.delay + lag.seconds) for one in settings]
+    moved = tuple(prepare(data, one) for data, one in zip(raw, made, strict=True))
+    return moved, made[0], f"torques lag {words} behind the positions: taken out"
 
 
 def delay_finding(raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLike) -> list[Finding]:

@@ -1,0 +1,98 @@
+"""A recording on a uniform grid of time, its torques moved by a delay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.errors import DatasetError
+from casid.measurement._dataset import Array, Dataset
+
+#: Share by which a time step may differ from the median one in a recording that counts as regular.
+IRREGULAR = 0.05
+#: A gap of more than this many periods is a clock jump.
+CLOCK_JUMP = 20.0
+#: A uniform grid may have so many times the samples of the recording.
+MOST_GROWTH = 20.0
+
+
+def advanced(data: Dataset, delay: float) -> Dataset:
+    """The recording with its torques taken from ``delay`` later, where they belong; the ends repeat."""
+    if not delay:
+        return data
+    from scipy.interpolate import CubicSpline  # slow to import, and only needed here
+
+    if abs(delay) >= (data.t[-1] - data.t[0]) / 2:
+        raise DatasetError(f"{data.name}: a delay of {delay:g} s is as long as the recording")
+    moments = np.clip(data.t + delay, data.t[0], data.t[-1])
+    tau = CubicSpline(data.t, data.tau, axis=0)(moments)
+    return replace(data, tau=tau, steps=(*data.steps, f"torques taken {1e3 * delay:.4g} ms later"))
+
+
+def regular(t: Array) -> bool:
+    steps = np.diff(t)
+    median = np.median(steps)
+    return bool(median > 0 and np.abs(steps - median).max() <= IRREGULAR * median)
+
+
+def uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
+    """The recording on a uniform grid, where asked or needed; clock jumps and repeated stamps reported."""
+    steps = np.diff(data.t)
+    notes = list(data.notes)
+    repeated = int((steps == 0).sum())
+    jumps: NDArray[np.intp] = (
+        np.flatnonzero(steps > CLOCK_JUMP * data.period) if data.period else np.zeros(0, dtype=int)
+    )
+    if len(jumps):
+        worst = int(jumps[np.argmax(steps[jumps])])
+        notes.append(
+            f"{data.name}: the clock jumps {len(jumps)} times, most by {steps[worst]:.3g} s at t = "
+            f"{data.t[worst]:.3f} s ({steps[worst] / data.period:.0f} periods); samples there are interpolated"
+        )
+    if repeated:
+        notes.append(f"{data.name}: {repeated} repeated time stamps dropped")
+        keep = np.concatenate([[True], steps > 0])
+        data = data.rows(keep, f"dropped {repeated} repeated time stamps")
+    data = replace(data, notes=tuple(notes))
+    if rate is None or (rate == "auto" and regular(data.t)):
+        return data
+    frequency = _nominal_rate(data.period) if rate == "auto" else float(rate)
+    count = int(np.floor((data.t[-1] - data.t[0]) * frequency + 1e-9)) + 1
+    if count > MOST_GROWTH * len(data):
+        steps = np.diff(data.t)
+        worst = int(np.argmax(steps))
+        raise DatasetError(
+            f"{data.name}: a uniform grid at {frequency:g} Hz would have {count} samples, the recording has "
+            f"{len(data)}; its longest gap is {steps[worst]:.4g} s, after sample {worst}: cut it there or give another "
+            "rate"
+        )
+    grid = data.t[0] + np.arange(count) / frequency
+    arrays: dict[str, Any] = {
+        name: None
+        if (value := getattr(data, name)) is None
+        else np.stack([np.interp(grid, data.t, column) for column in value.T], axis=1)
+        for name in ("q", "dq", "ddq", "tau", "tau_raw")
+    }
+    if data.mask is not None:  # a sample counts where both its neighbours do
+        columns = [np.interp(grid, data.t, column.astype(float)) > 1.0 - 1e-9 for column in data.mask.T]
+        arrays["mask"] = np.stack(columns, axis=1)
+    spread = f"dt {1e3 * steps.min():.3g} to {1e3 * steps.max():.3g} ms"
+    return replace(
+        data,
+        t=grid,
+        **arrays,
+        steps=(*data.steps, f"linear interpolation to {frequency:g} Hz ({spread} before)"),
+    )
+
+
+def _nominal_rate(period: float) -> float:
+    """Nearest round rate [Hz]: 1000 for a median period of 1.0004 ms."""
+    rate = 1.0 / period
+    for digits in (1, 2, 3):
+        rounded = float(f"{rate:.{digits}g}")
+        if abs(rounded - rate) <= 0.02 * rate:
+            return rounded
+    return rate
