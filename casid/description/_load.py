@@ -102,7 +102,8 @@ def load_description(name_or_path: str | Path, *, angle_tolerance: float = ANGLE
     sidecar = path.with_name(path.name + SUFFIX)
     if sidecar.is_file():
         description = restore(description, read_bytes(sidecar, "sidecar file", RobotError), sidecar.name)
-    _refuse_huge(description)
+    with _computable(path.name):
+        _refuse_huge(description)
     warn_of_units(description)
     return description
 

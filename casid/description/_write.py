@@ -25,6 +25,7 @@ from casid.description._raw import (
     RawFrame,
     RawJoint,
     check_types,
+    check_unique,
     follow,
     lock_joints,
     parents_first,
@@ -232,7 +233,7 @@ def convert(
     Raises
     ------
     RobotError
-        For a robot that casid does not load: duplicate names, limits that cross, no moving joint.
+        For a robot that casid does not load: duplicate names, limits that cross or are negative, numbers too large.
 
     Notes
     -----
@@ -250,7 +251,13 @@ def convert(
 
 
 def _check_loads(description: Description) -> None:
-    """RobotError for a machine that casid would not load; joints that it cannot move are left as they are."""
+    """RobotError for a machine that casid would not load; joints that it cannot move are left as they are.
+
+    An object, of which nothing moves, is no robot but may be converted.
+    """
+    if not any(joint.type in MOVING_TYPES for joint in description.joints):
+        check_unique(description.joints, description.frames, description.base.name, description.where)
+        return
     odd = [joint.name for joint in description.joints if joint.type not in ("fixed", *MOVING_TYPES)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
