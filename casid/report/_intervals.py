@@ -103,7 +103,8 @@ class IntervalsSection(ReportSection):
             table.add_row(e.name, *cells, Text(known, style=colours[known]))
         table.note(
             f"known: certain sign, range within {100 * _KNOWN:.0f} % of the value; "
-            f"roughly known: {100 * _ROUGHLY:.0f} %; small: the whole range makes at most {100 * _SMALL:.0f} % of each joint's torque"
+            f"roughly known: {100 * _ROUGHLY:.0f} %; small: the whole range makes at most {100 * _SMALL:.0f} % of each "
+            "joint's torque"
         )
         return (table,)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+
 import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.inertia import to_standard
 from casid.testing._synthetic import motion
-
 
 LINKS = np.concatenate(
     [
