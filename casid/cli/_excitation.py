@@ -76,7 +76,7 @@ class Search(o.OptionGroup):
     ] = 300
     time_limit: Annotated[
         float, typer.Option(min=0.1, help="Last resort: seconds of each start; the best motion so far is kept.")
-    ] = 600.0
+    ] = 1800.0
     evaluate: Annotated[Path | None, typer.Option(help="Only evaluate this trajectory (TOML).")] = None
 
 

@@ -250,8 +250,10 @@ class _Merged:
     def joints(self, rules: Mapping[str, MimicRule]) -> tuple[Joint, ...]:
         """The moving joints with their lumped links."""
         links = [body.link() for body in self._bodies]
-        for link in links:
-            _warn_of(link, self.name, self.where, strict=True)
+        carriers = {parent for _, parent, _ in self.moving}
+        for k, link in enumerate(links):
+            if not (link.weightless and k in carriers):  # several joints of one body have nothing between them
+                _warn_of(link, self.name, self.where, strict=True)
         number = {joint.name: k for k, (joint, _, _) in enumerate(self.moving)}
         mimic = {name: Mimic(number[rule.joint], rule.multiplier, rule.offset) for name, rule in rules.items()}
         return tuple(

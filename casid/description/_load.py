@@ -102,8 +102,25 @@ def load_description(name_or_path: str | Path, *, angle_tolerance: float = ANGLE
     sidecar = path.with_name(path.name + SUFFIX)
     if sidecar.is_file():
         description = restore(description, read_bytes(sidecar, "sidecar file", RobotError), sidecar.name)
+    with _computable(path.name):
+        _refuse_huge(description)
     warn_of_units(description)
     return description
+
+
+#: Larger numbers overflow where they are multiplied with one another.
+HUGE = 1e100
+
+
+def _refuse_huge(description: Description) -> None:
+    for joint in description.joints:
+        body = joint.link.inertial
+        numbers = [joint.placement, joint.link_placement, *([] if body is None else [body.standard_parameters()])]
+        if max(float(np.abs(entry).max()) for entry in numbers) > HUGE:
+            raise RobotError(
+                f"{description.where}: the numbers of joint '{joint.name}' and link '{joint.link.name}' are too large "
+                "to compute with; SI units?"
+            )
 
 
 @contextmanager

@@ -82,6 +82,11 @@ class Link:
     inertial: Inertial | None = None
     bounds: LinkBounds = field(default_factory=LinkBounds)
 
+    @property
+    def weightless(self) -> bool:
+        """Whether it is stated to have neither mass nor inertia, or nothing is stated."""
+        return self.inertial is None or not self.inertial.standard_parameters().any()
+
 
 JointType = Literal["revolute", "prismatic"]
 

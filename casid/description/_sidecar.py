@@ -230,9 +230,9 @@ def restore(description: Description, content: bytes, where: str) -> Description
     if mount is not None:
         joints.insert(0, RawJoint(mount.text("joint"), "fixed", mount.text("name"), base))
         base = Link(mount.text("name"))
-    for name, entry in data.get("joint", {}).items():
+    for name, entry in _by_name(table, "joint"):
         joints = _restored(joints, name, Table(entry, f"{where}: joint '{name}'", ("name", "link", "limits", "terms")))
-    for name, entry in data.get("bounds", {}).items():
+    for name, entry in _by_name(table, "bounds"):
         bounds = Table(entry, f"{where}: bounds of '{name}'", ("mass", "com", "inertia_com"))
         index = [k for k, joint in enumerate(joints) if joint.link.name == name]
         if not index:
@@ -246,10 +246,16 @@ def restore(description: Description, content: bytes, where: str) -> Description
         old = joints[index[0]]
         joints[index[0]] = replace(old, link=replace(old.link, bounds=box))
     if "order" in data:
-        order = {name: k for k, name in enumerate(data["order"])}
+        listed = data["order"]
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+            table.fail("key 'order': expected a row of names of joints")
+        order = {name: k for k, name in enumerate(listed)}
         if set(order) != {joint.name for joint in joints}:
             table.fail("key 'order': it must list all joints of the robot file, each once")
         joints.sort(key=lambda joint: order[joint.name])
+    source = (
+        table.table("source", data["source"]) if isinstance(data.get("source"), dict) else table.table("source", ())
+    )
     moving = sum(1 for joint in joints if joint.type != "fixed" and joint.mimic is None)
     return replace(
         description,
@@ -258,9 +264,17 @@ def restore(description: Description, content: bytes, where: str) -> Description
         gravity=table.array("gravity", (3,)) if "gravity" in data else description.gravity,
         total_mass=table.interval("total_mass", description.total_mass),
         transmission=table.array("transmission", (moving, moving)) if "transmission" in data else None,
-        source=dict(data.get("source", description.source)),
+        source=description.source if source is None else dict(source.data),
         capsules=tuple(read_capsule(c, k, where) for k, c in enumerate(table.tables("capsule"), start=1)),
     )
+
+
+def _by_name(table: Table, key: str) -> list[tuple[str, dict[str, Any]]]:
+    """Entries of a table of tables."""
+    entries = table.data.get(key, {})
+    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+        table.fail(f"key '{key}': expected tables [{key}.NAME]")
+    return list(entries.items())
 
 
 def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]:

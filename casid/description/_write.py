@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from casid.description._load import format_of_name, load_description
 from casid.description._parts import Inertial, Link
 from casid.description._placement import ANGLE_TOLERANCE, Array
 from casid.description._raw import (
+    MOVING_TYPES,
     JointLimits,
     Lock,
     MimicRule,
@@ -23,6 +25,7 @@ from casid.description._raw import (
     RawFrame,
     RawJoint,
     check_types,
+    check_unique,
     follow,
     lock_joints,
     parents_first,
@@ -227,9 +230,17 @@ def convert(
 ) -> Written:
     """Convert a robot file, or a shipped robot, to the format of another file name; see `write_description`.
 
+    Raises
+    ------
+    RobotError
+        For a robot that casid does not load: duplicate names, limits that cross or are negative, numbers too large.
+
+    Notes
+    -----
     With ``lock`` (joints that become fixed ones) or ``gravity``, which `load_robot` explains, the file is written anew.
     """
     description = load_description(source, angle_tolerance=angle_tolerance)
+    _check_loads(description.changed(lock=lock, gravity=gravity))
     if not lock and gravity is None:
         return write_description(description, target)
     changed = replace(description.changed(lock=lock, gravity=gravity), format="", content=b"")
@@ -237,6 +248,20 @@ def convert(
     if format_of_name(Path(target).name).name != description.format:
         return done
     return replace(done, notes=(*done.notes, "written anew: comments and meshes of the original are left out"))
+
+
+def _check_loads(description: Description) -> None:
+    """RobotError for a machine that casid would not load; joints that it cannot move are left as they are.
+
+    An object, of which nothing moves, is no robot but may be converted.
+    """
+    if not any(joint.type in MOVING_TYPES for joint in description.joints):
+        check_unique(description.joints, description.frames, description.base.name, description.where)
+        return
+    odd = [joint.name for joint in description.joints if joint.type not in ("fixed", *MOVING_TYPES)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        description.robot(lock=odd)
 
 
 def write_robot(robot: Robot, path: str | Path) -> Written:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from rich.text import Text
 
+from casid.dynamics import Model
 from casid.files._texts import csv_bytes
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
@@ -16,8 +17,13 @@ from casid.report._tables import PlainTable
 from casid.retrieval.insight._intervals import Intervals, ParameterInterval
 from casid.retrieval.insight._what_if import WhatIf
 
-#: A quantity counts as known from this many digits on, as open below half a digit.
-_KNOWN, _OPEN = 2.0, 0.5
+#: A quantity of certain sign is known where its range is at most this part of its size, roughly known up to the second.
+_KNOWN, _ROUGHLY = 0.1, 0.5
+#: A parameter is small where its whole range makes at most this part of each joint's torque.
+_SMALL = 0.01
+#: States that the torque is taken of.
+_STATES = 200
+_COLOURS = {"known": GREEN, "roughly known": ORANGE, "small": FAINT, "open": RED}
 
 
 def digits(entry: ParameterInterval) -> float:
@@ -28,10 +34,45 @@ def digits(entry: ParameterInterval) -> float:
     return float(max(0.0, np.log10(max(reference, 1e-300) / max(entry.width, 1e-300))))
 
 
-def verdict(entry: ParameterInterval) -> str:
-    """``known``, ``roughly known`` or ``open``."""
-    found = digits(entry)
-    return "known" if found >= _KNOWN else "open" if found < _OPEN else "roughly known"
+def verdict(entry: ParameterInterval, torque: float = np.inf) -> str:
+    """``known``, ``roughly known``, ``small`` or ``open``: by the value, then by the torque that the range makes.
+
+    Parameters
+    ----------
+    torque
+        Part of a joint's torque that the width of the interval makes, see `torque_shares`.
+    """
+    size = max(abs(entry.low), abs(entry.high))
+    if entry.low > 0 or entry.high < 0:
+        if entry.width <= _KNOWN * size:
+            return "known"
+        if entry.width <= _ROUGHLY * size:
+            return "roughly known"
+    return "small" if torque <= _SMALL else "open"
+
+
+def torque_shares(intervals: Intervals) -> dict[str, float]:
+    """Part of a joint's torque that the width of each parameter's interval makes, the largest of all joints.
+
+    ``max_j rms(Y_jk) (high - low) / rms(Y_j pi)`` over random states within the robot's limits, ``pi`` a set that
+    explains the data. Quantities that are no standard parameters are left out.
+    """
+    robot, names = intervals.problem.variables.robot, intervals.problem.variables.names
+    entries = [e for e in intervals.entries if e.name in names[: 10 * len(robot.links)]]
+    if not entries:
+        return {}
+    model, limits, rng = Model(robot), robot.limits, np.random.default_rng(0)
+    bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+    low, high = np.where(bounded, limits.lower, -np.pi), np.where(bounded, limits.upper, np.pi)
+    most = (np.minimum(limits.velocity, 2.0), np.minimum(limits.acceleration, 5.0))
+    q = rng.uniform(low, high, (_STATES, model.n)).T
+    dq, ddq = (rng.uniform(-m, m, (_STATES, model.n)).T for m in most)
+    Y = model.regressor.map(_STATES)(q, dq, ddq).full().reshape(model.n, _STATES, -1)
+    pi = entries[0].low_point[: Y.shape[2]]
+    torque = np.sqrt(np.mean((Y @ pi) ** 2, axis=1))
+    makes = np.sqrt(np.mean(Y**2, axis=1)) / np.maximum(torque, 1e-300)[:, None]
+    largest = makes.max(axis=0)
+    return {e.name: float(largest[names.index(e.name)] * e.width) for e in entries}
 
 
 class IntervalsSection(ReportSection):
@@ -48,22 +89,33 @@ class IntervalsSection(ReportSection):
             f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
         )
         table.add_column("quantity", style="bold", no_wrap=True)
-        for column in ("at least", "at most", "attained from", "to", "bounds from", "to", "digits"):
+        for column in ("at least", "at most", "attained from", "to", "bounds from", "to", "digits", "of the torque"):
             table.add_column(column, justify="right", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
-        colours = {"known": "green", "roughly known": "yellow", "open": "red"}
+        colours = {"known": "green", "roughly known": "yellow", "small": "dim", "open": "red"}
+        shares = torque_shares(intervals)
         for e in intervals.entries:
-            known = verdict(e)
+            share = shares.get(e.name, np.inf)
+            known = verdict(e, share)
             numbers = (e.low, e.high, e.attained_low, e.attained_high, *e.prior)
-            table.add_row(e.name, *(f"{v:.5g}" for v in numbers), f"{digits(e):.1f}", Text(known, style=colours[known]))
+            part = f"{100 * share:.2g} %" if np.isfinite(share) else "-"
+            cells = (*(f"{v:.5g}" for v in numbers), f"{digits(e):.1f}", part)
+            table.add_row(e.name, *cells, Text(known, style=colours[known]))
+        table.note(
+            f"known: certain sign, range within {100 * _KNOWN:.0f} % of the value; "
+            f"roughly known: {100 * _ROUGHLY:.0f} %; small: the whole range makes at most {100 * _SMALL:.0f} % of each "
+            "joint's torque"
+        )
         return (table,)
 
     def files(self) -> Mapping[str, bytes]:
         """``intervals.csv``."""
+        shares = torque_shares(self.intervals)
         rows = [
-            (e.name, e.low, e.high, e.attained_low, e.attained_high, *e.prior, digits(e), verdict(e))
+            (e.name, e.low, e.high, e.attained_low, e.attained_high, *e.prior, digits(e),
+             verdict(e, shares.get(e.name, np.inf)))
             for e in self.intervals.entries
-        ]
+        ]  # fmt: skip
         header = ("quantity", "low", "high", "attained_low", "attained_high", "bound_low", "bound_high")
         return {"intervals.csv": csv_bytes((*header, "digits", "verdict"), rows)}
 
@@ -97,7 +149,8 @@ def intervals_figure(intervals: Intervals) -> Figure:
     figure = new_figure(10.0, 1.8 + 0.19 * len(entries))
     set_title(figure, f"{intervals.problem.name}: what the data and the constraints determine")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1.0])
-    colours = {"known": GREEN, "roughly known": ORANGE, "open": RED}
+    colours, shares = _COLOURS, torque_shares(intervals)
+    verdicts = [verdict(e, shares.get(e.name, np.inf)) for e in entries]
     for k, e in enumerate(entries):
         low, high = e.prior
         span = high - low
@@ -105,7 +158,7 @@ def intervals_figure(intervals: Intervals) -> Figure:
             centre = (e.attained_low + e.attained_high) / 2
             low, span = centre - 2 * max(e.width, 1e-12), 4 * max(e.width, 1e-12)
         left.barh(k, 1.0, height=0.72, color=BAND, edgecolor=FAINT, linewidth=0.4)
-        colour = colours[verdict(e)]
+        colour = colours[verdicts[k]]
         a, b = (e.low - low) / span, (e.high - low) / span
         left.plot([a, b], [k, k], color=colour, linewidth=4.0, solid_capstyle="butt")
         left.plot([(a + b) / 2], [k], marker="|", color=colour, markersize=7)
@@ -120,12 +173,12 @@ def intervals_figure(intervals: Intervals) -> Figure:
         tidy(axes, grid="x")
     left.tick_params(axis="y", labelcolor=INK, labelsize=7, length=0)
     right.tick_params(axis="y", length=0, labelleft=False)
-    names = {word: sum(verdict(e) == word for e in entries) for word in colours}
+    names = {word: verdicts.count(word) for word in colours}
     handles = [
         right.plot([], [], color=colours[word], linewidth=6, label=f"{word}: {count}")[0]
         for word, count in names.items()
     ]
-    figure.legend(handles=handles, frameon=False, ncols=3, loc="outside lower right", labelcolor=MUTED)
+    figure.legend(handles=handles, frameon=False, ncols=4, loc="outside lower right", labelcolor=MUTED)
     return figure
 
 

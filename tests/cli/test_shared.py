@@ -65,10 +65,10 @@ def test_without_a_terminal_a_line_now_and_then_tells_progress(
 
 def test_excite_says_how_long_it_will_take() -> None:
     done = CliRunner().invoke(
-        app, ["excite", "panda", *"--time-limit 1 --duration 8 --samples 40 --no-collision --no-torque".split()]
+        app, ["excite", "panda", *"--iterations 12 --duration 8 --samples 40 --no-collision --no-torque".split()]
     )
     assert done.exit_code == 0, done.output
-    assert "1 start of at most 1 s (--time-limit); Ctrl-C keeps the best so far" in done.output
+    assert "1 start of at most 12 iterations (--iterations); Ctrl-C keeps the best so far" in done.output
 
 
 def test_friction_is_printed() -> None:

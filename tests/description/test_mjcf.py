@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-
 import numpy as np
 import pytest
-
 from casid.description import load_robot
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.testing import MuJoCo, running
+import casid
+
+
+
+
+
 
 RICH = """
 <mujoco model="rich">
@@ -70,7 +74,7 @@ def test_all_of_a_rich_file_is_as_mujoco_reads_it(tmp_path: Path) -> None:
     engine = MuJoCo(path, robot)
     engine.without_joint_terms()
     ours = Model(robot)
-    assert robot.links[0].inertial is None  # between the two joints of one body
+    assert robot.links[0].weightless  # between the two joints of one body
     pi = np.concatenate([np.zeros(10) if b.inertial is None else b.inertial.standard_parameters() for b in robot.links])
     rng = np.random.default_rng(0)
     for _ in range(5):
@@ -158,3 +162,57 @@ def test_included_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "inner.xml").write_text('<mujoco><include file="inner.xml"/></mujoco>', encoding="utf-8")
     with pytest.raises(RobotError, match="include each other in a circle"):
         load_robot(tmp_path / "m.xml")
+
+
+_BODY = '<inertial pos="0 0 0.1" mass="1" diaginertia=".1 .1 .1"/>'
+
+
+def _file(folder, inside, behind="", ahead=""):
+    path = folder / "arm.xml"
+    path.write_text(f"<mujoco>{ahead}<worldbody>{inside}</worldbody>{behind}</mujoco>")
+    return path
+
+
+@pytest.mark.claim("a body that never moves needs no mass: its meshes are no reason to refuse a file")
+def test_a_mesh_on_a_welded_body_is_no_obstacle(tmp_path):
+    mesh = '<asset><mesh name="m" file="x.stl"/></asset>'
+    arm = f'<body name="b">{_BODY}<joint name="j"/></body>'
+    inside = f'<body name="base" pos="0 0 1"><geom type="mesh" mesh="m"/>{arm}</body>'
+    robot = casid.load_robot(_file(tmp_path, inside, ahead=mesh))
+    assert robot.n == 1 and robot.links[0].inertial.mass == 1
+    assert any("never moves" in note for note in robot.notes)
+    with pytest.raises(casid.CasidError, match="type 'mesh'"):
+        moving = '<body name="b"><joint name="j"/><geom type="mesh" mesh="m"/></body>'
+        casid.load_robot(_file(tmp_path, moving, ahead=mesh))
+
+
+@pytest.mark.claim("several joints of one body are simulated and exported")
+@pytest.mark.parametrize("suffix", [".xml", ".urdf", ".sdf", ".toml"])
+def test_several_joints_of_one_body_have_nothing_between_them(tmp_path, suffix):
+    joints = '<joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide"/><joint name="y" axis="0 1 0"/>'
+    robot = casid.load_robot(_file(tmp_path, f'<body name="b">{joints}{_BODY}</body>'))
+    mass = casid.Model(robot).mass_matrix([0.1, 0.2, 0.0], robot.standard_parameters()).full()
+    assert mass == pytest.approx(np.array([[1, 0, 0.1], [0, 1, 0], [0.1, 0, 0.11]]))
+    target = tmp_path / f"written{suffix}"
+    casid.description.write_robot(robot, target)
+    again = casid.load_robot(target)
+    assert casid.Model(again).mass_matrix([0.1, 0.2, 0.0], again.standard_parameters()).full() == pytest.approx(mass)
+
+
+@pytest.mark.claim("missing sizes, empty attributes and negative coefficients are read or refused by name")
+@pytest.mark.parametrize(
+    ("joint", "more", "behind", "message"),
+    [
+        ("", '<geom type="capsule" fromto="0 0 0 0 0 1"/>', "", "needs 2 positive sizes"),
+        ('damping="-5"', _BODY, "", "damping is -5; it must not be negative"),
+        ('armature="-5"', _BODY, "", "armature is -5; it must not be negative"),
+        ("", _BODY, '<actuator><motor joint="j" gear="" ctrlrange="-2 1"/></actuator>', None),
+    ],
+)
+def test_odd_attributes(tmp_path, joint, more, behind, message):
+    path = _file(tmp_path, f'<body name="b"><joint name="j" {joint}/>{more}</body>', behind)
+    if message is None:
+        assert casid.load_robot(path).limits.effort == pytest.approx(2)
+        return
+    with pytest.raises(casid.CasidError, match=message):
+        casid.load_robot(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import casid
 from casid.description import convert, load_robot
 from casid.errors import InertiaWarning, RobotError
 
@@ -28,3 +29,18 @@ def test_an_unknown_suffix_and_a_broken_sidecar_are_named(arm: Path) -> None:
     (arm.parent / "arm.urdf.casid.toml").write_text("schema = 1\n[joint]\nelbow = { limits = { jerk = 1 } }\n")
     with pytest.raises(RobotError, match=r"arm.urdf.casid.toml: joint 'elbow': the robot has no such joint"):
         load_robot(arm)
+
+
+@pytest.mark.claim("a sidecar whose tables are no tables is refused by the name of its key")
+@pytest.mark.parametrize(
+    "text",
+    ['joint = "x"', "[joint]\nj = 1", "[joint]\nschema = 1", "order = 1", "order = [1]", 'source = "x"', "bounds = 1",
+     "[bounds]\nlink = 1"],
+)  # fmt: skip
+def test_keys_of_another_type_are_refused(tmp_path, text):
+    path = tmp_path / "arm.toml"
+    casid.description.convert("spatial_2r", tmp_path / "arm.urdf")
+    path = tmp_path / "arm.urdf"
+    (tmp_path / "arm.urdf.casid.toml").write_text(f"schema = 1\n{text}\n")
+    with pytest.raises(casid.CasidError, match=f"key '{text.split()[0].strip('[]')}'"):
+        casid.load_robot(path)

@@ -120,3 +120,49 @@ def test_a_robot_whose_joints_follow_others_has_consistent_dynamics(arm: Path) -
     moved = np.array(model.frame_placement("finger2")(q + step * dq)) - np.array(model.frame_placement("finger2")(q))
     jacobian = np.array(model.frame_jacobian("finger2")(q))
     np.testing.assert_allclose(jacobian[:3] @ dq, moved[:3, 3] / step, atol=1e-6)
+
+
+_URDF = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="{mass}"/>
+<inertia ixx="0.1" iyy="0.1" izz="{izz}" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="c"/>
+<joint name="j" type="{type}"><parent link="a"/><child link="b"/>{limit}</joint>
+<joint name="{other}" type="fixed"><parent link="a"/><child link="c"/></joint></robot>"""
+_GOOD = {"mass": "1", "izz": "0.1", "type": "continuous", "limit": "", "other": "k"}
+
+
+@pytest.mark.claim("nothing is converted that casid would not load")
+@pytest.mark.parametrize("suffix", [".xml", ".sdf", ".toml"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"other": "j"}, "two joints are named 'j'"),
+        ({"type": "revolute", "limit": '<limit lower="1" upper="-1" effort="1" velocity="1"/>'}, "cross"),
+        ({"type": "revolute", "limit": '<limit lower="-1" upper="1" effort="1" velocity="-2"/>'}, "cannot be negative"),
+        ({"mass": "1e308", "izz": "1e308"}, "too large to compute with"),
+    ],
+)
+def test_a_robot_that_does_not_load_is_not_converted(tmp_path, change, message, suffix):
+    source, target = tmp_path / "a.urdf", tmp_path / f"b{suffix}"
+    source.write_text(_URDF.format(**_GOOD | change))
+    with pytest.raises(casid.CasidError, match=message):
+        casid.description.convert(source, target)
+    assert not target.exists()
+
+
+@pytest.mark.claim("bodies that MuJoCo refuses are named when they are written to MJCF")
+def test_bodies_that_mujoco_refuses_are_named(tmp_path):
+    source = tmp_path / "a.urdf"
+    source.write_text(_URDF.format(**_GOOD | {"izz": "9"}))
+    with pytest.warns(casid.errors.InertiaWarning):
+        casid.load_robot(source)
+    (note,) = [n for n in casid.description.convert(source, tmp_path / "b.xml").notes if "MuJoCo refuses" in n]
+    assert "here b: casid check repairs them" in note
+    source.write_text(_URDF.format(**_GOOD))
+    assert not [n for n in casid.description.convert(source, tmp_path / "b.xml").notes if "MuJoCo refuses" in n]
+
+
+@pytest.mark.claim("a byte order mark, as Notepad writes it, is no part of a robot file")
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    for name in ("a.urdf", "b.xml"):
+        text = _URDF.format(**_GOOD).encode()
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + b'<?xml version="1.0"?>\n' + text)
+        assert casid.load_robot(tmp_path / name).n == 1

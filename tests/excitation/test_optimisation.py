@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from casid.excitation import (
     certify_limits,
     workspace_box,
 )
+from casid.excitation.optimisation._interrupt import requests
 from casid.excitation.optimisation._nlp import Nlp
 from casid.excitation.optimisation._result import Progress
 from casid.excitation.optimisation._starts import Stage
@@ -87,22 +90,40 @@ def test_several_starts_keep_the_best(arm: Robot, observed: Observation) -> None
     assert sorted(alone) == pytest.approx([start.value for start in design.starts])
 
 
+@pytest.mark.claim(
+    "Ctrl-C ends a design, which keeps its best motion; before the first it goes on as KeyboardInterrupt"
+)
 def test_an_interrupted_design_keeps_its_best(arm: Robot, observed: Observation) -> None:
+    """By a real signal, after the fifth iteration."""
+    seen: list[Progress] = []
+
+    def press(at: Progress) -> None:
+        seen.append(at)
+        if at.iteration == 5:
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
     limits = MotionLimits.of_robot(arm)
-    designer = Designer(observed, Fourier(0.6, 3), limits, samples=60)
-
-    def interrupt(at: Progress) -> None:
-        if at.iteration == 6:
-            raise KeyboardInterrupt
-
-    design = designer.run(starts=3, progress=interrupt)
-    assert design.interrupted
-    assert len(design.starts) == 1
-    assert design.value <= design.starts[0].initial
+    design = Designer(observed, Fourier(0.6, 3), limits, samples=60).run(2, stages=QUICK, progress=press)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert design.interrupted and len(design.starts) == 1 and seen[-1].iteration == 5
+    assert design.value <= seen[0].best * (1 + 1e-9)
     assert max(check.excess for check in certify_limits(design.trajectory, limits)) <= 0
-    limited = designer.run(max_seconds=0.0)
-    assert not limited.interrupted
-    assert limited.value <= limited.starts[0].initial
+    with requests() as request:
+        request.made = True
+        assert Designer(observed, Fourier(0.6, 3), limits, samples=60)._start(
+            0, (1, 1), QUICK, None, (np.inf, np.inf, request)
+        ) is None  # fmt: skip
+
+
+@pytest.mark.claim("a budget of iterations gives the same motion at any load, and says that it ended the start")
+def test_a_budget_of_iterations(arm: Robot, observed: Observation) -> None:
+    designer = Designer(observed, Fourier(0.6, 3), MotionLimits.of_robot(arm), samples=60)
+    few, again, more = (designer.run(iterations=count) for count in (10, 10, 60))
+    assert np.array_equal(few.trajectory.coefficients, again.trajectory.coefficients)
+    assert few.starts[0].iterations <= 10 and few.starts[0].limited.endswith("iterations")
+    assert more.value < few.value < few.starts[0].initial
+    assert designer.run(max_seconds=0.0).starts[0].limited == "the time limit"
 
 
 # ---------------------------------------------------------------------- what must be refused

@@ -23,6 +23,7 @@ from casid.description._robot import STANDARD_GRAVITY
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
 from casid.description.formats._mjcf_reader import read_mjcf_content
 from casid.description.formats._xml import Element, Elements, XmlFile, tag
+from casid.inertia import consistency
 from casid.inertia._parameters import tensor_entries
 
 _WORLD = "world"
@@ -48,7 +49,7 @@ def mergeable(description: Description) -> dict[str, str]:
     found: dict[str, str] = {}
     for joint in description.joints:
         link = joint.link
-        if joint.type == "fixed" or link.inertial is not None or link.name in used:
+        if joint.type == "fixed" or not link.weightless or link.name in used:
             continue
         next_joints = behind.get(link.name, [])
         if len(next_joints) != 1 or next_joints[0].type == "fixed":
@@ -203,6 +204,18 @@ def edited(content: bytes, changes: Changes, where: str) -> bytes:
     return file.edited(edits, inside)
 
 
+def _refused_by_mujoco(description: Description) -> tuple[str, ...]:
+    """A note where MuJoCo will not load the file: bodies that no mass distribution has."""
+    bodies = [link for link in description.links if link.inertial is not None and not link.weightless]
+    wrong = [
+        link.name for link in bodies
+        if link.inertial is not None and not consistency(link.inertial.standard_parameters()).full
+    ]  # fmt: skip
+    if not wrong:
+        return ()
+    return (f"MuJoCo refuses bodies that are not physical, here {', '.join(wrong)}: casid check repairs them",)
+
+
 class Mjcf(Format):
     """MJCF files."""
 
@@ -226,7 +239,8 @@ class Mjcf(Format):
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """A base with a body cannot be called ``world``."""
-        return base_beside_world(description)
+        prepared, notes = base_beside_world(description)
+        return prepared, (*notes, *_refused_by_mujoco(prepared))
 
     def renamed(self, description: Description) -> dict[str, str]:
         """Links that have no body of their own: several joints of one body."""

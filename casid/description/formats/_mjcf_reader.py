@@ -73,7 +73,7 @@ def _geom(geom: Element, frame: Array, context: Context, what: str) -> Array | N
         axis = Element("geom", {"zaxis": " ".join(map(repr, along.tolist()))})
         placement = transform(context.placement(axis, what)[:3, :3], ends.mean(axis=0))
         half = float(np.linalg.norm(along)) / 2
-        size = [size[0], half] if kind in ("capsule", "cylinder") else [size[0], size[0], half] if size else []
+        size = [*size[:1], half] if kind in ("capsule", "cylinder") else [*size[:1], *size[:1], half]
     if len(size) < _SIZES[kind] or min(size[: _SIZES[kind]]) <= 0:
         context.fail(f"{what}: a geom of type '{kind}' needs {_SIZES[kind]} positive sizes, got {size}")
     volume, unit = _shape(kind, size)
@@ -110,6 +110,8 @@ def _shape(kind: str, size: list[float]) -> tuple[float, Array]:
 
 
 _WORLD = "world"
+#: Between several joints of one body there is nothing.
+_NOTHING = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 #: MuJoCo's own default [m/s^2].
 _GRAVITY = (0.0, 0.0, -9.81)
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "floating"}
@@ -160,10 +162,10 @@ class _Reader:
         if len(world.children) == 1 and not world.sites:
             (only,) = world.children
             if not only.joints and np.array_equal(only.placement, np.eye(4)):
-                top, base = only, Link(only.name, self._inertial(only))
+                top, base = only, Link(only.name, self._inertial(only, False))
         self._sites(top, base.name)
         for child in top.children:
-            self._body(child, base.name)
+            self._body(child, base.name, False)
         option = next((e for e in reversed(self.root.findall("option")) if "gravity" in e.attrib), None)
         gravity = _GRAVITY if option is None else self.context.numbers(option, "gravity", 3, "option")
         couplings = joint_couplings(self.root, self.context, self.references)
@@ -220,20 +222,22 @@ class _Reader:
             elif child.tag == "inertial":
                 body.inertial = self._own_inertial(child, frame, f"body '{body.name}'")
 
-    def _body(self, body: _Body, parent: str) -> None:
-        link = Link(body.name, self._inertial(body))
+    def _body(self, body: _Body, parent: str, moves: bool) -> None:
+        """Joints of a body and all that it carries; ``moves``: the parent is not welded to the world."""
+        moves = moves or bool(body.joints)
+        link = Link(body.name, self._inertial(body, moves))
         if not body.joints:
             self.joints.append(RawJoint(fixed_name(body.name), "fixed", parent, link, placement=body.placement))
         before, at = parent, body.placement
         for k, (element, frame) in enumerate(body.joints):
             last = k == len(body.joints) - 1
             name = element.get("name") or f"{body.name}_joint{k + 1}"
-            carried = link if last else Link(f"{body.name}/{name}")
+            carried = link if last else Link(f"{body.name}/{name}", _NOTHING)
             self.joints.append(self._joint(element, frame, name, before, carried, at))
             before, at = carried.name, np.eye(4)
         self._sites(body, body.name)
         for child in body.children:
-            self._body(child, body.name)
+            self._body(child, body.name, moves)
 
     def _joint(self, element: Element, frame: Array, name: str, parent: str, link: Link, at: Array) -> RawJoint:
         what = f"joint '{name}'"
@@ -261,7 +265,7 @@ class _Reader:
             )
             placement = placement @ back
         terms = {symbol: self._first(element, key, what) for key, symbol in (("damping", "fv"), ("frictionloss", "fc"))}
-        terms["Ia"] = context.number(element, "armature", what, 0.0)
+        terms["Ia"] = self._first(element, "armature", what)
         stiffness = self._first(element, "stiffness", what)
         if stiffness:
             rest = turn(context.number(element, "springref", what, 0.0))
@@ -285,6 +289,8 @@ class _Reader:
         values = self.context.numbers(element, key, None, what, (0.0,))
         if any(values[1:]):
             self.context.fail(f"{what}: {key} is a polynomial, casid models its first coefficient only")
+        if values and values[0] < 0:
+            self.context.fail(f"{what}: {key} is {values[0]:g}; it must not be negative")
         return values[0] if values else 0.0
 
     def _limits(self, element: Element, name: str, what: str, turns: bool) -> JointLimits:
@@ -303,12 +309,19 @@ class _Reader:
 
     # ------------------------------------------------------------------ inertia
 
-    def _inertial(self, body: _Body) -> Inertial | None:
+    def _inertial(self, body: _Body, moves: bool) -> Inertial | None:
+        """The mass of a body; of one that is welded to the world it does not matter, and may stay unknown."""
         choice = self.context.compiler.get("inertiafromgeom", "auto")
         own = body.inertial if choice != "true" else None
-        if own is None and choice != "false":
-            own = body_of_geoms(body.geoms, self.context, f"body '{body.name}'")
-        return own
+        if own is not None or choice == "false":
+            return own
+        try:
+            return body_of_geoms(body.geoms, self.context, f"body '{body.name}'")
+        except RobotError as error:
+            if moves:
+                raise
+            self.notes.append(f"the mass of a body that never moves is not read: {error}")
+            return None
 
     def _own_inertial(self, element: Element, frame: Array, what: str) -> Inertial:
         context = self.context
@@ -354,7 +367,7 @@ class _Reader:
                 if joint is None or key not in full.attrib or full.get(key.replace("range", "limited")) == "false":
                     continue
                 what = f"actuator of joint '{joint}'"
-                gear = self.context.numbers(full, "gear", None, what, (1.0,))[0]
+                gear = (self.context.numbers(full, "gear", None, what, (1.0,)) or [1.0])[0]
                 top = max(abs(x) for x in self.context.numbers(full, key, 2, what)) * abs(gear)
                 if top > 0:
                     efforts[joint] = efforts.get(joint, 0.0) + top

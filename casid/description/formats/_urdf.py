@@ -246,6 +246,9 @@ class _Reader(Elements):
         if found is None:
             return {}
         terms = {symbol: self.number(found, key, what, 0.0) for symbol, key in (("fv", "damping"), ("fc", "friction"))}
+        for symbol, value in terms.items():
+            if value < 0:
+                self.fail(f"{what}: <dynamics> has a negative value ({symbol} = {value:g}); friction is not negative")
         return {symbol: value for symbol, value in terms.items() if value}
 
     def _axis(self, element: Element, what: str) -> Array:

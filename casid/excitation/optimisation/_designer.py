@@ -43,6 +43,8 @@ ROUNDS = 6
 SHARES = (0.2, 0.3, 0.5)
 #: Iterations between two attempts to keep an iterate that violates limits, pulled towards the standing pose.
 EVERY = 20
+#: IPOPT's status where a stage has used up its iterations.
+_AT_MOST = "Maximum_Iterations_Exceeded"
 #: How far motions are pulled.
 PULLS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3)
 #: Part of the limits that a random first motion uses.
@@ -231,6 +233,8 @@ class Designer:
                 self._offer(best, x, middle)
             if stopped:
                 break
+        if status == _AT_MOST and not best.limited:
+            best.limited = f"{best.iterations} iterations"
         best.coefficients, best.value = self._certified(best.coefficients, middle)
         seconds = time.perf_counter() - began
         return Start(best.coefficients, best.value, initial, seconds, best.iterations, status, best.limited)

@@ -160,6 +160,8 @@ class Nlp:
                 self.report(x.reshape(self.shape))
             except Stop:
                 self.stopped = True
+            except KeyboardInterrupt:  # of a caller's report
+                self.stopped = self.request.made = True
             except Exception as error:  # CasADi would swallow it
                 self.error, self.stopped = error, True
         return self.stopped

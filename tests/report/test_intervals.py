@@ -1,0 +1,53 @@
+"""Verdicts on intervals: by the value and by the torque that the range makes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import casid
+from casid.report._intervals import torque_shares, verdict
+from casid.retrieval.insight._intervals import ParameterInterval
+
+
+def interval(low: float, high: float, name: str = "m1", point: np.ndarray | None = None) -> ParameterInterval:
+    point = np.zeros(1) if point is None else point
+    return ParameterInterval(name, low, high, low, high, (-1e3, 1e3), point, point)
+
+
+@pytest.mark.claim("no parameter whose sign is open, or that spans a factor of two, is called known")
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (1.0, 1.05, "known"), (-1.05, -1.0, "known"), (1.0, 1.5, "roughly known"), (1.0, 2.1, "open"),
+        (-1e-3, 1e-3, "open"), (0.0, 1e-6, "open"),
+    ],
+)  # fmt: skip
+def test_a_verdict_is_relative_to_the_value(low: float, high: float, word: str) -> None:
+    assert verdict(interval(low, high)) == word
+
+
+def test_a_range_that_makes_no_torque_is_small_whatever_its_sign() -> None:
+    assert verdict(interval(-1e-3, 1e-3), 0.005) == "small"
+    assert verdict(interval(-1e-3, 1e-3), 0.05) == "open"
+    assert verdict(interval(1.0, 1.01), 0.5) == "known"
+
+
+def test_shares_of_the_torque_are_those_of_the_regressor() -> None:
+    """Twice the width makes twice the torque, a parameter without effect none."""
+    robot = casid.load_robot("spatial_2r").with_parameters(
+        [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
+    )
+    names, pi = tuple(robot.parameter_names()), robot.standard_parameters()
+    entries = tuple(interval(value - 0.01, value + 0.01, name, pi) for name, value in zip(names, pi, strict=True))
+    problem = SimpleNamespace(variables=SimpleNamespace(robot=robot, names=names))
+    shares = torque_shares(SimpleNamespace(problem=problem, entries=entries))  # type: ignore[arg-type]
+    model = casid.Model(robot)
+    without = [name for name in names if name in model.base.unidentifiable]
+    assert without and all(shares[name] == 0 for name in without)
+    assert 0 < shares["lx2"] < 1 and 0 < shares["Lxy2"] < 1
+    wider = tuple(interval(e.low - 0.01, e.high + 0.01, e.name, pi) for e in entries)
+    doubled = torque_shares(SimpleNamespace(problem=problem, entries=wider))  # type: ignore[arg-type]
+    assert doubled["lx2"] == pytest.approx(2 * shares["lx2"])
