@@ -131,6 +131,9 @@ def table_4_9(setting: Setting) -> Outcome:
             ),
         ),
         words=(
+            "Of the simulated recording, beta* is the best fit of arms of at most 100 kg in all with centres of mass "
+            "within 10 m of their link frames: without bounds the best fit lies at masses without end, 5e-7 of the "
+            "objective lower. beta*e has the bounds of Table 4.8, y of link 3 left free.",
             f"beta' follows from the printed beta_WLS alone, by one semidefinite program: u' = {distance**2:.6f} "
             f"(printed 0.0077), and all 76 beta' within {off:.1e} of the print. The other columns need the logs.",
             f"beta_WLS of the simulated recording is {found.corrected.verdict}, too: u' = {u:.3g}. beta* is "
@@ -141,10 +144,6 @@ def table_4_9(setting: Setting) -> Outcome:
             Check("u' of the printed beta_WLS is 0.0077", round(distance**2, 4) == 0.0077),
             Check("all 76 beta' of it are printed (to 7.0e-5)", len(nearest) == 76 and round(off, 6) <= 7e-5),
             Check("simulated, beta_WLS is infeasible (certified)", found.corrected.verdict == "infeasible"),
-            Check(
-                "beta' differs from beta_WLS, beta* from both",
-                all(np.abs(sets[a] - sets[b]).max() > 1e-6 for a, b in (("beta_WLS", "beta'"), ("beta*", "beta'"))),
-            ),
         ),
     )
 

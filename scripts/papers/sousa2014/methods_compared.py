@@ -9,7 +9,7 @@ from benchmarks import published
 from matplotlib.figure import Figure
 
 from casid.report._style import BLUE, ORANGE, new_figure, set_title, tidy
-from papers.item import Check, Comparison, Item, Outcome, Setting, Status
+from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs
 from papers.methods.figures import error_figure, time_figure
 from papers.methods.regression import Kind
 from papers.methods.study import Size, run_sizes
@@ -108,6 +108,8 @@ def fig_6_2(setting: Setting) -> Outcome:
             f"infeasible there. With the thesis's set they rise {np.median(ratios[large]):.2f} times as far above OLS "
             f"as LMI-SDP (median; {ratios[large].min():.2f} to {ratios[large].max():.2f}), with the triangle "
             f"inequality {np.median(with_triangle[large]):.2f} times; the thesis says around twice.",
+            "Point masses are fitted without the prior term of eq. 2.76 (random data have no CAD model), on boxes that "
+            "enclose the links. OLS and the methods see 10 000 equations; each size is drawn once.",
             "The nonlinear programs of Mata's method are stopped after 2 s of processor time; the thesis stopped them "
             "by their iterations.",
         ),
@@ -151,7 +153,7 @@ def fig_6_3(setting: Setting) -> Outcome:
                 "Mata's method (SQP) always takes longer than LMI-SDP and point masses",
                 bool((times["Mata (SQP)"] > others).all()),
             ),
-            Check("point masses are as fast as OLS (within ten times)", ratio <= 10),
+            differs("point masses are as fast as OLS (within ten times)", ratio <= 10),
         ),
     )
 
@@ -179,9 +181,9 @@ def table_6_2(setting: Setting) -> Outcome:
                 "WLS fits best, then beta*, then point masses (every seed)",
                 bool(((found[:, 0] <= found[:, 1]) & (found[:, 1] < found[:, 2])).all()),
             ),
-            Check(
-                "point masses rise more than ten times as far above WLS as beta* (medians)",
-                bool(np.median(found[:, 2] - found[:, 0]) > 10 * np.median(found[:, 1] - found[:, 0])),
+            differs(
+                "point masses rise more than ten times as far above WLS as beta* (every seed)",
+                bool((found[:, 2] - found[:, 0] > 10 * (found[:, 1] - found[:, 0])).all()),
             ),
         ),
     )

@@ -57,4 +57,5 @@ ITEM = Item(
     Status.REPRODUCED,
     "feasibility of the printed base parameters and the nearest feasible ones",
     run,
+    repeatable=True,
 )
