@@ -77,7 +77,7 @@ def exact_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def box_shapes(links: LinkVariables) -> tuple[Constraint, ...]:
-    """Boxes around the shapes, 1.27 and 2 times their volume: beside the exact shapes they only scale the solver."""
+    """Boxes around the shapes, 1.27 and 1.48 times their volume: beside the exact shapes they only scale the solver."""
     link1, link2 = links
     return (
         com_box(link1, [-R1, -1.42, -R1], [R1, 0.08, R1]),

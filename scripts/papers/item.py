@@ -63,10 +63,23 @@ class Check:
     claim : str
     holds : bool
         Here.
+    expected : bool
+        The recorded verdict: a full run that finds another one fails.
     """
 
     claim: str
     holds: bool
+    expected: bool = True
+
+    @property
+    def changed(self) -> bool:
+        """Whether the verdict is another than the recorded one, in either direction."""
+        return bool(self.holds) is not self.expected
+
+
+def differs(claim: str, holds: bool) -> Check:
+    """A statement that is recorded not to hold here."""
+    return Check(claim, holds, expected=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +118,9 @@ class Item:
         What is computed from what; the stand-in data; or why it cannot be.
     run : callable or None
         Computes it; None where that is impossible.
+    repeatable : bool
+        Its full form takes seconds and gives the same numbers on every machine: a test compares its section of the
+        page with a fresh run.
     """
 
     name: str
@@ -112,6 +128,7 @@ class Item:
     status: Status
     how: str
     run: Callable[[Setting], Outcome] | None = None
+    repeatable: bool = False
 
     def __post_init__(self) -> None:
         if (self.run is None) != (self.status is Status.IMPOSSIBLE):
@@ -121,6 +138,11 @@ class Item:
 def drawing(name: str, title: str) -> Item:
     """A photograph, sketch or block diagram."""
     return Item(name, title, Status.IMPOSSIBLE, "a drawing or photograph: it holds no numbers to compute")
+
+
+def below(value: float, tolerance: float) -> str:
+    """A deviation, or ``below 1e-12`` where it is rounding: its digits are those of the machine."""
+    return f"below {tolerance:.0e}" if value <= tolerance else f"{value:.1e}"
 
 
 def cell(value: object) -> str:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from papers.catalogue import Paper
 from papers.item import Check, Comparison, Item, Outcome, Status
 
+_NUMBER = re.compile(r"(?<![A-Za-z_\d.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 #: How the lines of a page begin that say what holds and what does not.
 HOLDS, FAILS = "- holds here: ", "- **does not hold here**: "
+#: How such a line ends where the verdict is another than the recorded one.
+CHANGED = " **(recorded otherwise)**"
+#: What an item counts as that has a statement which does not hold here.
+DIFFERS = "differs"
 MISSING = "Not computed: "
 
 
@@ -47,15 +53,15 @@ def page(paper: Paper, done: Sequence[Done], quick: bool, old: str = "", kept: S
         A page that is there already, and the items whose sections stay as they are in it, where it has them. Of the
         others, what could not be computed this time keeps what was computed before.
     """
-    names, before = {item.name for item in kept}, _sections(old)
+    names, before = {item.name for item in kept}, sections(old)
     good = {name: text for name, text in before.items() if MISSING not in text}
-    made = {one.item.name: _section(one, paper.key) for one in done}
+    made = {one.item.name: section_of(one, paper.key) for one in done}
     made |= {name: before[name] for name in names & before.keys()}
     made |= {one.item.name: good[one.item.name] for one in done if one.missing and one.item.name in good}
     return "\n\n".join([_head(paper, made, quick), *(text.strip() for text in made.values())]) + "\n"
 
 
-def _head(paper: Paper, sections: Mapping[str, str], quick: bool) -> str:
+def _head(paper: Paper, made: Mapping[str, str], quick: bool) -> str:
     command = f"python scripts/reproduce.py {paper.key} --out docs/papers{' --quick' if quick else ''}"
     lines = [
         f"# {paper.title}",
@@ -70,11 +76,29 @@ def _head(paper: Paper, sections: Mapping[str, str], quick: bool) -> str:
         "| --- | --- | --- | --- |",
     ]
     for item in paper.items:
-        tally = _tally(sections.get(item.name, ""))
-        lines.append(f"| {item.name} | {item.title} | {item.status.value} | {tally} |")
+        section = made.get(item.name, "")
+        lines.append(f"| {item.name} | {item.title} | {outcome_of(item, section)} | {_tally(section)} |")
     if quick:
         lines += ["", "Made with few runs and samples (`--quick`): it shows that everything works, not how well."]
     return "\n".join(lines)
+
+
+def outcome_of(item: Item, section: str) -> str:
+    """The item's status; ``differs`` where a statement about it does not hold in its section of a page."""
+    return f"{item.status.value}, {DIFFERS}" if FAILS in section else item.status.value
+
+
+def failing(section: str) -> list[str]:
+    """Statements of a section that do not hold."""
+    return [line.removeprefix(FAILS) for line in section.splitlines() if line.startswith(FAILS)]
+
+
+def same(one: str, other: str, relative: float = 2e-3) -> bool:
+    """Whether two sections have the same words, and numbers that differ by no more than rounding."""
+    if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
+        return False
+    pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
+    return all(abs(float(a) - float(b)) <= relative * max(abs(float(a)), abs(float(b))) + 1e-9 for a, b in pairs)
 
 
 def _tally(section: str) -> str:
@@ -85,12 +109,12 @@ def _tally(section: str) -> str:
     return f"{good} of {total}" if total else ""
 
 
-def _sections(text: str) -> dict[str, str]:
+def sections(text: str) -> dict[str, str]:
     """Sections of a page, by the items' names."""
     return {part.split(":", 1)[0]: f"## {part}" for part in text.split("\n## ")[1:]}
 
 
-def _section(done: Done, folder: str) -> str:
+def section_of(done: Done, folder: str) -> str:
     item = done.item
     lines = [f"## {item.name}: {item.title}", "", f"*{item.status.value}*: {_plain(item.how)}.", ""]
     if done.missing:
@@ -109,7 +133,7 @@ def _section(done: Done, folder: str) -> str:
 
 
 def _line(check: Check) -> str:
-    return (HOLDS if check.holds else FAILS) + _plain(check.claim)
+    return (HOLDS if check.holds else FAILS) + _plain(check.claim) + (CHANGED if check.changed else "")
 
 
 def _plain(text: str) -> str:

@@ -57,6 +57,11 @@ def wrenches(robot: Robot, parameters: Array, motion: Motion) -> Array:
 def outside_shapes(parameters: Array) -> float:
     """How far the centres of mass lie outside their shapes [m], as the supplement measures it; 0 when inside."""
     (_, c1, _), (_, c2, _) = (from_standard(parameters[link_slice(k)]) for k in range(2))
+    return outside(c1, c2)
+
+
+def outside(c1: Array, c2: Array) -> float:
+    """The same for given centres of mass, shape (3,) each."""
     inside1 = CYLINDER - float(np.hypot(c1[0], c1[2]))
     radius = SECOND if c2[0] < -CONE else SECOND + (TIP - SECOND) / CONE * (CONE + c2[0])
     inside2 = radius - float(np.hypot(c2[1], c2[2]))

@@ -240,6 +240,20 @@ def test_every_item_runs_in_its_quick_form(paper, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.claim("the feasibility test decides all ten simulated estimates of the WAM")
+@pytest.mark.parametrize("seed", range(10))
+def test_every_simulated_estimate_is_decided(seed):
+    try:
+        data_folder()
+    except NotMeasured as reason:
+        pytest.skip(str(reason))
+    from papers.methods.wam import wam_data
+
+    found = wam_data(seed, ("A",)).corrected
+    assert found.verdict == "infeasible" and 0 < found.proven_distance <= found.distance
+
+
+@pytest.mark.slow
 def test_the_simulated_arm_is_infeasible_by_least_squares_and_ordered_like_the_thesis(wam):
     assert wam.base.rank == 76
     errors = {name: wam.relative_error(beta, weighted=True) for name, beta in wam.solutions().items()}

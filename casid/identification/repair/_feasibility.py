@@ -2,12 +2,17 @@
 
 Both are one convex problem, ``minimise ||K pi - beta||^2`` over consistent pi. Its certified lower bound
 decides: a positive one proves infeasibility, a consistent pi at distance zero proves feasibility.
+
+Where nothing bounds the links, the infimum may lie at bodies without end, and the multipliers of such a solution prove
+little. Two further bounds then decide. The signs of the parameters limit each base parameter by itself
+(``_LinearForms.outside``), whatever the size of the bodies; and the same problem is solved again among bodies of
+limited mass and reach (`WIDEST` first), whose certificate is sharp.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,8 +29,10 @@ from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
-from casid.retrieval._variables import link_variables
+from casid.retrieval._variables import LinkVariables, link_variables
+from casid.retrieval.constraints._bounds import com_box, total_mass
 from casid.retrieval.constraints._consistency import ConsistencyKind, consistency_cone
+from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.methods._solve import solve
 from casid.retrieval.solver._build import SolveOptions
 
@@ -33,6 +40,30 @@ Array = NDArray[np.float64]
 
 #: Distance, relative to the size of the base parameters, below which given values count as reached.
 REACHED = 1e-6
+#: Smallest proven distance, by the same measure, that is more than rounding of squared values.
+ROUNDING = 1e-8
+#: Largest total mass [kg] and distance of centres of mass from their link frames [m] of the bodies in a further proof.
+WIDEST = ((1e3, 10.0), (1e2, 10.0))
+#: Of a link's ten standard parameters, those that no consistent body has negative: Lxx, Lyy, Lzz and m.
+_NOT_NEGATIVE = (True, False, False, True, False, True, False, False, False, True)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A lower bound of the distance of feasible base parameters, and the bodies among which it holds.
+
+    Attributes
+    ----------
+    distance : float
+        >= 0.
+    mass, reach : float
+        Largest total mass [kg] and largest coordinate of a centre of mass in its link frame [m]; infinite where the
+        bound does not depend on them.
+    """
+
+    distance: float
+    mass: float = np.inf
+    reach: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +79,8 @@ class Feasibility(ParameterResult):
         name: `parameters`.
     solution : Solution
         Of the problem ``min ||K pi - beta||^2``.
+    proofs : tuple of Proof
+        Bounds of the distance; that of the solution holds within its ``search_region``.
     """
 
     given: Array
@@ -55,6 +88,7 @@ class Feasibility(ParameterResult):
     names: tuple[str, ...]
     values: Array
     solution: Solution
+    proofs: tuple[Proof, ...] = ()
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -68,20 +102,37 @@ class Feasibility(ParameterResult):
         return float(np.linalg.norm(self.corrected - self.given))
 
     @property
+    def proof(self) -> Proof:
+        """The largest bound."""
+        own = Proof(float(np.sqrt(max(self.solution.lower_bound, 0.0))))
+        return max((own, *self.proofs), key=lambda proof: proof.distance)
+
+    @property
     def proven_distance(self) -> float:
-        """Certified lower bound of the distance of any feasible base parameters."""
-        return float(np.sqrt(max(self.solution.lower_bound, 0.0)))
+        """Certified lower bound of the distance of any feasible base parameters, see `proof`."""
+        return self.proof.distance
+
+    def excludes(self, half_width: float) -> bool:
+        """Whether no feasible base parameters lie in the box ``|beta_i - given_i| <= half_width`` (rounded digits).
+
+        With ``d = corrected - given``, the certificate's bound b of ``||K pi - given||^2`` is one of its linearisation
+        at the solution, hence ``d'(beta - given) >= (b + d'd) / 2`` for every feasible beta: a separating plane. In the
+        box, ``d'(beta - given) <= half_width ||d||_1``.
+        """
+        d = self.corrected - self.given
+        return (self.solution.lower_bound + float(d @ d)) / 2 > half_width * float(np.abs(d).sum())
 
     @property
     def verdict(self) -> str:
         """Whether the given base parameters are those of a consistent set.
 
-        ``feasible``: consistent parameters with these base parameters were found; ``infeasible``: proven that there are
-        none; ``undecided``: within numerical tolerance of the boundary.
+        ``feasible``: consistent parameters with these base parameters were found; ``infeasible``: proven, by any bound
+        above rounding, that there are none; ``undecided``: neither.
         """
-        if self.distance <= REACHED * max(float(np.linalg.norm(self.given)), 1e-12):
+        size = max(float(np.linalg.norm(self.given)), 1e-12)
+        if self.distance <= REACHED * size:
             return "feasible"
-        return "infeasible" if self.proven_distance > 0.5 * self.distance else "undecided"
+        return "infeasible" if self.proven_distance > ROUNDING * size else "undecided"
 
     @property
     def feasible(self) -> bool:
@@ -136,6 +187,21 @@ class _LinearForms:
         Q = complement(self.freedom)
         return LeastSquares.compressed(Q.T @ self.matrix, Q.T @ self.values)
 
+    def outside(self, bodies: NDArray[np.bool_], extras: Bounds) -> float:
+        """Distance of the values from the ranges that each form has by the signs and bounds of its parameters.
+
+        The first of x are standard parameters, ``bodies`` says which belong to links that must be consistent; the
+        others have their bounds in ``extras``. Forms with a free parameter have no range. Feasible values lie in the
+        box of the ranges.
+        """
+        low = np.where(bodies & np.tile(_NOT_NEGATIVE, len(bodies) // 10), 0.0, -np.inf)
+        bounds = np.array([extras[name] for name in self.kept[len(bodies) :]]).reshape(-1, 2)
+        low, high = np.append(low, bounds[:, 0]), np.append(np.full(len(bodies), np.inf), bounds[:, 1])
+        up, down = np.clip(self.matrix, 0.0, None), np.clip(self.matrix, None, 0.0)
+        least, most = _product(up, low) + _product(down, high), _product(up, high) + _product(down, low)
+        outside = np.maximum(0.0, np.maximum(least - self.values, self.values - most))
+        return float(np.linalg.norm(outside[~self.freedom.any(axis=1)]))
+
     def best_free(self, x: Array) -> Array:
         """The y of that minimum."""
         if not self.free:
@@ -185,7 +251,30 @@ def nearest_feasible(
     solution = solve(problem, options=SolveOptions(initial_gradient=1e3))
     x, y = solution.x, given.best_free(solution.x)
     corrected = given.matrix @ x + given.freedom @ y
-    return Feasibility(given.values, corrected, (*given.kept, *given.free), np.concatenate([x, y]), solution)
+    bodies = np.repeat([entry.constrains for entry in problem.cones], 10)
+    signs = Proof(given.outside(bodies, extras))
+    found = Feasibility(given.values, corrected, (*given.kept, *given.free), np.concatenate([x, y]), solution, (signs,))
+    for mass, reach in WIDEST:
+        if found.verdict != "undecided":
+            break
+        limited = problem.with_constraints(*_limits(variables, mass, reach))
+        bounded = solve(limited, options=SolveOptions(initial_gradient=1e3), throw=False)
+        if bounded.status != "infeasible":
+            proof = Proof(float(np.sqrt(max(bounded.lower_bound, 0.0))), mass, reach)
+            found = replace(found, proofs=(*found.proofs, proof))
+    return found
+
+
+def _limits(links: LinkVariables, mass: float, reach: float) -> tuple[Constraint, ...]:
+    """At most this total mass, centres of mass at most this far along each axis of their link frames."""
+    sides = np.full(3, reach)
+    boxes = (com_box(link, -sides, sides, f"{link.name} com, largest body") for link in links.links)
+    return (*boxes, total_mass(links.links, 0.0, mass, "total mass, largest body"))
+
+
+def _product(matrix: Array, bounds: Array) -> Array:
+    """``matrix @ bounds`` where zeros annul infinite bounds."""
+    return np.asarray(np.where(matrix != 0, matrix * np.where(matrix != 0, bounds, 0.0), 0.0).sum(axis=1))
 
 
 def feasibility_test(

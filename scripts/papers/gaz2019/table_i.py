@@ -7,7 +7,7 @@ from benchmarks import published
 
 import casid
 from casid.motion import Sine
-from papers.item import Check, Comparison, Item, Outcome, Setting, Status
+from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs
 from papers.pictures import joints_figure
 
 #: 5458 samples were collected; the sinusoids' amplitude in position is half the way they go.
@@ -51,7 +51,7 @@ def run(setting: Setting) -> Outcome:
         (
             Check("the reference motion has the velocities of eq. 31 (to 1e-9 rad/s)", deviation <= 1e-9),
             Check("positions stay within the joints' ranges", all(row[-1] == "yes" for row in rows)),
-            Check("speeds stay within the vendor's limits", not over),
+            differs("speeds stay within the vendor's limits", not over),
         ),
     )
 
@@ -62,4 +62,5 @@ ITEM = Item(
     Status.REPRODUCED,
     "eq. 31 as a reference motion of the simulator, with the printed numbers, against the joint limits",
     run,
+    repeatable=True,
 )

@@ -13,6 +13,7 @@ from papers.gaz2019_supplement import (
     table_vi,
     table_vii,
     table_viii,
+    volumes,
 )
 from papers.item import drawing
 
@@ -22,6 +23,7 @@ ITEMS = (
     table_iii.ITEM,
     *table_iv.ITEMS,
     *table_v.ITEMS,
+    volumes.ITEM,
     drawing("Fig. 8", "a spatial 2R robot with joints along the axes z_0 and z_1"),
     table_vi.ITEM,
     table_vii.ITEM,

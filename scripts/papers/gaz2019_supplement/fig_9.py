@@ -31,4 +31,5 @@ ITEM = Item(
     Status.REPRODUCED,
     "simulated torques of p_real against Newton-Euler with the retrieved and with a relaxed retrieval's parameters",
     run,
+    repeatable=True,
 )

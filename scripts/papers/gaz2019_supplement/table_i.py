@@ -32,4 +32,5 @@ ITEM = Item(
     Status.IN_KIND,
     "stand-in: fitted on the recorded exciting motion; the recording on sinusoids is not public",
     run,
+    repeatable=True,
 )

@@ -90,4 +90,5 @@ ITEM = Item(
     Status.REPRODUCED,
     "retrieval under the exact if-else shapes from torques simulated with p_real",
     run,
+    repeatable=True,
 )

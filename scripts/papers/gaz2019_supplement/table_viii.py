@@ -8,7 +8,7 @@ from benchmarks import published
 from casid.identification.repair._feasibility import Feasibility, feasibility_test
 from casid.inertia import from_standard, pseudo_inertia
 from papers import panda
-from papers.item import Check, Comparison, Item, Outcome, Setting, Status
+from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs
 
 
 def eigenvalues(parameters: np.ndarray) -> np.ndarray:
@@ -83,8 +83,8 @@ def run(setting: Setting) -> Outcome:
         ),
         checks=(
             Check("p_hat is consistent", bool((eigenvalues(sets["p_hat"]) > 0).all())),
-            Check("delta is consistent", bool((eigenvalues(sets["delta"]) > 0).all())),
-            Check("consistent parameters have the coefficients of delta", verdict.verdict != "infeasible"),
+            differs("delta is consistent", bool((eigenvalues(sets["delta"]) > 0).all())),
+            differs("consistent parameters have the coefficients of delta", verdict.verdict != "infeasible"),
             Check(
                 "the set found here is consistent and nearer to pi_RE than p_hat",
                 bool((eigenvalues(sets["casid"]) > 0).all()) and misfit(sets["casid"]) < misfit(sets["p_hat"]),

@@ -49,8 +49,10 @@ CUTOFF, ORDER, EVERY = 4.8, 3, 10
 RESOLUTION = 2 * np.pi / 4096 / np.array([42.0, 28.25, 28.25, 18.0, 10.27, 10.27, 14.93])
 #: Speed at which the machine's dry friction reaches 76 % [rad/s].
 SMOOTH = 5e-3
-#: Of the disturbance's variance, the part that is a ripple of the position.
+#: Of the disturbance's variance, the part that is a ripple of the position: an assumption, and the values that the
+#: documents' items are shown for.
 RIPPLE = 0.8
+RIPPLES = (0.0, 0.4, 0.8)
 #: Total mass [kg] of eq. 4.39.
 HEAVIEST = 27.0
 #: Bounds that leave any arm free but let a certificate close: total mass [kg], centres of mass [m].
@@ -107,14 +109,17 @@ def level() -> Array:
     return np.asarray(share * np.sqrt(np.mean(tau**2, axis=0)))
 
 
-def disturbed(data: Dataset, seed: int, stream: int) -> Dataset:
-    """A recording with the disturbance of a seed; the ripple is a property of the machine, the noise of the run."""
+def disturbed(data: Dataset, seed: int, stream: int, share: float = RIPPLE) -> Dataset:
+    """A recording with the disturbance of a seed; the ripple is a property of the machine, the noise of the run.
+
+    ``share`` is that of the ripple in the disturbance's variance.
+    """
     shape, noise = np.random.default_rng([seed, 76]), np.random.default_rng([seed, 76, stream])
     ripple = np.zeros_like(data.tau)
     for _ in range(6):  # six waves of every joint's position, 0.3 to 3 rad long
         number, phase = shape.uniform(2.0, 20.0, 7), shape.uniform(0.0, 2 * np.pi, 7)
         ripple += np.sin(number * data.q + phase) / np.sqrt(3.0)
-    rough = np.sqrt(RIPPLE) * ripple + np.sqrt(1 - RIPPLE) * noise.standard_normal(data.tau.shape)
+    rough = np.sqrt(share) * ripple + np.sqrt(1 - share) * noise.standard_normal(data.tau.shape)
     return replace(data, tau=data.tau + level() * rough)
 
 
@@ -221,11 +226,13 @@ class WamData:
         return FeasibleSet(len(self.model.parameter_names), links, kind, positive)
 
 
-def wam_data(seed: int, trajectories: tuple[str, ...] = TRAJECTORIES, periods: int = PERIODS) -> WamData:
-    """Data of a seed."""
+def wam_data(
+    seed: int, trajectories: tuple[str, ...] = TRAJECTORIES, periods: int = PERIODS, share: float = RIPPLE
+) -> WamData:
+    """Data of a seed; ``share`` as in `disturbed`."""
     model = thesis.model()
     sets = {
-        name: compress(model, disturbed(processed(name, periods), seed, TRAJECTORIES.index(name)))
+        name: compress(model, disturbed(processed(name, periods), seed, TRAJECTORIES.index(name), share))
         for name in trajectories
     }
     return WamData(sets)

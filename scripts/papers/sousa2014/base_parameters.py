@@ -42,4 +42,5 @@ ITEM = Item(
     Status.REPRODUCED,
     "rank and groupings of the regressor with joint and motor friction behind the differentials",
     run,
+    repeatable=True,
 )

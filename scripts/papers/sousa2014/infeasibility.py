@@ -37,4 +37,5 @@ ITEM = Item(
     Status.REPRODUCED,
     "from beta_WLS and beta* of Table 4.9 at 10000 random poses",
     run,
+    repeatable=True,
 )

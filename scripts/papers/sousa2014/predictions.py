@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from casid.regression import CompressedData
 from casid.regression._fit import predicted_torques
 from papers import wam_cases as thesis
-from papers.item import Check, Comparison, Item, Outcome, Setting, Status
-from papers.methods.wam import PERIODS, TRAJECTORIES, disturbed, processed
+from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs
+from papers.methods.wam import PERIODS, RIPPLES, TRAJECTORIES, disturbed, processed
 from papers.pictures import joints_figure
 from papers.sousa2014.study import STAND_IN, of, seeds
 
@@ -113,6 +113,27 @@ def _distance(data: CompressedData, beta: np.ndarray, machine: np.ndarray, weigh
     return 100.0 * float(np.linalg.norm(R @ (beta - machine)) / np.linalg.norm(R @ machine))
 
 
+def by_ripple(setting: Setting) -> tuple[list[list[object]], bool]:
+    """For each share of the ripple: medians of beta_WLS and beta* on B, C, D, and pairs in which beta* is better.
+
+    The second says whether beta* has the lower medians for every share.
+    """
+    rows, always = list[list[object]](), True
+    for share in RIPPLES:
+        pairs = []
+        for seed in seeds(setting):
+            found = of(setting, seed, share)
+            sets = (found.estimate, found.feasible.beta)
+            pairs.append([[found.relative_error(beta, name) for beta in sets] for name in TRAJECTORIES[1:]])
+        errors = np.array(pairs)
+        middle = np.median(errors, axis=0)
+        better = int((errors[:, :, 1] < errors[:, :, 0]).sum())
+        cells = [f"{wls:.3f} -> {best:.3f}" for wls, best in middle]
+        always &= bool((middle[:, 1] < middle[:, 0]).all())
+        rows.append([f"{share:g}", *cells, f"{better} of {errors[:, :, 0].size}"])
+    return rows, always
+
+
 def table_4_10(setting: Setting) -> Outcome:
     """Medians over seeds."""
     found, printed = study(setting), published.table("wam_table_4_10_relative_errors")
@@ -123,11 +144,23 @@ def table_4_10(setting: Setting) -> Outcome:
         for i, (name, row) in enumerate(zip(ROWS, printed, strict=True))
     ]
     count, pairs = len(found.errors), found.errors[:, 2:, 0].size
+    shares, always = by_ripple(setting)
     low, quarter, middle_one, upper, high = np.percentile(found.over_wls, [0, 25, 50, 75, 100])
     columns = ("data", *SETS, *(f"{name}, here" for name in SETS))
     return Outcome(
-        (Comparison.of(f"Relative error [%], here the median of {count} seeds", columns, rows),),
+        (
+            Comparison.of(f"Relative error [%], here the median of {count} seeds", columns, rows),
+            Comparison.of(
+                "The same by the assumed share of the ripple, beta_WLS -> beta* (medians) [%]",
+                ("share", *TRAJECTORIES[1:], "beta* better"),
+                shares,
+            ),
+        ),
         words=(
+            "How the disturbance is drawn decides whether beta* validates better: the share of a ripple of the "
+            "position in its variance is an assumption (0.8 above), and the second table shows the range. White "
+            "noise alone favours neither set; a ripple is fitted in part by the infeasible one. No recording of this "
+            "arm says which share is true.",
             f"On the data fitted to, beta_WLS < beta* < beta' in {found.training_order} of {count} seeds; beta* is "
             f"proven within {found.largest_gap:.0e} of the best fit.",
             f"On validation trajectories ({count} seeds, 3 trajectories) beta* beats beta_WLS in "
@@ -147,14 +180,9 @@ def table_4_10(setting: Setting) -> Outcome:
         checks=(
             Check("on A beta_WLS fits best, then beta*, then beta' (every seed)", found.training_order == count),
             Check("on A beta* fits better than beta*e (medians)", bool(middle[0, 2] <= middle[0, 3] + 1e-9)),
-            Check(
-                "beta* validates better than beta_WLS (medians of B, C, D)", bool((middle[2:, 2] < middle[2:, 0]).all())
-            ),
-            Check(
-                "beta* validates better than beta_WLS in every seed on every trajectory", found.validation_wins == pairs
-            ),
-            Check(
-                "beta' validates better than beta_WLS (medians of B, C, D)", bool((middle[2:, 1] < middle[2:, 0]).all())
+            differs(
+                "beta* validates better than beta_WLS (medians of B, C, D) for every share of the ripple",
+                always,
             ),
             Check("all errors are below 8 %", bool(found.errors.max() < 8)),
         ),
@@ -182,11 +210,11 @@ def table_4_11(setting: Setting) -> Outcome:
             f"{float((middle[1:, 1] - middle[1:, 0]).max()):.2f} percentage points.",
         ),
         checks=(
-            Check(
+            differs(
                 "on A beta*e has higher errors than beta_WLS at joints 5 to 7",
                 bool((middle[0, 1] >= middle[0, 0])[4:].all()),
             ),
-            Check("on B, C and D it has lower errors at every joint", less == 21),
+            differs("on B, C and D it has lower errors at every joint", less == 21),
             Check(
                 "on B, C and D it has lower errors at joints 5 and 6, where most is gained",
                 bool((middle[1:, 1] < middle[1:, 0])[:, 4:6].all()),

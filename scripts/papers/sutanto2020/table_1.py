@@ -10,7 +10,7 @@ from benchmarks.learning.order import GRID, READINGS, RUNGS, curves
 
 from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Adam, Chart, TorqueLoss, train
-from papers.item import Check, Comparison, Item, Outcome, Setting, Status
+from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs
 
 #: Passes of the document (its target is blank in the copy at hand), by the names of the parametrisations here.
 PRINTED = {"nostr": 6153, "symm": 84, "spd": 21, "tri": 21, "cov": 21}
@@ -63,7 +63,7 @@ def run(setting: Setting) -> Outcome:
     ]
     experiment, checks = published(setting.quick)
     every = all(ordered(column) for column in np.array(list(own.values())).T)
-    checks.append(Check("the same order on sines of our own, centre of mass learnt, at every target", every))
+    checks.append(differs("the same order on sines of our own, centre of mass learnt, at every target", every))
     columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in TARGETS))
     return Outcome(
         (
@@ -71,6 +71,9 @@ def run(setting: Setting) -> Outcome:
             Comparison.of("Passes over 600 s of sines of our own, centre of mass learnt, one seed", columns, rows),
         ),
         words=(
+            "The authors' experiment is the median of three seeds, and starts as their code does: the inertias of "
+            "nostr with a standard deviation of 1 kg m^2, those of the others a hundredth of it. On sines of our own "
+            "every parametrisation starts at random plausible bodies.",
             "The paper's target, learning rate, loss, periods and amplitudes are not in the copy at hand. In the "
             "experiment that its authors published with their code (`experiments/l4dc-sim-exps.ipynb`: masses and "
             "inertias are learnt, centres of mass are those of the description) less structure needs more epochs, as "
