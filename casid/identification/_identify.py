@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
+
 import numpy as np
+from numpy.typing import NDArray
+
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
+from casid.identification._bounds import (
+    default_bounds,
+    expected_rotors,
+    largest_torques,
+    split_bounds,
+    term_bounds,
+    with_link_bounds,
+)
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._friction import IdentifiedFriction, identified_friction
 from casid.identification._identification import Identification
@@ -20,38 +33,19 @@ from casid.identification._options import (
 )
 from casid.identification._prediction import HeldOut, held_out
 from casid.identification._regression import RegressionProblem, Statement
+from casid.identification._share import NOT_HELD_OUT, SHARES, SharePath, chosen_share, fixed
 from casid.identification.diagnosis._delay import without_delay
 from casid.identification.diagnosis._findings import Verdict
 from casid.identification.diagnosis._verdict import judge
 from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_against
 from casid.regression import CompressedData, Fit
+from casid.regression._cutoff_choice import processing_of_each
 from casid.regression._fit import unexcited_reasons
 from casid.regression.estimators import Estimator, MeasurementNoise, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of
 from casid.retrieval.insight._intervals import Intervals
-from dataclasses import dataclass, replace
-from functools import cached_property
-from numpy.typing import NDArray
-from casid.identification._bounds import (
-    default_bounds,
-    expected_rotors,
-    largest_torques,
-    split_bounds,
-    term_bounds,
-    with_link_bounds,
-)
-from casid.identification._share import NOT_HELD_OUT, SHARES, SharePath, chosen_share, fixed
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies, robot_bodies
-from casid.regression._cutoff_choice import processing_of_each
-
-
-
-
-
-
-
-
 
 #: Condition number above which the excitation counts as poor.
 CONDITION = 1e4

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+
 import numpy as np
 import pytest
+
+import casid
 from casid.description import load_robot
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.testing import MuJoCo, running
-import casid
-
-
-
-
-
 
 RICH = """
 <mujoco model="rich">

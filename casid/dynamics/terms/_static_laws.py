@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import casadi as ca
+
 from casid.description._joint_parameters import (
     COULOMB,
     COULOMB_NEGATIVE,
@@ -23,10 +24,6 @@ from casid.description._joint_parameters import (
 )
 from casid.dynamics.terms._joint_terms import JointSignals
 from casid.dynamics.terms._law import FrictionLaw, Shape, Theta, catalogued
-
-
-
-
 
 
 class Linear(FrictionLaw):
