@@ -134,7 +134,7 @@ class Offset(FrictionLaw):
     """``fo``, a constant torque beside a law that has none."""
 
     name = "offset"
-    amplitudes = catalogued("fo")
+    amplitudes = catalogued(OFFSET)
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
