@@ -37,7 +37,7 @@ CONTRADICTION = 1.5
 #: Power of friction, in standard deviations, from which its sign is certain.
 DRIVING = 5.0
 #: Ratio of the residuals, opposite gravity over the one assumed, up to which torques alone do not determine its sign,
-#: and the share of the consistent fit's residual below which the opposite one is the better reading.
+#: and the share of the consistent fit's residual and mass below which the opposite one is the better reading.
 UNDECIDED, LIGHTER_FIT = 1.25, 0.9
 #: Share of the mass below which the opposite gravity is the better reading, at up to this ratio of the residuals.
 LIGHTER, EQUAL_FIT = 0.5, 1.1
@@ -155,7 +155,7 @@ def _upside_down(
         return []
     ratio = float(np.sqrt(other.solution.total / feasible.solution.total))
     weights = [float(f.standard_parameters[9::10].sum()) for f in (other, feasible)]
-    better = ratio < LIGHTER_FIT and weights[0] < weights[1]
+    better = ratio < LIGHTER_FIT and weights[0] < LIGHTER_FIT * weights[1]
     lighter = ratio < EQUAL_FIT and weights[0] < LIGHTER * weights[1]
     if not (better or lighter):
         return []
