@@ -52,7 +52,8 @@ PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
 #: First price of the path of prices and the last one, in units of the least sum of squares, and the largest factor
 #: from one to the next.
 CHEAP, DEAR, DEARER = 1e-9, 1e14, 30.0
-#: Relative error to which the increase of the sum of squares meets its limit, the prices tried for it, and how many may fail.
+#: Relative error to which the increase of the sum of squares meets its limit, the prices tried for it, and how many
+#: of them may fail.
 MET, TRIED, FAILURES = 1e-5, 25, 2
 
 
@@ -142,8 +143,8 @@ class DivergenceProgram:
     def solve(self, start: Array, near: Array | None = None) -> MostPlausible:
         """Solve; the plausible bodies' scale is found along with the parameters.
 
-        Bodies of known scale with linear hard rows by Newton's method along the path of prices (`path`), otherwise, or where that ends
-        without a proof, by IPOPT.
+        Bodies of known scale with linear hard rows by Newton's method along the path of prices (`path`); otherwise, or
+        where that ends without a proof, by IPOPT.
 
         Parameters
         ----------
@@ -172,7 +173,7 @@ class DivergenceProgram:
         """The most plausible parameters for each of several limits of the objective, each with its proof.
 
         The largest limit is well conditioned and comes first; every other one starts from the one before it. The proof
-        is for the sum of squares that was reached (``MostPlausible.limit``), which is below the limit by 0.002 % of
+        is for the sum of squares that was reached (``MostPlausible.limit``), which differs from the limit by about 0.002 % of
         the allowed increase at most.
 
         Parameters
