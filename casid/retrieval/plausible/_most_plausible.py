@@ -392,14 +392,14 @@ class _Climb:
         below, above = 0.0, np.inf
         wanted = np.log(max(room - self._least, 1e-12 * room)) - 2 * self._met  # within the limit
         answer: float | None = None
-        failures = 0
+        failures, rough = 0, True
         for _ in range(TRIED):
             if not point.solved:  # too far: a price between
                 failures += 1
                 if failures > FAILURES:
                     return self._fallback(answer)
                 price = float(np.sqrt(price * self.price)) if self.price else 0.1 * price
-                point = self._newton.solve(self._point, price, rough=True)
+                point = self._newton.solve(self._point, price, rough)
                 continue
             self._point, self.price = point, price
             left = self._newton.residual(point.y) - self._least
@@ -409,7 +409,11 @@ class _Climb:
             else:
                 now = np.log(left)
                 if abs(now - wanted) <= self._met or (now < wanted and below == 0.0):
-                    return self._exact(point, price)
+                    if not rough:
+                        return point
+                    rough, below, above = False, below and price / DEARER, np.inf
+                    point = self._newton.solve(point, price)
+                    continue
                 below, above = (price, above) if now > wanted else (below, price)
                 answer = price if now <= wanted else answer
             steepness = point.slope / left if left > 0 else 0.0
@@ -423,7 +427,7 @@ class _Climb:
                 price = DEARER * below if np.isinf(above) else float(np.sqrt(max(below, 1e-6 * above) * above))
             if price > DEAR * self._unit:
                 return self._fallback(answer)
-            point = self._newton.solve(point, price, rough=True)
+            point = self._newton.solve(point, price, rough)
         return self._fallback(answer)
 
 
