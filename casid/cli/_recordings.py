@@ -33,7 +33,7 @@ class Modelled(o.OptionGroup):
     terms: Annotated[
         str | None,
         typer.Option(
-            help="Joint terms, separated by commas; name@joint for a single joint. Default viscous,coulomb,offset,rotor."
+            help="Joint terms, separated by commas; name@joint for one joint. Default viscous,coulomb,offset,rotor."
         ),
     ] = None
     friction: Annotated[

@@ -223,7 +223,7 @@ def test_path_of_shares_is_proven_at_every_step(problem, best, robot):
     divergences = [step.believable.divergence for step in path]
     assert divergences == sorted(divergences)  # the more the data count, the less plausible
     for step, share in zip(path, (0.3, 0.05, 0.01), strict=True):
-        assert step.believable.share == pytest.approx(share, rel=1e-3) and step.believable.share <= share * (1 + 1e-5)
+        assert step.believable.share == pytest.approx(share, rel=1e-3) and step.believable.share <= share * (1 + 1e-4)
     again = problem.choose(best, bodies, 0.05)  # from anywhere the same answer
     np.testing.assert_allclose(again.values, path[1].values, atol=1e-5)
 

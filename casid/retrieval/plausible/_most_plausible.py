@@ -40,6 +40,7 @@ from casid.inertia._divergence import SVEC_WEIGHTS, congruence, lower_triangle, 
 from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
+from casid.retrieval.plausible._climb import MET, Climb
 from casid.retrieval.plausible._measure import TERMS, Measure
 from casid.retrieval.plausible._newton import Point, PricedNewton
 from casid.retrieval.plausible._program import BallOutcome, BallProgram
@@ -49,11 +50,6 @@ Array = NDArray[np.float64]
 ENOUGH = 1e-7
 #: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
-#: First price of the path of prices and the last one, in units of the least sum of squares, and the largest factor
-#: from one to the next.
-CHEAP, DEAR, DEARER = 1e-9, 1e14, 30.0
-#: Relative error to which the increase of the sum of squares meets its limit, the prices tried for it, and how many may fail.
-MET, TRIED, FAILURES = 1e-5, 25, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +138,8 @@ class DivergenceProgram:
     def solve(self, start: Array, near: Array | None = None) -> MostPlausible:
         """Solve; the plausible bodies' scale is found along with the parameters.
 
-        Bodies of known scale with linear hard rows by Newton's method along the path of prices (`path`), otherwise, or where that ends
-        without a proof, by IPOPT.
+        Bodies of known scale with linear hard rows by Newton's method along the path of prices (`path`); otherwise, or
+        where that ends without a proof, by IPOPT.
 
         Parameters
         ----------
@@ -171,9 +167,9 @@ class DivergenceProgram:
     def path(self, limits: Sequence[float], start: Array, met: float = MET) -> list[MostPlausible | None]:
         """The most plausible parameters for each of several limits of the objective, each with its proof.
 
-        The largest limit is well conditioned and comes first; every other one starts from the one before it. The proof
-        is for the sum of squares that was reached (``MostPlausible.limit``), which is below the limit by 0.002 % of
-        the allowed increase at most.
+        The largest limit is well conditioned and comes first; every other one starts from the one before it. The
+        proof is for the sum of squares that was reached (``MostPlausible.limit``), which differs from the limit by
+        about 0.002 % of the allowed increase at most.
 
         Parameters
         ----------
@@ -194,7 +190,7 @@ class DivergenceProgram:
         if newton is None:
             return found
         least = newton.residual(self._coordinates_of(start))
-        climb = _Climb(newton, least, self._first(newton), met)
+        climb = Climb(newton, least, self._first(newton), met)
         for k in sorted(range(len(limits)), key=lambda k: -limits[k]):
             room = limits[k] - self.problem.objective.constant
             point = climb.to(room)
@@ -361,69 +357,6 @@ class DivergenceProgram:
         ):
             bound += float((rest * np.array([max(down, lower / unit), min(up, upper / unit)])).min())
         return bound
-
-
-class _Climb:
-    """The path of growing prices, from the plausible bodies to the data."""
-
-    def __init__(self, newton: PricedNewton, least: float, first: Point, met: float) -> None:
-        self._newton, self._least, self._point, self._met = newton, least, first, met
-        self._unit = 1.0 / max(least, 1e-300)
-        self.price = 0.0
-
-    def _exact(self, point: Point, price: float) -> Point | None:
-        """The exact answer at a price, from the rough one; None: none found."""
-        made = self._newton.solve(point, price)
-        self._point, self.price = point, price
-        return made if made.solved else None
-
-    def _fallback(self, price: float | None) -> Point | None:
-        """The exact answer at a price that is known to be high enough."""
-        return None if price is None else self._exact(self._newton.solve(self._point, price, rough=True), price)
-
-    def to(self, room: float) -> Point | None:
-        """The point whose sum of squares is ``room``, within ``met`` of its increase over the least; None: none found.
-
-        The logarithm of the increase falls almost linearly in that of the price: Newton's method within a bracket.
-        """
-        price = self.price or CHEAP * self._unit
-        point = self._newton.solve(self._point, price, rough=True)
-        below, above = 0.0, np.inf
-        wanted = np.log(max(room - self._least, 1e-12 * room)) - 2 * self._met  # within the limit
-        answer: float | None = None
-        failures = 0
-        for _ in range(TRIED):
-            if not point.solved:  # too far: a price between
-                failures += 1
-                if failures > FAILURES:
-                    return self._fallback(answer)
-                price = float(np.sqrt(price * self.price)) if self.price else 0.1 * price
-                point = self._newton.solve(self._point, price, rough=True)
-                continue
-            self._point, self.price = point, price
-            left = self._newton.residual(point.y) - self._least
-            if left <= 0:
-                above = price
-                now = -np.inf
-            else:
-                now = np.log(left)
-                if abs(now - wanted) <= self._met or (now < wanted and below == 0.0):
-                    return self._exact(point, price)
-                below, above = (price, above) if now > wanted else (below, price)
-                answer = price if now <= wanted else answer
-            steepness = point.slope / left if left > 0 else 0.0
-            step = (
-                np.exp(np.clip((wanted - now) / steepness, -np.log(DEARER), np.log(DEARER)))
-                if steepness < 0
-                else DEARER
-            )
-            price = price * step
-            if not below < price < above:
-                price = DEARER * below if np.isinf(above) else float(np.sqrt(max(below, 1e-6 * above) * above))
-            if price > DEAR * self._unit:
-                return self._fallback(answer)
-            point = self._newton.solve(point, price, rough=True)
-        return self._fallback(answer)
 
 
 def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array, Array]:

@@ -152,10 +152,10 @@ def never_fails(runs: int = 500, jobs: int = 2) -> Result:
 
 
 BODY_ROWS = (
-    Measure("AR5 without CAD: masses by default (set on it)", "8-14 kg (CAD 10.7)", "240 kg", partial(masses, _ar5, 8, 14)),
+    Measure("AR5: masses by default (set on it)", "8-14 kg (CAD 10.7)", "240 kg", partial(masses, _ar5, 8, 14)),
     Measure("UR10e: masses by default (set on it)", "20-36 kg (28.7)", "73.6 kg", partial(masses, _ur10e, 20, 36)),
     Measure("Rokae: masses by default (set on it)", "13-28 kg (20.7)", "39-49 kg", partial(masses, _rokae, 13.4, 28)),
-    Measure("Panda kinematics: masses by default (set on it)", "10-22 kg (16)", "19 kg", partial(masses, _panda, 10.4, 21.7)),
+    Measure("Panda: masses by default (set on it)", "10-22 kg (16)", "19 kg", partial(masses, _panda, 10.4, 21.7)),
     Measure("UR10: masses by default", "20-36 kg (28.7)", "47-81 kg", partial(masses, _ur10, 20, 36)),
     Measure("KR300, A and B: masses by default", "700-1900 kg", "5289 kg", partial(masses, _kr300, 700, 1900)),
     Measure(
