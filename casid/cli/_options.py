@@ -188,12 +188,8 @@ class Settings:
     def merged(cls, recordings: Sequence[Path], **options: Any) -> Settings:
         """From the ``[options]`` of TOML recordings and the command line's own (``None``: not given).
 
-        What is about a recording, as its filter and the joints that count, stays with it (`of`); the rest is common.
-
-        Raises
-        ------
-        DatasetError
-            If two recordings contradict each other in what is common, and the command line does not decide.
+        What is about a recording, as its filter and the joints that count, stays with it (`of`); the rest is common,
+        and `DatasetError` where two recordings contradict each other in it.
         """
         line = {name: value for name, value in options.items() if value is not None}
         common: dict[str, Any] = {}
@@ -293,10 +289,10 @@ class Settings:
         from casid.measurement import read_dataset, without_locked
         from casid.measurement._checks import check_against
 
-        given = self.of(path).given
-        columns = {"tau": given["tau"]} if "tau" in given else None
-        data = read_dataset(path, columns=columns, rate_without_time=given.get("rate"))
-        return self.of(path)._counted(check_against(without_locked(data, robot), robot), robot)
+        own = self.of(path)
+        columns = {"tau": own.given["tau"]} if "tau" in own.given else None
+        data = read_dataset(path, columns=columns, rate_without_time=own.given.get("rate"))
+        return own._counted(check_against(without_locked(data, robot), robot), robot)
 
     def _counted(self, data: Dataset, robot: Robot) -> Dataset:
         """The recording with the torques of the chosen joints only."""

@@ -100,8 +100,8 @@ def find_defects(t: Array, q: Array, tau: Array) -> tuple[list[Defect], Flags, F
     travel = np.ptp(q, axis=0)
     moves = travel > LEAST_MOTION * travel.max()
     still = [_still(t, q[:, k]) for k in range(n)]
-    resting = np.all(still, axis=0)
-    repeated = _repeated(q, tau) & ~resting
+    resting: Flags = np.stack(still).all(axis=0)
+    repeated: Flags = _repeated(q, tau) & ~resting
     none = np.zeros(len(t), dtype=bool)
     q_off = np.stack([_spikes(q[:, k], repeated) if moves[k] else none for k in range(n)], axis=1)
     tau_off = np.stack([_spikes(tau[:, k], repeated) for k in range(n)], axis=1)

@@ -1,8 +1,8 @@
 """From raw samples to position, velocity, acceleration and torque on common samples.
 
 The order is: defects, uniform time grid, delay, zero-phase Butterworth filter, differentiation, trim, decimate, mask.
-Each step leaves a sentence in the result. The motion at the full rate goes along (`FullRate`), so that the columns of the
-regressor can pass the torques' filter too.
+Each step leaves a sentence in the result. The motion at the full rate goes along (`FullRate`), so that the columns of
+the regressor can pass the torques' filter too.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Processing:
         taken (Gautier's parallel filtering): without it friction's jumps meet torques that cannot jump, and Coulomb
         friction comes out too low.
     defects : bool
-        Whether gaps, repeated samples, spikes, saturation and standstill are found, repaired where that is possible, and
-        the torques within the filter's reach of them left out; `Dataset.defects` lists them.
+        Whether gaps, repeated samples, spikes, saturation and standstill are found, repaired where possible, and the
+        torques within the filter's reach of them left out; `Dataset.defects` lists them.
     cutoff_reason : str
         Why this cut-off, for the steps of the recording.
     delay : float
@@ -280,8 +280,8 @@ def prepare(recording: Dataset, processing: Processing | bool | None = None) -> 
     recording
     processing
         Settings; ``True`` or ``None``: the defaults, whatever columns there are; ``False``: the recording is taken as
-        it is, every sample of it. Samples that are no motion (`is_motion`), such as poses or random states, are taken as
-        they are by default too.
+        it is, every sample of it. Samples that are no motion (`is_motion`), such as random states, are taken as they
+        are by default too.
 
     Raises
     ------

@@ -10,15 +10,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
-
 import numpy as np
-
 import casid
 from benchmarks.measure import data_folder
 from casid.description import Joint, Link, Robot
 from casid.description._placement import modified_dh, xyz_rpy
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing, read_dataset
+
+
+
+
+
 
 GRAVITY = (0.0, 0.0, -9.81)  # of the reference numbers
 FRICTION = ("viscous", "coulomb", "offset")
@@ -70,9 +73,10 @@ def tx40_data(filter_columns: bool = False) -> Dataset:
         data_folder() / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
         transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0],
     )  # fmt: skip
-    return Processing(
+    settings = Processing(
         cutoff=50.0, trim=0.02, every=20, between=(0.0, 7.4), filter_columns=filter_columns, **PROTOCOL
-    ).apply(data)
+    )  # fmt: skip
+    return settings.apply(data)
 
 
 def tx40() -> tuple[Model, list[Dataset]]:
@@ -109,9 +113,8 @@ def kinova() -> tuple[Model, list[Dataset]]:
 def wam() -> tuple[Model, list[Dataset]]:
     data = read_dataset(data_folder() / "wam7" / "two_joint_recording.npz")
     data = replace(data, t=data.t - data.t[0])
-    processed = (
-        Processing(rate=250.0, cutoff=5.0, trim=0.3, every=1, filter_columns=False, **PROTOCOL).apply(data).only([1, 3])
-    )
+    settings = Processing(rate=250.0, cutoff=5.0, trim=0.3, every=1, filter_columns=False, **PROTOCOL)
+    processed = settings.apply(data).only([1, 3])
     return Model(casid.load_robot("wam7"), (*FRICTION, "rotor"), GRAVITY), [processed]
 
 

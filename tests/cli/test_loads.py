@@ -12,5 +12,7 @@ def test_options_of_both_recordings_and_of_the_command_line_are_merged(tmp_path:
     without, loaded = tmp_path / "without.toml", tmp_path / "loaded.toml"
     without.write_text('file = "a.npz"\n[options]\ngravity = "-y"\norder = 2\n', encoding="utf-8")
     loaded.write_text('file = "b.npz"\n[options]\norder = 3\n', encoding="utf-8")
-    given = Fit(terms="viscous").settings([without, loaded], Reading(lock="joint1")).given
-    assert given == {"gravity": "-y", "order": 3, "terms": "viscous", "lock": "joint1"}
+    settings = Fit(terms="viscous").settings([without, loaded], Reading(lock="joint1"))
+    common = {"gravity": "-y", "terms": "viscous", "lock": "joint1"}
+    assert settings.of(without).given == common | {"order": 2}
+    assert settings.of(loaded).given == common | {"order": 3}

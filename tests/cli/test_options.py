@@ -34,7 +34,7 @@ def test_a_group_is_flat_on_the_command_line_and_in_its_panel() -> None:
 def test_the_command_line_takes_precedence_over_the_toml(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     path.write_text('file = "run.npz"\n[options]\ncutoff = 8.0\norder = 2\n', encoding="utf-8")
-    settings = Settings.merged([path], **Reading(cutoff="5").given())
+    settings = Settings.merged([path], **Reading(cutoff="5").given()).of(path)
     processing = settings.processing()
     assert (processing.cutoff, processing.order) == (5.0, 2)  # type: ignore[union-attr]
     path.write_text('file = "run.npz"\n[options]\ncutof = 8.0\n', encoding="utf-8")
@@ -76,3 +76,25 @@ def test_daily_commands_stand_first_in_the_help() -> None:
     panels = ["Daily work", "Robots", "Further analysis", "Installation"]
     places = [text.index(panel) for panel in panels]
     assert places == sorted(places) and text.index(" identify ") < places[1] < text.index(" reverse-engineer ")
+
+
+@pytest.mark.claim("options of one recording do not reach another")
+def test_options_of_a_recording_stay_with_it(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.toml", tmp_path / "two.toml"
+    one.write_text('file = "a.npz"\n[options]\ncutoff = 3.0\nonly = "joint2"\n', encoding="utf-8")
+    two.write_text('file = "b.npz"\n[options]\ncutoff = 8.0\n', encoding="utf-8")
+    settings = Settings.merged([one, two])
+    assert settings.processing() is None
+    assert settings.of(one).processing().cutoff == 3.0  # type: ignore[union-attr]
+    assert settings.of(two).processing().cutoff == 8.0  # type: ignore[union-attr]
+    assert "only" not in settings.of(two).given
+    assert Settings.merged([one, two], cutoff="5").of(two).given["cutoff"] == "5"
+
+
+def test_contradictions_between_recordings_name_both(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.toml", tmp_path / "two.toml"
+    one.write_text('file = "a.npz"\n[options]\ngravity = "-y"\n', encoding="utf-8")
+    two.write_text('file = "b.npz"\n[options]\ngravity = "-z"\n', encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"one\.toml and two.toml contradict each other: gravity"):
+        Settings.merged([one, two])
+    assert Settings.merged([one, two], gravity="-x").given["gravity"] == "-x"
