@@ -14,10 +14,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.expressions._interval_rules import BINARY, UNARY
-from casid.expressions._ranges import Range, everything
 from casid.expressions._catalogue import refused
+from casid.expressions._interval_rules import BINARY, UNARY
 from casid.expressions._lookup import linear_table
+from casid.expressions._ranges import Range, everything
 from casid.expressions._walk import walk
 
 Array = NDArray[np.float64]

@@ -155,7 +155,10 @@ def _one_sided(problem: Problem) -> Problem:
         if both and any(len(alternatives(constraint.expression, x, upper=upper)) > 1 for upper in (False, True)):
             expression, label = constraint.expression, constraint.label
             (low,), (high,) = constraint.lower, constraint.upper
-            for words, lower, upper in ((f"{label} >= {low:.9g}", low, np.inf), (f"{label} <= {high:.9g}", -np.inf, high)):
+            for words, lower, upper in (
+                (f"{label} >= {low:.9g}", low, np.inf),
+                (f"{label} <= {high:.9g}", -np.inf, high),
+            ):
                 taken = {c.label for c in (*problem.constraints, *constraints)}
                 constraints.append(Constraint(unused(words, taken), expression, lower, upper))
         else:

@@ -22,7 +22,22 @@ from tests.attack.quantities import (
 )
 
 _ENTRIES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-KINDS = ("convex", "smooth", "piecewise", "mixed", "soft", "semi", "extras", "thin", "units", "many", "free", "calls", "domains", "labels")
+KINDS = (
+    "convex",
+    "smooth",
+    "piecewise",
+    "mixed",
+    "soft",
+    "semi",
+    "extras",
+    "thin",
+    "units",
+    "many",
+    "free",
+    "calls",
+    "domains",
+    "labels",
+)
 
 
 @dataclass(frozen=True, eq=False)

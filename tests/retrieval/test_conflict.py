@@ -46,3 +46,23 @@ def test_a_single_impossible_constraint_is_named() -> None:
     with pytest.raises(InfeasibleError, match=r"reach >= 0\.2") as caught:
         solve(problem)
     assert sum(caught.value.relaxation.values()) == pytest.approx(0.15, abs=1e-4)
+
+
+@pytest.mark.claim("a conflict that is proven only within a search region says so, and names the unit that leads there")
+def test_the_region_of_a_proof_is_stated() -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    heavy = Constraint("mass", link.mass, lower=1e12)
+    problem = Problem("units", variables, least_squares(variables, np.eye(10), BODY), heavy)
+    found = solve(problem, throw=False)
+    if found.status == "infeasible":
+        assert found.conflict is not None
+        assert list(found.conflict.region) == [link.name]
+        assert "nothing bounds" in found.conflict.words()
+        assert "units" in found.conflict.words()
+    bounded = Problem("b", variables, problem.objective, (heavy, mass_bounds(link, 0, 5), com_box(link, -1, 1)))
+    conflict = solve(bounded, throw=False).conflict
+    assert conflict is not None
+    assert conflict.proven
+    assert not conflict.region
+    assert "nothing bounds" not in conflict.words()

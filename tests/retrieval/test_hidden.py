@@ -6,8 +6,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions._evaluate import NumpyFunction
 from casid.description import Joint, Link, Robot
+from casid.expressions._evaluate import NumpyFunction
 from casid.retrieval import Constraint, Problem, link_variables, solve
 from casid.retrieval._combinations import branch_problems
 from casid.retrieval._objectives import LeastSquares
@@ -71,7 +71,7 @@ def test_a_table_is_neither_ignored_nor_zero_in_a_proof():
     def make(low):
         return lambda v: (Constraint("u", table()(v.links[0].com[0]), lower=low),)
 
-    open_set, x = small_problem(make(0.05), (0.0, 0.0, 0.0))
+    open_set, _ = small_problem(make(0.05), (0.0, 0.0, 0.0))
     found = solve(open_set)
     assert found.total == pytest.approx(0.0, abs=1e-9)
     shut, _ = small_problem(make(0.31), (0.0, 0.0, 0.0))
@@ -101,7 +101,9 @@ def test_maps_and_functions_of_several_operands_are_read():
     assert found.lower_bound <= found.total * (1 + 1e-9)
 
 
-@pytest.mark.claim("a label equal to a condition's text, or an extra that reads like a quotient, gives no false optimum")
+@pytest.mark.claim(
+    "a label equal to a condition's text, or an extra that reads like a quotient, gives no false optimum"
+)
 @pytest.mark.parametrize("names", [{"(lx1/m1)": (-1.0, 1.0)}, {"u >= 0": (-1.0, 1.0)}, {"(m1<3) is true": (0.0, 1.0)}])
 @pytest.mark.parametrize("method", METHODS)
 def test_texts_are_no_identity(names, method):
@@ -176,7 +178,9 @@ def test_points_without_a_value_are_infeasible_by_one_rule(kind, method):
 @pytest.mark.claim("an operation in a branch that is not taken needs no value")
 def test_a_guard_keeps_its_meaning():
     problem, x = small_problem(
-        lambda v: (Constraint("u", ca.if_else(v.links[0].com[1] <= 0.3, ca.sqrt(0.3 - v.links[0].com[1]), 0), upper=9),),
+        lambda v: (
+            Constraint("u", ca.if_else(v.links[0].com[1] <= 0.3, ca.sqrt(0.3 - v.links[0].com[1]), 0), upper=9),
+        ),
         (0.0, 0.45, 0.0),
     )
     assert problem.violations(x)["u"] == 0.0

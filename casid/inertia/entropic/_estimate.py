@@ -145,7 +145,12 @@ class _Barrier:
 
 
 def entropic_estimate(
-    A: Array, b: Array, plausible: Plausible, mu: float, start: Array | None = None, iterations: int = 100,
+    A: Array,
+    b: Array,
+    plausible: Plausible,
+    mu: float,
+    start: Array | None = None,
+    iterations: int = 100,
     weight: float | None = None,
 ) -> Entropic:
     """Minimise F with ``A = R B``, ``b = rho``.

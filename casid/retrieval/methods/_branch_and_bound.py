@@ -105,9 +105,7 @@ class _Search:
             box = np.tile([-np.inf, np.inf], (3, 1))
             box[axis] = low, high
             label = f"box {self.used}.{0 if np.isinf(low) else 1} of the search"
-            part = com_box(
-                self._problem.variables[link], box[:, 0], box[:, 1], label=node.problem.free_label(label)
-            )
+            part = com_box(self._problem.variables[link], box[:, 0], box[:, 1], label=node.problem.free_label(label))
             self._look_at(node, node.problem.with_constraints(part), perf_counter() >= deadline)
         return True
 
