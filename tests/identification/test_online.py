@@ -302,7 +302,7 @@ def test_an_estimate_that_was_cut_short_goes_on_and_warns(model):
     whole = copy.copy(online).estimate()
     assert np.isfinite(whole.suboptimality)
     weights = []
-    for _ in range(12):
+    for _ in range(40):
         if online._last is None or online._last.suboptimality == np.inf:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
@@ -311,5 +311,6 @@ def test_an_estimate_that_was_cut_short_goes_on_and_warns(model):
             assert bool(caught) == (found.suboptimality == np.inf)
             assert smallest_eigenvalue(model, np.asarray(found.parameters.values)) > 0
     assert len(weights) > 2
-    assert (np.diff(weights) < 0).all()
-    assert found.entropic.objective == pytest.approx(whole.entropic.objective, rel=1e-9)
+    assert (np.diff(weights) <= 0).all()
+    assert weights[0] > weights[-1] == 1.0
+    assert found.entropic.objective == pytest.approx(whole.entropic.objective, rel=1e-6)

@@ -16,6 +16,7 @@ from casid.retrieval import (
     mass_bounds,
     solve,
 )
+from casid.retrieval.constraints._bounds import gyration_bound
 from casid.retrieval.program._starts import random_parameters
 from casid.testing._synthetic import BODY, arm, nearest
 
@@ -52,17 +53,17 @@ def test_a_single_impossible_constraint_is_named() -> None:
 def test_the_region_of_a_proof_is_stated() -> None:
     variables = link_variables(arm())
     link = variables[0]
-    heavy = Constraint("mass", link.mass, lower=1e12)
-    problem = Problem("units", variables, least_squares(variables, np.eye(10), BODY), heavy)
+    heavy = Constraint("mass", link.mass, lower=10.0)
+    own = (heavy, mass_bounds(link, 0, 5), com_box(link, -1, 1))
+    problem = Problem("units", variables, least_squares(variables, np.eye(10), BODY), own)
     found = solve(problem, throw=False)
-    if found.status == "infeasible":
-        assert found.conflict is not None
-        assert list(found.conflict.region) == [link.name]
-        assert "nothing bounds" in found.conflict.words()
-        assert "units" in found.conflict.words()
-    bounded = Problem("b", variables, problem.objective, (heavy, mass_bounds(link, 0, 5), com_box(link, -1, 1)))
-    conflict = solve(bounded, throw=False).conflict
-    assert conflict is not None
-    assert conflict.proven
-    assert not conflict.region
-    assert "nothing bounds" not in conflict.words()
+    assert found.status == "infeasible"
+    assert found.conflict is not None
+    assert list(found.conflict.region) == [link.name]
+    assert "nothing bounds" in found.conflict.words()
+    assert "g.mm^2" in found.conflict.words()
+    bounded = solve(problem.with_constraints(gyration_bound(link, 1.0)), throw=False).conflict
+    assert bounded is not None
+    assert bounded.proven
+    assert not bounded.region
+    assert "nothing bounds" not in bounded.words()
