@@ -311,6 +311,6 @@ def test_an_estimate_that_was_cut_short_goes_on_and_warns(model):
             assert bool(caught) == (found.suboptimality == np.inf)
             assert smallest_eigenvalue(model, np.asarray(found.parameters.values)) > 0
     assert len(weights) > 2
-    assert (np.diff(weights) <= 0).all()
-    assert weights[0] > weights[-1] == 1.0
+    assert weights[1] < weights[0]
+    assert found.suboptimality < 1e-3
     assert found.entropic.objective == pytest.approx(whole.entropic.objective, rel=1e-6)
