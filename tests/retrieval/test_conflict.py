@@ -16,6 +16,7 @@ from casid.retrieval import (
     mass_bounds,
     solve,
 )
+from casid.retrieval.constraints._bounds import gyration_bound
 from casid.retrieval.program._starts import random_parameters
 from casid.testing._synthetic import BODY, arm, nearest
 
@@ -46,3 +47,23 @@ def test_a_single_impossible_constraint_is_named() -> None:
     with pytest.raises(InfeasibleError, match=r"reach >= 0\.2") as caught:
         solve(problem)
     assert sum(caught.value.relaxation.values()) == pytest.approx(0.15, abs=1e-4)
+
+
+@pytest.mark.claim("a conflict that is proven only within a search region says so, and names the unit that leads there")
+def test_the_region_of_a_proof_is_stated() -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    heavy = Constraint("mass", link.mass, lower=10.0)
+    own = (heavy, mass_bounds(link, 0, 5), com_box(link, -1, 1))
+    problem = Problem("units", variables, least_squares(variables, np.eye(10), BODY), own)
+    found = solve(problem, throw=False)
+    assert found.status == "infeasible"
+    assert found.conflict is not None
+    assert list(found.conflict.region) == [link.name]
+    assert "nothing bounds" in found.conflict.words()
+    assert "g.mm^2" in found.conflict.words()
+    bounded = solve(problem.with_constraints(gyration_bound(link, 1.0)), throw=False).conflict
+    assert bounded is not None
+    assert bounded.proven
+    assert not bounded.region
+    assert "nothing bounds" not in bounded.words()

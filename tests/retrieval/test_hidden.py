@@ -71,7 +71,7 @@ def test_a_table_is_neither_ignored_nor_zero_in_a_proof():
     def make(low):
         return lambda v: (Constraint("u", table()(v.links[0].com[0]), lower=low),)
 
-    open_set, x = small_problem(make(0.05), (0.0, 0.0, 0.0))
+    open_set, _ = small_problem(make(0.05), (0.0, 0.0, 0.0))
     found = solve(open_set)
     assert found.total == pytest.approx(0.0, abs=1e-9)
     shut, _ = small_problem(make(0.31), (0.0, 0.0, 0.0))

@@ -153,7 +153,9 @@ class Online:
             If they did not suffice: the suboptimality is then infinite, and the objective may be far from the least.
         """
         steps = checked_iterations(iterations)
-        start, weight = (None, None) if self._last is None else (self._last.x, self._last.weight)
+        last = self._last
+        start = None if last is None else last.x
+        weight = None if last is None or np.isfinite(last.suboptimality) else last.weight
         estimate = self._estimated(start, weight, steps)
         used = estimate.entropic.iterations
         if not np.isfinite(estimate.suboptimality) and start is not None and used < steps:  # rounding: a fresh path

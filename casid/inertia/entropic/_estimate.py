@@ -173,7 +173,7 @@ def entropic_estimate(
     barrier, H0 = _Barrier(plausible), 2 * A.T @ A
     x, now = plausible.start if start is None else np.array(start, dtype=float), mu
     divergence, J = barrier(x)
-    goes_on = start is not None and np.isfinite(divergence) and weight is not None and mu < weight < np.inf
+    goes_on = start is not None and np.isfinite(divergence) and weight is not None and mu <= weight < np.inf
     warm = start is not None and np.isfinite(divergence) and not goes_on
     if goes_on and weight is not None:
         now = weight
