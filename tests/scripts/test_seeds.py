@@ -202,9 +202,9 @@ def test_a_page_counts_what_holds_also_in_kept_sections():
     checks = (Check("one", True), Check("two of beta*", False))
     one = [Done(first, Outcome(checks=checks)), *(Done(item, None, "later") for item in rest)]
     text = page(paper, one, False)
-    assert f"{HOLDS}one" in text and f"{FAILS}two of beta\\*" in text and "| reproduced | 1 of 2 |" in text
+    assert f"{HOLDS}one" in text and f"{FAILS}two of beta\\*" in text and "| reproduced, differs | 1 of 2 |" in text
     later = [Done(item, None, "not now") for item in paper.items]
-    assert "| reproduced | 1 of 2 |" in page(paper, later, False, text, [first])
+    assert "| reproduced, differs | 1 of 2 |" in page(paper, later, False, text, [first])
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
