@@ -20,14 +20,15 @@ import reproduce
 from benchmarks import published
 from benchmarks.seeds import panda as seeds_panda
 from papers.catalogue import PAPERS, paper_of
-from papers.item import Check, Outcome, Setting, Status
+from papers.item import Check, Outcome, Setting, Status, differs
 from papers.methods.lmi import lmi
 from papers.methods.penalised_retrieval import PenalisedRetrieval
 from papers.methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
 from papers.methods.random_data import random_regression
 from papers.methods.sylvester import minors
 from papers.methods.ting import parameters_of, theta_of, ting
-from papers.page import FAILS, HOLDS, Done, counts, page, slug
+from papers.overview import overview
+from papers.page import CHANGED, FAILS, HOLDS, Done, counts, page, same, section_of, sections, slug
 from reproduce import compute
 
 CHEAP = [
@@ -39,9 +40,9 @@ CHEAP = [
 
 
 def test_no_item_is_missing_and_each_says_how():
-    text, complete = seeds_panda.items()
-    assert complete, text
     for paper in PAPERS:
+        names = [item.name for item in paper.items]
+        assert set(names) >= seeds_panda.EXPECTED[paper.key] and len(names) == len(set(names))
         for item in paper.items:
             assert len(item.how) > 15
             if item.status is Status.IN_KIND:
@@ -201,9 +202,9 @@ def test_a_page_counts_what_holds_also_in_kept_sections():
     checks = (Check("one", True), Check("two of beta*", False))
     one = [Done(first, Outcome(checks=checks)), *(Done(item, None, "later") for item in rest)]
     text = page(paper, one, False)
-    assert f"{HOLDS}one" in text and f"{FAILS}two of beta\\*" in text and "| reproduced | 1 of 2 |" in text
+    assert f"{HOLDS}one" in text and f"{FAILS}two of beta\\*" in text and "| reproduced, differs | 1 of 2 |" in text
     later = [Done(item, None, "not now") for item in paper.items]
-    assert "| reproduced | 1 of 2 |" in page(paper, later, False, text, [first])
+    assert "| reproduced, differs | 1 of 2 |" in page(paper, later, False, text, [first])
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
@@ -219,6 +220,59 @@ def test_the_page_in_the_documentation_has_every_item_and_its_pictures(paper):
             assert HOLDS in section or FAILS in section, item.name
     named = set(re.findall(r"\]\(([^)]+\.png)\)", text))
     assert named == {f"{paper.key}/{path.name}" for path in (folder / paper.key).glob("*.png")}
+
+
+def test_an_unexpected_verdict_in_either_direction_is_a_change():
+    assert Check("true", True).changed is False and Check("true", False).changed
+    assert differs("known to differ", False).changed is False and differs("known to differ", True).changed
+    paper = paper_of("gaz2019")
+    first, *rest = paper.items
+    later = [Done(item, None, "later") for item in rest]
+    text = page(paper, [Done(first, Outcome(checks=(differs("one", True),))), *later], False)
+    assert CHANGED in text
+    text = page(paper, [Done(first, Outcome(checks=(differs("one", False),))), *later], False)
+    assert CHANGED not in text and "| reproduced, differs | 0 of 1 |" in text
+
+
+def test_the_exit_code_tells_a_changed_verdict(tmp_path, monkeypatch):
+    paper = paper_of("gaz2019_supplement")
+    item = next(one for one in paper.items if one.name == "Sec. V")
+    for verdict, code in ((differs("one", False), False), (differs("one", True), True), (Check("one", False), True)):
+        outcome = Outcome(checks=(verdict,))
+        monkeypatch.setattr("reproduce.compute", lambda one, setting, made=outcome: Done(one, made))
+        options = ["reproduce.py", paper.key, "--only", item.name, "--out", str(tmp_path)]
+        monkeypatch.setattr("sys.argv", options)
+        assert bool(reproduce.main()) is code
+
+
+def test_sections_are_compared_by_their_words_and_numbers():
+    assert same("| a | 1.2345 |", "| a | 1.2346 |") and not same("| a | 1.2345 |", "| a | 1.25 |")
+    assert not same("| a | 1 |", "| b | 1 |") and not same("holds: 1", "holds: 1 2")
+
+
+REPEATABLE = [(paper.key, item.name) for paper in PAPERS for item in paper.items if item.repeatable]
+
+
+@pytest.mark.claim("pages equal a fresh run, with the recorded verdicts")
+@pytest.mark.parametrize(("key", "name"), REPEATABLE)
+def test_the_page_is_what_a_fresh_run_gives(key, name):
+    item = next(item for item in paper_of(key).items if item.name == name)
+    done = compute(item, Setting())
+    if done.missing and "CASID_DATA" in done.missing:
+        pytest.skip(done.missing)
+    assert done.outcome is not None
+    assert not [check.claim for check in done.outcome.checks if check.changed]
+    text = (Path(__file__).parents[2] / "docs" / "papers" / f"{key}.md").read_text(encoding="utf-8")
+    assert same(section_of(done, key).strip(), sections(text)[name].strip())
+
+
+def test_the_first_page_lists_every_item_and_is_that_of_the_pages():
+    folder = Path(__file__).parents[2] / "docs" / "papers"
+    pages = {paper.key: (folder / f"{paper.key}.md").read_text(encoding="utf-8") for paper in PAPERS}
+    text = (folder / "index.md").read_text(encoding="utf-8")
+    assert text == overview(pages)
+    assert text.count("\n| [") == sum(len(paper.items) for paper in PAPERS)
+    assert all(CHANGED not in page for page in pages.values())
 
 
 @pytest.mark.slow

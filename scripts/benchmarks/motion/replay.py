@@ -39,6 +39,8 @@ class Replay:
         Torques of the machine, and those at the engine's joints plus the identified friction [N.m].
     distance, angle : ndarray, shape (N,)
         Between the flange in the engine and that of the measured joint positions [m], [deg].
+    of_engine : ndarray, shape (N, 7)
+        Torques at the engine's joints less those of the same bodies by inverse dynamics [N.m]: the engine's own error.
     """
 
     t: Array
@@ -46,6 +48,7 @@ class Replay:
     replayed: Array
     distance: Array
     angle: Array
+    of_engine: Array
 
     @property
     def error(self) -> Array:
@@ -59,9 +62,15 @@ class Replay:
 
 
 @cache
-def identified() -> tuple[Model, Array, Samples, Array]:
-    """The Panda identified from trajectory_1, the motion to replay, and the measured torques at its samples."""
-    data = recordings.panda_raw()
+def identified(held_out: bool = False) -> tuple[Model, Array, Samples, Array]:
+    """The Panda identified from trajectory_1, the motion to replay, and the measured torques at its samples.
+
+    ``held_out``: identified from the first half, the second half is the motion.
+    """
+    data = later = recordings.panda_raw()
+    if held_out:
+        middle = float(data.t[0] + data.t[-1]) / 2
+        data, later = data.between(float(data.t[0]), middle), data.between(middle)
     robot = casid.load_robot("panda")
     settings = Processing(rate=1000.0, cutoff=5.0, trim=0.5, every=1)
     result = casid.identify(
@@ -69,16 +78,16 @@ def identified() -> tuple[Model, Array, Samples, Array]:
     )
     model = Model(robot, recordings.FRICTION, recordings.GRAVITY)
     pi = model.parameters(result.parameters)
-    motion = settings.apply(data)
+    motion = settings.apply(later)
     assert motion.dq is not None
     assert motion.ddq is not None
     return model, pi, Samples(motion.t - motion.t[0], motion.q, motion.dq, motion.ddq), np.asarray(motion.tau)
 
 
 @cache
-def replay(kind: type[MuJoCo] | type[Bullet]) -> Replay:
-    """Computed torque with the identified links follows the measured motion in an engine."""
-    model, pi, motion, measured = identified()
+def replay(kind: type[MuJoCo] | type[Bullet], held_out: bool = False) -> Replay:
+    """Computed torque with the identified links follows the measured motion in an engine; see `identified`."""
+    model, pi, motion, measured = identified(held_out)
     links, inertial = Plant(model, pi).links
     robot = replace(model.robot.with_parameters(inertial), gravity=np.array(recordings.GRAVITY))
     controller = ComputedTorque(links, inertial, np.full(7, 2500.0), np.full(7, 100.0))
@@ -93,6 +102,8 @@ def replay(kind: type[MuJoCo] | type[Bullet]) -> Replay:
             torques[k] = law(motion.t[k : k + 1], rows[k], q, dq)[0]
             q, dq = engine.step(torques[k])
     friction = evaluate_batch(model.with_parameters(pi).friction, motion.dq)
+    bodies = Model(robot, gravity=recordings.GRAVITY).with_parameters(inertial)
+    exact = evaluate_batch(bodies.inverse_dynamics, motion.q, motion.dq, motion.ddq)
     place = model.frame_placement("flange")
     ours, theirs = (np.asarray(evaluate_batch(place, values)) for values in (positions, motion.q))
     cosine = (np.einsum("nij,nij->n", ours[:, :3, :3], theirs[:, :3, :3]) - 1) / 2
@@ -102,4 +113,5 @@ def replay(kind: type[MuJoCo] | type[Bullet]) -> Replay:
         torques + np.asarray(friction)[:, :, 0],
         np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1),
         np.degrees(np.arccos(np.clip(cosine, -1, 1))),
+        torques - np.asarray(exact)[:, :, 0],
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.seeds.pages import PAGE_ROWS
 from benchmarks.seeds.panda import PANDA_ROWS
 from benchmarks.seeds.wam import WAM_ROWS
 
-MEASURES = (*PANDA_ROWS, *WAM_ROWS)
+MEASURES = (*PAGE_ROWS, *PANDA_ROWS, *WAM_ROWS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.gaz2019 import algorithm_1, fig_1, fig_3, fig_4, fig_5, table_i
+from papers.gaz2019 import algorithm_1, fig_1, fig_3, fig_4, fig_5, lagrangian, table_i
 from papers.item import drawing
 
 ITEMS = (
@@ -13,4 +13,5 @@ ITEMS = (
     fig_4.ITEM,
     algorithm_1.ITEM,
     fig_5.ITEM,
+    lagrangian.ITEM,
 )

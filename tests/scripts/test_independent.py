@@ -1,0 +1,287 @@
+"""Main numbers of the documents' pages, computed again in plain numpy from the tables and recordings alone."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+
+import numpy as np
+import pytest
+from benchmarks.measure import NotMeasured, data_folder
+
+from tests.scripts.plain_dynamics import INERTIA, frames, leading, regressor
+
+try:
+    DATA = data_folder()
+except NotMeasured as reason:
+    pytest.skip(str(reason), allow_module_level=True)
+
+GRAVITY = 9.80665
+PERIOD, HARMONICS = 12.5, 6
+
+
+def table(name: str) -> list[dict[str, str]]:
+    with (DATA / "published" / f"{name}.csv").open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def numbers(name: str, column: str) -> np.ndarray:
+    return np.array([float(row[column] or "nan") for row in table(name)])
+
+
+# ---------------------------------------------------------------------- the Panda
+@cache
+def panda_rows() -> np.ndarray:
+    with (DATA / "panda" / "kinematics_mdh.csv").open(encoding="utf-8") as lines:
+        rows = [[float(row[key]) for key in ("alpha_rad", "a_m", "d_m")] for row in csv.DictReader(lines)]
+    return np.array(rows[:7])
+
+
+@cache
+def reverse_engineered() -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Rows of ``[vech M; g]`` in all 70 parameters, their values, and the leading columns."""
+    data = np.load(DATA / "panda" / "reverse_engineering_1010.npz")
+    q, M, g = data["q"], data["M"], data["g"]
+    still, count = np.zeros_like(q), len(q)
+    parts, values = [regressor(panda_rows(), q, still, still, False, GRAVITY)], [g.reshape(count, 7)]
+    for j in range(7):
+        unit = still.copy()
+        unit[:, j] = 1.0
+        parts.append(regressor(panda_rows(), q, still, unit, False, 0.0)[:, j:])
+        values.append(M.reshape(count, 7, 7)[:, j:, j])
+    W = np.concatenate([part.reshape(-1, 70) for part in parts])
+    tau = np.concatenate([value.reshape(-1) for value in values])
+    return W, tau, leading(W[:: len(W) // 3000])
+
+
+@cache
+def fitted() -> tuple[np.ndarray, float, float, np.ndarray]:
+    """Coefficients, condition number, relative error [%], relative standard deviations [%]."""
+    W, tau, columns = reverse_engineered()
+    A = W[:, columns]
+    x, *_ = np.linalg.lstsq(A, tau, rcond=None)
+    rest = tau - A @ x
+    variance = rest @ rest / (len(tau) - len(x))
+    sd = np.sqrt(variance * np.diag(np.linalg.inv(A.T @ A)))
+    error = 100 * float(np.linalg.norm(rest) / np.linalg.norm(tau))
+    return x, float(np.linalg.cond(A)), error, 100 * sd / np.abs(x)
+
+
+def standard(column: str) -> np.ndarray:
+    """Standard parameters of p_hat or delta, shape (70,)."""
+    rows = [*table("panda_table_VIII_masses_coms"), *table("panda_table_IX_inertias")]
+    given = {row["parameter"]: float(row[column]) if row[column] not in ("", "*") else 0.0 for row in rows}
+    found = []
+    for k in range(1, 8):
+        m, c = given[f"m{k}"], np.array([given[f"c{k}{a}"] for a in "xyz"])
+        inertia = np.array([[given[f"I{k}{min(a, b)}{max(a, b)}"] for a in "xyz"] for b in "xyz"])
+        L = inertia + m * ((c @ c) * np.eye(3) - np.outer(c, c))
+        found += [*(L[i, j] for i, j in INERTIA), *(m * c), m]
+    return np.array(found)
+
+
+def as_coefficients(parameters: np.ndarray) -> np.ndarray:
+    """Base parameters of standard ones: what least squares makes of the torques they give."""
+    W, _, columns = reverse_engineered()
+    W = W[:: len(W) // 3000]
+    return np.asarray(np.linalg.lstsq(W[:, columns], W @ parameters, rcond=None)[0])
+
+
+@cache
+def places() -> list[int]:
+    """Of each printed coefficient, the fitted one with its value."""
+    printed, found = numbers("panda_table_III_dynamic_coefficients", "pi_RE")[:43], fitted()[0]
+    return [int(np.abs(found - value).argmin()) for value in printed]
+
+
+def reliable() -> np.ndarray:
+    return numbers("panda_table_III_dynamic_coefficients", "sd_RE_percent")[:43] <= 30
+
+
+def test_43_coefficients_with_the_printed_digits():
+    x, *_ = fitted()
+    printed = numbers("panda_table_III_dynamic_coefficients", "pi_RE")[:43]
+    assert len(x) == 43 and len(set(places())) == 43
+    assert np.abs(x[places()] - printed).max() <= 0.6e-4
+
+
+def test_condition_number_and_error_of_the_reverse_engineering():
+    _, condition, error, sd = fitted()
+    assert round(condition, 2) == 48.91
+    assert error == pytest.approx(0.001076, abs=0.5e-6)
+    assert int((sd <= 30).sum()) == 43 and int(reliable().sum()) == 41
+
+
+def test_misfit_of_the_printed_and_of_the_retrieved_set():
+    import casid
+
+    chosen, own = np.array(places())[reliable()], fitted()[0]
+    printed = numbers("panda_table_III_dynamic_coefficients", "pi_RE")[:43][reliable()]
+    solution = casid.solve(casid.load_problem("panda_retrieval"))
+    misfit = {
+        name: float(np.sum((as_coefficients(x)[chosen] - printed) ** 2))
+        for name, x in (("p_hat", standard("p_hat")), ("casid", solution.standard_parameters))
+    }
+    assert misfit["casid"] == pytest.approx(3.8607e-4, abs=0.5e-8)
+    assert misfit["p_hat"] == pytest.approx(1.290e-3, abs=0.5e-6)
+    for ten in solution.standard_parameters.reshape(7, 10):
+        L = np.array([[ten[0], ten[1], ten[2]], [ten[1], ten[3], ten[4]], [ten[2], ten[4], ten[5]]])
+        pseudo = np.block([[np.trace(L) / 2 * np.eye(3) - L, ten[6:9, None]], [ten[None, 6:9], ten[9:, None]]])
+        assert np.linalg.eigvalsh(pseudo)[0] > 0
+    assert own.shape == (43,)
+
+
+def test_delta_has_a_negative_moment_and_is_far_from_the_coefficients():
+    ten = standard("delta")[10:20]
+    c, m = ten[6:9] / ten[9], ten[9]
+    L = np.array([[ten[0], ten[1], ten[2]], [ten[1], ten[3], ten[4]], [ten[2], ten[4], ten[5]]])
+    assert np.linalg.eigvalsh(L - m * ((c @ c) * np.eye(3) - np.outer(c, c)))[0] < 0
+    printed = numbers("panda_table_III_dynamic_coefficients", "pi_RE")[:43][reliable()]
+    chosen = np.array(places())[reliable()]
+    assert np.sum((as_coefficients(standard("delta"))[chosen] - printed) ** 2) == pytest.approx(6.4e-2, abs=1e-3)
+
+
+def test_37_of_41_printed_coefficients_of_p_hat_follow():
+    printed = numbers("panda_table_III_dynamic_coefficients", "pi_of_p_hat")[:43]
+    follow = np.abs(as_coefficients(standard("p_hat"))[places()] - printed) <= 1.05e-4
+    assert int((~np.isnan(printed)).sum()) == 41 and int(follow.sum()) == 37
+
+
+def test_condition_number_and_printed_error_of_the_classical_identification():
+    from benchmarks import recordings
+
+    data = recordings.panda(cutoff=5.0, trim=0.5, every=1)
+    links = regressor(panda_rows(), data.q, data.dq, data.ddq, False, GRAVITY)
+    columns, eye = reverse_engineered()[2], np.eye(7)
+    friction = np.concatenate(
+        [data.dq[:, :, None] * eye, np.sign(data.dq)[:, :, None] * eye, np.tile(eye, (len(data.q), 1, 1))], axis=2
+    )
+    W = np.concatenate([links[:, :, columns], friction], axis=2).reshape(-1, 64)
+    assert np.sqrt(np.linalg.cond(W.T @ W)) == pytest.approx(115.67, abs=0.01)
+    rows, beta = table("panda_table_III_dynamic_coefficients"), np.zeros(64)
+    beta[places()] = [float(row["pi_CLS"]) for row in rows[:43]]
+    for row in rows[43:]:
+        kind, joint = row["expression_exact"][:2], int(row["expression_exact"][2])
+        beta[43 + 7 * ("fv", "fc", "fo").index(kind) + joint - 1] = float(row["pi_CLS"])
+    tau = data.tau.reshape(-1)
+    assert 100 * np.linalg.norm(W @ beta - tau) / np.linalg.norm(tau) == pytest.approx(1.416, abs=1e-3)
+
+
+# ---------------------------------------------------------------------- the WAM
+def angle(text: str) -> float:
+    return {"0": 0.0, "pi/2": np.pi / 2, "-pi/2": -np.pi / 2}[text]
+
+
+@cache
+def wam_rows() -> np.ndarray:
+    return np.array([[angle(r["alpha_rad"]), float(r["a_m"]), float(r["d_m"])] for r in table("wam_table_4_1_dh")])
+
+
+@cache
+def coupling() -> np.ndarray:
+    given = {"n3": 1.68, "n6": 1.0}
+    T = np.zeros((7, 7))
+    for i, row in enumerate(table("wam_eq_4_5_Tc")):
+        for j, text in enumerate(row.values()):
+            sign, body = (-1.0, text[1:]) if text.startswith("-") else (1.0, text)
+            T[i, j] = sign * (1 / given[body[2:]] if body.startswith("1/") else float(body))
+    return T
+
+
+def reference(name: str, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, speeds and accelerations of trajectory A or B, written out."""
+    q, dq, ddq = (np.zeros((len(t), 7)) for _ in range(3))
+    for k, row in enumerate(table(f"wam_table_4_{4 if name == 'A' else 5}_trajectory_{name}")):
+        values = [float(text) for key, text in row.items() if key != "joint"]
+        q[:, k] = values[-1]
+        for i in range(1, HARMONICS + 1):
+            a, b, w = values[i - 1], values[HARMONICS + i - 1], 2 * np.pi / PERIOD * i
+            q[:, k] += a / w * np.sin(w * t) - b / w * np.cos(w * t)
+            dq[:, k] += a * np.cos(w * t) + b * np.sin(w * t)
+            ddq[:, k] += -a * w * np.sin(w * t) + b * w * np.cos(w * t)
+    return q, dq, ddq
+
+
+def wam_columns(q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
+    """Links, joint friction, motor friction and rotors behind the differentials, joint by joint, (7 N, 119)."""
+    links, T, count = regressor(wam_rows(), q, dq, ddq, True, GRAVITY), coupling(), len(q)
+    motor, faster = dq @ T, ddq @ T
+    parts = []
+    for k in range(7):
+        parts.append(links[:, :, 10 * k : 10 * k + 10])
+        joint = np.zeros((count, 7, 3))
+        joint[:, k] = np.column_stack([dq[:, k], np.sign(dq[:, k]), np.ones(count)])
+        own = np.column_stack([motor[:, k], np.sign(motor[:, k]), np.ones(count), faster[:, k]])
+        parts += [joint, T[None, :, k, None] * own[:, None, :]]
+    return np.concatenate(parts, axis=2).reshape(-1, 119)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("A", 107.8), ("B", None)])
+def test_76_base_parameters_and_the_condition_number_of_the_trajectories(name, expected):
+    W = wam_columns(*reference(name, np.arange(0.0, PERIOD, 0.01)))
+    columns = leading(W[::3])
+    assert len(columns) == 76
+    condition = float(np.linalg.cond(W[:, columns]))
+    assert condition == pytest.approx(expected, abs=0.06) if expected else abs(condition / 111 - 1) <= 0.05
+
+
+def links_of(column: str) -> np.ndarray:
+    """Leading link parameters and rotors of a column of Table 4.9, shape (7, 11)."""
+    found = np.zeros((7, 11))
+    order = "L_xx L_xy L_xz L_yy L_yz L_zz l_x l_y l_z m_ Iam".split()
+    for row in table("wam_table_4_9_feasible_estimates"):
+        name, joint = row["first_term"][:-1], int(row["first_term"][-1])
+        if name in order:
+            found[joint - 1, order.index(name)] = float(row[column])
+    return found
+
+
+def wam_mass_matrices(column: str, q: np.ndarray) -> np.ndarray:
+    given, still = links_of(column), np.zeros_like(q)
+    columns = []
+    for j in range(7):
+        unit = still.copy()
+        unit[:, j] = 1.0
+        columns.append(regressor(wam_rows(), q, still, unit, True, 0.0) @ given[:, :10].ravel())
+    return np.stack(columns, axis=2) + coupling() @ np.diag(given[:, 10]) @ coupling().T
+
+
+def test_share_of_positive_definite_mass_matrices():
+    q = np.random.default_rng(7).uniform(-np.pi, np.pi, (4000, 7))
+    bad, good = wam_mass_matrices("beta_WLS", q), wam_mass_matrices("beta_star_WLS", q)
+    share = [100 * np.mean(np.linalg.eigvalsh((1 - w) * bad + w * good)[:, 0] > 0) for w in (0.0, 0.5, 0.75, 1.0)]
+    assert share[0] == pytest.approx(13.28, abs=2.5)  # 4 standard deviations of 4000 poses
+    assert share[1] == pytest.approx(75.55, abs=3.0) and share[2] == pytest.approx(99.76, abs=0.5) and share[3] == 100
+
+
+def test_at_rest_the_infeasible_mass_matrix_is_indefinite():
+    zero = np.zeros((1, 7))
+    assert np.linalg.eigvalsh(wam_mass_matrices("beta_WLS", zero)[0])[0] < -1e-3
+    assert np.linalg.eigvalsh(wam_mass_matrices("beta_star_e_WLS", zero)[0])[0] > 0
+
+
+def test_distance_of_beta_prime_and_the_least_that_signs_prove():
+    rows = table("wam_table_4_9_feasible_estimates")
+    d = np.array([float(row["beta_prime_WLS"]) - float(row["beta_WLS"]) for row in rows])
+    assert round(float(d @ d), 4) == 0.0077
+    alone = [float(r["beta_WLS"]) for r in rows if r["first_term"] in ("Fcj2", "Iam4", "Fcj5")]
+    assert len(alone) == 3 and 0.9 * float(d @ d) < float(np.sum(np.minimum(alone, 0) ** 2)) < float(d @ d)
+
+
+def test_printed_correction_of_the_three_link_example_is_at_the_printed_distance():
+    rows = table("yoshida_table_6_1_three_link")
+    d = np.array([float(row["beta_prime_t2"]) - float(row["beta_t2"]) for row in rows])
+    assert float(np.linalg.norm(d)) == pytest.approx(1.65e-3, abs=0.5e-5)
+
+
+def test_last_frame_of_the_arm_stretched_out():
+    R, o, *_ = frames(wam_rows(), np.zeros((1, 7)), True)[-1]
+    np.testing.assert_allclose(o[0], [0, 0, 0.55 + 0.3 + 0.06], atol=1e-12)
+    np.testing.assert_allclose(R[0], np.eye(3), atol=1e-12)
+
+
+# ---------------------------------------------------------------------- the spatial 2R robot
+def test_volumes_of_the_boxes_around_the_links():
+    cylinder = (0.3**2 * 1.5) / (np.pi * 0.15**2 * 1.5)
+    second = 0.16**2 * 0.8 / (np.pi * (0.08**2 * 0.6 + 0.2 / 3 * (0.08**2 + 0.08 * 0.02 + 0.02**2)))
+    assert round(cylinder, 2) == 1.27 and round(second, 2) == 1.48
