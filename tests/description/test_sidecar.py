@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from casid.description import convert, load_robot
+from casid.description._load import load_description
+from casid.description._sidecar import SUFFIX, fixed_name, lost, words
+from casid.description.formats import Toml, Urdf
 from casid.errors import InertiaWarning, RobotError
 
 
@@ -28,3 +31,11 @@ def test_an_unknown_suffix_and_a_broken_sidecar_are_named(arm: Path) -> None:
     (arm.parent / "arm.urdf.casid.toml").write_text("schema = 1\n[joint]\nelbow = { limits = { jerk = 1 } }\n")
     with pytest.raises(RobotError, match=r"arm.urdf.casid.toml: joint 'elbow': the robot has no such joint"):
         load_robot(arm)
+
+
+def test_a_sidecar_holds_what_the_format_cannot(arm: Path) -> None:
+    description = load_description(arm)
+    assert lost(description, Toml()) == {}
+    tables = lost(description, Urdf())
+    assert len(words(tables)) == len([line for line in words(tables) if line])
+    assert SUFFIX.endswith(".toml") and fixed_name("tool") != "tool"

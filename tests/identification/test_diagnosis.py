@@ -7,9 +7,15 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.identification import Checks, identify
+from casid.identification import Checks, feasible_regression, identify
 from casid.identification.diagnosis import Finding
+from casid.identification.diagnosis._delay import significant, without_delay
 from casid.identification.diagnosis._findings import CAUSES
+from casid.identification.diagnosis._readings import Readings
+from casid.identification.diagnosis._signals import signal_findings
+from casid.identification.diagnosis._verdict import judge
+from casid.regression import compress, wls
+from casid.regression._delay import Delay
 from casid.report import report_of
 from casid.testing._synthetic import recording
 
@@ -131,3 +137,29 @@ def test_proven_ranges_hold_the_truth_and_the_choice(robot, data):
     assert record["intervals"][f"{robot.links[0].name} mass"][0] is not None
     assert {entry["name"] for entry in record["determined"]} == set(result.model.parameter_names)
     assert "Proven ranges" in report_of(result).html({})
+
+
+def test_a_delay_counts_above_three_thresholds(robot, data):
+    assert significant(Delay(0.01, 0.001, 2.0, 0.1, False))
+    for lag in (
+        Delay(0.01, 0.001, 0.1, 0.1, False),
+        Delay(0.01, 0.01, 2.0, 0.1, False),
+        Delay(0.01, 0.001, 2.0, 0, False),
+    ):
+        assert not significant(lag)
+    same, _, note = without_delay(Model(robot, FRICTION), [data], [data], False, None)
+    assert same == (data,) and note == ""
+
+
+def test_other_readings_explain_a_right_recording_worse(robot, data):
+    readings = Readings(Model(robot, FRICTION), data)
+    best, _ = readings.fit(readings.regressor())
+    assert readings.possible and best == pytest.approx(readings.residual(readings.regressor()))
+    assert all(error > best for _, error in readings.reversed_joints())
+    assert all(error > best for _, error in readings.clocks((0.5, 2.0)))
+
+
+def test_signals_of_a_clean_recording_have_no_finding(robot, data):
+    fit = wls(compress(Model(robot, FRICTION), data))
+    assert [f for f in signal_findings(data, data, robot, fit) if f.wrong] == []
+    assert judge(robot, (data,), (data,), feasible_regression(fit), None).right

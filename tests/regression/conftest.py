@@ -1,11 +1,10 @@
 """A Panda with linear friction, and synthetic recordings of it."""
 
-import numpy as np
 import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.testing._synthetic import recording
+from casid.testing._synthetic import recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -22,7 +21,7 @@ def model(robot):
 
 @pytest.fixture(scope="module")
 def truth(model):
-    return model.parameters(model.robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
+    return with_friction(model.robot)[1]
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,13 @@ from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
+from casid.retrieval._rows import split_rows
 from casid.retrieval.plausible._bodies import plausible_bodies, skeleton_boxes, trustworthy
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.retrieval.plausible._program import BallProgram
 from casid.testing import recording
-from casid.testing._synthetic import blind
+from casid.testing._synthetic import BODY, blind, nearest, with_friction
 from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -39,8 +41,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def truth(robot):
-    model = Model(robot, FRICTION)
-    return model, model.parameters(robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
+    return with_friction(robot)
 
 
 @pytest.fixture(scope="module")
@@ -191,3 +192,11 @@ def test_what_cannot_be_chosen_is_refused(problem, best):
         believable(problem.problem, best.solution, share=0.1, tolerance=1.0)
     with pytest.raises(ProblemError, match="failed"):
         believable(problem.problem, replace(best.solution, x=-best.solution.x))
+
+
+def test_the_program_within_a_ball_keeps_the_rows():
+    stated = nearest(BODY)
+    linear, nonlinear = split_rows(stated)
+    size = stated.variables.size
+    program = BallProgram(stated, linear, nonlinear, np.eye(size), np.zeros(size), np.array([False]), 1.0, np.ones(0))
+    assert program is not None
