@@ -1,5 +1,6 @@
 """A Panda with linear friction, and synthetic recordings of it."""
 
+import numpy as np
 import pytest
 
 import casid
@@ -27,3 +28,9 @@ def truth(model):
 @pytest.fixture(scope="module")
 def noisy(model, truth):
     return recording(model, truth, samples=2500, noise=0.05)
+
+
+def stacked(model, data):
+    """The plain stacked system, sample by sample."""
+    W = np.vstack([model.base_regressor(*row).full() for row in zip(data.q, data.dq, data.ddq, strict=True)])
+    return W, data.tau.ravel()

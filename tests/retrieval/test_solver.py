@@ -25,8 +25,8 @@ OPTIMUM = 3.8606686e-4
 
 
 @pytest.fixture(scope="module")
-def problem() -> Problem:
-    return casid.load_problem("panda_retrieval")
+def problem(panda):
+    return panda
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "casid"
 #: Rooms from the top of the slope to its foot: a room imports only from itself and from rooms before it.
 ROOMS = (
-    "version", "_earlier", "errors", "display", "files", "expressions", "inertia", "description", "motion", "dynamics", "codegen",
-    "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation", "learning",
+    "version", "_earlier", "errors", "display", "files", "expressions", "inertia", "description", "motion", "dynamics",
+    "codegen", "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation", "learning",
     "export", "report", "cli", "testing", "__main__",
 )  # fmt: skip
 #: Inside retrieval: files and folders, those of one group are equals.
