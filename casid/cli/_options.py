@@ -263,8 +263,9 @@ class Settings:
         robot
             As `robot` made it.
         """
-        from casid.measurement import read_dataset, without_locked
+        from casid.measurement import read_dataset
         from casid.measurement._checks import check_against
+        from casid.measurement._locked import without_locked
 
         data = read_dataset(path, columns={"tau": self.given["tau"]} if "tau" in self.given else None)
         return self._counted(check_against(without_locked(data, robot), robot), robot)

@@ -32,7 +32,8 @@ from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_against
 from casid.regression import CompressedData, Fit, choose_friction
 from casid.regression._fit import unexcited_reasons
-from casid.regression.estimators import Estimator, MeasurementNoise, Observations
+from casid.regression._statistics import MeasurementNoise
+from casid.regression.estimators import Estimator, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of
 from casid.regression.friction._cross_validation import Candidate
 from casid.regression.friction._shape_fits import fit_jointly

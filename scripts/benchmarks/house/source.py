@@ -41,7 +41,7 @@ def modules() -> list[str]:
 
 
 def fronts() -> dict[str, list[str]]:
-    """Front of each folder -> the names it promises: what its ``__init__`` binds without a leading underscore."""
+    """Front of each folder -> the names it promises: what its ``__init__`` imports as itself (``X as X``)."""
     found: dict[str, list[str]] = {}
     for name, (path, tree) in trees().items():
         if path.name != "__init__.py" or any(part.startswith("_") for part in name.split(".")):
@@ -49,7 +49,7 @@ def fronts() -> dict[str, list[str]]:
         names: set[str] = set()
         for node in _flat(tree.body):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("casid"):
-                names |= {alias.asname or alias.name for alias in node.names}
+                names |= {a.name for a in node.names if a.asname == a.name or name == "casid"}
             elif isinstance(node, ast.FunctionDef | ast.ClassDef):
                 names.add(node.name)
         found[name] = sorted(n for n in names if not n.startswith("_"))
