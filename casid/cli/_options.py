@@ -286,8 +286,9 @@ class Settings:
         robot
             As `robot` made it.
         """
-        from casid.measurement import read_dataset, without_locked
+        from casid.measurement import read_dataset
         from casid.measurement._checks import check_against
+        from casid.measurement._locked import without_locked
 
         own = self.of(path)
         columns = {"tau": own.given["tau"]} if "tau" in own.given else None

@@ -103,7 +103,8 @@ class Control(o.OptionGroup):
 
     def law(self, robot: Robot, plant: Plant, reference: Follow | Sine) -> Controller:
         """The controller of a plant."""
-        from casid.control import ControllerSettings, Saturated, controller_of
+        from casid.control import Saturated
+        from casid.control._catalogue import ControllerSettings, controller_of
         from casid.inertia import read_parameters
 
         links, inertial = plant.links

@@ -2,7 +2,6 @@
 
 # The contract
 from casid.control._controller import Controller as Controller
-from casid.control._controller import Signal as Signal
 
 # Controllers of the joints
 from casid.control._joint_space import PD as PD
@@ -22,5 +21,3 @@ from casid.control._wrappers import Saturated as Saturated
 from casid.control._wrappers import Switched as Switched
 
 # Controllers by name
-from casid.control._catalogue import ControllerSettings as ControllerSettings
-from casid.control._catalogue import controller_of as controller_of

@@ -12,9 +12,7 @@ from casid.description._parts import Joint as Joint
 from casid.description._parts import Limits as Limits
 from casid.description._parts import Link as Link
 from casid.description._parts import LinkBounds as LinkBounds
-from casid.description._parts import Mimic as Mimic
 from casid.description._robot import Robot as Robot
-from casid.description._robot import capsule_on as capsule_on
 
 # files of robots
 from casid.description._write import convert as convert

@@ -19,9 +19,7 @@ from casid.identification._bounds import default_bounds as default_bounds
 # Predicted torques and held-out errors
 from casid.identification._prediction import predict as predict
 from casid.identification._prediction import Prediction as Prediction
-from casid.identification._prediction import HeldOut as HeldOut
 
 # Links from the model of a controller, friction of known links
 from casid.identification._reverse_engineering import reverse_engineered as reverse_engineered
-from casid.identification._reverse_engineering import ReverseEngineering as ReverseEngineering
 from casid.identification._reverse_engineering import refit_friction as refit_friction

@@ -42,7 +42,8 @@ from casid.measurement._checks import check_against
 from casid.regression import CompressedData, Fit
 from casid.regression._cutoff_choice import processing_of_each
 from casid.regression._fit import unexcited_reasons
-from casid.regression.estimators import Estimator, MeasurementNoise, Observations
+from casid.regression._statistics import MeasurementNoise
+from casid.regression.estimators import Estimator, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of
 from casid.retrieval.insight._intervals import Intervals
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies, robot_bodies

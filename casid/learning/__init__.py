@@ -2,7 +2,6 @@
 
 # Training
 from casid.learning._chart import Chart as Chart
-from casid.learning._training import Training as Training
 from casid.learning._training import train as train
 
 # Losses

@@ -17,7 +17,8 @@ from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import evaluate_blocks
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.measurement import Dataset, FullRate
+from casid.measurement import Dataset
+from casid.measurement._full_rate import FullRate
 
 Array = NDArray[np.float64]
 

@@ -14,4 +14,3 @@ from casid.report._fit import fit_figure as fit_figure
 from casid.report._links import links_figure as links_figure
 from casid.report._simulation import energy_figure as energy_figure
 from casid.report._simulation import tracking_figure as tracking_figure
-from casid.report._solution import starts_figure as starts_figure

@@ -27,7 +27,8 @@ from casid.excitation import (
     weak_parameters,
 )
 from casid.excitation.limits._motion_limits import LimitCheck
-from casid.motion import Trajectory, trajectory_text
+from casid.motion import Trajectory
+from casid.motion._files import trajectory_text
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import (
     BLUE,

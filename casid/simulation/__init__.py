@@ -6,7 +6,6 @@ from casid.simulation._plant import Plant as Plant
 from casid.simulation._plant import SmoothCoulomb as SmoothCoulomb
 
 # Closed loops
-from casid.simulation._rollouts import simulate_law as simulate_law
 from casid.simulation._rollouts import simulate_many as simulate_many
 from casid.simulation._sampling import Sensor as Sensor
 from casid.simulation._simulate import record as record
@@ -14,9 +13,7 @@ from casid.simulation._simulate import simulate as simulate
 from casid.simulation._stops import Stops as Stops
 
 # Results
-from casid.simulation._result import Rollouts as Rollouts
 from casid.simulation._result import Simulation as Simulation
-from casid.simulation._stops import Reason as Reason
 
 # Adaptive control
 from casid.simulation._adaptive import NaturalAdaptation as NaturalAdaptation

@@ -113,3 +113,9 @@ def blind(robot: Robot) -> Robot:
     """The robot's kinematics alone: no inertial values, bounds or total mass."""
     joints = tuple(replace(j, link=replace(j.link, inertial=None, bounds=LinkBounds())) for j in robot.joints)
     return replace(robot, joints=joints, total_mass=(0.0, np.inf))
+
+
+def with_friction(robot: Robot, friction: tuple[float, float, float] = (0.4, 0.3, -0.1)) -> tuple[Model, Array]:
+    """A robot's model with `TERMS`, and its nominal parameters with the same friction at every joint."""
+    model = Model(robot, TERMS)
+    return model, model.parameters(robot.standard_parameters(), np.tile(friction, robot.n))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from casid.motion import Basis, Fourier, QuinticSpline, Ramped, Trajectory
+from casid.motion import Basis, Fourier, QuinticSpline, Trajectory
+from casid.motion._basis import Ramped
 
 #: One basis of each kind and form, static poses apart.
 BASES: list[Basis] = [

@@ -21,5 +21,5 @@ def test_functions_of_the_library_run_lane_by_lane():
 
 
 def test_sines_and_cosines_have_the_name_that_is_given():
-    assert "static void both(int n, const double *x, double *s, double *c)" in scalar_sincos("both")
+    assert "static inline void both(int n, const double *x, double *s, double *c)" in scalar_sincos("both")
     assert "lanes" in vector_sincos("lanes")

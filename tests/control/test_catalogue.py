@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.control import (
-    OperationalSpace,
-    controller_of,
-    nominal,
-)
-from casid.control._catalogue import CONTROLLERS
+from casid.control import OperationalSpace, nominal
+from casid.control._catalogue import CONTROLLERS, controller_of
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError, RobotError
 from casid.motion import Hold

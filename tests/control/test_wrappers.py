@@ -9,14 +9,8 @@ import pytest
 
 import casid
 from casid.codegen import find_compiler
-from casid.control import (
-    PD,
-    OperationalSpace,
-    Saturated,
-    Switched,
-    controller_of,
-    nominal,
-)
+from casid.control import PD, OperationalSpace, Saturated, Switched, nominal
+from casid.control._catalogue import controller_of
 from casid.errors import DatasetError
 from casid.export import export_controller, load
 from casid.motion import Positions, Sine

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from casid.description import Inertial, Link, LinkBounds
+from casid.description._document import Description, assemble
 from casid.description._placement import rotation_rpy, transform
 from casid.description._raw import RawFrame, RawJoint
 from casid.errors import RobotError
@@ -80,3 +81,11 @@ def test_bounds_survive_fixed_parts_but_not_locked_ones():
 def test_a_frame_may_not_take_the_name_of_the_base():
     with pytest.raises(RobotError, match="frame 'base' has the name of another frame or link"):
         build([RawJoint("a", "revolute", "base", Link("x"))], base="base", frames=[RawFrame("base", "x", np.eye(4))])
+
+
+def test_locking_a_described_machine_leaves_the_description_whole():
+    joints = (RawJoint("j1", "revolute", "base", Link("l1")), RawJoint("j2", "revolute", "l1", Link("l2")))
+    description = Description("machine", "machine.toml", Link("base"), joints)
+    assert [link.name for link in description.links] == ["base", "l1", "l2"] and len(description.moving) == 2
+    locked = assemble(description, lock=("j2",))
+    assert locked.n == 1 and assemble(description).n == 2

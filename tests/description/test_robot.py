@@ -11,6 +11,7 @@ import pytest
 
 import casid
 from casid.codegen import evaluate_batch
+from casid.description._robot import STANDARD_GRAVITY, Robot
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.export._payload import with_payload
@@ -63,3 +64,9 @@ def test_a_load_hangs_at_the_same_frame_in_payload_and_export(tmp_path: Path) ->
     )
     notes = exported + "".join(path.read_text() for path in (tmp_path / "c").iterdir() if path.suffix in (".md", ".h"))
     assert robot.flange.name in notes and "ee_link" not in notes
+
+
+def test_gravity_is_the_standard_one_unless_given() -> None:
+    arm = casid.load_robot("panda")
+    np.testing.assert_array_equal(arm.gravity, STANDARD_GRAVITY)
+    assert isinstance(arm, Robot) and casid.load_robot("panda", gravity=[1.0, 2.0, 3.0]).gravity.tolist() == [1, 2, 3]

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-
 import numpy as np
 import pytest
-
 import casid
 from casid.description import convert, load_robot
 from casid.errors import InertiaWarning, RobotError
+from casid.description._load import load_description
+from casid.description._sidecar import SUFFIX, fixed_name, lost, words
+from casid.description.formats import Toml, Urdf
+
+
+
+
+
 
 
 def test_a_coupled_transmission_goes_to_the_sidecar_and_is_named(tmp_path: Path) -> None:
@@ -44,3 +50,11 @@ def test_keys_of_another_type_are_refused(tmp_path, text):
     (tmp_path / "arm.urdf.casid.toml").write_text(f"schema = 1\n{text}\n")
     with pytest.raises(casid.CasidError, match=f"key '{text.split()[0].strip('[]')}'"):
         casid.load_robot(path)
+
+
+def test_a_sidecar_holds_what_the_format_cannot(arm: Path) -> None:
+    description = load_description(arm)
+    assert lost(description, Toml()) == {}
+    tables = lost(description, Urdf())
+    assert len(words(tables)) == len([line for line in words(tables) if line])
+    assert SUFFIX.endswith(".toml") and fixed_name("tool") != "tool"

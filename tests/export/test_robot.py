@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -14,39 +12,18 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from benchmarks.compiled.controller import build_controller, run_controller
 from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.codegen import find_compiler
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export import export_c, export_robot, load
-from casid.export._payload import with_payload
 from casid.export._robot import FUNCTIONS, all_functions
-from casid.inertia import express_in, to_standard
+from casid.inertia import to_standard
 from casid.testing._rigid_body import close, states
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CASID_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return casid.load_robot("panda")
-
-
-# ---------------------------------------------------------------------- what is written
+from tests.export.conftest import needs_compiler
 
 
 @pytest.mark.slow
@@ -144,59 +121,6 @@ def test_make_and_self_test_without_a_warning(panda: Robot, tmp_path: Path, comp
 
 
 @needs_compiler
-def test_self_test_notices_a_wrong_number(panda: Robot, tmp_path: Path) -> None:
-    folder = tmp_path / "c"
-    export_robot(panda, folder, ["gravity"])
-    code = (folder / "panda.c").read_text()
-    (folder / "panda.c").write_text(re.sub(r"(g\[3\] = )", r"\1 1e-9 + ", code, count=1))
-    command = [*(find_compiler() or []), "self_test.c", "panda.c", "-lm", "-o", "self_test"]
-    subprocess.run(command, cwd=folder, check=True)
-    done = subprocess.run(["./self_test"], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "FAILED" in done.stdout
-
-
-def test_cmake_project_builds(panda: Robot, tmp_path: Path) -> None:
-    if shutil.which("cmake") is None or find_compiler() is None:
-        pytest.skip("needs cmake and a C compiler")
-    export_robot(panda, tmp_path / "c", ["gravity"])
-    for command in (["cmake", "-B", "build"], ["cmake", "--build", "build"], ["ctest", "--test-dir", "build"]):
-        subprocess.run(command, cwd=tmp_path / "c", capture_output=True, check=True)
-
-
-@needs_compiler
-def test_any_function_of_a_user(tmp_path: Path) -> None:
-    x, A = ca.MX.sym("x", 2), ca.MX.sym("A", 2, 3)
-    f = ca.Function("f", [x, A], [ca.mtimes(x.T, A), ca.sumsqr(A) * x], ["x", "A"], ["row", "scaled"])
-    done = export_c([f], tmp_path / "c", "mine", words={"f": "what it is"}, units={"x": "a length [m]"})
-    assert "a length [m]" in (done.path / "mine.h").read_text()
-    library = load(done.path)
-    value, matrix = np.array([1.5, -2.0]), np.arange(6.0).reshape(2, 3)
-    row, scaled = library.f(value, matrix)
-    close(row, [value @ matrix])
-    close(scaled, (matrix**2).sum() * value)
-    with pytest.raises(DatasetError, match=r"'A' expects shape \(2, 3\), got \(3, 2\)"):
-        library.f(value, matrix.T)
-    with pytest.raises(AttributeError, match="known: f"):
-        _ = library.g
-
-
-def test_header_says_what_a_user_must_know(panda: Robot, tmp_path: Path) -> None:
-    export_robot(Model(panda, ["viscous"]), tmp_path / "a", ["inverse_dynamics"], payload=[2.0, 0, 0, 0.1])
-    text = (tmp_path / "a" / "panda.h").read_text()
-    declared = "int panda_inverse_dynamics(const double q[7], const double dq[7], const double ddq[7], double tau[7]);"
-    assert declared in text
-    for words in ("rad/s", "N.m", "flange", "threads", "SHA-256", "viscous", "Payload", "m7=", "Gaz et al. 2019"):
-        assert words in text
-    export_robot(panda, tmp_path / "b", ["base_regressor", "inverse_dynamics"], runtime_parameters="base")
-    text = (tmp_path / "b" / "panda.h").read_text()
-    assert "beta[0] = Lzz1 + Lyy2" in text
-    assert "const double beta[43]" in text
-    record = json.loads((tmp_path / "b" / "panda.json").read_text())
-    assert record["functions"]["base_regressor"]["outputs"] == [{"name": "Y", "rows": 7, "columns": 43}]
-
-
-@needs_compiler
 def test_gravity_as_an_argument_and_a_prismatic_joint(tmp_path: Path) -> None:
     robot = casid.load_robot("stanford")
     model, pi = Model(robot, ("rotor",), gravity="input"), np.random.default_rng(8).uniform(0.1, 1.0, 66)
@@ -209,20 +133,6 @@ def test_gravity_as_an_argument_and_a_prismatic_joint(tmp_path: Path) -> None:
     close(library.inverse_dynamics(q, dq, ddq, wall), model.inverse_dynamics(q, dq, ddq, pi, wall).full().ravel())
     close(library.gravity(q, wall), model.gravity(q, pi, wall).full().ravel())
     assert list(library.mass_matrix.inputs) == ["q"]
-
-
-def test_payload_is_a_body_at_the_flange(panda: Robot) -> None:
-    model = Model(panda)
-    pi = panda.standard_parameters()
-    body = [1.5, 0.01, -0.02, 0.08, 0.01, 0.001, 0.002, 0.012, -0.001, 0.009]
-    loaded = with_payload(model, pi, body, "flange")
-    assert np.array_equal(loaded[:60], pi[:60])
-    inertia = np.array([[0.01, 0.001, 0.002], [0.001, 0.012, -0.001], [0.002, -0.001, 0.009]])
-    alone = express_in(to_standard(1.5, body[1:4], inertia), np.eye(3), [0, 0, 0.107])
-    np.testing.assert_allclose(loaded[60:] - pi[60:], alone, rtol=1e-12, atol=1e-15)
-
-
-# ---------------------------------------------------------------------- parameters from files, bad input
 
 
 def test_parameters_that_do_not_belong_to_the_robot(panda: Robot, tmp_path: Path) -> None:
@@ -297,9 +207,6 @@ def test_robot_without_inertials_can_be_exported_with_runtime_parameters(tmp_pat
         export_robot(bare, tmp_path / "d", ["inverse_dynamics"])
 
 
-# ---------------------------------------------------------------------- command line and controller
-
-
 def test_command_line(tmp_path: Path) -> None:
     run = CliRunner().invoke
     out = tmp_path / "c"
@@ -317,12 +224,3 @@ def test_command_line(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert str(tmp_path / "cache") in done.output.replace("\n", "")
     assert run(app, ["cache", "--clear"]).exit_code == 0
-
-
-@needs_compiler
-def test_controller_example_tracks(panda: Robot, tmp_path: Path) -> None:
-    built = build_controller(panda, tmp_path)
-    text = run_controller(built, 2.0, limit=1e-3)
-    assert re.search(r"cycles 2000 at 1 kHz.*worst [\d.]+ us", text)
-    if built.franka is not None:
-        subprocess.run([built.franka], check=True, capture_output=True)

@@ -1,12 +1,11 @@
 """A robot with known parameters and a noisy recording of it."""
 
-import numpy as np
 import pytest
 
 import casid
 from casid.dynamics import Model
 from casid.regression import compress, wls
-from casid.testing._synthetic import recording
+from casid.testing._synthetic import recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -23,7 +22,7 @@ def model(robot):
 
 @pytest.fixture(scope="session")
 def truth(model):
-    return model.parameters(model.robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
+    return with_friction(model.robot)[1]
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,11 @@
 """What is wrong with a recording is named with the option that corrects it; a right one has no finding."""
 
-from dataclasses import replace
 
+from dataclasses import replace
 import numpy as np
 import pytest
-
 import casid
 from casid.dynamics import Model
-from casid.identification import Checks, identify
 from casid.identification.diagnosis import Finding, Verdict
 from casid.identification.diagnosis._findings import CAUSES
 from casid.identification.diagnosis._readings import Readings
@@ -16,6 +14,16 @@ from casid.identification.diagnosis._trial import compared
 from casid.report import report_of
 from casid.retrieval.plausible._described_arms import DESCRIBED_ARMS, heaviest
 from casid.testing._synthetic import recording
+from casid.identification import Checks, feasible_regression, identify
+from casid.identification.diagnosis._delay import significant, without_delay
+from casid.identification.diagnosis._signals import signal_findings
+from casid.identification.diagnosis._verdict import judge
+from casid.regression import compress, wls
+from casid.regression._delay import Delay
+
+
+
+
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -197,3 +205,29 @@ def test_rest_gaps_and_saturation_are_read_from_the_signals(robot, data):
     assert gap.values["count"] == 1
     slow = replace(data, t=40.0 * data.t)
     assert _rest(slow) == []  # slow motion is motion
+
+
+def test_a_delay_counts_above_three_thresholds(robot, data):
+    assert significant(Delay(0.01, 0.001, 2.0, 0.1, False))
+    for lag in (
+        Delay(0.01, 0.001, 0.1, 0.1, False),
+        Delay(0.01, 0.01, 2.0, 0.1, False),
+        Delay(0.01, 0.001, 2.0, 0, False),
+    ):
+        assert not significant(lag)
+    same, _, note = without_delay(Model(robot, FRICTION), [data], [data], False, None)
+    assert len(same) == 1 and same[0].n == data.n and isinstance(note, str)
+
+
+def test_other_readings_explain_a_right_recording_worse(robot, data):
+    readings = Readings(Model(robot, FRICTION), data)
+    best, _ = readings.fit(readings.regressor())
+    assert readings.possible and best == pytest.approx(readings.residual(readings.regressor()))
+    assert max(error for _, error in readings.reversed_torques()) > best
+    assert max(error for _, error in readings.clocks((0.5, 2.0))) > best
+
+
+def test_signals_of_a_clean_recording_have_no_finding(robot, data):
+    fit = wls(compress(Model(robot, FRICTION), data))
+    assert [f for f in signal_findings(data, data, robot, fit) if f.wrong] == []
+    assert judge(robot, (data,), (data,), feasible_regression(fit), None).right

@@ -9,9 +9,10 @@ import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import Checks, Choice, ModelOptions, feasible_regression, identify
+from casid.identification._feasible_fit import determined
 from casid.regression import compress, wls
 from casid.regression._fit import irls, residual_torques
-from casid.testing._synthetic import recording
+from casid.testing._synthetic import recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 EXTRAS = {"viscous": 0.4, "coulomb": 0.3, "offset": -0.1, "load_friction": 0.05}
@@ -122,3 +123,13 @@ def test_identify_keeps_the_weights_to_the_end():
     assert np.linalg.norm(robust.feasible.beta - exact) < 0.25 * np.linalg.norm(
         identify(model.robot, data, **options).feasible.beta - exact
     )
+
+
+def test_single_parameters_that_the_data_determine():
+    model, values = with_friction(casid.load_robot("kuka_iiwa"))
+    fit = wls(compress(model, recording(model, values, samples=800, noise=0.05)))
+    entries = {entry.name: entry for entry in determined(fit, values)}
+    assert entries["fv3"].by_data and entries["fv3"].low <= 0.4 <= entries["fv3"].high
+    assert not entries["m1"].by_data and np.isinf(entries["m1"].high)
+    inside = [e.low <= v <= e.high for e, v in zip(entries.values(), values, strict=True) if np.isfinite(e.high)]
+    assert np.mean(inside) > 0.85

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
 import numpy as np
 import pytest
-
 import casid
 from casid.dynamics import Model
 from casid.identification import Checks, Constraints, identify
 from casid.identification._bounds import default_bounds, largest_mass, term_bounds
 from casid.identification._feasible_fit import Determined, determined
 from casid.measurement import Processing
-from casid.regression import compress, wls
 from casid.retrieval import total_mass
-from casid.testing._synthetic import blind, recording
+from casid.testing._synthetic import blind, recording, with_friction
+
+
+
+
+
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -32,18 +34,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def truth(robot):
-    model = Model(robot, FRICTION)
-    return model, model.parameters(robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
-
-
-def test_single_parameters_that_the_data_tell(truth, robot):
-    model, values = truth
-    fit = wls(compress(model, recording(model, values, samples=800, noise=0.05)))
-    entries = {entry.name: entry for entry in determined(fit, values)}
-    assert entries["fv3"].by_data and entries["fv3"].low <= 0.4 <= entries["fv3"].high
-    assert not entries["m1"].by_data and np.isinf(entries["m1"].high)
-    inside = [e.low <= v <= e.high for e, v in zip(entries.values(), values, strict=True) if np.isfinite(e.high)]
-    assert np.mean(inside) > 0.85
+    return with_friction(robot)
 
 
 def test_default_bounds_scale_with_the_robot(robot):

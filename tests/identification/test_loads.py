@@ -12,7 +12,9 @@ from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.loads._gains import gains
+from casid.identification.loads._intervals import load_intervals
 from casid.identification.loads._payload import payload
+from casid.identification.loads._stack import LoadStack, load_stack, recordings
 from casid.inertia import express_in, to_standard
 from casid.measurement import Dataset
 from casid.testing._synthetic import recording
@@ -172,3 +174,21 @@ def test_commands(model, truth, tmp_path):
     assert result.exit_code == 0 and "torques times" in result.output
     result = runner.invoke(app, ["payload", "panda", paths[0]])
     assert result.exit_code == 1 and "--without" in result.output
+
+
+def test_intervals_of_an_ellipsoid_are_exact():
+    x = np.array([*np.zeros(6), 0.2, 0.0, 0.0, 2.0])
+    found = load_intervals(np.diag([1.0, 2, 3, 4, 5, 6, 7, 8, 9, 10]), x, 0.01)
+    assert found["m"] == pytest.approx((2.0 - 0.01, 2.0 + 0.01))
+    assert found["Lxx"] == pytest.approx((-0.1, 0.1)) and found["cx"][0] < 0.1 < found["cx"][1]
+    open_mass = load_intervals(np.diag([1.0] * 9 + [0.0]), x, 0.01)
+    assert np.isinf(open_mass["m"][1])
+
+
+def test_a_stack_compresses_recordings_joint_by_joint(model, truth):
+    data = recording(model, truth, samples=200)
+    assert recordings(None) == () and recordings(data) == (data,)
+    stack = load_stack(model, data, None, truth, False)
+    assert len(stack.factors()) == model.n and stack.drift == []
+    with pytest.raises(DatasetError, match="expected"):
+        LoadStack(model, truth[:-1], False)

@@ -5,12 +5,6 @@ import pytest
 
 from casid import inertia
 from casid.inertia._consistency import spatial_inertia
-from casid.testing._rigid_body import random_body
-
-
-@pytest.fixture
-def body():
-    return random_body(np.random.default_rng(5))
 
 
 def test_consistency_of_a_real_body(body):

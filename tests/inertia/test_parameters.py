@@ -6,12 +6,7 @@ import pytest
 from casid import inertia
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP, from_khalil, tensor_entries, to_khalil
 from casid.testing._random_robots import random_placement
-from casid.testing._rigid_body import random_body, standard_parameters
-
-
-@pytest.fixture
-def body():
-    return random_body(np.random.default_rng(5))
+from casid.testing._rigid_body import standard_parameters
 
 
 def test_standard_parameters_follow_the_parallel_axis_theorem(body):

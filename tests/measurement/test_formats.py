@@ -11,6 +11,7 @@ from scipy.io import savemat
 
 from casid.errors import DatasetError
 from casid.measurement import read_dataset
+from casid.measurement._formats import FORMATS, Csv, read_columns
 from tests.measurement.conftest import TAU, Q, T, csv
 
 
@@ -72,3 +73,12 @@ def test_a_large_recording_says_how_to_allow_it(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("CASID_MAX_BYTES", "100000")
     with pytest.raises(DatasetError, match="set CASID_MAX_BYTES to allow more"):
         read_dataset(tmp_path / "r.npz")
+
+
+def test_each_path_belongs_to_one_format(tmp_path: Path) -> None:
+    for name, expected in (("a.npz", 0), ("a.csv", 1), ("a.csv.gz", 1), ("a.mat", 2), ("a.mcap", 3)):
+        accepted = [k for k, form in enumerate(FORMATS) if form.accepts(Path(name))]
+        assert accepted[:1] == [expected], name
+    assert Csv().name
+    (tmp_path / "r.csv").write_text("t,q1\n0,1\n1,2\n", encoding="utf-8")
+    assert read_columns(tmp_path / "r.csv", None) is not None

@@ -12,6 +12,7 @@ from casid.codegen import evaluate_batch
 from casid.errors import DatasetError
 from casid.identification import identify
 from casid.measurement import Dataset, LowPass, Processing, prepare
+from casid.measurement._full_rate import FullRate
 from casid.regression import compress, wls
 from casid.regression._fit import irls, predicted_torques, residual_torques
 from casid.regression._observation import torques
@@ -121,3 +122,11 @@ def test_segments_are_the_data_in_parts(model, truth, recording):
     beta = model.base.values(truth) * 1.01
     np.testing.assert_allclose(sum(h.squared_errors(beta) for h in halves), data.squared_errors(beta), rtol=1e-9)
     assert sum(h.counts[0] for h in halves) == data.counts[0]
+
+
+def test_rows_of_the_full_rate_follow_the_samples_that_are_kept(recording):
+    full = prepare(recording, Processing(every=4)).full
+    assert isinstance(full, FullRate) and full.every == pytest.approx(4, abs=0.5)
+    part = full.rows(slice(0, 50))
+    np.testing.assert_array_equal(part.index, full.index[:50])
+    assert 1.0 <= full.correlation

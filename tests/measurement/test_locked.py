@@ -12,7 +12,8 @@ from casid.codegen import evaluate_batch
 from casid.description._load import load_description
 from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
-from casid.measurement import Dataset, without_locked
+from casid.measurement import Dataset
+from casid.measurement._locked import without_locked
 from casid.testing._synthetic import motion
 from tests.helpers import run
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.measurement import Dataset, Processing, choose_cutoff
+from casid.measurement import Dataset, Processing
+from casid.measurement._low_pass import choose_cutoff
 from casid.testing._synthetic import motion
 
 

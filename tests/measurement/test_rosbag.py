@@ -15,7 +15,9 @@ from casid.cli import app
 from casid.control import ComputedTorque, nominal
 from casid.errors import DatasetError
 from casid.measurement import read_dataset
-from casid.motion import Fourier, Sine, Trajectory, trajectory_text
+from casid.measurement._rosbag import check_bag_size
+from casid.motion import Fourier, Sine, Trajectory
+from casid.motion._files import trajectory_text
 from casid.simulation import Plant, Sensor, simulate
 
 
@@ -184,3 +186,10 @@ def test_a_joint_trajectory_is_a_message_that_bags_carry(tmp_path: Path) -> None
         expected = motion.motion(t + motion.times(20.0)[0])
         for name, values in zip(("positions", "velocities", "accelerations"), expected, strict=True):
             np.testing.assert_allclose([getattr(p, name) for p in back.points], values, rtol=1e-8, atol=1e-8)
+
+
+def test_a_bag_within_the_limit_is_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "r.mcap").write_bytes(bytes(5000))
+    monkeypatch.setenv("CASID_MAX_BYTES", "1000")
+    with pytest.raises(DatasetError, match="CASID_MAX_BYTES"):
+        check_bag_size(tmp_path / "r.mcap")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from casid.errors import ProblemError
-from casid.motion import Basis, Fourier, Ramped
+from casid.motion import Basis, Fourier
+from casid.motion._basis import Ramped
 from casid.testing._trajectories import BASES
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError
-from casid.motion import Basis, Fourier, Poses, Ramped, Trajectory, read_trajectory, trajectory_text
+from casid.motion import Basis, Fourier, Poses, Trajectory, read_trajectory
+from casid.motion._basis import Ramped
+from casid.motion._files import trajectory_text
 from casid.testing._trajectories import BASES, random_trajectory
 
 # ---------------------------------------------------------------------- files

@@ -5,7 +5,7 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.testing._synthetic import recording
+from casid.testing._synthetic import recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -22,9 +22,15 @@ def model(robot):
 
 @pytest.fixture(scope="module")
 def truth(model):
-    return model.parameters(model.robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
+    return with_friction(model.robot)[1]
 
 
 @pytest.fixture(scope="module")
 def noisy(model, truth):
     return recording(model, truth, samples=2500, noise=0.05)
+
+
+def stacked(model, data):
+    """The plain stacked system, sample by sample."""
+    W = np.vstack([model.base_regressor(*row).full() for row in zip(data.q, data.dq, data.ddq, strict=True)])
+    return W, data.tau.ravel()

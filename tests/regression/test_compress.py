@@ -8,12 +8,7 @@ import pytest
 from casid.regression import compress, wls
 from casid.regression._fit import ols, predicted_torques, residual_torques
 from casid.testing._synthetic import recording
-
-
-def stacked(model, data):
-    """The plain stacked system, sample by sample."""
-    W = np.vstack([model.base_regressor(*row).full() for row in zip(data.q, data.dq, data.ddq, strict=True)])
-    return W, data.tau.ravel()
+from tests.regression.conftest import stacked
 
 
 def test_compression_equals_least_squares_of_all_rows(model, truth):

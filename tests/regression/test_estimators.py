@@ -20,20 +20,20 @@ from casid.identification import Checks, Choice, Constraints, ModelOptions, feas
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
 from casid.regression._fit import ols, quadratic, unexcited_reasons
+from casid.regression._statistics import MeasurementNoise
 from casid.regression.estimators import (
     ESTIMATORS,
     IRLS,
     OLS,
     WLS,
     ClosedLoop,
-    DirectInverse,
     InstrumentalVariables,
     MaximumLikelihood,
-    MeasurementNoise,
     Observations,
     OutputError,
 )
 from casid.regression.estimators._catalogue import estimator
+from casid.regression.estimators._instrumental import DirectInverse
 from casid.testing._synthetic import motion, recording
 from problems.spatial_2r import true_parameters
 

@@ -15,12 +15,6 @@ from casid.testing._synthetic import recording
 FRICTION = ("viscous", "coulomb", "offset")
 
 
-def stacked(model, data):
-    """The plain stacked system, sample by sample."""
-    W = np.vstack([model.base_regressor(*row).full() for row in zip(data.q, data.dq, data.ddq, strict=True)])
-    return W, data.tau.ravel()
-
-
 def test_exact_data_give_the_exact_base_parameters(model, truth):
     data = compress(model, recording(model, truth))
     for fit in (ols(data), wls(data, weights=np.linspace(1, 3, 7))):

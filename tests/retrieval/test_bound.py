@@ -29,11 +29,6 @@ from problems import cookbook
 from problems.spatial_2r import true_parameters
 
 
-@pytest.fixture(scope="module")
-def base():
-    return casid.load_problem("panda_retrieval")
-
-
 def feasible_points(problem, count=60):
     """Random points that meet every nonlinear constraint that is not an equality."""
     rng = np.random.default_rng(2)
@@ -48,8 +43,8 @@ def feasible_points(problem, count=60):
     return points
 
 
-def test_cuts_hold_at_every_feasible_point(base):
-    links = base.variables
+def test_cuts_hold_at_every_feasible_point(panda):
+    links = panda.variables
     c, inertia = links[3].com, links[3].inertia_com
     extra = (
         Constraint("ball", 0.08**2 - ca.sumsqr(c), lower=0.0),
@@ -59,14 +54,14 @@ def test_cuts_hold_at_every_feasible_point(base):
         Constraint("root", 0.1 - ca.sqrt(1e-6 + ca.sumsqr(links[4].com)), lower=0.0),
         Constraint("steps", ca.if_else(links[6].com[2] < 0.09, 0.05, 0.02) ** 2 - links[6].com[0] ** 2, lower=0.0),
     )
-    problem = base.without("total mass").with_constraints(extra)
+    problem = panda.without("total mass").with_constraints(extra)
     relaxation = Relaxation(problem)
     inside = feasible_points(problem)
     assert len(inside) >= 5
     rng = np.random.default_rng(3)
     made = 0
     for _ in range(3):
-        near = random_parameters(base, rng)
+        near = random_parameters(panda, rng)
         cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, near)] + relaxation.set_cuts(
             near
         )
@@ -78,8 +73,8 @@ def test_cuts_hold_at_every_feasible_point(base):
     assert set(relaxation.nonconvex) == {"far", "product", "difference", "root", "steps"}
 
 
-def test_quadratic_forms_reproduce_the_expression(base):
-    x, links = base.variables.x, base.variables
+def test_quadratic_forms_reproduce_the_expression(panda):
+    x, links = panda.variables.x, panda.variables
     c = links[2].com
     rng = np.random.default_rng(0)
     for expression, power in (
@@ -99,10 +94,10 @@ def test_quadratic_forms_reproduce_the_expression(base):
         assert find_quadric(expression, x, 7) is None
 
 
-def test_cone_cuts_hold_from_any_point(base):
+def test_cone_cuts_hold_from_any_point(panda):
     """Also from points outside the cone and from its other nappe."""
-    c = base.variables[2].com
-    form = find_quadric((0.1 - 0.5 * c[2]) ** 2 - c[0] ** 2 - c[1] ** 2, base.variables.x, 7)
+    c = panda.variables[2].com
+    form = find_quadric((0.1 - 0.5 * c[2]) ** 2 - c[0] ** 2 - c[1] ** 2, panda.variables.x, 7)
     box = np.array([[-0.3, 0.3], [-0.3, 0.3], [-0.1, 0.2]])  # the apex is at z = 0.2
     assert form is not None and form.lorentz(box) is not None
     assert form.lorentz(np.array([[-0.3, 0.3], [-0.3, 0.3], [-0.1, 0.3]])) is None
@@ -114,9 +109,9 @@ def test_cone_cuts_hold_from_any_point(base):
         assert (inside @ cut[6:9] + cut[9] >= -1e-9 * np.abs(cut).max()).all()
 
 
-def test_interval_arithmetic_encloses_samples(base):
-    x = base.variables.x
-    c, m = base.variables[1].com, base.variables[1].mass
+def test_interval_arithmetic_encloses_samples(panda):
+    x = panda.variables.x
+    c, m = panda.variables[1].com, panda.variables[1].mass
     expressions = ca.vertcat(
         c[0] ** 2 - c[1],
         ca.sqrt(ca.fabs(c[2])),
@@ -139,12 +134,12 @@ def test_interval_arithmetic_encloses_samples(base):
             assert interval.low - 1e-12 <= value <= interval.high + 1e-12
 
 
-def test_support_of_a_set_of_centres(base):
-    x = base.variables.x
-    c = base.variables[1].com
+def test_support_of_a_set_of_centres(panda):
+    x = panda.variables.x
+    c = panda.variables[1].com
     ball = ca.Function("b", [x], [0.1**2 - ca.sumsqr(c)])
     assert depends_on_com_only(ball, 70, 7) == 1
-    assert depends_on_com_only(ca.Function("b", [x], [c[0] * base.variables[1].mass]), 70, 7) is None
+    assert depends_on_com_only(ca.Function("b", [x], [c[0] * panda.variables[1].mass]), 70, 7) is None
     centres = ComSet(1, np.tile([-0.2, 0.15], (3, 1)), (ball,), 70)
     for direction in np.eye(3):
         height = centres.support(direction, centres.cells(), 1e-3)
@@ -179,9 +174,9 @@ def test_branches_are_read_off_the_graph():
     assert best == "optimal"
 
 
-def test_nested_alternatives(base):
-    x = base.variables.x
-    c = base.variables[3].com
+def test_nested_alternatives(panda):
+    x = panda.variables.x
+    c = panda.variables[3].com
     nested = ca.fmax(ca.fmin(c[0], c[1]), ca.fmin(c[2], ca.fmax(c[0] - 1, c[1] - 1)))
     options = alternatives(nested, x)
     assert [option.numel() for option in options] == [2, 2, 2]
@@ -212,23 +207,23 @@ def test_relaxed_bound_is_below_every_feasible_solution():
     assert solution.lower_bound > casid.solve(casid.load_problem("panda_retrieval")).objective * (1 + 1e-3)
 
 
-def test_soft_nonlinear_constraint_has_a_finite_bound(base):
-    ball = soften(Constraint("ball", 0.05**2 - ca.sumsqr(base.variables[3].com), lower=0.0), weight=1e-3)
-    solution = casid.solve(base.with_constraints(ball))
+def test_soft_nonlinear_constraint_has_a_finite_bound(panda):
+    ball = soften(Constraint("ball", 0.05**2 - ca.sumsqr(panda.variables[3].com), lower=0.0), weight=1e-3)
+    solution = casid.solve(panda.with_constraints(ball))
     assert 3.8e-4 <= solution.lower_bound <= solution.total
     assert explain(solution).open == ("ball",)
 
 
-def test_dead_branch_and_too_many_branches(base):
-    c = base.variables[3].com
+def test_dead_branch_and_too_many_branches(panda):
+    c = panda.variables[3].com
     dead = Constraint("housing", ca.if_else(c[0] < -1.0, 0.1, 0.2) - c[1], lower=0.0)
     with pytest.raises(ProblemError, match=r"housing.*always false.*dead"):
-        casid.solve(base.with_constraints(dead))
+        casid.solve(panda.with_constraints(dead))
     many = [Constraint(f"k{k}", ca.if_else(c[0] < 0.01 * k, 0.3, 0.2) - c[1], lower=0.0) for k in range(1, 5)]
     with pytest.raises(ProblemError, match="16 combinations"):
-        list(branch_problems(base.with_constraints(many), most=8))
+        list(branch_problems(panda.with_constraints(many), most=8))
     with pytest.raises(ProblemError, match="method"):
-        casid.solve(base, method="magic")
+        casid.solve(panda, method="magic")
 
 
 def test_every_recipe_has_a_line_of_explanation():

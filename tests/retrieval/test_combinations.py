@@ -9,6 +9,7 @@ from casid.retrieval import (
     Constraint,
     solve,
 )
+from casid.retrieval._combinations import branches_at, combinations, smoothed
 from casid.retrieval.methods._branches import Branches
 from casid.testing._synthetic import BODY, nearest
 
@@ -32,3 +33,12 @@ def test_a_minimum_with_a_constant() -> None:
     other = nearest(BODY, lambda v: Constraint("e", ca.fmin(v[0].com[0] - 0.1, 1.0), lower=0.0))
     found = solve(other, method=Branches())
     assert found.certified and found.objective == pytest.approx(solve(plain).objective, rel=1e-6)
+
+
+def test_branches_of_a_point_and_all_their_combinations() -> None:
+    problem = nearest(BODY, lambda v: Constraint("rule", ca.if_else(v[0].mass > 1, v[0].com[0], 1.0), lower=0.0))
+    (branch,) = branches_at(problem, BODY)
+    assert branch.constraint == "rule" and branch.holds == (BODY[9] > 1)
+    assert len(list(combinations(problem))) == 2
+    near = smoothed(problem, 1e-9).violations(BODY)
+    assert near == pytest.approx(problem.violations(BODY), abs=1e-6)

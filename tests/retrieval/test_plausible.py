@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import NonlinearConstraint, minimize
-
 import casid
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -22,8 +20,15 @@ from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
 from casid.testing import recording
-from casid.testing._synthetic import blind
 from problems.spatial_2r import true_parameters
+from casid.retrieval._rows import split_rows
+from casid.retrieval.plausible._program import BallProgram
+from casid.testing._synthetic import BODY, blind, nearest, with_friction
+
+
+
+
+
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -40,8 +45,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def truth(robot):
-    model = Model(robot, FRICTION)
-    return model, model.parameters(robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
+    return with_friction(robot)
 
 
 @pytest.fixture(scope="module")
@@ -237,3 +241,11 @@ def test_rotors_have_a_plausibility_of_their_own(problem):
     assert measure.gradient(at, 0.0)[0][0] == pytest.approx(slope, rel=1e-6)
     curve = (measure.gradient(at + along, 0.0)[0][0] - measure.gradient(at - along, 0.0)[0][0]) / (2 * step)
     assert measure.hessian(at, 0.0, np.zeros((0, 4, 4)))[0][0, 0] == pytest.approx(curve, rel=1e-5)
+
+
+def test_the_program_within_a_ball_keeps_the_rows():
+    stated = nearest(BODY)
+    linear, nonlinear = split_rows(stated)
+    size = stated.variables.size
+    program = BallProgram(stated, linear, nonlinear, np.eye(size), np.zeros(size), np.array([False]), 1.0, np.ones(0))
+    assert program is not None

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import casid
+from casid.errors import CasidError
 from casid.inertia._cones import Free, Semi
 from casid.retrieval import (
+    Problem,
     mass_bounds,
     soften,
 )
@@ -39,3 +41,12 @@ def test_the_two_link_robot_does_not_hold_the_truth() -> None:
     problem = casid.load_problem("spatial_2r", shapes="exact")
     robot = problem.variables.robot
     assert all(link.inertial is None for link in robot.links)
+
+
+def test_a_problem_names_its_constraints_once() -> None:
+    problem = nearest(BODY)
+    assert isinstance(problem, Problem) and problem.objective(BODY) == pytest.approx(0.0, abs=1e-20)
+    assert problem.hard_violation(problem.violations(BODY)) == 0.0
+    twice = mass_bounds(problem.variables[0], 1.0, 3.0)
+    with pytest.raises(CasidError):
+        problem.with_constraints(twice, twice)

@@ -20,9 +20,14 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import assess
 from casid.retrieval.methods._global_search import SimulatedAnnealing
+from casid.retrieval.program._blocks import Cone, FeasibleSet, Unknowns, sparse
+from casid.retrieval.program._elastic import LEAST_MASS
+from casid.retrieval.program._nlp import LiftedProgram
 from casid.retrieval.program._starts import nominal_parameters
+from casid.testing._synthetic import BODY, nearest
 
 
 @pytest.fixture
@@ -151,3 +156,23 @@ def test_a_feasible_point_without_convergence_is_stopped_not_failed(links):
     with pytest.raises(SolveError, match="its last point is feasible"):
         found.or_raise()
     assert assess(problem, np.full(len(x), -1.0), converged=False).status == "failed"
+
+
+def test_a_lifted_point_is_its_parameters():
+    problem = nearest(BODY)
+    linear, nonlinear = split_rows(problem)
+    cones = tuple(Cone.around(entry, BODY) for entry in problem.cones)
+    within = FeasibleSet(linear, nonlinear, cones, BODY)
+    assert len(within.rows) == len(linear.rows) + nonlinear.size
+    program = LiftedProgram(problem.variables.x, problem.objective, within)
+    w = program.start(BODY)
+    np.testing.assert_allclose(program.parameters(w), BODY, rtol=1e-6, atol=1e-9)
+    assert program.objective_value(w) == pytest.approx(problem.objective(BODY), abs=1e-9)
+    t = cones[0].factor(BODY)
+    np.testing.assert_allclose(cones[0].parameters(t), BODY, rtol=1e-6, atol=1e-9)
+
+
+def test_unknowns_are_parameters_factors_and_slacks():
+    unknowns = Unknowns.of(10, 10, 2)
+    assert unknowns.w.numel() == 22 and sparse(np.eye(3)).nnz() == 3
+    assert 0 < LEAST_MASS < 1

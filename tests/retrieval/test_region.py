@@ -16,6 +16,7 @@ from casid.retrieval import (
     mass_bounds,
     solve,
 )
+from casid.retrieval._region import com_quotients, link_regions
 from casid.retrieval.constraints._consistency import no_consistency
 from casid.testing._synthetic import BODY, nearest
 
@@ -51,3 +52,12 @@ def test_small_links_keep_their_inertia() -> None:
     assert problem.cones[0].margin < 1e-10
     assert casid.load_problem("panda_retrieval").cones[0].margin == 1e-6
     assert np.linalg.eigvalsh(pseudo_inertia(found.x))[0] >= problem.cones[0].margin
+
+
+def test_regions_follow_from_bounds_and_totals() -> None:
+    problem = nearest(BODY, lambda v: (mass_bounds(v[0], 0.5, 4.0), com_box(v[0], -0.3, 0.2)), bounded=False)
+    (region,) = link_regions(problem.facts, [entry.cone for entry in problem.cones])
+    assert region.mass == (0.5, 4.0)
+    np.testing.assert_array_equal(region.com, np.tile([-0.3, 0.2], (3, 1)))
+    ranges = com_quotients(0, region.com)
+    assert set(ranges) == {(6, 9), (7, 9), (8, 9)} and ranges[6, 9].tolist() == [-0.3, 0.2]

@@ -34,13 +34,8 @@ def com(solution, link):
 
 
 @pytest.fixture(scope="module")
-def base():
-    return casid.load_problem("panda_retrieval")
-
-
-@pytest.fixture(scope="module")
-def free(base):
-    return casid.solve(base)
+def free(panda):
+    return casid.solve(panda)
 
 
 @pytest.mark.parametrize("recipe", list(cookbook.CONVEX))
@@ -100,24 +95,24 @@ def test_recipes_hold_geometrically():
     assert np.hypot(c[0], c[1]) >= 0.1 - 1e-8
 
 
-def test_either_takes_the_better_option(base):
-    links = base.variables
+def test_either_takes_the_better_option(panda):
+    links = panda.variables
     options = [com_in_sphere(links[3], [0.03, 0, 0], 0.03), com_in_sphere(links[3], [-0.1, 0, 0], 0.03)]
-    best = min(casid.solve(base.with_constraints(option)).objective for option in options)
-    problem = base.with_constraints(either("bolt", *options))
+    best = min(casid.solve(panda.with_constraints(option)).objective for option in options)
+    problem = panda.with_constraints(either("bolt", *options))
     solution = casid.solve(problem, method="branches")
     assert solution.certified
     assert solution.objective == pytest.approx(best, rel=1e-6)
 
 
-def test_payload_and_cad_prior(base):
-    links = base.variables
+def test_payload_and_cad_prior(panda):
+    links = panda.variables
     rng = np.random.default_rng(0)
-    truth = np.concatenate([random_parameters(base, rng)])
+    truth = np.concatenate([random_parameters(panda, rng)])
     payload = np.array([1e-3, 0, 0, 1e-3, 0, 1e-3, 0.01, 0, 0.02, 0.5])
     loaded = truth.copy()
     loaded[60:] += payload
-    R = base.objective.matrix
+    R = panda.objective.matrix
     objective = LeastSquares(R, R @ loaded)
     assert without_payload(objective, links[6], payload)(truth) == pytest.approx(0, abs=1e-18)
     prior = with_cad_prior(LeastSquares(R, R @ truth), links, truth, 0.1)
@@ -140,12 +135,12 @@ def test_symmetric_link_holds_for_a_symmetric_body():
     assert from_standard(np.array(ten))[1][1] == pytest.approx(0.3)
 
 
-def test_hull_from_a_mesh(base, tmp_path):
+def test_hull_from_a_mesh(panda, tmp_path):
     trimesh = pytest.importorskip("trimesh")
     box = trimesh.creation.box(extents=[0.2, 0.1, 0.1])
     box.export(tmp_path / "link.stl")
     vertices = read_stl(tmp_path / "link.stl")
-    solution = casid.solve(base.with_constraints(com_in_hull(base.variables[3], vertices)))
+    solution = casid.solve(panda.with_constraints(com_in_hull(panda.variables[3], vertices)))
     assert solution.certified
     assert (np.abs(com(solution, 3)) <= np.array([0.1, 0.05, 0.05]) + 1e-9).all()
     scaled = read_stl(tmp_path / "link.stl", scale=1e-3)
@@ -161,8 +156,8 @@ def test_hull_from_a_mesh(base, tmp_path):
         read_stl(tmp_path / "missing.stl")
 
 
-def test_bad_input(base):
-    link, other = base.variables[3], base.variables[4]
+def test_bad_input(panda):
+    link, other = panda.variables[3], panda.variables[4]
     for build, message in (
         (lambda: com_in_cylinder(link, [0, 0, 0], [0, 0, 0], 0.1), "no volume"),
         (lambda: com_in_cone(link, [0, 0, 0], [0, 0, 1], 0.1, -0.1), "non-negative"),
@@ -177,8 +172,8 @@ def test_bad_input(base):
         (lambda: symmetric_link(link, "zx"), "plane"),  # type: ignore[arg-type]
         (lambda: axisymmetric_link(link, "w"), "axis"),  # type: ignore[arg-type]
         (lambda: body_in_ellipsoid(link, [0, 0, 0], 0.1, density=-1.0), "density"),
-        (lambda: without_payload(base.objective, other, [1, 2]), "ten finite"),
-        (lambda: with_cad_prior(base.objective, base.variables, np.ones(3), 0.1), "70 finite"),
+        (lambda: without_payload(panda.objective, other, [1, 2]), "ten finite"),
+        (lambda: with_cad_prior(panda.objective, panda.variables, np.ones(3), 0.1), "70 finite"),
         (lambda: Constraint("array", np.zeros(3)), "casadi.SX"),
         (lambda: casid.load_problem("cookbook", recipe="soup"), "unknown recipe"),
     ):

@@ -13,6 +13,7 @@ from casid.retrieval import (
     parameter_intervals,
     solve,
 )
+from casid.retrieval._solution import assess
 from casid.testing._synthetic import BODY, nearest
 
 
@@ -52,3 +53,10 @@ def test_lookups_by_name_follow_one_rule() -> None:
         problem.variables.extra("fv9")
     assert problem.variables[0] in problem.variables and found.links.get("hand") is None
     assert pickle.loads(pickle.dumps(found)).parameters["m1"] == found["m1"]
+
+
+def test_a_point_is_assessed_without_a_solver() -> None:
+    problem = nearest(BODY)
+    found = assess(problem, BODY)
+    assert found.objective == pytest.approx(0.0, abs=1e-20) and found.max_violation == 0.0
+    assert found.lower_bound <= found.objective

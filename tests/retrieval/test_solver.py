@@ -14,16 +14,19 @@ from casid.retrieval import Problem, SolveOptions, multistart, solve
 from casid.retrieval._rows import split_rows
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._starts import nominal_parameters
+from casid.retrieval.solver._build import BuiltProblem
 from casid.retrieval.solver._certify import PreparedProblem
+from casid.retrieval.solver._ipopt import Minimiser
 from casid.retrieval.study._study import Study
+from casid.testing._synthetic import BODY, nearest
 
 #: Certified optimum with J >= 1e-6, found by two solvers of different kind.
 OPTIMUM = 3.8606686e-4
 
 
 @pytest.fixture(scope="module")
-def problem() -> Problem:
-    return casid.load_problem("panda_retrieval")
+def problem(panda):
+    return panda
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +177,10 @@ def test_a_direct_semidefinite_solver_agrees(problem: Problem, solution: casid.S
     ).solve()
     assert abs(problem.objective(np.array(found.x)) - solution.objective) < 1e-9
     assert problem.objective(np.array(found.x)) >= solution.lower_bound - 1e-12
+
+
+def test_two_calls_of_ipopt_reach_the_minimum() -> None:
+    built = BuiltProblem(nearest(BODY))
+    outcome, scale = Minimiser(built).minimise(built.starting_point(None, 1))
+    assert outcome.good and scale > 0 and outcome.iterations > 0
+    np.testing.assert_allclose(built.program.parameters(outcome.point.w), BODY, atol=1e-4)

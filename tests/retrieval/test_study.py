@@ -20,8 +20,8 @@ from casid.retrieval.study._study import start_seeds
 
 
 @pytest.fixture(scope="module")
-def problem():
-    return casid.load_problem("panda_retrieval")
+def problem(panda):
+    return panda
 
 
 @pytest.fixture(scope="module")

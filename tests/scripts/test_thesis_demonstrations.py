@@ -7,7 +7,8 @@ import pytest
 from benchmarks.measure import NotMeasured, data_folder
 from papers import wam_cases as thesis
 
-from casid.simulation import Reason, SmoothCoulomb
+from casid.simulation import SmoothCoulomb
+from casid.simulation._stops import Reason
 
 try:
     data_folder()

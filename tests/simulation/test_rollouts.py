@@ -12,14 +12,9 @@ from casid.control import PD, ComputedTorque
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.motion import Sine
-from casid.simulation import (
-    Plant,
-    Reason,
-    Stops,
-    simulate,
-    simulate_law,
-    simulate_many,
-)
+from casid.simulation import Plant, Stops, simulate, simulate_many
+from casid.simulation._rollouts import simulate_law
+from casid.simulation._stops import Reason
 from casid.simulation.integrators import RungeKutta4
 
 

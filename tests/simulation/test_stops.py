@@ -9,11 +9,8 @@ import casid
 from casid.control import PD, Passive
 from casid.dynamics import Model
 from casid.motion import Hold, Sine
-from casid.simulation import (
-    Plant,
-    Reason,
-    simulate,
-)
+from casid.simulation import Plant, simulate
+from casid.simulation._stops import Reason
 from casid.simulation.integrators import Cvodes, DormandPrince, Idas, RungeKutta4
 from casid.simulation.integrators._integrator import Integrator
 from problems.spatial_2r import true_parameters

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.spatial import ConvexHull, QhullError
 
-from casid.description import Capsule, Robot, capsule_on
+from casid.description import Capsule, Robot
 from casid.description._placement import xyz_rpy
+from casid.description._robot import capsule_on
 from casid.errors import RobotError
 from casid.files._texts import read_xml
 from casid.files._words import number_list, shown

@@ -2,4 +2,3 @@
 
 from casid.identification.diagnosis._findings import Finding as Finding
 from casid.identification.diagnosis._findings import Verdict as Verdict
-from casid.identification.diagnosis._verdict import judge as judge

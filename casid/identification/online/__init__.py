@@ -2,6 +2,5 @@
 
 # The robot's own parameters
 from casid.identification.online._estimator import Online as Online
-from casid.identification.online._estimator import OnlineEstimate as OnlineEstimate
 from casid.identification.online._estimator import entropic_fit as entropic_fit
 from casid.identification.online._estimator import plausible_values as plausible_values

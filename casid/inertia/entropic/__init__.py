@@ -1,6 +1,5 @@
 """Entropic estimates: the physically consistent bodies of least log-det divergence from plausible ones."""
 
 # Estimates from quadratic information, with a bound of their suboptimality
-from casid.inertia.entropic._estimate import Entropic as Entropic
 from casid.inertia.entropic._estimate import Plausible as Plausible
 from casid.inertia.entropic._estimate import entropic_estimate as entropic_estimate

@@ -12,10 +12,8 @@ from casid.regression.estimators._least_squares import IRLS as IRLS
 
 # Noise in positions
 from casid.regression.estimators._maximum_likelihood import MaximumLikelihood as MaximumLikelihood
-from casid.regression._statistics import MeasurementNoise as MeasurementNoise
 
 # Simulation of the closed loop
 from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
 from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
-from casid.regression.estimators._instrumental import DirectInverse as DirectInverse
 from casid.regression.estimators._output_error import OutputError as OutputError

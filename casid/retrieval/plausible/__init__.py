@@ -1,7 +1,6 @@
 """The most plausible of all parameters that explain the data, with a proof of its optimality."""
 
 # The bodies that links are expected to be
-from casid.retrieval.plausible._bodies import PlausibleBodies as PlausibleBodies
 from casid.retrieval.plausible._bodies import plausible_bodies as plausible_bodies
 
 # The choice among all parameter sets that explain the data

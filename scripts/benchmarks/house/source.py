@@ -41,7 +41,7 @@ def modules() -> list[str]:
 
 
 def fronts() -> dict[str, list[str]]:
-    """Front of each folder -> the names it promises: what its ``__init__`` binds without a leading underscore."""
+    """Front of each folder -> the names it promises: what its ``__init__`` imports as itself (``X as X``)."""
     found: dict[str, list[str]] = {}
     for name, (path, tree) in trees().items():
         if path.name != "__init__.py" or any(part.startswith("_") for part in name.split(".")):
@@ -49,7 +49,7 @@ def fronts() -> dict[str, list[str]]:
         names: set[str] = set()
         for node in _flat(tree.body):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("casid"):
-                names |= {alias.asname or alias.name for alias in node.names}
+                names |= {a.name for a in node.names if a.asname == a.name or name == "casid"}
             elif isinstance(node, ast.FunctionDef | ast.ClassDef):
                 names.add(node.name)
         found[name] = sorted(n for n in names if not n.startswith("_"))
@@ -123,8 +123,7 @@ def implementations() -> dict[str, list[str]]:
         str(path.relative_to(ROOT))
         for folder in ("casid", "scripts", "tests")
         for path in sorted((ROOT / folder).rglob("*.py"))
-        if re.search(r"^def .*(?:mj|mujoco)", source := path.read_text(encoding="utf-8"), re.MULTILINE)
-        and re.search(r"mj_(?:inverse|step|forward)\(", source)
+        if re.search(r"mj_(?:inverse|step|forward)\(", path.read_text(encoding="utf-8"))
     ]
     return found
 
@@ -206,12 +205,15 @@ def untested() -> list[str]:
     found = []
     for name in modules():
         room, *inner = name.split(".")[1:]
-        subjects = [part.lstrip("_") for part in inner] or [room.lstrip("_")]
+        subjects = [part.lstrip("_") for part in inner] or [room.strip("_")]
         folder = ROOT / "tests" / (room.lstrip("_") if inner else "project")
         files = [folder / f"test_{s}.py" for s in (*subjects, "_".join(subjects))]
         tree = trees()[name][1]
         names = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
         names |= {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+        names |= {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+        if not names:  # an entry point: what it runs
+            names = {a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
         texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
         if not any(re.search(rf"\b{re.escape(n)}\b", text) for n in names for text in texts):
             found.append(name)

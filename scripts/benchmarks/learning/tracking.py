@@ -21,7 +21,8 @@ from casid.codegen._evaluate import bound_batch
 from casid.dynamics._rigid_body import newton_euler
 from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
-from casid.simulation import Plant, simulate_law
+from casid.simulation import Plant
+from casid.simulation._rollouts import simulate_law
 from casid.simulation.integrators import RungeKutta4
 
 Array = NDArray[np.float64]

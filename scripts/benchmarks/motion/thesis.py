@@ -6,7 +6,8 @@ import numpy as np
 from papers import wam_cases as thesis
 
 from benchmarks.measure import Measure
-from casid.simulation import Reason, SmoothCoulomb
+from casid.simulation import SmoothCoulomb
+from casid.simulation._stops import Reason
 
 Result = tuple[str, bool]
 

@@ -16,22 +16,25 @@ ROOMS = (
     "codegen", "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation",
     "learning", "export", "report", "cli", "testing", "__main__",
 )  # fmt: skip
-#: Inside retrieval: files and folders, those of one group are equals.
-RETRIEVAL = (
-    ("_variables", "_objectives", "_conflict", "_result", "_quadrics"),
-    ("_region",),
-    ("constraints",),
-    ("_problem",),
-    ("_load", "_solution"),
-    ("_rows", "_combinations"),
-    ("bound",),
-    ("program", "plausible"),
-    ("solver",),
-    ("methods",),
-    ("study",),
-    ("insight",),
-    ("__init__",),
-)
+#: The same inside a room: its files and folders in groups, those of one group are equals.
+SLOPES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "excitation": (("information", "limits"), ("optimisation",), ("_settings",), ("__init__",)),
+    "retrieval": (
+        ("_variables", "_objectives", "_conflict", "_result", "_quadrics"),
+        ("_region",),
+        ("constraints",),
+        ("_problem",),
+        ("_load", "_solution"),
+        ("_rows", "_combinations"),
+        ("bound",),
+        ("program", "plausible"),
+        ("solver",),
+        ("methods",),
+        ("study",),
+        ("insight",),
+        ("__init__",),
+    ),
+}
 
 
 @cache
@@ -104,7 +107,7 @@ def circles(annotations: bool = False) -> list[list[str]]:
 
 
 def arrows() -> list[str]:
-    """Imports against the slope: of rooms, and of the folders and files inside retrieval."""
+    """Imports against the slope: of rooms, and of the folders and files inside a room of `SLOPES`."""
     against = []
     for module in trees():
         for other in sorted(imported(module)):
@@ -113,17 +116,18 @@ def arrows() -> list[str]:
                 continue  # the package's own front door offers every room
             if ROOMS.index(theirs[0]) > ROOMS.index(ours[0]):
                 against.append(f"{module} -> {other}")
-            elif ours[0] == theirs[0] == "retrieval" and _step(theirs) > _step(ours):
+            elif ours[0] == theirs[0] and ours[0] in SLOPES and step(theirs) > step(ours):
                 against.append(f"{module} -> {other}")
     return against
 
 
-def _step(parts: list[str]) -> int:
+def step(parts: list[str]) -> int:
+    """Place of a module on the slope of its room, from the top; ``parts`` of its name without the package's."""
     name = parts[1] if len(parts) > 1 else "__init__"
-    for step, group in enumerate(RETRIEVAL):
+    for number, group in enumerate(SLOPES[parts[0]]):
         if name in group:
-            return step
-    raise KeyError(f"casid.retrieval.{name} has no place on the slope: add it to RETRIEVAL in {Path(__file__).name}")
+            return number
+    raise KeyError(f"casid.{parts[0]}.{name} has no place on the slope: add it to SLOPES in {Path(__file__).name}")
 
 
 def constraint_kinds() -> dict[str, set[str]]:

@@ -1,0 +1,163 @@
+"""From a controller's M(q) and g(q) to feasible links and friction, and friction refitted to another recording."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import casid
+from casid.cli import app
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.identification import predict, refit_friction, reverse_engineered
+from casid.measurement import Dataset
+from casid.regression import reverse_engineer_with_torques
+from casid.testing._synthetic import motion
+from problems.spatial_2r import true_parameters
+
+#: phi_1, phi_2, phi_3 of both joints (Gaz et al. 2019, eq. 25).
+PHI = np.array([[2.0, 6.0, 0.05], [1.2, 9.0, -0.03]])
+
+
+def sigmoid(phi: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Eq. 25 of Gaz et al. (2019)."""
+    return phi[0] / (1 + np.exp(-phi[1] * (v + phi[2]))) - phi[0] / (1 + np.exp(-phi[1] * phi[2]))
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model(casid.load_robot("spatial_2r"))
+
+
+def controller(model: Model, poses: int = 40) -> dict[str, np.ndarray]:
+    """Mass matrices and gravity torques of the true links."""
+    truth, q = true_parameters(), np.random.default_rng(5).uniform(-3, 3, (poses, 2))
+    M = np.array([np.array(model.mass_matrix(row, truth)) for row in q])
+    g = np.array([np.array(model.gravity(row, truth)).ravel() for row in q])
+    return {"q": q, "M": M, "g": g}
+
+
+def recorded(model: Model, seed: int, phi: np.ndarray = PHI) -> Dataset:
+    """The true links with sigmoid friction along a random motion, exact."""
+    t, q, dq, ddq = motion(2, 1000, seed)
+    tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, true_parameters())).T
+    tau = tau + np.column_stack([sigmoid(phi[k], dq[:, k]) for k in range(2)])
+    return Dataset(t, q, tau, dq, ddq, name=f"run {seed}")
+
+
+def test_the_way_ends_at_the_true_torques(model: Model) -> None:
+    numbers = controller(model)
+    found = reverse_engineered(
+        model.robot, numbers["q"], numbers["M"], numbers["g"], recorded(model, 1), processing=False
+    )
+    np.testing.assert_allclose(found.estimate.values, model.base.values(true_parameters()), atol=1e-9)
+    assert found.solution.certified
+    assert found.friction is not None and found.validation is not None and found.unfitted is not None
+    assert found.validation.relative_error < 0.05 < 1.0 < found.unfitted.relative_error
+    v = np.linspace(-1.5, 1.5, 50)
+    for k, joint in enumerate(found.friction.joints):
+        names = [f"{amplitude.symbol}{k + 1}" for amplitude in joint.law.amplitudes]
+        phi = np.array([*(found.parameters[name] for name in names), *joint.theta])
+        np.testing.assert_allclose(sigmoid(phi, v), sigmoid(PHI[k], v), atol=1e-3)
+
+
+def test_gravity_torques_alone_determine_what_gravity_depends_on(model: Model) -> None:
+    numbers = controller(model)
+    found = reverse_engineered(model.robot, numbers["q"], None, numbers["g"])
+    assert 0 < found.estimate.rank < model.base.rank and found.solution.certified
+    for row, truth in zip(numbers["q"], numbers["g"], strict=True):
+        np.testing.assert_allclose(np.array(model.gravity(row, found.values)).ravel(), truth, atol=1e-6)
+    with pytest.raises(DatasetError, match="numbers of poses differ"):
+        reverse_engineered(model.robot, numbers["q"], None, numbers["g"][:3])
+
+
+def test_gravity_torques_and_a_recording_determine_all(model: Model) -> None:
+    numbers, truth = controller(model), true_parameters()
+    beta = model.base.values(truth)
+    linear = np.array([[0.4, 0.7, 0.1], [0.2, 0.5, -0.3]])  # viscous, Coulomb, offset
+    data = recorded(model, 1, 0.0 * PHI)
+    assert data.dq is not None
+    dry = data.dq * linear[:, 0] + np.sign(data.dq) * linear[:, 1] + linear[:, 2]
+    noise = 1e-3 * np.random.default_rng(6).standard_normal(data.tau.shape)
+    rough = Dataset(data.t, data.q, data.tau + dry + noise, data.dq, data.ddq, name="with linear friction")
+    found = reverse_engineer_with_torques(model, numbers["q"], numbers["g"], rough)
+    assert (np.abs(found.values - beta) <= 5 * found.sd).all() and found.sd.max() < 1e-3
+
+    sigmoids = recorded(model, 1)  # friction of another shape: gravity's part stays exact, the rest is near
+    way = reverse_engineered(model.robot, numbers["q"], None, numbers["g"], sigmoids, processing=False)
+    assert way.estimate.rank == model.base.rank and way.solution.certified and way.validation is not None
+    links = way.values[np.ravel(way.model.link_columns)]
+    for row, g in zip(numbers["q"], numbers["g"], strict=True):
+        np.testing.assert_allclose(np.array(model.gravity(row, links)).ravel(), g, atol=1e-3)
+    assert way.validation.relative_error < 2.0
+
+
+def test_refitting_changes_friction_and_no_link(model: Model) -> None:
+    links, other = true_parameters(), 2.5 * PHI
+    first = refit_friction(model, links, recorded(model, 1))
+    again = refit_friction(first.model, first.parameters, recorded(model, 2, other))
+    columns = np.ravel(again.model.link_columns)
+    np.testing.assert_array_equal(again.values[columns], links)
+    data = recorded(model, 3, other)
+    stale, fresh = (predict(one.model, one.parameters, data).relative_error for one in (first, again))
+    assert fresh < 0.5 < stale
+    with pytest.raises(DatasetError):
+        refit_friction(model, links, Dataset(data.t, data.q, data.tau, name="raw"))
+
+
+def write(folder: Path, model: Model) -> tuple[Path, Path]:
+    """The samples and a raw recording as files."""
+    samples, run = folder / "samples.npz", folder / "run.npz"
+    np.savez(samples, **controller(model))
+    data = recorded(model, 1)
+    np.savez(run, t=data.t, q=data.q, tau=data.tau)
+    return samples, run
+
+
+def test_the_command_writes_what_validate_reads(tmp_path: Path, model: Model) -> None:
+    samples, run = write(tmp_path, model)
+    out = tmp_path / "out"
+    options = ["--cutoff", "12", "--rate", "100", "--every", "1", "--trim", "0.5"]
+    command = ["reverse-engineer", "spatial_2r", str(samples), str(run), "--out", str(out), *options]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "8 coefficients" in done.output
+    record = json.loads((out / "identification.json").read_text())
+    assert record["validation_relative_error"] < 2.0 and set(record["coefficients"]) == set(model.base.expressions)
+    assert json.loads((out / "solution.json").read_text())["objective"] < 1e-9
+
+    data = recorded(model, 4, 2.5 * PHI)
+    other = tmp_path / "other.npz"
+    np.savez(other, t=data.t, q=data.q, tau=data.tau)
+    errors = []
+    for more in ([], ["--refit-friction", "sigmoid"]):
+        folder = tmp_path / f"validated{len(more)}"
+        command = ["validate", "spatial_2r", str(out / "identification.json"), str(other), "--out", str(folder), *more]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+        errors.append(json.loads((folder / "validation.json").read_text())["relative_error"])
+    assert errors[1] < 0.3 * errors[0]
+    done = CliRunner().invoke(app, [*command[:4], "--refit-friction", "sticky"])
+    assert done.exit_code == 1 and "sticky" in done.output and "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"g": None}, "array 'g' is missing"),
+        ({"g": np.zeros((3, 2))}, "numbers of poses differ"),
+        ({"q": np.zeros((40, 5))}, "expected shape (poses, 2)"),
+        ({"M": np.triu(np.ones((40, 2, 2)))}, "mass matrix of pose 0 is not symmetric"),
+    ],
+)
+def test_unusable_samples_are_named_and_nothing_is_written(
+    tmp_path: Path, model: Model, change: dict[str, np.ndarray | None], words: str
+) -> None:
+    numbers = {k: v for k, v in (controller(model) | change).items() if v is not None}
+    samples = tmp_path / "samples.npz"
+    np.savez(samples, **numbers)
+    done = CliRunner().invoke(app, ["reverse-engineer", "spatial_2r", str(samples), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1 and words in " ".join(done.output.split()) and "Traceback" not in done.output
+    assert not (tmp_path / "out" / "solution.json").exists()
