@@ -73,6 +73,9 @@ class PlainTable(Table):
         if left < 0:
             return None
         widths = list(smallest)
+        if self.show_header:  # on one line where there is room
+            heads = [Measurement.get(console, free, column.header).maximum for column in self.columns]
+            largest = [max(pair) for pair in zip(largest, heads, strict=True)]
         for k in sorted(range(len(widths)), key=lambda k: largest[k] - smallest[k]):  # the easily filled first
             hungry = sum(largest[j] > widths[j] for j in range(len(widths)))
             more = min(largest[k] - widths[k], left // max(hungry, 1))

@@ -92,7 +92,6 @@ COMMANDS = {
         ("payload", "arm.toml", "loaded.npz", "--without", "one.npz"),
         ["mass [kg]", "Lxx [kg.m^2], link frame", "centre of mass in"],
     ),
-    "gains": (("gains", "arm.toml", "loaded.npz", "--without", "one.npz", "--mass", "1"), ["joint1", "factor"]),
     "solve": (("solve", "panda_retrieval"), ["link7", "total", "lower bound"]),
     "intervals": (("intervals", "spatial_2r", "--tolerance", "0.01"), ["Lxx1", "m2"]),
     "simulate": (("simulate", "arm.toml", "--duration", "1"), ["joint1", "joint2", "work of the motors"]),
