@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 from typing import Annotated
 
 import typer
@@ -71,3 +75,7 @@ def main() -> None:
         app()
     except KeyboardInterrupt:  # before a command runs
         raise SystemExit(_interrupt.CODE) from None
+
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

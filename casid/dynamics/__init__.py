@@ -1,5 +1,9 @@
 """The graphs: kinematics, Newton-Euler, mass matrix, energies, base parameters, and `Model`; terms in `terms`."""
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 # The model and its base parameters
 from casid.dynamics._model import Model as Model
 from casid.dynamics._base_parameters import BaseParameters as BaseParameters
@@ -13,3 +17,6 @@ from casid.dynamics._derived import forward_dynamics_derivatives as forward_dyna
 from casid.dynamics._derived import operational_space as operational_space
 from casid.dynamics._derived import equation_of_motion as equation_of_motion
 from casid.dynamics._derived import momentum_observer as momentum_observer
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

@@ -1,13 +1,15 @@
 """Where an expression has a value: the rule, and rows that follow from it.
 
 **Rule.** An expression is undefined at a point where any operation that counts has no real value there: the root of a
-negative number, a logarithm of zero or less, a division by zero, an arc sine beyond [-1, 1], NaN from a called function.
+negative number, a logarithm of zero or less, a division by zero, an arc sine beyond [-1, 1], NaN from a called
+function.
 Every operation counts except those in the branch of an if-else that is not taken: a comparison, a logical operation, a
 minimum or a maximum of something undefined is undefined itself, whatever CasADi returns for it. A point where a
 constraint's expression is undefined does not meet the constraint.
 
 `casid.expressions._evaluate.NumpyFunction` follows the rule. Where the value itself would be NaN, a bound on it says
-the same; `required_domains` are the rows that the rule adds: arguments of operations whose lack of a value a comparison,
+the same; `required_domains` are the rows that the rule adds: arguments of operations whose lack of a value a
+comparison,
 a minimum or a maximum hides.
 """
 

@@ -96,7 +96,7 @@ class NumpyFunction:
             if code == ca.OP_CONST
         }
         called = [k for k, (code, _, _) in enumerate(self._program) if code == CALL]
-        nodes = function.instructions_sx() if called else None
+        nodes = function.instructions_sx() if called else ca.SX()
         self._callees = {k: nodes[k].which_function() for k in called}
         self._rules = {code: _rule(code) for code, _, _ in self._program if code not in STRUCTURE and code != CALL}
 

@@ -1,7 +1,8 @@
 """Interval arithmetic on arrays of boxes: what values an expression can take over a set of points.
 
 Rigorous in floating point: every bound is rounded outward, an operation without a rule is refused by its name, a called
-function that is no scalar graph gives everything unless it is a piecewise linear table of one argument, and whether an operation can fail to have a value (NaN) is kept beside its range. A quotient of two entries whose range
+function that is no scalar graph gives everything unless it is a piecewise linear table of one argument, and whether
+an operation can fail to have a value (NaN) is kept beside its range. A quotient of two entries whose range
 is known better than from its parts, a centre of mass as first moment over mass, is recognised and takes that range.
 """
 

@@ -166,7 +166,7 @@ def rebuild(code: int, operands: Sequence[Any]) -> ca.SX:
     if len(operands) == 1:
         return ca.SX.unary(code, operands[0])
     if code in (ca.OP_PRINTME, ca.OP_LIFT):  # the first operand, passed on
-        return operands[0]
+        return ca.SX(operands[0])
     return ca.SX.binary(code, operands[0], operands[1])
 
 

@@ -5,6 +5,13 @@ be used raises that error with one line that names the file, what is wrong and, 
 content beside its final place first, flush it to disk and rename it, so that no file is ever half-written.
 """
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 # what a reader or a writer of another format begins with
 from casid.files._read import read_text as read_text
 from casid.files._write import write_files as write_files
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

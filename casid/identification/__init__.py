@@ -1,5 +1,9 @@
 """Physically consistent parameters from recordings: the pipeline, its options and its results."""
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 # The pipeline, its options and its result
 from casid.identification._identify import identify as identify
 from casid.identification._options import Checks as Checks
@@ -23,3 +27,6 @@ from casid.identification._prediction import Prediction as Prediction
 # Links from the model of a controller, friction of known links
 from casid.identification._reverse_engineering import reverse_engineered as reverse_engineered
 from casid.identification._reverse_engineering import refit_friction as refit_friction
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

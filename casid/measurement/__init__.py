@@ -1,5 +1,9 @@
 """Recordings: frozen, checked data sets, their readers, filtering and differentiation."""
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 # recordings
 from casid.measurement._dataset import Dataset as Dataset
 from casid.measurement._defects import Defect as Defect
@@ -13,3 +17,6 @@ from casid.measurement._low_pass import LowPass as LowPass
 from casid.measurement._low_pass import choose_cutoff as choose_cutoff
 from casid.measurement._processing import Processing as Processing
 from casid.measurement._processing import prepare as prepare
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

@@ -100,7 +100,7 @@ def find_defects(t: Array, q: Array, tau: Array) -> tuple[list[Defect], Flags, F
     travel = np.ptp(q, axis=0)
     moves = travel > LEAST_MOTION * travel.max()
     still = [_still(t, q[:, k]) for k in range(n)]
-    resting: Flags = np.stack(still).all(axis=0)
+    resting: Flags = np.asarray(np.stack(still).all(axis=0))
     repeated: Flags = _repeated(q, tau) & ~resting
     none = np.zeros(len(t), dtype=bool)
     q_off = np.stack([_spikes(q[:, k], repeated) if moves[k] else none for k in range(n)], axis=1)
@@ -108,7 +108,7 @@ def find_defects(t: Array, q: Array, tau: Array) -> tuple[list[Defect], Flags, F
     found = time_gaps(t)
     found += _lost(t, q[:, moves], repeated | q_off.any(axis=1))
     found += _spells("repeats", None, t, repeated)
-    found += _spells("spike", None, t, q_off.any(axis=1))
+    found += _spells("spike", None, t, np.asarray(q_off.any(axis=1)))
     for k in range(n):
         found += _spells("spike", k, t, tau_off[:, k] & ~q_off.any(axis=1))
         found += _spells("saturation", k, t, _saturated(tau[:, k]))

@@ -1,5 +1,9 @@
 """Estimates of base parameters from data, and their statistics."""
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 # Regression data, compressed to triangular factors
 from casid.regression._compress import CompressedData as CompressedData
 from casid.regression._compress import compress as compress
@@ -22,3 +26,6 @@ from casid.regression._cutoff_choice import choose_processing as choose_processi
 # Base parameters from the numbers of a controller
 from casid.regression._reverse_engineering import reverse_engineer as reverse_engineer
 from casid.regression._reverse_engineering import reverse_engineer_with_torques as reverse_engineer_with_torques
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

@@ -163,7 +163,7 @@ def _thinned(data: Dataset) -> Dataset:
 
     q, tau, t = mean(data.q), mean(data.tau), mean(data.t[:, None])
     assert q is not None and tau is not None and t is not None
-    mask = None if data.mask is None else data.mask[: count * block].reshape(count, block, -1).all(axis=1)
+    mask = None if data.mask is None else np.asarray(data.mask[: count * block].reshape(count, block, -1).all(axis=1))
     return replace(data, t=t[:, 0], q=q, tau=tau, dq=mean(data.dq), ddq=mean(data.ddq), tau_raw=None, mask=mask)
 
 

@@ -1,5 +1,9 @@
 """Tables for the terminal, pictures, pages, and the files of a result, all from the sections of one report."""
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 # isort: off
 # The contract
 from casid.report._section import Report as Report
@@ -14,3 +18,6 @@ from casid.report._fit import fit_figure as fit_figure
 from casid.report._links import links_figure as links_figure
 from casid.report._simulation import energy_figure as energy_figure
 from casid.report._simulation import tracking_figure as tracking_figure
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

@@ -69,9 +69,9 @@ class Conflict:
         """The region of the proof, and what bounds beyond it usually are."""
         limits = ", ".join(f"{name} {limit}" for name, limit in self.region.items())
         return (
-            f". This is proven where nothing bounds them for {limits}; a larger body may meet it. Bounds beyond that are "
-            "mostly a slip of units: kg, m and kg.m^2 are expected, not g (a factor of 1e3), mm (1e3 of a length, 1e6 of "
-            "an inertia), or g.mm^2 (1e9)"
+            f". This is proven where nothing bounds them for {limits}; a larger body may meet it. Bounds beyond that "
+            "are mostly a slip of units: kg, m and kg.m^2 are expected, not g (a factor of 1e3), mm (1e3 of a "
+            "length, 1e6 of an inertia), or g.mm^2 (1e9)"
         )
 
     def error(self, name: str, solution: object) -> SolveError:

@@ -244,7 +244,8 @@ class Problem(Displayed):
 
         In the constraint's own units; for a cone the smallest eigenvalue against the margin. Infinite where it is NaN.
         Values are those of CasADi's own function of the expressions, compared with numpy's and with interval arithmetic
-        at the point, away from the solver (`casid.expressions._evaluate`); NaN where an expression is undefined. An extra or cone of the name of a constraint is numbered.
+        at the point, away from the solver (`casid.expressions._evaluate`); NaN where an expression is undefined. An
+        extra or cone of the name of a constraint is numbered.
         """
         x = np.asarray(x, dtype=float)
         values = self.values(x)

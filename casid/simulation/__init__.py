@@ -1,5 +1,9 @@
 """Simulation: plants, closed loops, rollouts, energy balance; the integrators are in `casid.simulation.integrators`."""
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 # Plants
 from casid.simulation._plant import ExactCoulomb as ExactCoulomb
 from casid.simulation._plant import Plant as Plant
@@ -19,3 +23,6 @@ from casid.simulation._result import Simulation as Simulation
 from casid.simulation._adaptive import NaturalAdaptation as NaturalAdaptation
 from casid.simulation._adaptive import SlotineLi as SlotineLi
 from casid.simulation._adaptive import simulate_adaptive as simulate_adaptive
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

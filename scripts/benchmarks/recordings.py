@@ -10,18 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
+
 import numpy as np
+
 import casid
 from benchmarks.measure import data_folder
 from casid.description import Joint, Link, Robot
 from casid.description._placement import modified_dh, xyz_rpy
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing, read_dataset
-
-
-
-
-
 
 GRAVITY = (0.0, 0.0, -9.81)  # of the reference numbers
 FRICTION = ("viscous", "coulomb", "offset")

@@ -51,7 +51,8 @@ def terminal(width: int, *arguments: object, cwd: Path | None = None) -> tuple[s
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A robot of long names, recordings of it without and with a load, and a motion."""
-    from casid.motion import Fourier, Trajectory, trajectory_text
+    from casid.motion import Fourier, Trajectory
+    from casid.motion._files import trajectory_text
 
     made = tmp_path_factory.mktemp("tables")
     robot = casid.load_robot("spatial_2r").with_parameters(

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+
 import numpy as np
 import pytest
+
 import casid
 from casid.description import convert, load_robot
-from casid.errors import InertiaWarning, RobotError
 from casid.description._load import load_description
 from casid.description._sidecar import SUFFIX, fixed_name, lost, words
 from casid.description.formats import Toml, Urdf
-
-
-
-
-
+from casid.errors import InertiaWarning, RobotError
 
 
 def test_a_coupled_transmission_goes_to_the_sidecar_and_is_named(tmp_path: Path) -> None:

@@ -1,29 +1,25 @@
 """What is wrong with a recording is named with the option that corrects it; a right one has no finding."""
 
-
 from dataclasses import replace
+
 import numpy as np
 import pytest
+
 import casid
 from casid.dynamics import Model
+from casid.identification import Checks, feasible_regression, identify
 from casid.identification.diagnosis import Finding, Verdict
+from casid.identification.diagnosis._delay import significant, without_delay
 from casid.identification.diagnosis._findings import CAUSES
 from casid.identification.diagnosis._readings import Readings
-from casid.identification.diagnosis._signals import _gaps, _rest, _saturation
+from casid.identification.diagnosis._signals import _gaps, _rest, _saturation, signal_findings
 from casid.identification.diagnosis._trial import compared
-from casid.report import report_of
-from casid.retrieval.plausible._described_arms import DESCRIBED_ARMS, heaviest
-from casid.testing._synthetic import recording
-from casid.identification import Checks, feasible_regression, identify
-from casid.identification.diagnosis._delay import significant, without_delay
-from casid.identification.diagnosis._signals import signal_findings
 from casid.identification.diagnosis._verdict import judge
 from casid.regression import compress, wls
 from casid.regression._delay import Delay
-
-
-
-
+from casid.report import report_of
+from casid.retrieval.plausible._described_arms import DESCRIBED_ARMS, heaviest
+from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 

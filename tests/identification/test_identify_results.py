@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+
 import numpy as np
 import pytest
+
 import casid
 from casid.dynamics import Model
 from casid.identification import Checks, Constraints, identify
 from casid.identification._bounds import default_bounds, largest_mass, term_bounds
-from casid.identification._feasible_fit import Determined, determined
+from casid.identification._feasible_fit import Determined
 from casid.measurement import Processing
 from casid.retrieval import total_mass
 from casid.testing._synthetic import blind, recording, with_friction
-
-
-
-
-
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -1,21 +1,18 @@
 """Verdicts on intervals: by the value and by the torque that the range makes."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
+
 import numpy as np
 import pytest
+
 import casid
-from casid.report._intervals import torque_shares, verdict
-from casid.retrieval.insight._intervals import ParameterInterval
 from casid.report import report_of
-from casid.report._intervals import IntervalsSection, digits, intervals_figure, verdict
+from casid.report._intervals import IntervalsSection, digits, intervals_figure, torque_shares, verdict
 from casid.retrieval import parameter_intervals
+from casid.retrieval.insight._intervals import ParameterInterval
 from casid.testing._synthetic import BODY, nearest
-
-
-
-
-
 
 
 def interval(low: float, high: float, name: str = "m1", point: np.ndarray | None = None) -> ParameterInterval:
@@ -57,9 +54,6 @@ def test_shares_of_the_torque_are_those_of_the_regressor() -> None:
     wider = tuple(interval(e.low - 0.01, e.high + 0.01, e.name, pi) for e in entries)
     doubled = torque_shares(SimpleNamespace(problem=problem, entries=wider))  # type: ignore[arg-type]
     assert doubled["lx2"] == pytest.approx(2 * shares["lx2"])
-
-
-
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import NonlinearConstraint, minimize
+
 import casid
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -15,20 +17,15 @@ from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
+from casid.retrieval._rows import split_rows
 from casid.retrieval.plausible._bodies import plausible_bodies, robot_bodies, skeleton_boxes, trustworthy
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
-from casid.testing import recording
-from problems.spatial_2r import true_parameters
-from casid.retrieval._rows import split_rows
 from casid.retrieval.plausible._program import BallProgram
+from casid.testing import recording
 from casid.testing._synthetic import BODY, blind, nearest, with_friction
-
-
-
-
-
+from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
 

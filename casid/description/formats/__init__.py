@@ -1,5 +1,9 @@
 """File formats of robots: one class each with the contract of `Format`, and the catalogue of all of them."""
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 from casid.description.formats._contract import Format as Format
 from casid.description.formats._mjcf import Mjcf
 from casid.description.formats._sdf import Sdf
@@ -8,3 +12,6 @@ from casid.description.formats._urdf import Urdf
 
 #: All formats, in the order in which ambiguous files are tried; a new format is added here and nowhere else.
 FORMATS: tuple[Format, ...] = (Toml(), Urdf(), Mjcf(), Sdf())
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

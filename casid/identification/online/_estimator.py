@@ -163,7 +163,8 @@ class Online:
         self._last = estimate.entropic
         if not np.isfinite(estimate.suboptimality):
             warnings.warn(
-                f"the estimate did not converge in {steps} Newton steps and is only physical, not optimal; the next call "
+                f"the estimate did not converge in {steps} Newton steps and is only physical, not optimal; the next "
+                "call "
                 "goes on from it, or give more iterations",
                 EstimateWarning,
                 stacklevel=2,

@@ -5,6 +5,10 @@ The ladder of Sutanto et al. (2020, Sec. 3): `NoStr`, `Symm`, `SPD`, `Tri`, `Cov
 one line of the catalogue.
 """
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 # The contract, and the catalogue by name
 from casid.inertia.parametrisations._contract import Parametrisation as Parametrisation
 from casid.inertia.parametrisations._maps import parametrisation as parametrisation
@@ -17,3 +21,6 @@ from casid.inertia.parametrisations._maps import Tri as Tri
 from casid.inertia.parametrisations._maps import Cov as Cov
 from casid.inertia.parametrisations._maps import LogCholesky as LogCholesky
 from casid.inertia.parametrisations._maps import Spectral as Spectral
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

@@ -1,5 +1,9 @@
 """Estimators of base parameters on one interface: ``Estimator.fit(Observations(model, recordings)) -> Fit``."""
 
+from typing import TYPE_CHECKING
+
+from casid import _earlier
+
 # The contract, and the estimators by name
 from casid.regression.estimators._estimator import Estimator as Estimator
 from casid.regression.estimators._estimator import Observations as Observations
@@ -17,3 +21,6 @@ from casid.regression.estimators._maximum_likelihood import MaximumLikelihood as
 from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
 from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
 from casid.regression.estimators._output_error import OutputError as OutputError
+
+if not TYPE_CHECKING:  # names of earlier versions
+    __getattr__ = _earlier.earlier_names(__name__)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from benchmarks.real.bodies import BODY_ROWS
 from benchmarks.real.closed_loop import CLOSED_LOOP_ROWS
+from benchmarks.real.defects import DEFECT_ROWS
 from benchmarks.real.faults import FAULT_ROWS
 from benchmarks.real.identification import IDENTIFICATION_ROWS
 from benchmarks.real.regression import ROWS
 from benchmarks.real.truth import TRUTH_ROWS
-from benchmarks.real.defects import DEFECT_ROWS
-
-
-
 
 MEASURES = (
     *BODY_ROWS, *IDENTIFICATION_ROWS, *TRUTH_ROWS, *FAULT_ROWS, *DEFECT_ROWS, *ROWS, *CLOSED_LOOP_ROWS,

@@ -59,8 +59,8 @@ def spoiled(data: Dataset, kind: str, seed: int) -> Dataset:
         where = int(rng.integers(SAMPLES // 4, SAMPLES // 2))
         rest = np.repeat([where], count)
         order = np.concatenate([np.arange(where), rest, np.arange(where, SAMPLES)])
-        t = np.arange(len(order)) * data.period
-        q, tau = q[order] + 1e-6 * rng.normal(size=(len(order), data.n)), tau[order]
+        t = np.asarray(np.arange(len(order)) * data.period)
+        q, tau = np.asarray(q[order] + 1e-6 * rng.normal(size=(len(order), data.n))), tau[order]
         tau[where : where + count] += rng.uniform(-3.0, 3.0, data.n)
     return Dataset(t, q, tau, name=data.name)
 

@@ -92,7 +92,8 @@ def _columns(
     data: Dataset, change: Callable[[Any], Any], names: tuple[str, ...] = ("q", "dq", "ddq", "tau")
 ) -> Dataset:
     arrays: dict[str, Any] = {name: getattr(data, name) for name in names}
-    return replace(data, **{name: None if value is None else change(value) for name, value in arrays.items()})
+    changed: dict[str, Any] = {name: None if value is None else change(value) for name, value in arrays.items()}
+    return replace(data, **changed)
 
 
 class Fault(NamedTuple):

@@ -201,14 +201,13 @@ class Trajectory(Kind):
     @cached_property
     def seeds(self) -> Sequence[bytes]:
         from casid import motion
+        from casid.motion import trajectory_text
 
         rng = np.random.default_rng(4)
         fourier, spline = motion.Fourier(0.5, 3), motion.QuinticSpline(10.0, 12, False)
         bases = (fourier, spline, motion.Ramped(fourier, 0.5), motion.Poses(6))
         return [
-            motion.trajectory_text(
-                motion.Trajectory(basis, rng.normal(size=(3, basis.size)), ("a", "b", "c"), "arm")
-            ).encode()
+            trajectory_text(motion.Trajectory(basis, rng.normal(size=(3, basis.size)), ("a", "b", "c"), "arm")).encode()
             for basis in bases
         ]
 
