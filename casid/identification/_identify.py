@@ -199,7 +199,7 @@ class _Pipeline:
         described = robot_bodies(self.robot)
         left_out = () if described is None else zip(described.repaired, described.reasons, strict=True)
         notes = [f"the description of {self.robot.links[k].name} is not used: {why}" for k, why in left_out]
-        return (*notes, path.reason)
+        return tuple(notes)
 
     def _share(self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, fit: Fit) -> SharePath:
         """The share that plausibility may cost: as given, or chosen by held-out error."""

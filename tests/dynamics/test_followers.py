@@ -21,7 +21,7 @@ from casid.dynamics import Model
 from casid.excitation import CollisionConstraint, DesignSettings
 from casid.export import export_robot
 from casid.export import load as load_export
-from casid.identification import Checks, ModelOptions, identify, load_model
+from casid.identification import Checks, Choice, ModelOptions, identify, load_model
 from casid.identification.repair._check import check_file
 from casid.learning import Chart, TorqueLoss
 from casid.motion import Motion, Sine
@@ -107,7 +107,13 @@ def test_friction_of_a_follower_acts_on_the_joint_that_it_follows(arm: Path) -> 
 def test_identification_recovers_dynamics_and_friction(recorded, tmp_path: Path) -> None:
     plant, data = recorded
     robot = plant.model.robot
-    result = identify(robot, data, model=ModelOptions(terms=["viscous", "coulomb"]), checks=Checks(folds=0))
+    result = identify(
+        robot,
+        data,
+        model=ModelOptions(terms=["viscous", "coulomb"]),
+        choice=Choice(share=0.005),
+        checks=Checks(folds=0),
+    )
     error = result.model.base.K @ (result.parameters.values - plant.parameters)
     assert np.abs(error).max() < 0.02 * np.abs(result.model.base.K @ plant.parameters).max()
     record_ = json.loads(json.dumps(result.record(), default=lambda value: np.asarray(value).tolist()))

@@ -12,7 +12,6 @@ from benchmarks.compiled.controller import build_controller, run_controller
 from casid.control import PD
 from casid.description import Robot
 from casid.export import export_controller
-from casid.motion import Hold
 from tests.export.conftest import needs_compiler
 
 
@@ -26,5 +25,5 @@ def test_controller_example_tracks(panda: Robot, tmp_path: Path) -> None:
 
 
 def test_a_law_without_a_model_is_written(tmp_path: Path) -> None:
-    done = export_controller(PD(np.full(2, 50.0), np.full(2, 5.0), Hold(np.zeros(2))), tmp_path / "c", "hold")
+    done = export_controller(PD(np.full(2, 50.0), np.full(2, 5.0)), tmp_path / "c", "hold")
     assert "int hold_control(" in (done.path / "hold.h").read_text()

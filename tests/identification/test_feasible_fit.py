@@ -108,6 +108,7 @@ def test_identify_keeps_the_weights_to_the_end():
     model, truth, data = disturbed((*FRICTION, "load_friction"))
     options = {
         "model": ModelOptions(terms=[term.name for term in model.terms]),
+        "processing": False,  # with its outliers
         "choice": Choice(believable=False),
         "checks": Checks(folds=2, verdict=False),
     }

@@ -29,7 +29,7 @@ def result(robot, noisy):
 @pytest.mark.claim("house d: the links of an identification are drawn, written and read by name, joint terms or not")
 def test_parameters_are_named(result):
     masses = [link.mass for link in result.feasible.link_parameters]
-    assert isinstance(result.parameters, Parameters) and len(result.parameters.terms) == 21
+    assert isinstance(result.parameters, Parameters) and len(result.parameters.terms) == 28
     assert [result.parameters[f"m{k}"] for k in range(1, 8)] == masses
     columns = np.ravel(result.model.link_columns)
     np.testing.assert_array_equal(result.standard_parameters, result.feasible.values[columns])

@@ -14,4 +14,4 @@ def test_exact_numbers_of_a_controller_give_the_exact_base_parameters():
     M = np.array([model.mass_matrix(q, truth).full() for q in poses])
     g = np.array([model.gravity(q, truth).full().ravel() for q in poses])
     found = reverse_engineer(model, poses, M, g)
-    np.testing.assert_allclose(found.beta, model.base.values(truth), atol=1e-8)
+    np.testing.assert_allclose(found.values, model.base.values(truth), atol=1e-8)

@@ -244,5 +244,6 @@ def test_the_program_within_a_ball_keeps_the_rows():
     stated = nearest(BODY)
     linear, nonlinear = split_rows(stated)
     size = stated.variables.size
-    program = BallProgram(stated, linear, nonlinear, np.eye(size), np.zeros(size), np.array([False]), 1.0, np.ones(0))
+    measure = Measure(np.array([False]), np.zeros(0), np.zeros(0))
+    program = BallProgram(stated, linear, nonlinear, np.eye(size), np.zeros(size), measure, 1.0)
     assert program is not None

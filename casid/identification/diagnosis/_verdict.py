@@ -39,6 +39,8 @@ DRIVING = 5.0
 #: Ratio of the residuals, opposite gravity over the one assumed, up to which torques alone do not determine its sign,
 #: and the share of the consistent fit's residual and mass below which the opposite one is the better reading.
 UNDECIDED, LIGHTER_FIT = 1.25, 0.9
+#: Ratio below which consistent bodies alone prove it, whatever they weigh: no other reading is looked for then.
+PROVEN = 0.5
 #: Share of the mass below which the opposite gravity is the better reading, at up to this ratio of the residuals.
 LIGHTER, EQUAL_FIT = 0.5, 1.1
 #: Ranges of real arms: torque over nominal torque, and largest torque over g reach^4 [kg/m^3].
@@ -87,7 +89,8 @@ def judge(
     readings = Readings(fit.data.model, datasets[longest])
     if readings.possible and not dead:
         found, tried = better_readings(readings, datasets[longest], trials, progress)
-        found = found or _friction(feasible, datasets, again) or _upside_down(readings, datasets, feasible, again)
+        turned, proven = _upside_down(readings, datasets, feasible, again)
+        found = turned if proven else found or _friction(feasible, datasets, again) or turned
     found = found or _strength(robot, datasets, feasible)
     if any(f.kind in MISREAD for f in found):
         signals = [f for f in signals if f.kind != "channel"]  # errors of a fit to misread torques
@@ -143,29 +146,32 @@ def _again(
 
 def _upside_down(
     readings: Readings, datasets: tuple[Dataset, ...], feasible: FeasibleFit, again: Callable[[Fit], FeasibleFit] | None
-) -> list[Finding]:
-    """Gravity the other way, where its sign follows from consistent bodies only, not from the torques alone."""
+) -> tuple[list[Finding], bool]:
+    """Gravity the other way, where its sign follows from consistent bodies only; and whether they alone prove it."""
     here, opposite = (readings.residual(readings.regressor(s * readings.gravity)) for s in (1.0, -1.0))
     if again is None or opposite > UNDECIDED * here or not readings.gravity.any():
-        return []
+        return [], False
     model = feasible.model
     turned = Model(model.robot, model.terms, -readings.gravity, model.velocity_deadband)
     other = _again(again, turned, datasets, feasible.fit)
     if other is None:
-        return []
+        return [], False
     ratio = float(np.sqrt(other.solution.total / feasible.solution.total))
     weights = [float(f.standard_parameters[9::10].sum()) for f in (other, feasible)]
     better = ratio < LIGHTER_FIT and weights[0] < LIGHTER_FIT * weights[1]
     lighter = ratio < EQUAL_FIT and weights[0] < LIGHTER * weights[1]
-    if not (better or lighter):
-        return []
+    if not (ratio < PROVEN or better or lighter):
+        return [], False
     values: dict[str, float | str] = {
         "turned_mass": weights[0],
         "mass": weights[1],
         "reading": 100 * ratio,
         "direction": _opposite(readings.gravity),
     }
-    return [Finding("opposite gravity", values=values, trial=Trial("total mass", weights[1], weights[0]))]
+    trial = Trial("total mass", weights[1], weights[0])
+    if ratio < PROVEN:
+        trial = Trial("residual", feasible.relative_error, other.relative_error)
+    return [Finding("opposite gravity", values=values, trial=trial)], ratio < PROVEN
 
 
 def _opposite(gravity: Array) -> str:

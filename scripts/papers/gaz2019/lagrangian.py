@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -47,12 +48,12 @@ def run(setting: Setting) -> Outcome:
     rng = np.random.default_rng(14)
     states = [(*rng.uniform(-2, 2, (3, 7)), pi) for _ in range(20 if setting.quick else 500)]
     gap = max(float(np.abs(np.array(energy(*s) - recursive(*s))).max()) for s in states)
-    rows = [
+    rows: list[list[Any]] = [
         ["Lagrangian", energy.n_instructions(), 1e3 * built, timed(energy, states)],
         ["Newton-Euler", recursive.n_instructions(), 1e3 * direct, timed(recursive, states)],
     ]
-    times = rows[0][1] / rows[1][1]  # type: ignore[operator]
-    shares = {str(row[0]): np.array([row[1] / rows[1][1], row[3] / rows[1][3]]) for row in rows}  # type: ignore[operator]
+    times = rows[0][1] / rows[1][1]
+    shares = {str(row[0]): np.array([row[1] / rows[1][1], row[3] / rows[1][3]]) for row in rows}
     return Outcome(
         (Comparison.of("Inverse dynamics of the Panda", ("", "operations", "built in [ms]", "a call [us]"), rows),),
         {"sec_vi": bars_figure(("operations", "time of a call"), shares, "Over Newton-Euler", "ratio")},
