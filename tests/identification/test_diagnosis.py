@@ -1,5 +1,6 @@
 """What is wrong with a recording is named with the option that corrects it; a right one has no finding."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,10 +8,11 @@ import pytest
 
 import casid
 from casid.dynamics import Model
+from casid.files._texts import json_bytes
 from casid.identification import Checks, feasible_regression, identify
 from casid.identification.diagnosis import Finding, Verdict
 from casid.identification.diagnosis._delay import significant, without_delay
-from casid.identification.diagnosis._findings import CAUSES
+from casid.identification.diagnosis._findings import CAUSES, Trial
 from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import _gaps, _rest, _saturation, signal_findings
 from casid.identification.diagnosis._trial import compared
@@ -227,3 +229,12 @@ def test_signals_of_a_clean_recording_have_no_finding(robot, data):
     fit = wls(compress(Model(robot, FRICTION), data))
     assert [f for f in signal_findings(data, data, robot, fit) if f.wrong] == []
     assert judge(robot, (data,), (data,), feasible_regression(fit), None).right
+
+
+@pytest.mark.claim("a verdict whose remedy was tried on a residual alone is written")
+def test_a_trial_without_standard_errors_is_written():
+    found = Finding("opposite gravity", values={"turned_mass": 9.0, "mass": 13.0, "reading": 13.0, "direction": "-z"})
+    judged = Verdict((replace(found, trial=Trial("residual", 1.3, 0.2)),), 1.3, 2.0, 3)
+    assert json.loads(json_bytes(judged.record()))["findings"][0]["trial"] == {
+        "measure": "residual", "before": 1.3, "after": 0.2,
+    }  # fmt: skip

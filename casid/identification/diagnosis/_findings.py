@@ -58,6 +58,10 @@ class Trial(NamedTuple):
         sure = "" if self.sure != self.sure else f", by {self.sure:.1f} standard errors"
         return f"tried: {self.measure} {self.before:.3g} {unit} -> {self.after:.3g} {unit}{sure}"
 
+    def record(self) -> dict[str, object]:
+        """Plain numbers; without ``sure`` where the trial was not on held-out parts."""
+        return {name: value for name, value in self._asdict().items() if value == value}
+
 
 _COLUMNS = "columns in the recording's TOML, in the robot's order"
 _UNIT = "another unit, or currents without gains"
@@ -381,7 +385,7 @@ class Verdict:
                     "text": f.text,
                     "about": f.about,
                     "remedy": f.remedy,
-                    "trial": None if f.trial is None else dict(f.trial._asdict()),
+                    "trial": None if f.trial is None else f.trial.record(),
                     "wrong": f.wrong,
                 }
                 for f in self.findings
