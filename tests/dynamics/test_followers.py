@@ -112,8 +112,8 @@ def test_identification_recovers_dynamics_and_friction(recorded, tmp_path: Path)
         robot,
         data,
         model=ModelOptions(terms=["viscous", "coulomb"]),
-        processing=Processing(cutoff=20.0),
-        choice=Choice(believable=False),
+        processing=Processing(cutoff=50.0),
+        choice=Choice(share=0.005),
         checks=Checks(folds=0),
     )
     error = result.model.base.K @ (result.parameters.values - plant.parameters)
