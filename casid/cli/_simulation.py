@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,17 +64,30 @@ class Simulated(o.OptionGroup):
     ] = "0,0,0"
     seed: Annotated[int, typer.Option(min=0, help="Of the sensors' errors.")] = 0
     exact: Annotated[bool, typer.Option("--exact", help="Exact dry friction with sticking (dormand-prince).")] = False
+    wall: Annotated[
+        str,
+        typer.Option(
+            metavar="X,Y,Z,NX,NY,NZ,K,D",
+            help="A compliant wall that --frame meets: a point, its normal, stiffness \\[N/m], damping \\[N.s/m].",
+        ),
+    ] = ""
     smooth: Annotated[float, typer.Option(help="Speed at which smooth dry friction is reached \\[rad/s].")] = 1e-2
 
-    def plant(self, robot: Robot) -> Plant:
-        """The robot with its joint terms and its friction."""
+    def plant(self, robot: Robot, frame: str | None = None) -> Plant:
+        """The robot with its joint terms, its friction, and the wall that a frame meets."""
         from casid.inertia import read_parameters
-        from casid.simulation import ExactCoulomb, Plant, SmoothCoulomb
+        from casid.simulation import ExactCoulomb, Plant, SmoothCoulomb, Wall
 
         given = robot.parameters if self.parameters is None else read_parameters(self.parameters)
         friction = ExactCoulomb() if self.exact else SmoothCoulomb(self.smooth)
-        return Plant.of(
+        plant = Plant.of(
             robot, friction, None, given, **assignments(self.term_values, "--term-values", typer.BadParameter)
+        )
+        if not self.wall:
+            return plant
+        given_wall = comma_numbers(self.wall, "--wall", typer.BadParameter, 8)
+        return replace(
+            plant, forces=(Wall(frame or robot.flange.name, given_wall[:3], given_wall[3:6], *given_wall[6:]),)
         )
 
 
@@ -86,8 +99,8 @@ class Control(o.OptionGroup):
     controller: Annotated[
         str,
         typer.Option(
-            help="passive, pd, pd-gravity, feed-forward, computed-torque, operational-space or "
-            "velocity-operational-space."
+            help="passive, pd, pd-gravity, feed-forward, computed-torque, operational-space, "
+            "velocity-operational-space or impedance."
         ),
     ] = "computed-torque"
     believed: Annotated[
@@ -96,7 +109,9 @@ class Control(o.OptionGroup):
     bandwidth: Annotated[float, typer.Option(help="Of the controller's error \\[rad/s].")] = 10.0
     kp: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Proportional gains instead.")] = None
     kd: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Derivative gains instead.")] = None
-    frame: Annotated[str | None, typer.Option(help="Frame of the operational space; default: the flange.")] = None
+    frame: Annotated[
+        str | None, typer.Option(help="Frame that is controlled, or meets the wall; default: the flange.")
+    ] = None
     control_rate: Annotated[float, typer.Option(help="Samples of the controller a second [Hz].")] = 1000.0
     control_delay: Annotated[float, typer.Option(help="From a sample to its torque \\[s].")] = 0.0
     limits: Annotated[bool, typer.Option(help="Cut torques off at the robot's limits.")] = True
@@ -162,7 +177,8 @@ def simulate(
     _refuse_unused(context, motion, simulated, control)
     folder = out_folder(out)
     loaded = options.robot(robot)
-    plant, reference = simulated.plant(loaded), motion.followed(loaded)
+    plant = simulated.plant(loaded, control.frame)
+    reference = motion.followed(loaded)
     law = control.law(loaded, plant, reference)
     position, velocity, torque = comma_numbers(simulated.noise, "noise", typer.BadParameter, 3)
     done = run(
@@ -184,12 +200,14 @@ def simulate(
 
 def _refuse_unused(context: typer.Context, motion: Reference, simulated: Simulated, control: Control) -> None:
     """BadParameter for options that the others leave without effect."""
+    from casid.control._catalogue import OF_A_FRAME
+
     controller = control.controller
     if motion.trajectory is not None:
         refuse(context, ("amplitude", "frequency"), "is of the sines, not of a --trajectory")
     if controller == "passive":
         refuse(context, ("bandwidth", "kp", "kd", "believed"), "has no effect on the controller 'passive'")
-    if not controller.endswith("operational-space"):
+    if controller not in OF_A_FRAME and not simulated.wall:
         refuse(context, ("frame",), f"has no effect on the controller '{controller}'")
     if control.kp is not None and control.kd is not None:
         refuse(context, ("bandwidth",), "has no effect where --kp and --kd are given")

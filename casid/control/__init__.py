@@ -16,6 +16,10 @@ from casid.control._joint_space import nominal as nominal
 from casid.control._task_space import OperationalSpace as OperationalSpace
 from casid.control._task_space import VelocityOperationalSpace as VelocityOperationalSpace
 
+# Controllers in contact
+from casid.control._contact import ForceControl as ForceControl
+from casid.control._contact import Impedance as Impedance
+
 # Controllers around controllers
 from casid.control._wrappers import Saturated as Saturated
 from casid.control._wrappers import Switched as Switched

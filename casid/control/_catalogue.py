@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.control._contact import Impedance
 from casid.control._controller import Array, Controller
 from casid.control._joint_space import PD, ComputedTorque, FeedForward, Passive, PDGravity
 from casid.control._task_space import OperationalSpace, VelocityOperationalSpace
-from casid.dynamics import Model
+from casid.dynamics import Model, operational_space
 from casid.errors import DatasetError, ProblemError
 
 
@@ -76,6 +77,13 @@ def _velocity(s: ControllerSettings) -> Controller:
     return VelocityOperationalSpace(s.model, s.parameters, kp, kd, s.frame)
 
 
+def _impedance(s: ControllerSettings) -> Controller:
+    """With the frame's own inertia along and about each axis at the posture, critically damped in the air."""
+    at = operational_space(s.model, s.frame)(s.q, np.zeros(s.model.n), s.parameters)
+    inertia = np.diagonal(np.array(at[2].full()))
+    return Impedance(s.model, s.parameters, *s.gains(inertia), s.frame, inertia=inertia)
+
+
 #: How each controller is built, by the name that a user writes.
 CONTROLLERS: dict[str, Callable[[ControllerSettings], Controller]] = {
     "passive": lambda s: Passive(s.model.n),
@@ -85,7 +93,10 @@ CONTROLLERS: dict[str, Callable[[ControllerSettings], Controller]] = {
     "computed-torque": lambda s: ComputedTorque(s.model, s.parameters, *s.gains()),
     "operational-space": lambda s: OperationalSpace(s.model, s.parameters, *s.gains(), s.frame),
     "velocity-operational-space": _velocity,
+    "impedance": _impedance,
 }
+#: Those that control a frame.
+OF_A_FRAME = frozenset({"operational-space", "velocity-operational-space", "impedance"})
 
 
 def controller_of(name: str, settings: ControllerSettings) -> Controller:

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Signal:
-    """A reference input of a controller: its name, its shape, and what it is.
+    """A reference or measured input of a controller: its name, its shape, and what it is.
 
     Attributes
     ----------
@@ -26,12 +26,16 @@ class Signal:
     rows, columns : int
     words : str
         Description for exported code.
+    sensor : str
+        Frame at which it is measured: the external force and moment about its origin (6), base axes. Empty: a
+        reference.
     """
 
     name: str
     rows: int
     columns: int = 1
     words: str = ""
+    sensor: str = ""
 
     @property
     def size(self) -> int:
@@ -93,6 +97,8 @@ class Controller(ABC):
     def rows(self, motion: Motion) -> Array:
         """Values of the signals for a joint motion of N instants, shape (N, sum of sizes), matrices by columns.
 
+        What is measured is 0 here; a simulation puts in what its plant's forces give.
+
         Raises
         ------
         DatasetError
@@ -100,6 +106,12 @@ class Controller(ABC):
         """
         motion.expect_joints(self.n, type(self).__name__)
         return np.asarray(np.concatenate([motion.q, motion.dq, motion.ddq], axis=1))
+
+    @property
+    def sensors(self) -> tuple[tuple[int, str], ...]:
+        """Place in `rows` and frame of every measured signal."""
+        sizes = [signal.size for signal in self.signals]
+        return tuple((sum(sizes[:k]), s.sensor) for k, s in enumerate(self.signals) if s.sensor)
 
     @property
     def words(self) -> str:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from casid import _earlier
 
 # Plants
+from casid.simulation._contact import ExternalForce as ExternalForce
+from casid.simulation._contact import Wall as Wall
 from casid.simulation._plant import ExactCoulomb as ExactCoulomb
 from casid.simulation._plant import Plant as Plant
 from casid.simulation._plant import SmoothCoulomb as SmoothCoulomb

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,10 +48,11 @@ int casid_rollout(const long *counts, const double *settings, const double *star
     ALIGNED double x[SIZE * W], next[SIZE * W] = {{0}}, u[JOINTS * W], pivots[JOINTS * W] = {{0}}, unused[JOINTS * W];
     ALIGNED double {rates}, point[SIZE * W] = {{0}};
     ALIGNED double h[W], t[W], r[SIGNALS * W], q[JOINTS * W], dq[JOINTS * W], tau[JOINTS * W] = {{0}};
+    ALIGNED double felt[{felt} * W] = {{0}};
     ALIGNED double memory[(MEMORY + 1) * W], kept[(MEMORY + 1) * W] = {{0}};
     long tick, step, i;
     int lane, left = W, alive[W];
-    (void)unused; (void)point; (void)pi;
+    (void)unused; (void)point; (void)pi; (void)felt;
     memcpy(x, start, sizeof x);
     memcpy(memory, remembered, MEMORY * W * sizeof(double));
     for (lane = 0; lane < W; ++lane) {{
@@ -71,6 +74,7 @@ int casid_rollout(const long *counts, const double *settings, const double *star
                 q[i] += noise[tick * 2 * JOINTS * W + i];
                 dq[i] += noise[(tick * 2 * JOINTS + JOINTS) * W + i];
             }}
+{sensed}
         {prefix}control{suffix}(t, r, q, dq, {arguments});
         memcpy(memory, kept, MEMORY * W * sizeof(double));
         memcpy(commands + tick * JOINTS * W, tau, sizeof tau);
@@ -121,19 +125,23 @@ int casid_rollout(const long *counts, const double *settings, const double *star
 """
 
 
-def loop_source(functions: Sequence[CFunction], stages: int, parametric: bool, lanes: int) -> str:
+def loop_source(
+    functions: Sequence[CFunction], stages: int, parametric: bool, lanes: int, sensors: Sequence[int] = ()
+) -> str:
     """C source of the closed loop.
 
     Parameters
     ----------
     functions
-        ``rate``, ``control``, ``point2 ...`` and ``advance``.
+        ``rate``, ``control``, ``point2 ...`` and ``advance``; with sensors ``sense``.
     stages
         Rates a step.
     parametric
         Whether the plant's parameters are an argument.
     lanes
         Rollouts side by side: 1, or the width of batched code.
+    sensors
+        Places among the signals of each sensor's six numbers, in the order of ``sense``.
     """
     rate = next(f for f in functions if f.name == f"{PREFIX}rate")
     control = next(f for f in functions if f.name == f"{PREFIX}control")
@@ -146,7 +154,13 @@ def loop_source(functions: Sequence[CFunction], stages: int, parametric: bool, l
         lines.append(f"{PREFIX}point{i + 1}{suffix}(x, {', '.join(names[:i])}, h, point);")
         lines.append(f"{PREFIX}rate{suffix}(point, u{extra}, {names[i]}, unused);")
     lines.append(f"{PREFIX}advance{suffix}(x, {', '.join(names)}, h, next);")
+    sensed = [f"{PREFIX}sense{suffix}(x, felt);"] if sensors else []
+    sensed += [
+        f"memcpy(r + {start} * W, felt + {6 * k} * W, 6 * W * sizeof(double));" for k, start in enumerate(sensors)
+    ]
     text = TEMPLATE.format(
+        sensed="\n".join(" " * 8 + line for line in sensed),
+        felt=max(1, 6 * len(sensors)),
         width=lanes,
         size=rate.inputs[0].size,
         joints=rate.inputs[1].size,
@@ -184,6 +198,16 @@ class Loop:
     sampling: Sampling
     stops: Stops
 
+    @cached_property
+    def sense(self) -> ca.Function | None:
+        """``x -> w``: what the controller's force sensors measure, six numbers each; None without sensors."""
+        frames = [frame for _, frame in self.controller.sensors]
+        if not frames:
+            return None
+        x, n = ca.SX.sym("x", self.plant.size), self.plant.n
+        felt = ca.vertcat(*(self.plant.wrench(frame, x[:n], x[n : 2 * n]) for frame in frames))
+        return ca.Function("sense", [x], [ca.densify(felt)], ["x"], ["w"], {"cse": True})
+
     def memory(self, start: Array) -> Array:
         """The controller's memory at rest at states (lanes, size), shape (lanes, n states)."""
         if not self.controller.states:
@@ -208,15 +232,18 @@ def sampled_loop(loop: Loop, start: Array, signals: Array, noise: Array) -> Trac
     n, times = plant.n, sampling.times
     advance, control = loop.integrator.stepper(plant, loop.stops), compiled_call(loop.controller.stacked)
     memory = [loop.memory(start[None])[0]] if loop.controller.states else []
+    sense = None if loop.sense is None else compiled_call(loop.sense)
+    felt_at = np.concatenate([np.arange(at, at + 6) for at, _ in loop.controller.sensors] or [np.zeros(0, dtype=int)])
     whole, rest = sampling.offset
     x = start
     states, applied, commands = [], [], []
     end = End(float(times[-1]))
     for tick, t in enumerate(times.tolist()):
-        measured = x[: 2 * n] + noise[tick]
-        command, *memory = (
-            part.copy() for part in control(np.array([t]), signals[tick], measured[:n], measured[n:], *memory)
-        )
+        measured, row = x[: 2 * n] + noise[tick], signals[tick]
+        if sense is not None:
+            row = row.copy()
+            row[felt_at] = sense(x)[0]
+        command, *memory = (part.copy() for part in control(np.array([t]), row, measured[:n], measured[n:], *memory))
         commands.append(command)
         acting = [commands[tick - whole - late] if tick - whole - late >= 0 else np.zeros(n) for late in (1, 0)]
         states.append(x)
@@ -253,11 +280,14 @@ class CompiledLoop:
         self.loop, self.lanes = loop, lanes
         rate = plant.parametric_rate if parametric else plant.rate
         functions = [rate, loop.controller.stacked, *integrator.points(plant.size, plant.n)]
-        stages = integrator.stages
-        content = f"{type(integrator).__name__} {stages} {parametric} {lanes}"
-        program = Program(
-            functions, lambda built: loop_source(built, stages, parametric, lanes), "rollout", (content, TEMPLATE)
-        )
+        functions += [] if loop.sense is None else [loop.sense]
+        stages, sensors = integrator.stages, [at for at, _ in loop.controller.sensors]
+        content = f"{type(integrator).__name__} {stages} {parametric} {lanes} {sensors}"
+
+        def source(built: Sequence[CFunction]) -> str:
+            return loop_source(built, stages, parametric, lanes, sensors)
+
+        program = Program(functions, source, "rollout", (content, TEMPLATE))
         self._call = program.load().casid_rollout
         self.per = integrator.steps(sampling.period)
         delay = sampling.delay / integrator.step

@@ -18,6 +18,7 @@ from casid.dynamics._rigid_body import factor_mass_matrix
 from casid.dynamics.terms._joint_terms import terms_of
 from casid.errors import DatasetError, ProblemError
 from casid.inertia import Parameters
+from casid.simulation._contact import ExternalForce
 
 
 class FrictionTreatment(ABC):
@@ -119,11 +120,12 @@ def with_terms(model: Model, parameters: ArrayLike, coefficients: Mapping[str, A
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """A robot that moves by ``M(q) ddq + c(q, dq) + g(q) + terms = tau`` (Sousa 2014, eq. 5.1).
+    """A robot that moves by ``M(q) ddq + c(q, dq) + g(q) + terms = tau + J'w`` (Sousa 2014, eq. 5.1, 2.28).
 
     The state is ``x = [q, dq, work, dissipated]`` (2 n + 2): positions, velocities, and two terms of the energy
     balance, integrated with the motion: ``work = int tau'dq dt`` and ``dissipated = int h'dq dt`` with the torque h of
-    the joint terms (rotor inertia is kinetic energy). ``kinetic + potential + dissipated - work`` is constant.
+    the joint terms (rotor inertia is kinetic energy), and what external forces dissipate. ``kinetic + potential +
+    dissipated - work`` is constant, with the energy that external forces store in the potential.
 
     Parameters
     ----------
@@ -134,20 +136,25 @@ class Plant:
         parameters do: torques and motion are the same for all of them.
     friction : FrictionTreatment
         What happens at zero velocity.
+    forces : tuple of ExternalForce
+        What acts on the robot from outside, as a `Wall`.
 
     Raises
     ------
     DatasetError
         If the number of parameters is not the model's or one of them is not finite.
     RobotError
-        If a joint term cannot be integrated.
+        If a joint term cannot be integrated, or the robot has no frame of an external force.
     """
 
     model: Model
     parameters: Array
     friction: FrictionTreatment = field(default_factory=SmoothCoulomb)
+    forces: tuple[ExternalForce, ...] = ()
 
     def __post_init__(self) -> None:
+        for force in self.forces:
+            self.model.check_frame(force.frame)
         values = self.model.parameters(self.parameters)
         values.setflags(write=False)
         object.__setattr__(self, "parameters", values)
@@ -227,8 +234,9 @@ class Plant:
         if signs is None:
             raise ProblemError("exact friction has no residual that is continuous: take smooth friction")
         M, rigid, terms, dry = equation(q, dq, signs)
-        loss = terms + D @ dry
-        outputs = [ca.vertcat(dq, ddq, ca.dot(u, dq), ca.dot(loss, dq)), M @ ddq + rigid + loss - u]
+        loss, (torque, lost) = terms + D @ dry, self.external(q, dq)
+        rest = M @ ddq + rigid + loss - torque - u
+        outputs = [ca.vertcat(dq, ddq, ca.dot(u, dq), ca.dot(loss, dq) + lost), rest]
         names = ["x", "ddq", "u"], ["dx", "rest"]
         return ca.Function("residual", [x, ddq, u], [ca.densify(value) for value in outputs], *names, {"cse": True})
 
@@ -247,17 +255,39 @@ class Plant:
         modal = smooth is None
         signs = ca.SX.sym("signs", D.shape[1]) if smooth is None else smooth
         M, rigid, terms, dry = equation(q, dq, signs, *pi)
-        loss = terms + D @ dry
-        right = u - rigid - loss
+        loss, (torque, lost) = terms + D @ dry, self.external(q, dq)
+        right = u - rigid - loss + torque
         inputs, names = [x, u, *pi], ["x", "u", *(["pi"] if parametric else [])]
         if modal:
             P = ca.SX.sym("P", n, n)
             M, right = P @ M @ P + ca.SX.eye(n) - P, P @ right
             inputs, names = [x, u, *pi, signs, P], [*names, "signs", "P"]
         factor = factor_mass_matrix(M, model.robot, dense=modal or model.motor_inertia)
-        rate = ca.vertcat(dq, factor.solve(right), ca.dot(u, dq), ca.dot(loss, dq))
+        rate = ca.vertcat(dq, factor.solve(right), ca.dot(u, dq), ca.dot(loss, dq) + lost)
         outputs = [ca.densify(rate), ca.densify(ca.vertcat(*factor.D))]
         return ca.Function("rate", inputs, outputs, names, ["dx", "pivots"], {"cse": True})
+
+    def external(self, q: ca.SX, dq: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Joint torques ``J'w`` (n) of the external forces, and the power that they dissipate, ``-w'v - dE/dt``."""
+        torque, lost = ca.SX(self.n, 1), ca.SX(0)
+        for force in self.forces:
+            T, J = self.model.frame_placement(force.frame)(q), self.model.frame_jacobian(force.frame)(q)
+            w, stored = force.wrench(T, J @ dq), force.energy(T)
+            torque += J.T @ w
+            lost -= ca.dot(w, J @ dq) + ca.jtimes(stored, q, dq)
+        return torque, lost
+
+    def wrench(self, frame: str, q: ca.SX, dq: ca.SX) -> ca.SX:
+        """Sum of the external wrenches at a frame (6), base axes: what a force sensor there measures."""
+        T, twist = self.model.frame_placement(frame)(q), self.model.frame_jacobian(frame)(q) @ dq
+        return sum((force.wrench(T, twist) for force in self.forces if force.frame == frame), ca.SX(6, 1))
+
+    @cached_property
+    def stored(self) -> ca.Function:
+        """``q -> E``: energy that the external forces store [J]."""
+        q = ca.SX.sym("q", self.n)
+        parts = [force.energy(self.model.frame_placement(force.frame)(q)) for force in self.forces]
+        return ca.Function("stored", [q], [ca.densify(sum(parts, ca.SX(0)))], ["q"], ["E"])
 
     def friction_rate(self, q: ArrayLike) -> tuple[float, int]:
         """Rate at which smooth dry friction brings the quickest direction to rest [1/s], and the direction's number."""

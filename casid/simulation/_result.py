@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,9 +30,9 @@ class EnergyBalance:
     Attributes
     ----------
     kinetic, potential : ndarray, shape (N,)
-        Rotor inertia counts as kinetic. The potential is 0 at the first sample.
+        Rotor inertia counts as kinetic, what external forces store as potential, which is 0 at the first sample.
     work, dissipated : ndarray, shape (N,)
-        Work of the motors and losses of the joint terms, integrated along with the motion.
+        Work of the motors, and losses of joint terms and external forces, integrated along with the motion.
     """
 
     kinetic: Array
@@ -117,7 +118,15 @@ class Simulation(Displayed):
         """The energy balance."""
         kinetic = np.ravel(evaluate_batch(self.plant.given.kinetic_energy, self.q, self.dq))
         potential = np.ravel(evaluate_batch(self.plant.given.potential_energy, self.q))
+        if self.plant.forces:
+            potential = potential + np.ravel(evaluate_batch(self.plant.stored, self.q))
         return EnergyBalance(kinetic, potential - potential[0], self.work, self.dissipated)
+
+    def wrench(self, frame: str) -> Array:
+        """External wrench at a frame of every sample, shape (N, 6): force, then moment, base axes [N, N.m]."""
+        q, dq = ca.SX.sym("q", self.n), ca.SX.sym("dq", self.n)
+        function = ca.Function("wrench", [q, dq], [ca.densify(self.plant.wrench(frame, q, dq))])
+        return np.asarray(evaluate_batch(function, self.q, self.dq, compiled=False))[..., 0]
 
     @property
     def tracking_error(self) -> Array:

@@ -94,7 +94,8 @@ class StickSlip:
         equation = equation_of_motion(plant.given)
         M, rigid, terms, dry = equation(q, dq, signs)
         limits = [equation(q, dq, s * np.ones(self.m))[3] for s in (-1.0, 1.0)]
-        outputs = [ca.densify(value) for value in (M, u - rigid - terms - ca.SX(ca.DM(self.D)) @ dry, *limits)]
+        free = u + plant.external(q, dq)[0] - rigid - terms - ca.SX(ca.DM(self.D)) @ dry
+        outputs = [ca.densify(value) for value in (M, free, *limits)]
         function = ca.Function("law", [x, u, signs], outputs, ["x", "u", "signs"], ["M", "free", "lower", "upper"])
         self._law = compiled_call(function)
 

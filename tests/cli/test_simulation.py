@@ -27,6 +27,13 @@ def test_the_reference_is_sines_unless_a_trajectory_is_given() -> None:
     assert plant.parameters[-1] == 0.5
 
 
+def test_a_wall_stands_before_the_flange_or_the_frame_that_is_named() -> None:
+    robot = casid.load_robot("panda")
+    (wall,) = Simulated(wall="0.3,0,0.4,0,0,2,1e4,50").plant(robot).forces
+    assert wall.frame == "flange" and (wall.stiffness, wall.damping) == (1e4, 50.0) and wall.normal[2] == 1.0
+    assert Simulated(wall="0.3,0,0.4,0,0,2,1e4,50").plant(robot, "joint5").forces[0].frame == "joint5"
+
+
 def test_what_is_written_is_what_is_shown(tmp_path: Path) -> None:
     text = run("simulate", "panda", "--duration", 0.3, "--term-values", "viscous=0.5", "--out", tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
