@@ -30,7 +30,7 @@ from casid.description._raw import (
     lock_joints,
     parents_first,
 )
-from casid.description._robot import Robot
+from casid.description._robot import STANDARD_GRAVITY, Robot
 from casid.description._sidecar import SUFFIX, lost, words
 from casid.description.formats import Format
 from casid.description.formats._contract import Changes
@@ -265,7 +265,7 @@ def _check_loads(description: Description) -> None:
 
 
 def write_robot(robot: Robot, path: str | Path) -> Written:
-    """Write a robot with its bodies and joint terms, e.g. those of `Robot.with_parameters`.
+    """Write a robot with its bodies, joint terms and gravity, e.g. those of `Robot.with_parameters`.
 
     A robot that was read from a file gets its fixed and locked links back: what they weigh is taken off the moving link
     that carries them. Where that would leave a body that cannot exist, all mass goes to the moving link and the fixed
@@ -281,6 +281,11 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
     if not isinstance(robot.origin, Origin):
         return write_description(description_of(robot), path)
     description = robot.origin.description
+    stated = STANDARD_GRAVITY if description.gravity is None else description.gravity
+    if not np.array_equal(robot.gravity, stated):
+        description = description.changed(gravity=robot.gravity)
+        if "gravity" in format_of_name(Path(path).name).holds:  # else the sidecar has it: the file is edited in place
+            description = replace(description, format="", content=b"")
     bodies = moving_bodies(description, robot.origin.locked)
     inertials: dict[str, Inertial | None] = {}
     merged: list[str] = []

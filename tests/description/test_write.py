@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -166,3 +167,14 @@ def test_a_byte_order_mark_is_skipped(tmp_path):
         text = _URDF.format(**_GOOD).encode()
         (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + b'<?xml version="1.0"?>\n' + text)
         assert casid.load_robot(tmp_path / name).n == 1
+
+
+@pytest.mark.claim("a robot with another gravity than its file's is written with its own")
+@pytest.mark.parametrize("suffix", [".toml", ".xml", ".urdf", ".sdf"])
+def test_gravity_of_the_robot_is_written(suffix: str, tmp_path: Path) -> None:
+    robot = replace(load_robot("panda"), gravity=np.array([0.0, 1.0, -9.81]))
+    write_robot(robot, tmp_path / f"new{suffix}")
+    again = load_robot(tmp_path / f"new{suffix}")
+    np.testing.assert_array_equal(again.gravity, robot.gravity)
+    write_robot(replace(again, gravity=np.array([0.0, 0.0, -1.62])), tmp_path / f"again{suffix}")  # of the same format
+    np.testing.assert_array_equal(load_robot(tmp_path / f"again{suffix}").gravity, [0.0, 0.0, -1.62])

@@ -13,7 +13,7 @@ from casid.errors import SolveError
 from casid.simulation import Plant, simulate
 from papers import panda
 from papers.gaz2019.table_i import sinusoids
-from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs, drawing
+from papers.item import Check, Comparison, Item, Outcome, Setting, Status, drawing
 from papers.pictures import bars_figure, joints_figure
 
 STAND_IN = (
@@ -71,10 +71,12 @@ def run(setting: Setting) -> Outcome:
             "Closed loop: computed torque drives the robot in MuJoCo and Bullet along the recorded motion. Links and "
             "friction, its offset too, are identified from the first half of the recording; errors are of the second "
             "half. Fitted and judged on the same samples the mean errors would vanish: the offset absorbs them. The "
-            "last row of the first table has p_hat and no friction, as the document.",
+            "last row of the first table has p_hat and no friction, as the document. Until version 0.3 the second "
+            "table had 0.0055 N m for MuJoCo: its file had the standard gravity instead of the 9.81 m/s^2 of the "
+            "identification, whatever the step; what is left is that of torques held for 1 ms.",
         ),
         checks=(
-            differs(f"the engines' own mean torque error is at most 0.005 N m (here {largest:.4f})", largest <= 0.005),
+            Check(f"the engines' own mean torque error is at most 0.005 N m (here {largest:.4f})", largest <= 0.005),
             Check(f"the flange stays within 0.03 mm (mean, here {1e3 * distance:.3f})", distance <= 3e-5),
         ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from papers.item import drawing
 from papers.sousa2014 import (
     base_parameters,
+    contact,
     control,
     earlier_methods,
     estimates,
@@ -25,6 +26,7 @@ from papers.sousa2014 import (
 ITEMS = (
     drawing("Fig. 2.1", "links, joints and frames of a serial manipulator"),
     drawing("Fig. 2.2", "adaptive force control with an active observer"),
+    *contact.ITEMS,
     drawing("Fig. 2.3", "feasible sets in two parameter spaces (sketch)"),
     earlier_methods.ITEM,
     planar_arm.ITEM,
