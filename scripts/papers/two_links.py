@@ -88,6 +88,11 @@ class Relaxed:
     eigenvalue: float
 
 
+def smallest_eigenvalue(x: Array) -> float:
+    """Of both links' pseudo-inertias."""
+    return min(float(np.linalg.eigvalsh(pseudo_inertia(x[link_slice(k)]))[0]) for k in range(2))
+
+
 def relaxed_retrieval(problem: Problem, seed: int) -> Relaxed:
     """Algorithm 1's objective in its own unknowns ``(m, c, I)`` from a random start, every constraint left out.
 
@@ -95,16 +100,29 @@ def relaxed_retrieval(problem: Problem, seed: int) -> Relaxed:
     region) then goes wherever the coefficients are met.
     """
     forms, values = problem.objective.matrix, problem.objective.target
-    rng = np.random.default_rng([seed, 10])
 
     def residual(p: Array) -> Array:
         return np.asarray(forms @ _standard(p) - values)
 
-    low, high = (np.where(np.isfinite(b), b, sign) for b, sign in zip(_box(problem), (-1.0, 1.0), strict=True))
-    found = least_squares(residual, rng.uniform(low, high), xtol=1e-15, ftol=1e-15, gtol=1e-15, x_scale="jac")
+    found = least_squares(residual, _drawn(problem, seed), xtol=1e-15, ftol=1e-15, gtol=1e-15, x_scale="jac")
     x = _standard(found.x)
-    smallest = min(float(np.linalg.eigvalsh(pseudo_inertia(x[link_slice(k)]))[0]) for k in range(2))
-    return Relaxed(x, float(np.linalg.norm(forms @ x - values) / np.linalg.norm(values)), smallest)
+    return Relaxed(x, float(np.linalg.norm(forms @ x - values) / np.linalg.norm(values)), smallest_eigenvalue(x))
+
+
+def nearest(problem: Problem, start: Array) -> Array:
+    """Standard parameters with the problem's coefficients that are nearest to given ones, bodies or not."""
+    forms, values = problem.objective.matrix, problem.objective.target
+    return np.asarray(start + np.linalg.pinv(forms) @ (values - forms @ start))
+
+
+def random_start(problem: Problem, seed: int) -> Array:
+    """That of `relaxed_retrieval`, as standard parameters."""
+    return _standard(_drawn(problem, seed))
+
+
+def _drawn(problem: Problem, seed: int) -> Array:
+    low, high = (np.where(np.isfinite(b), b, sign) for b, sign in zip(_box(problem), (-1.0, 1.0), strict=True))
+    return np.asarray(np.random.default_rng([seed, 10]).uniform(low, high))
 
 
 def force_ratios(robot: Robot, parameters: Array, truth: Array, motion: Motion) -> tuple[float, float]:
