@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
+from pathlib import Path
 
 
 @cache
 def _places() -> dict[str, str]:
     """Old dotted name -> new dotted name, or a sentence where nothing took its place."""
-    lines = resources.files("casid").joinpath("earlier_names.txt").read_text(encoding="utf-8").splitlines()
+    lines = Path(__file__).with_name("earlier_names.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.partition(" ") for line in lines if line and not line.startswith("#"))
     return {old: new.strip() for old, _, new in pairs}
 
