@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.dynamics.terms._law import FrictionLaw
+from casid.dynamics.terms._laws import FrictionLaw
 from casid.errors import DatasetError
 from casid.identification._identification import model_record, processing_record
 from casid.identification._prediction import Prediction, predict
