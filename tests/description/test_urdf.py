@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.description.formats._urdf import read_urdf
 from casid.errors import InertiaWarning, RobotError, RobotWarning
 
 BODY = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
@@ -27,7 +26,7 @@ def read(tmp_path):
     def read(*elements, **options):
         path = tmp_path / "arm.urdf"
         path.write_text('<?xml version="1.0"?><robot name="arm">' + "".join(elements) + "</robot>", encoding="utf-8")
-        return read_urdf(path, **options)
+        return load_robot(path, **options)
 
     return read
 
@@ -255,13 +254,13 @@ def test_document_types_are_refused(tmp_path):
     path = tmp_path / "bomb.urdf"
     path.write_text('<!DOCTYPE robot [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><robot name="&b;"/>', encoding="utf-8")
     with pytest.raises(RobotError, match=r"bomb.urdf: has a document type definition"):
-        read_urdf(path)
+        load_robot(path)
 
 
 def test_other_xml_is_refused(tmp_path):
     (tmp_path / "world.urdf").write_text("<sdf/>", encoding="utf-8")
     with pytest.raises(RobotError, match=r"world.urdf: not a URDF: its root element is <sdf>, expected <robot>"):
-        read_urdf(tmp_path / "world.urdf")
+        load_robot(tmp_path / "world.urdf")
 
 
 def test_inconsistent_links_warn_by_name(read):
