@@ -78,18 +78,10 @@ class Urdf(Format):
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
         file = XmlFile(content, where)
-        edits: dict[Element, bytes | None] = {}
-        inside: dict[Element, bytes] = {}
-        for link in file.root.findall("link"):
-            name = link.get("name", "")
-            if name not in changes.inertials:
-                continue
-            body, found = changes.inertials[name], link.find("inertial")
-            pad = file.indent(link) + "  "
-            if found is not None:
-                edits[found] = None if body is None else _inertial_text(body, file, found)
-            elif body is not None:
-                inside[link] = ("\n" + "\n".join(_inertial_lines(body, pad))).encode()
+        links = ((link.get("name", ""), link) for link in file.root.findall("link"))
+        edits, inside = file.inertial_edits(
+            links, changes.inertials, lambda body, found, pad: _inertial_lines(body, pad, _step(file, found))
+        )
         for joint in file.root.findall("joint"):
             terms = changes.terms.get(joint.get("name", ""))
             if terms is None:
@@ -235,12 +227,10 @@ def _inertial_lines(body: Inertial, pad: str = "    ", step: str = "  ") -> list
     ]
 
 
-def _inertial_text(body: Inertial, file: XmlFile, found: Element) -> bytes:
-    """In place of another, indented like that."""
-    pad = file.indent(found)
-    inner = file.indent(found[0]) if len(found) else ""
-    step = inner[len(pad) :] if inner.startswith(pad) and len(inner) > len(pad) else "  "
-    return "\n".join(_inertial_lines(body, pad, step)).strip().encode()
+def _step(file: XmlFile, found: Element | None) -> str:
+    """Indentation inside an element, as that of its first child; two blanks where it has none."""
+    pad, inner = ("", "") if found is None else (file.indent(found), file.indent(found[0]) if len(found) else "")
+    return inner[len(pad) :] if inner.startswith(pad) and len(inner) > len(pad) else "  "
 
 
 def _link_lines(link: Link) -> list[str]:
