@@ -46,6 +46,7 @@ LIMIT = 30.0
 #: Share of bodies that a variant has in common with an earlier model.
 VARIANT = 0.8
 _MOVING = re.compile(rb"""<joint\b[^>]*type\s*=\s*["'](?:revolute|continuous|prismatic)["']|<joint\b(?![^>]*type=)""")
+_MJCF = re.compile(rb"<mujoco[\s>]")
 _MJCF_JOINT = re.compile(rb"<(?:joint|freejoint)\b")
 
 
@@ -81,7 +82,10 @@ class Grade:
 
 def graded(path: Path, name: str) -> tuple[Grade, list[tuple[float, ...]]]:
     """Grade of one file, and its bodies' parameters to six digits."""
-    free = [joint.name for joint in load_description(path).joints if joint.type == "floating"]
+    joints = load_description(path).joints
+    if sum(joint.type not in ("fixed", "floating") for joint in joints) < 2:
+        return Grade(name), []
+    free = [joint.name for joint in joints if joint.type == "floating"]
     robot, found = casid.load_robot(path, lock=free), check_file(path, lock=free)
     tens = np.array([link.parameters for link in found.links])
     keys = [tuple(float(f"{value:.5e}") for value in ten) for ten in tens]
@@ -136,7 +140,7 @@ def candidates(folder: Path) -> Iterator[Path]:
         if path.suffix.lower() not in (".urdf", ".sdf", ".xml") or not path.is_file():
             continue
         content = path.read_bytes()
-        if b"<mujoco" in content[:5000]:
+        if _MJCF.search(content):
             if len(_MJCF_JOINT.findall(content)) >= 2 or b"<include" in content:
                 yield path
         elif path.suffix.lower() != ".xml" and len(_MOVING.findall(content)) >= 2:
@@ -180,8 +184,8 @@ def page(found: list[tuple[dict[str, str], list[Grade], int]]) -> str:
 {len(everything)} robot models with two moving joints or more from {len(found)} packages, as they are on PyPI;
 {len(read)} could be read and have inertial values. {len(broken)} of them contain bodies that cannot exist (mass
 or a principal moment not positive, or the triangle inequality broken); of these the dynamics of {len(infeasible)}
-belong to no consistent set of bodies, which is proven. `casid check FILE --out FOLDER` writes the repaired file of each, with the
-same base parameters wherever a consistent set has them.
+belong to no consistent set of bodies, which is proven. `casid check FILE --out FOLDER` writes the repaired file of
+each, with the same base parameters wherever a consistent set has them.
 
 *Isotropic* bodies have three equal principal moments, *repeated* ones all ten parameters of another body of the same
 robot: often placeholders, which no check of physics can see. *Change* is the largest change of a base parameter by the
