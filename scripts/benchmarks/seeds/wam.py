@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from papers import wam_cases
 from papers.item import Setting
 from papers.sousa2014 import contact, extra_constraints, model_reduction, predictions
 from papers.sousa2014.study import of
@@ -111,7 +112,7 @@ def sdpa() -> Result:
 def walls() -> Result:
     parts, met = [], True
     for kind in ("impedance", "force"):
-        found = {name: contact.contact(kind, name, contact.POSTURES) for name in contact.thesis.SETS}
+        found = {name: contact.contact(kind, name, contact.POSTURES) for name in wam_cases.SETS}
         loose = ", ".join(f"{name} {one.broken}" for name, one in found.items())
         feasible = [one for name, one in found.items() if name != contact.MISFIT]
         worst = max(float(np.abs(one.final - contact.expected(kind)).max()) for one in feasible)

@@ -65,7 +65,8 @@ def postures(count: int) -> tuple[Array, Array]:
             q = q + np.linalg.pinv(np.array(jacobian(q))[:rows]) @ error[:rows]
         return q
 
-    rng, found = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    found: list[tuple[Array, Array]] = []
     while len(found) < count:
         q = along(rng.uniform(-SPREAD, SPREAD, 7) + MIDDLE, SURFACE[0] + INSIDE, 1)
         if np.linalg.svd(np.array(jacobian(q)))[1][-1] > CLEAR:
