@@ -31,7 +31,7 @@ def test_a_wall_stands_before_the_flange_or_the_frame_that_is_named() -> None:
     robot = casid.load_robot("panda")
     (wall,) = Simulated(wall="0.3,0,0.4,0,0,2,1e4,50").plant(robot).forces
     assert wall.frame == "flange" and (wall.stiffness, wall.damping) == (1e4, 50.0) and wall.normal[2] == 1.0
-    assert Simulated(wall="0.3,0,0.4,0,0,2,1e4,50").plant(robot, "joint5").forces[0].frame == "joint5"
+    assert Simulated(wall="0.3,0,0.4,0,0,2,1e4,50").plant(robot, "link5").forces[0].frame == "link5"
 
 
 def test_what_is_written_is_what_is_shown(tmp_path: Path) -> None:
