@@ -30,8 +30,8 @@ FORCE, FIRST, KP, KD = 15.0, 2e4, 400.0, 40.0
 DURATION, POSTURES = 2.0, 32
 MIDDLE, SPREAD, CLEAR = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), 1.5, 0.1
 STAND_IN = (
-    "the thesis describes the control and measures nothing; here the arm is simulated with beta*e, its friction and "
-    "rotors, against a wall of 10 N/mm in random postures; the controller has the links of each set of Table 4.9"
+    "stand-in: the thesis describes the control and measures nothing; the arm is simulated with beta*e, its friction "
+    "and rotors, against a wall of 10 N/mm in random postures; the controller has the links of each set of Table 4.9"
 )
 
 
