@@ -11,6 +11,7 @@ from papers.sousa2014 import (
     estimates,
     example_robot,
     extra_constraints,
+    formulations,
     free_fall,
     infeasibility,
     infeasible_terms,
@@ -35,6 +36,7 @@ ITEMS = (
     planar_arm.ITEM,
     drawing("Fig. 3.1", "feasible sets with base-dependent parameters (sketch)"),
     drawing("Fig. 3.2", "nearest and best feasible solutions (sketch)"),
+    formulations.ITEMS[0],
     drawing("Fig. 4.1", "the WAM arm"),
     kinematics.ITEM,
     drawing("Fig. 4.2", "geometry of the WAM"),
@@ -55,6 +57,7 @@ ITEMS = (
     drawing("Fig. 7.1", "classes of the author's package"),
     example_robot.ITEM,
     timing.ITEM,
+    formulations.ITEMS[1],
     infeasible_terms.ITEM,
     contributions.ITEM,
 )
