@@ -44,8 +44,8 @@ def _head(found: Mapping[str, Mapping[str, str]]) -> list[str]:
         f"{both.total()} entries of {len(PAPERS)} documents: {_counted(both)}. They are {items.total()} items, tables, "
         f"figures, algorithms and sections with a computation of their own ({_counted(items)}), and "
         f"{claims.total()} statements of sections that these compute ({_counted(claims)}). In {differing} items a "
-        f'statement of the document does not hold here ("{DIFFERS}"): the statement, and what was found instead, are on '
-        "the document's page.",
+        f'statement of the document does not hold here ("{DIFFERS}"): the statement, and what was found instead, are '
+        "on the document's page.",
         "",
         "*Reproduced*: from the same data, or from none. *In kind*: the same computation on other data, which are "
         "named. *Impossible*: a drawing, or data that are not public and have no substitute. "

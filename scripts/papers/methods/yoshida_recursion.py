@@ -63,8 +63,10 @@ class Recursion:
 
 
 def least_lyy(x: Array) -> Array:
-    """Least t, added to Lxx and Lyy of links of shape (10, samples), with a non-negative inertia about the centre of
-    mass; NaN where there is none."""
+    """Least t, added to Lxx and Lyy, that gives links a non-negative inertia about the centre of mass.
+
+    Links have the shape (10, samples); NaN where there is no such t.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = 1.0 / x[M]
         xx = x[XX] - (x[LY] ** 2 + x[LZ] ** 2) * inverse

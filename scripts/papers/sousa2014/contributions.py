@@ -105,10 +105,10 @@ def run(setting: Setting) -> Outcome:
             "is left free, which other parameters may make up for.",
             f"{large} of {len(beta)} parameters have more than {SMALL:g} %. Repairs by one parameter alone: "
             f"{', '.join(repairs) or 'none'}.",
-            f"The thesis supposes a relation with poorly identified parameters: rank correlation of shares and relative "
-            f"standard deviations {relation.statistic:.2f} (p = {relation.pvalue:.2g}). It is weak over all parameters, "
-            "and the two that carry most of the distance, a Coulomb friction and a rotor inertia with the wrong sign, "
-            f"have small standard deviations ({deviations[order[0]]:g} % and {deviations[order[1]]:g} %) and change by "
+            f"The thesis supposes a relation with poorly identified parameters: rank correlation of shares and "
+            f"relative standard deviations {relation.statistic:.2f} (p = {relation.pvalue:.2g}). It is weak over all "
+            "parameters, and the two that carry most of the distance, a Coulomb friction and a rotor inertia with the "
+            f"wrong sign, have small standard deviations ({deviations[order[0]]:g} % and {deviations[order[1]]:g} %) and change by "
             "many of them: there the model is wrong, not the data poor.",
         ),
         (

@@ -80,7 +80,8 @@ def sec_3_5(setting: Setting) -> Outcome:
     rows: list[list[object]] = [
         ["OLS, analytic (eq. 2.58)", "", least, ""],
         ["OLS as an SDP (eq. 3.44)", len(w) + 1, whole[1], below(float(np.abs(whole[0] - analytic).max()), 1e-5)],
-        ["reduced by QR (eq. 3.51)", base.rank + 1, reduced[1], below(float(np.abs(reduced[0] - analytic).max()), 1e-5)],
+        ["reduced by QR (eq. 3.51)", base.rank + 1, reduced[1],
+         below(float(np.abs(reduced[0] - analytic).max()), 1e-5)],
         ["feasible, base-dependent space (eq. 3.53)", "", least + based[1], ""],
         ["feasible, standard space (eq. 3.58)", "", least + standard[1],
          below(float(np.abs(standard[0] - based[0]).max()), 1e-5)],
@@ -90,8 +91,9 @@ def sec_3_5(setting: Setting) -> Outcome:
     return Outcome(
         (Comparison.of("Regression of the three-link robot, 60 equations around beta_t2", columns, rows),),
         words=(
-            "delta-hat with beta_t1 in its leading parameters and zeros elsewhere is no set of bodies (least eigenvalue "
-            f"of its links {own:.3g}), yet 'virtually feasible' (eq. 3.55): others with the same base parameters are.",
+            "delta-hat with beta_t1 in its leading parameters and zeros elsewhere is no set of bodies (least "
+            f"eigenvalue of its links {own:.3g}), yet 'virtually feasible' (eq. 3.55): others with the "
+            "same base parameters are.",
         ),
         checks=(
             Check("OLS as an SDP, whole and reduced, is the analytic solution (to 1e-5)", apart <= 1e-5),

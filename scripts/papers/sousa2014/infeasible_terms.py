@@ -53,8 +53,11 @@ def jacobians(count: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class TermValues:
-    """The model's terms at all states: M (N, 7, 7); Coriolis and gravity torques, and friction without its constant
-    part, (7, N); accelerations under the drawn torques (N, 7)."""
+    """The model's terms at all states.
+
+    M (N, 7, 7); Coriolis and gravity torques, and friction without its constant part, (7, N); accelerations under the
+    drawn torques (N, 7).
+    """
 
     M: Array
     coriolis: Array
@@ -91,8 +94,10 @@ class TermValues:
         return [100.0 * float(np.mean(one)) for one in wrong]
 
     def apart(self, other: TermValues) -> list[float]:
-        """Percent by which gravity, Coriolis torques and the mass matrix differ from another set's (root of squares),
-        and percent by which the accelerations do: median and largest over the states."""
+        """Percent by which terms differ from another set's.
+
+        Gravity, Coriolis torques and the mass matrix (root of squares); accelerations: median and largest.
+        """
         parts = [(self.gravity, other.gravity), (self.coriolis, other.coriolis), (self.M, other.M)]
         errors = [100.0 * float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in parts]
         ratio = np.linalg.norm(self.ddq - other.ddq, axis=1) / np.linalg.norm(other.ddq, axis=1)
@@ -178,7 +183,8 @@ def run(setting: Setting) -> Outcome:
     apart = {name: one.apart(best) for name, one in found.items()}
     labels = ("gravity", "Coriolis torques", "mass matrix", "acceleration, median", "acceleration, largest")
     differing = [
-        [f"{label} apart from beta* [%]", *(f"above {ENORMOUS:.0e}" if one[k] > ENORMOUS else one[k] for one in apart.values())]
+        [f"{label} apart from beta* [%]",
+         *(f"above {ENORMOUS:.0e}" if one[k] > ENORMOUS else one[k] for one in apart.values())]
         for k, label in enumerate(labels)
     ]  # fmt: skip
     parts = {term: [alone(term, name) for name in ("beta_WLS", "beta*")] for term in TERMS}
@@ -226,7 +232,8 @@ def run(setting: Setting) -> Outcome:
                   all(max(shares[name]) == 0 for name in thesis.FEASIBLE)),
             Check("dM/dt - 2C takes no power, for infeasible parameters too", balance <= 1e-5),
             Check("mass matrix and Coriolis torques of beta_WLS differ by a few percent, accelerations without bound "
-                  "(more than ten times at some state)", max(apart["beta_WLS"][:3]) <= 10 and apart["beta_WLS"][4] > 1000),
+                  "(more than ten times at some state)",
+                  max(apart["beta_WLS"][:3]) <= 10 and apart["beta_WLS"][4] > 1000),
         ),
     )  # fmt: skip
 

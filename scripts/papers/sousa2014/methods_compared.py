@@ -114,8 +114,8 @@ def fig_6_2(setting: Setting) -> Outcome:
             f"inequality {np.median(with_triangle[large]):.2f} times; the thesis says around twice.",
             "Point masses are fitted without the prior term of eq. 2.76 (random data have no CAD model), on boxes that "
             "enclose the links. OLS and the methods see 10 000 equations; each size is drawn once.",
-            "Links keep a margin of 1e-6 (the thesis's epsilon). Theta of Ting et al. has none: feasible on the boundary, "
-            "it may be lower than LMI-SDP by what the margin costs.",
+            "Links keep a margin of 1e-6 (the thesis's epsilon). Theta of Ting et al. has none: feasible on the "
+            "boundary, it may be lower than LMI-SDP by what the margin costs.",
             "The nonlinear programs of Mata's method are stopped after 2 s of processor time; the thesis stopped them "
             "by their iterations.",
         ),

@@ -42,8 +42,10 @@ def by_lmi(model: Model, beta: np.ndarray) -> bool:
 
 
 def section(model: Model, points: int, length: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Both verdicts on a plane of base parameters, ``Lzz1 + a^2 m2`` against ``lx2``, the others fixed: the axes'
-    points, by hand and by the inequality, shape (points, points, 2)."""
+    """Both verdicts on a plane of base parameters, ``Lzz1 + a^2 m2`` against ``lx2``, the others fixed.
+
+    The axes' points; verdicts by hand and by the inequality, shape (points, points, 2).
+    """
     inertia, moment = np.linspace(-0.1, 1.0, points), np.linspace(-0.8, 0.8, points)
     verdicts = np.zeros((points, points, 2), dtype=bool)
     fixed = {"Lzz1": 0.0, "lx1": 0.3, "ly1": 0.1, "Lzz2": 0.15, "lx2": 0.0, "ly2": 0.1}

@@ -22,8 +22,10 @@ LINKS, WEIGHTS = 7, (0.0, 1e-6, 1e-4, 1e-2, 1.0, 100.0)
 
 @dataclass(frozen=True, eq=False)
 class Pulled:
-    """Answers to eq. 2.69 for one weight, and the value below which it cannot be: by Mata's nonlinear program, and by
-    the semidefinite one."""
+    """Answers to eq. 2.69 for one weight, by Mata's nonlinear program and by the semidefinite one.
+
+    ``least`` is the value below which the objective cannot be.
+    """
 
     weight: float
     least: float
@@ -111,7 +113,8 @@ def run(setting: Setting) -> Outcome:
             "for large ones. The same objective is a semidefinite program, too: its optimum is the reference.",
         ),
         (
-            Check("the error rises with the weight of the prior", bool((np.diff(errors) >= -1e-5 * errors.max()).all())),
+            Check("the error rises with the weight of the prior",
+                  bool((np.diff(errors) >= -1e-5 * errors.max()).all())),
             Check("the prior steadies the nonlinear program: the largest weight needs fewer iterations than none",
                   iterations[-1] < iterations[0]),
             Check("with every weight it ends at the semidefinite optimum (to 1e-6 of the objective)",
