@@ -24,6 +24,10 @@ from casid.identification._bounds import default_bounds as default_bounds
 from casid.identification._prediction import predict as predict
 from casid.identification._prediction import Prediction as Prediction
 
+# Differences between two identifications
+from casid.identification._comparison import compare as compare
+from casid.identification._comparison import Comparison as Comparison
+
 # Links from the model of a controller, friction of known links
 from casid.identification._reverse_engineering import reverse_engineered as reverse_engineered
 from casid.identification._reverse_engineering import refit_friction as refit_friction
