@@ -92,10 +92,12 @@ def run(setting: Setting) -> Outcome:
           for column in ("pi_OSI", "pi_CLS", "pi_RE")),
         ["error on the recorded motion, friction refitted [%]", *(one.relative_error for one in validated.values())],
         ["total mass [kg]", *(float(x[9::10].sum()) for x in sets.values())],
-        *([f"mass of link {k + 1} [kg]", *(float(x[10 * k + 9]) for x in sets.values())] for k in range(1, 7)),
-        *([f"smallest moment of link {k + 1} [kg m^2]", *(f"{one[k][0]:.1e}" for one in moments.values())]
-          for k in range(1, 7)),
     ]  # fmt: skip
+    for k in range(1, 7):
+        rows.append([f"mass of link {k + 1} [kg]", *(float(x[10 * k + 9]) for x in sets.values())])
+    for k in range(1, 7):
+        least = (f"{one[k][0]:.1e}" for one in moments.values())
+        rows.append([f"smallest moment of link {k + 1} [kg m^2]", *least])
     difference = found.objective / found.certified.solution.objective - 1
     own = min(value for _, value in moments["delta, here"])
     return Outcome(
@@ -105,8 +107,8 @@ def run(setting: Setting) -> Outcome:
             "one 4x4 inequality a link (positive mass, positive moments, triangle inequality), the boxes of Table VIII "
             f"on masses and centres of mass, 16 to 20 kg in all, friction not negative, margin {MARGIN:g}. The boxes "
             "of Table IX, 0 to 1 kg m^2, on inertias about the centre of mass are not linear and are left out. "
-            "Standard parameters are not unique: other delta have the same coefficients; eq. 49 of the paper that the authors "
-            "name chooses one, and is not at hand. Link 1 has one coefficient and is not shown.",
+            "Standard parameters are not unique: other delta have the same coefficients; eq. 49 of the paper that "
+            "the authors name chooses one, and is not at hand. Link 1 has one coefficient and is not shown.",
             "Links 3 to 7 of the printed delta and of the one here have moments at the margin: as near to point masses "
             "as the inequalities allow. Link 2 of the printed one is beyond: its least moment is negative.",
             f"Its optimum is casid's within {difference:+.0e} (certified within {found.certified.gap:.0e}); torque "

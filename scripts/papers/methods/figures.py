@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from textwrap import fill
 
 import numpy as np
@@ -73,7 +74,7 @@ def error_figure(sizes: Sequence[Size]) -> Figure:
     zoomed = [size for size in sizes if size.links <= 17]
     for axes, chosen, floor in ((top, sizes, LEAST), (bottom, zoomed, 0.0)):
         for name in _PLOTTED:
-            _curve(axes, chosen, name, lambda a, least=floor: max(a.error_above_ols, least), legend=axes is top)
+            _curve(axes, chosen, name, partial(_at_least, floor), legend=axes is top)
         axes.set(ylabel="error above OLS [%]", xlabel="links")
         tidy(axes)
     top.set_yscale("log")
@@ -94,6 +95,10 @@ def error_figure(sizes: Sequence[Size]) -> Figure:
         "the method of Mata et al. is unpredictable, sometimes close to the optimum and sometimes far from it",
     )
     return figure
+
+
+def _at_least(floor: float, answer: Answer) -> float:
+    return max(answer.error_above_ols, floor)
 
 
 def time_figure(sizes: Sequence[Size]) -> Figure:

@@ -44,7 +44,7 @@ class Recursion:
                 others = self.base.K[row].copy()
                 others[place] = 0.0
                 x[place - 10 * index] = self.beta[row] - others @ dependent
-        return x
+        return np.asarray(x)
 
     def choose(self, index: int, dependent: Array, mass: Array, lz: Array) -> Array:
         """Dependent parameters with this link's three chosen, its Lyy least; NaN outside its region."""
@@ -52,14 +52,14 @@ class Recursion:
         chosen[10 * index + M], chosen[10 * index + LZ], chosen[10 * index + YY] = mass, lz, 0.0
         least = least_lyy(self.link(index, chosen))
         chosen[10 * index + YY] = least
-        return chosen
+        return np.asarray(chosen)
 
     def left(self, dependent: Array) -> Array:
         """What is left for link 1's leading parameter, which must be positive, shape (samples,)."""
         first = [place for place in self.base.independent if place < 10]
         if len(first) != 1:
             raise ValueError("the first link must have one leading parameter")
-        return self.link(0, dependent)[first[0]]
+        return np.asarray(self.link(0, dependent)[first[0]])
 
 
 def least_lyy(x: Array) -> Array:
@@ -117,7 +117,8 @@ def walk(recursion: Recursion, seed: int, outer: int = 200, inner: int = 50) -> 
 
 
 def _drawn(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
-    return np.exp(rng.uniform(*np.log(MASSES), count)), rng.uniform(*MOMENTS, count)
+    low, high = float(np.log(MASSES[0])), float(np.log(MASSES[1]))
+    return np.exp(rng.uniform(low, high, count)), rng.uniform(*MOMENTS, count)
 
 
 def most_left(recursion: Recursion, points: int = 25, rounds: int = 12) -> tuple[float, Array]:

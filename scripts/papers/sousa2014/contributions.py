@@ -108,8 +108,8 @@ def run(setting: Setting) -> Outcome:
             f"The thesis supposes a relation with poorly identified parameters: rank correlation of shares and "
             f"relative standard deviations {relation.statistic:.2f} (p = {relation.pvalue:.2g}). It is weak over all "
             "parameters, and the two that carry most of the distance, a Coulomb friction and a rotor inertia with the "
-            f"wrong sign, have small standard deviations ({deviations[order[0]]:g} % and {deviations[order[1]]:g} %) and change by "
-            "many of them: there the model is wrong, not the data poor.",
+            f"wrong sign, have small standard deviations ({deviations[order[0]]:g} % and {deviations[order[1]]:g} %) "
+            "and change by many of them: there the model is wrong, not the data poor.",
         ),
         (
             Check("two parameters, Fcj2 and Iam4, carry 90 % of the squared distance",
