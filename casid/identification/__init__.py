@@ -17,8 +17,6 @@ from casid.identification._identification import load_model as load_model
 from casid.identification._regression import feasible_regression as feasible_regression
 from casid.identification._regression import RegressionProblem as RegressionProblem
 from casid.identification._feasible_fit import FeasibleFit as FeasibleFit
-from casid.identification._feasible_fit import certified_intervals as certified_intervals
-from casid.identification._bounds import default_bounds as default_bounds
 
 # Predicted torques and held-out errors
 from casid.identification._prediction import predict as predict

@@ -42,7 +42,7 @@ from casid.retrieval.methods._solve import solve as solve
 from casid.retrieval._solution import Solution as Solution
 from casid.retrieval.solver._build import SolveOptions as SolveOptions
 from casid.retrieval.methods._global_search import Global as Global
-from casid.retrieval._conflict import InfeasibleError as InfeasibleError
+from casid.retrieval._result import InfeasibleError as InfeasibleError
 from casid.retrieval.study._study import multistart as multistart
 from casid.retrieval.study._study import run_study as run_study
 

@@ -26,7 +26,7 @@ from casid.simulation import (
     simulate,
     simulate_many,
 )
-from casid.simulation._sampling import Sampling
+from casid.simulation._plant import Sampling
 from casid.simulation.integrators import Cvodes, DormandPrince, Idas, RungeKutta4
 
 POSTURE = np.array([0.0, -0.4, 0.1, -2.0, 0.1, 1.7, 0.6])

@@ -13,7 +13,7 @@ import casid
 from casid.dynamics import BaseParameters, Model
 from casid.export import write_sdpa
 from casid.export._sdpa import read_sdpa
-from casid.inertia._consistency import spatial_inertia
+from casid.inertia._parameters import spatial_inertia
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, below
 from papers.methods.cones import stack, svec
 from papers.methods.feasibility_test import FeasibleSet, feasibility_test
