@@ -181,12 +181,6 @@ def run(setting: Setting) -> Outcome:
     shares = {name: one.shares() for name, one in found.items()}
     rows = [[f"{name} [% of the states]", *(one[k] for one in shares.values())] for k, name in enumerate(SHARES)]
     apart = {name: one.apart(best) for name, one in found.items()}
-    labels = ("gravity", "Coriolis torques", "mass matrix", "acceleration, median", "acceleration, largest")
-    differing = [
-        [f"{label} apart from beta* [%]",
-         *(f"above {ENORMOUS:.0e}" if one[k] > ENORMOUS else one[k] for one in apart.values())]
-        for k, label in enumerate(labels)
-    ]  # fmt: skip
     parts = {term: [alone(term, name) for name in ("beta_WLS", "beta*")] for term in TERMS}
     proofs = [
         [term, a[0], below(a[1], ROUNDING), "infeasible (proven)" if a[1] > ROUNDING and a[2] > 1e4 else "feasible",
@@ -199,7 +193,7 @@ def run(setting: Setting) -> Outcome:
     balance = power_balance("beta_WLS")
     return Outcome(
         (
-            Comparison.of("Terms that are not those of a machine", ("", *found), [*rows, *differing]),
+            Comparison.of("Terms that are not those of a machine", ("", *found), [*rows, *_differing(apart)]),
             Comparison.of(
                 "What each term shows of the parameters: could it be that of bodies?",
                 ("term", "parameters", "distance of beta_WLS", "verdict", "distance of beta*"),
@@ -236,6 +230,16 @@ def run(setting: Setting) -> Outcome:
                   max(apart["beta_WLS"][:3]) <= 10 and apart["beta_WLS"][4] > 1000),
         ),
     )  # fmt: skip
+
+
+def _differing(apart: dict[str, list[float]]) -> list[list[object]]:
+    """Rows of what `TermValues.apart` gives for each set."""
+    labels = ("gravity", "Coriolis torques", "mass matrix", "acceleration, median", "acceleration, largest")
+    rows = list[list[object]]()
+    for k, label in enumerate(labels):
+        cells = (f"above {ENORMOUS:.0e}" if one[k] > ENORMOUS else one[k] for one in apart.values())
+        rows.append([f"{label} apart from beta* [%]", *cells])
+    return rows
 
 
 ITEM = Item(
