@@ -60,7 +60,7 @@ def section(model: Model, points: int, length: float = 0.5) -> tuple[np.ndarray,
 def picture(inertia: np.ndarray, moment: np.ndarray, verdicts: np.ndarray) -> Figure:
     """Points by the inequality, the boundary by hand."""
     figure = new_figure(8.0, 4.4)
-    set_title(figure, "Feasible base parameters of the planar arm: boundary by hand, points by the LMI")
+    set_title(figure, "Planar arm: boundary by hand, points by the LMI")
     axes = figure.subplots()
     x, y = np.meshgrid(moment, inertia)
     good = verdicts[..., 1]
@@ -69,7 +69,7 @@ def picture(inertia: np.ndarray, moment: np.ndarray, verdicts: np.ndarray) -> Fi
     fine = np.linspace(moment[0], moment[-1], 200)
     axes.plot(fine, 0.25 * (fine**2 + 0.01) / 0.15, color=INK, label="a² (lx2² + ly2²) / Lzz2")
     axes.set(xlabel="lx2 [kg m]", ylabel="Lzz1 + a² m2 [kg m²]", ylim=(inertia[0], inertia[-1]))
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(fontsize=8, loc="upper center")
     tidy(axes)
     return figure
 
