@@ -64,6 +64,7 @@ class Believable(ParameterResult):
     choice: MostPlausible
     max_violation: float
     time: float
+    reason: str = ""
 
     @property
     def x(self) -> Array:
