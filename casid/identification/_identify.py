@@ -33,7 +33,7 @@ from casid.identification._options import (
 )
 from casid.identification._prediction import HeldOut, held_out
 from casid.identification._regression import RegressionProblem, Statement
-from casid.identification._share import NOT_HELD_OUT, SHARES, SharePath, chosen_share, fixed
+from casid.identification._share import NOT_HELD_OUT, SharePath, chosen_share, fixed
 from casid.identification.diagnosis._delay import without_delay
 from casid.identification.diagnosis._findings import Verdict
 from casid.identification.diagnosis._verdict import judge
@@ -210,13 +210,14 @@ class _Pipeline:
         made = chosen_share(
             fit.data,
             refit,
-            lambda estimate: {share: found.beta for share, found in fits.path(estimate).items()},
+            lambda estimate, shares: {share: found.beta for share, found in fits.path(estimate, shares).items()},
             folds,
             lambda done: self.progress("choosing the share", done, folds),
         )
         if not made.steps:
             return made
-        return made.with_masses({s: float(f.standard_parameters[9::10].sum()) for s, f in fits.path(fit).items()})
+        whole = fits.path(fit, [step.share for step in made.steps])
+        return made.with_masses({s: float(f.standard_parameters[9::10].sum()) for s, f in whole.items()})
 
     def _held_out(
         self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, feasible: FeasibleFit, path: SharePath
@@ -302,12 +303,12 @@ class _ConsistentFits:
         limits = {**term_bounds(estimate, *self._largest), **split_bounds(given.bounds or {})[1]}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
 
-    def path(self, estimate: Fit) -> dict[float, FeasibleFit]:
-        """The most plausible sets for each of the shares that are tried (`SHARES`)."""
+    def path(self, estimate: Fit, shares: Sequence[float]) -> dict[float, FeasibleFit]:
+        """The most plausible sets for each of several shares."""
         problem = self._problem(estimate)
         rotors = expected_rotors(estimate.data.model, self._largest[0])
-        found = problem.path(problem.solve(), SHARES, self._bodies, rotors, rough=True)
-        return dict(zip(sorted(SHARES, reverse=True), found, strict=False))
+        found = problem.path(problem.solve(), shares, self._bodies, rotors, rough=True)
+        return dict(zip(sorted(shares, reverse=True), found, strict=False))
 
     def fitted(
         self, estimate: Fit, near: FeasibleFit | None = None, between: Callable[[], None] = lambda: None
