@@ -21,6 +21,7 @@ from casid.files._texts import finite_number, read_json
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification._share import SharePath
+from casid.identification._springs import FoundSpring
 from casid.identification.diagnosis._findings import Verdict
 from casid.inertia import Parameters, read_parameters
 from casid.inertia._parameter_files import parameter_record
@@ -66,6 +67,8 @@ class Identification(ParameterResult, Displayed):
         Proven ranges of the links' masses, if asked for.
     share : SharePath or None
         How much of the residual the choice of plausible links may cost, and what that rests on.
+    springs : tuple of FoundSpring
+        Springs and counterbalances that were found and are part of the model.
     """
 
     model: Model
@@ -81,6 +84,7 @@ class Identification(ParameterResult, Displayed):
     verdict: Verdict | None = None
     intervals: Intervals | None = None
     share: SharePath | None = None
+    springs: tuple[FoundSpring, ...] = ()
 
     @property
     def parameters(self) -> Parameters:
@@ -131,6 +135,7 @@ class Identification(ParameterResult, Displayed):
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
             "share": None if self.share is None else self.share.record(),
+            "springs": [dataclasses.asdict(spring) for spring in self.springs],
             "determined": [
                 {"name": e.name, "value": e.value, "low": _finite(e.low), "high": _finite(e.high), "by_data": e.by_data}
                 for e in self.determined

@@ -32,10 +32,11 @@ from casid.identification._options import (
     with_former,
 )
 from casid.identification._prediction import HeldOut, held_out
-from casid.identification._regression import RegressionProblem, Statement
+from casid.identification._regression import Bounds, RegressionProblem, Statement
 from casid.identification._share import NOT_HELD_OUT, SharePath, chosen_share, fixed
+from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, Priced, search
 from casid.identification.diagnosis._delay import without_delay
-from casid.identification.diagnosis._findings import Verdict
+from casid.identification.diagnosis._findings import Finding, Verdict
 from casid.identification.diagnosis._verdict import judge
 from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_against
@@ -47,6 +48,7 @@ from casid.regression.estimators import Estimator, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of
 from casid.retrieval.insight._intervals import Intervals
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies, robot_bodies
+from casid.retrieval.plausible._most_plausible import DivergenceProgram
 
 #: Condition number above which the excitation counts as poor.
 CONDITION = 1e4
@@ -145,24 +147,28 @@ class _Pipeline:
         friction = self._friction(read.datasets)
         model = friction.model
         self.progress("compressing", 0, 1)
-        observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
+        fitted = self._fitted(model, read, chosen)
+        springs = self._springs(fitted, read.datasets)
+        if springs:
+            model = model.like(terms=(*model.terms, *(term for spring in springs for term in spring.terms)))
+            friction = replace(friction, model=model)
+            fitted = self._fitted(model, read, chosen, springs)
+        observations, fit, fits, path = fitted.observations, fitted.fit, fitted.fits, fitted.path
         data = observations.compressed
-        self.progress("fitting", 0, 2)
-        fit = chosen.fit(observations)
-        fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
-        path = self._share(lambda part: chosen.refit(part, fit, observations), fits, fit)
-        fits = replace(fits, share=path.share)
         feasible, complaint = fits.fitted(fit, between=lambda: self.progress("choosing believable links", 1, 2))
         kept = friction.held_out if self.checks.folds and chosen.name == "WLS" else None
         if kept is None:
             kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible, path)
         ranges, open_question = self._intervals(feasible)
         verdict = self._verdict(read.datasets, feasible, kept, fits)
-        further = (read.note, friction.note, complaint, open_question)
+        if verdict is not None and springs:
+            named = [Finding("spring", joint=s.joint, values={"what": s.text}) for s in springs]
+            verdict = replace(verdict, findings=(*verdict.findings, *named))
+        further = (read.note, friction.note, complaint, open_question, *(spring.text for spring in springs))
         notes = (*data.notes, *_notes(fit, feasible), *filter(None, further), *self._repairs(path, fits))
         return Identification(
             model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, friction.law,
-            friction.candidates, kept, verdict, ranges, path if fits.choosing else None,
+            friction.candidates, kept, verdict, ranges, path if fits.choosing else None, springs,
         )  # fmt: skip
 
     def _read(self) -> _Read:
@@ -184,6 +190,30 @@ class _Pipeline:
         return identified_friction(
             self.robot, datasets, self.model, bounds, lambda estimate: fits.fitted(estimate)[0].beta
         )
+
+    def _fitted(
+        self, model: Model, read: _Read, chosen: Estimator, springs: tuple[FoundSpring, ...] = ()
+    ) -> _Fitted:
+        """The unconstrained fit of a model, how it is made consistent, and the share that this may cost."""
+        self.progress("compressing", 0, 1)
+        observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
+        observations.compressed  # noqa: B018
+        self.progress("fitting", 0, 2)
+        fit = chosen.fit(observations)
+        fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice, springs=springs)
+        path = self._share(lambda part: chosen.refit(part, fit, observations), fits, fit)
+        return _Fitted(observations, fit, replace(fits, share=path.share), path)
+
+    def _springs(self, fitted: _Fitted, datasets: tuple[Dataset, ...]) -> tuple[FoundSpring, ...]:
+        """Springs and counterbalances that the model lacks, where they are looked for."""
+        model = fitted.fit.data.model
+        if not self.model.springs or self.model.friction != "linear" or not fitted.path.steps:
+            return ()
+        if not fitted.path.price or any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms):
+            return ()
+        self.progress("springs", 0, 1)
+        price = fitted.path.price
+        return search(fitted.fit, datasets, lambda fit, bounds: fitted.fits.priced(fit, bounds, price), self.checks.folds)
 
     def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
         """Noise that the first recording shows, after the processing."""
@@ -217,7 +247,10 @@ class _Pipeline:
         if not made.steps:
             return made
         whole = fits.path(fit, [step.share for step in made.steps])
-        return made.with_masses({s: float(f.standard_parameters[9::10].sum()) for s, f in whole.items()})
+        masses = {s: float(f.standard_parameters[9::10].sum()) for s, f in whole.items()}
+        taken = whole.get(made.share)
+        price = 0.0 if taken is None or taken.believable is None else taken.believable.choice.price
+        return replace(made.with_masses(masses), price=price)
 
     def _held_out(
         self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, feasible: FeasibleFit, path: SharePath
@@ -269,6 +302,16 @@ class _Pipeline:
 
 
 @dataclass(frozen=True, eq=False)
+class _Fitted:
+    """The unconstrained fit of a model, how it is made consistent, and the share that was chosen for it."""
+
+    observations: Observations
+    fit: Fit
+    fits: _ConsistentFits
+    path: SharePath
+
+
+@dataclass(frozen=True, eq=False)
 class _ConsistentFits:
     """Consistent fits of one robot with the same constraints and the same choice."""
 
@@ -277,20 +320,29 @@ class _ConsistentFits:
     constraints: Constraints
     choice: Choice
     share: float = NOT_HELD_OUT
+    springs: tuple[FoundSpring, ...] = ()
 
     @cached_property
     def _largest(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return largest_torques(self.datasets)
 
     @cached_property
+    def _held(self) -> NDArray[np.float64]:
+        """Largest torque of each joint, of those with springs what the links make [N.m]."""
+        names, torques = [joint.name for joint in self.robot.coordinates], self._largest[0].copy()
+        for spring in self.springs:
+            torques[names.index(spring.joint)] = spring.held
+        return torques
+
+    @cached_property
     def _statement(self) -> Statement:
         build = self.constraints.build
-        made = default_bounds(self.robot, self._largest[0]) if build == "default" else build
+        made = default_bounds(self.robot, self._held) if build == "default" else build
         return Statement(self.robot, with_link_bounds(made, split_bounds(self.constraints.bounds or {})[0]))
 
     @cached_property
     def _bodies(self) -> PlausibleBodies:
-        return self.choice.bodies or plausible_bodies(self.robot, torques=self._largest[0])
+        return self.choice.bodies or plausible_bodies(self.robot, torques=self._held)
 
     @property
     def choosing(self) -> bool:
@@ -298,9 +350,9 @@ class _ConsistentFits:
         given = self.constraints
         return self.choice.believable and given.prior is None and given.consistency == "full"
 
-    def _problem(self, estimate: Fit) -> RegressionProblem:
+    def _problem(self, estimate: Fit, bounds: Bounds | None = None) -> RegressionProblem:
         given = self.constraints
-        limits = {**term_bounds(estimate, *self._largest), **split_bounds(given.bounds or {})[1]}
+        limits = {**term_bounds(estimate, *self._largest), **(bounds or {}), **split_bounds(given.bounds or {})[1]}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
 
     def path(self, estimate: Fit, shares: Sequence[float]) -> dict[float, FeasibleFit]:
@@ -309,6 +361,15 @@ class _ConsistentFits:
         rotors = expected_rotors(estimate.data.model, self._largest[0])
         found = problem.path(problem.solve(), shares, self._bodies, rotors, rough=True)
         return dict(zip(sorted(shares, reverse=True), found, strict=False))
+
+    def priced(self, estimate: Fit, bounds: Bounds, price: float) -> Priced:
+        """The feasible regression with these bounds of joint terms, at a price of the residual."""
+        problem = self._problem(estimate, bounds)
+        rotors = expected_rotors(estimate.data.model, self._largest[0])
+        program = DivergenceProgram(
+            problem.problem, self._bodies.parameters, self._bodies.scaled, problem.problem.objective.size, rotors
+        )
+        return Priced(problem, program, price)
 
     def fitted(
         self, estimate: Fit, near: FeasibleFit | None = None, between: Callable[[], None] = lambda: None

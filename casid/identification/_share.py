@@ -65,11 +65,14 @@ class SharePath:
         The choice.
     folds : tuple
         Base parameters of every fold, for its held-out error: the unconstrained fit, and those of each share.
+    price : float
+        Of the residual at the choice (`MostPlausible.price`), fitted to the whole motion; 0 where it is not known.
     """
 
     steps: tuple[ShareStep, ...]
     share: float
     folds: tuple[tuple[Fit, dict[float, Array]], ...] = ()
+    price: float = 0.0
 
     @property
     def best(self) -> ShareStep | None:

@@ -15,7 +15,7 @@ class Cause(NamedTuple):
     ----------
     kind : str
         ``gravity``, ``sign``, ``joint order``, ``zero position``, ``clock``, ``torque scale``, ``delay``,
-        ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers`` or ``links``.
+        ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers``, ``spring`` or ``links``.
     text : str
         Evidence; a template of the finding's recording, joint and values.
     remedy : str
@@ -247,6 +247,7 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "",
             about="links",
         ),
+        "spring": Cause("spring", "{what}", "", wrong=False, about="links"),
         "not certified": Cause(
             "links",
             "the fit is not certified: relative gap {gap:.1e}",

@@ -28,7 +28,7 @@ with ``D_k <= D(x)``, whose trace is bounded by D itself, and over the terms, wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,9 +38,10 @@ from casid.errors import SolveError
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.inertia._divergence import SVEC_WEIGHTS, congruence, lower_triangle, symmetric
 from casid.inertia._parameter_vector import link_slice
+from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
-from casid.retrieval.plausible._climb import MET, Climb
+from casid.retrieval.plausible._climb import DEARER, MET, Climb
 from casid.retrieval.plausible._measure import TERMS, Measure
 from casid.retrieval.plausible._newton import Point, PricedNewton
 from casid.retrieval.plausible._program import BallOutcome, BallProgram
@@ -48,6 +49,8 @@ from casid.retrieval.plausible._program import BallOutcome, BallProgram
 Array = NDArray[np.float64]
 #: Gap at which the solve is not repeated; ten times this gap ends the search for other starts.
 ENOUGH = 1e-7
+#: Prices on the way to a given one, each `DEARER` times the one before.
+CLIMB = 6
 #: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
 
@@ -199,18 +202,63 @@ class DivergenceProgram:
             found[k] = self._proven(newton, point, climb.price, limits[k])
         return found
 
-    def _first(self, newton: PricedNewton) -> Point:
+    def priced(
+        self,
+        price: float,
+        near: Array | None = None,
+        left_out: Sequence[str] = (),
+        objective: LeastSquares | None = None,
+    ) -> Array | None:
+        """Parameters of least ``D + price q``, shape (N,), some of the joint terms' unknowns zero; no proof.
+
+        Parameters
+        ----------
+        price
+            Of the sum of squares, as `MostPlausible.price`.
+        near
+            A point near the answer, within the cone, shape (N,); default: the path from the plausible bodies.
+        left_out
+            Names of unknowns that are zero; their bounds must allow it.
+        objective
+            In place of the problem's.
+
+        Returns
+        -------
+        ndarray or None
+            ``None`` where Newton's method does not apply or ends without an answer.
+        """
+        kept = np.array([name not in left_out for name in self.problem.variables.names])
+        newton = self._newton(kept, objective)
+        if newton is None:
+            return None
+        start = self._start() if near is None else self._coordinates_of(near)
+        point = newton.start(start[kept])
+        for step in range(CLIMB if near is None else 0, 0, -1):
+            point = newton.solve(point, price * DEARER**-step, rough=True)
+        point = newton.solve(point, price)
+        if not point.solved and near is not None:
+            return self.priced(price, None, left_out, objective)
+        y = np.zeros(len(kept))
+        y[kept] = point.y
+        return self._basis @ y + self._origin if point.solved else None
+
+    def _start(self) -> Array:
+        """The plausible bodies with the rotors that are expected."""
         y = np.zeros(self.problem.variables.size)
         for k in range(self._links):
             y[link_slice(k)] = lower_triangle(np.eye(4))
         y[10 * self._links :] = self.measure.rotors
-        return newton.start(y)
+        return y
 
-    def _newton(self) -> PricedNewton | None:
-        """Newton's method for this problem.
+    def _first(self, newton: PricedNewton) -> Point:
+        return newton.start(self._start())
 
-        None where the scale is an unknown, or a row is nonlinear, soft,
-        or an equation.
+    def _newton(
+        self, kept: NDArray[np.bool_] | None = None, objective: LeastSquares | None = None
+    ) -> PricedNewton | None:
+        """Newton's method for this problem, or for those of its unknowns that are kept, the others zero.
+
+        None where the scale is an unknown, or a row is nonlinear, soft, or an equation.
         """
         low, high = self.linear.lower, self.linear.upper
         equations = np.any(high - low <= 1e-9 * (1.0 + np.abs(low))) if len(low) else False
@@ -225,14 +273,14 @@ class DivergenceProgram:
         self._sides = np.isfinite(low), np.isfinite(high)
         rows = np.vstack([A[self._sides[0]], -A[self._sides[1]]])
         least = np.concatenate([(low - shift)[self._sides[0]], (shift - high)[self._sides[1]]])
-        objective = self.problem.objective
-        return PricedNewton(
-            self.measure,
-            objective.matrix @ self._basis,
-            objective.target - objective.matrix @ self._origin,
-            rows,
-            least,
-        )
+        squares, measure = objective or self.problem.objective, self.measure
+        matrix, target = squares.matrix @ self._basis, squares.target - squares.matrix @ self._origin
+        if kept is not None:
+            touched = np.abs(rows[:, kept]).max(axis=1, initial=0.0) > 0
+            rows, least, matrix = rows[touched][:, kept], least[touched], matrix[:, kept]
+            extras = kept[10 * self._links :]
+            measure = replace(measure, terms=measure.terms[extras], rotors=measure.rotors[extras])
+        return PricedNewton(measure, matrix, target, rows, least)
 
     def _proven(self, newton: PricedNewton, point: Point, price: float, limit: float) -> MostPlausible:
         """The point with its proof."""
