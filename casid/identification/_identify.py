@@ -191,9 +191,7 @@ class _Pipeline:
             self.robot, datasets, self.model, bounds, lambda estimate: fits.fitted(estimate)[0].beta
         )
 
-    def _fitted(
-        self, model: Model, read: _Read, chosen: Estimator, springs: tuple[FoundSpring, ...] = ()
-    ) -> _Fitted:
+    def _fitted(self, model: Model, read: _Read, chosen: Estimator, springs: tuple[FoundSpring, ...] = ()) -> _Fitted:
         """The unconstrained fit of a model, how it is made consistent, and the share that this may cost."""
         self.progress("compressing", 0, 1)
         observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
@@ -213,7 +211,9 @@ class _Pipeline:
             return ()
         self.progress("springs", 0, 1)
         price = fitted.path.price
-        return search(fitted.fit, datasets, lambda fit, bounds: fitted.fits.priced(fit, bounds, price), self.checks.folds)
+        return search(
+            fitted.fit, datasets, lambda fit, bounds: fitted.fits.priced(fit, bounds, price), self.checks.folds
+        )
 
     def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
         """Noise that the first recording shows, after the processing."""

@@ -255,7 +255,9 @@ class _Trials:
 
 def _gram(factors: Sequence[Array], weights: Array, size: int) -> Array:
     """Gram matrix of ``[W_b, tau]`` of one stretch, joints weighted."""
-    return np.sum([w**2 * factor[:, :size].T @ factor[:, :size] for w, factor in zip(weights, factors, strict=True)], axis=0)
+    return np.sum(
+        [w**2 * factor[:, :size].T @ factor[:, :size] for w, factor in zip(weights, factors, strict=True)], axis=0
+    )
 
 
 def _squares(gram: Array, columns: Array) -> LeastSquares:

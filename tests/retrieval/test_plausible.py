@@ -18,7 +18,13 @@ from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
 from casid.retrieval._rows import split_rows
-from casid.retrieval.plausible._bodies import plausible_bodies, robot_bodies, skeleton_boxes, trustworthy, within_the_arm
+from casid.retrieval.plausible._bodies import (
+    plausible_bodies,
+    robot_bodies,
+    skeleton_boxes,
+    trustworthy,
+    within_the_arm,
+)
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
@@ -267,7 +273,9 @@ def test_the_tolerance_of_coefficients_is_what_their_errors_make(published):
     sd = problem.coefficients.sd[problem.coefficients.used]
     assert tolerance.given and tolerance.ratio > 10  # the best fit misses them by far more than their deviations
     assert published.objective + tolerance.value == pytest.approx(tolerance.ratio**2 * np.sum(sd**2))
-    honest = replace(problem, coefficients=replace(problem.coefficients, sd=0.02 * np.ones(len(problem.coefficients.sd))))
+    honest = replace(
+        problem, coefficients=replace(problem.coefficients, sd=0.02 * np.ones(len(problem.coefficients.sd)))
+    )
     known = coefficient_tolerance(replace(published, problem=honest))
     assert known.ratio == 1.0 and known.value == pytest.approx(0.02**2 * len(sd) - published.objective)
     bare = replace(problem, coefficients=replace(problem.coefficients, sd=None))

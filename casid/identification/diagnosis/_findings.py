@@ -214,8 +214,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "mass at a bound": Cause(
             "links",
-            "the mass of {joint} lies on the largest mass that is allowed by default, {most:.3g} kg: these data do not "
-            "determine it",
+            "the mass of {joint} lies on a bound that is assumed by default, {most:.3g} kg: without it these data "
+            "leave {low:.3g} to {high:.3g} kg",
             "",
             about="links",
         ),

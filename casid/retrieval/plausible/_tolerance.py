@@ -65,7 +65,9 @@ class Tolerance:
             return f"deviation of the coefficients {self.ratio:.2g}, from what the best fit misses"
         if self.ratio <= 1.0:
             return "standard deviations of the coefficients"
-        return f"standard deviations of the coefficients times {self.ratio:.3g}: the best fit shows that they are so large"
+        return (
+            f"standard deviations of the coefficients times {self.ratio:.3g}: the best fit shows that they are so large"
+        )
 
 
 def coefficient_tolerance(solution: Solution) -> Tolerance:
