@@ -329,7 +329,7 @@ class _ConsistentFits:
     @cached_property
     def _held(self) -> NDArray[np.float64]:
         """Largest torque of each joint, of those with springs what the links make [N.m]."""
-        names, torques = [joint.name for joint in self.robot.coordinates], self._largest[0].copy()
+        names, torques = [joint.name for joint in self.robot.coordinates], np.array(self._largest[0])
         for spring in self.springs:
             torques[names.index(spring.joint)] = spring.held
         return torques

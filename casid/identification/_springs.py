@@ -5,7 +5,7 @@ torsion spring is ``k (q - q0)`` with k >= 0 (q0 by the joint's offset). Consist
 where they are not. The model with counterbalances at all joints, and that with springs at all, is therefore tried on
 parts of the motion that a fit did not see. One is accepted where the held-out error falls by more than two standard
 errors over the stretches of the motion and by more than an eighth; both numbers were set on KR300, UR10, AR5, Rokae
-and Kinova's currents. Joints are then added one by one, the best first, until the model with all joints is not better by more than a
+and Kinova's currents. Joints are then added one by one, the best first, until all of them are not better by more than a
 standard error. The error that is stated is nested: on each part of the motion with the joints chosen on the others.
 
 All candidates are columns of one compressed regressor: those that are not tried are zero. A trial is the most plausible
@@ -231,7 +231,9 @@ class _Trials:
         """Largest torque of one of these springs, and of its joint without it [N.m]; the first part left out."""
         values = self.priced.problem.values(self.priced.found(self.squares[0], self.left_out(keys), self.near[0]))
         names = [joint.name for joint in self.model.robot.coordinates]
-        shapes = {"spring": np.asarray, "spring_sine": np.sin, "spring_cosine": np.cos}
+        shapes: dict[str, Callable[[Array], Array]] = {
+            "spring": np.positive, "spring_sine": np.sin, "spring_cosine": np.cos,
+        }  # fmt: skip
         own, held = 0.0, 0.0
         for data in self.datasets:
             q, tau = (a[:, names.index(key[1])] for a in (data.q, data.tau))
