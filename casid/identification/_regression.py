@@ -39,6 +39,7 @@ from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsist
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import believable, believable_path, noise_share
+from casid.retrieval.plausible._polish import polished
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
 
@@ -239,6 +240,8 @@ class RegressionProblem:
         solution = self._prepared.solve(throw=throw)
         if self._prior is not None and not self._prior.quadratic and solution.usable:
             solution = self._newton(solution, throw)
+        if self._prior is None:
+            solution = polished(solution)
         return self._fitted(solution, solution.x)
 
     def choose(

@@ -49,8 +49,8 @@ from casid.retrieval.plausible._program import BallOutcome, BallProgram
 Array = NDArray[np.float64]
 #: Gap at which the solve is not repeated; ten times this gap ends the search for other starts.
 ENOUGH = 1e-7
-#: Prices on the way to a given one, each `DEARER` times the one before.
-CLIMB = 6
+#: Prices on the way to a given one, each `DEARER` times the one before; on the way to a very high one.
+CLIMB, HIGH = 6, 14
 #: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
 
@@ -232,15 +232,23 @@ class DivergenceProgram:
         if newton is None:
             return None
         start = self._start() if near is None else self._coordinates_of(near)
-        point = newton.start(start[kept])
-        for step in range(CLIMB if near is None else 0, 0, -1):
-            point = newton.solve(point, price * DEARER**-step, rough=True)
-        point = newton.solve(point, price)
+        point = _climbed(newton, newton.start(start[kept]), price, CLIMB if near is None else 0)
         if not point.solved and near is not None:
             return self.priced(price, None, left_out, objective)
         y = np.zeros(len(kept))
         y[kept] = point.y
         return self._basis @ y + self._origin if point.solved else None
+
+    def dual(self, price: float) -> tuple[Array, Array] | None:
+        """Parameters of least ``D + price q``, and multipliers of the linear rows in units of q, > 0 at an upper bound.
+
+        ``None`` where Newton's method does not apply. The numbers need not be exact: they serve for a bound.
+        """
+        newton = self._newton()
+        if newton is None:
+            return None
+        point = _climbed(newton, self._first(newton), price, HIGH)
+        return self._basis @ point.y + self._origin, self._row_multipliers(newton, point) / price
 
     def _start(self) -> Array:
         """The plausible bodies with the rotors that are expected."""
@@ -282,13 +290,18 @@ class DivergenceProgram:
             measure = replace(measure, terms=measure.terms[extras], rotors=measure.rotors[extras])
         return PricedNewton(measure, matrix, target, rows, least)
 
-    def _proven(self, newton: PricedNewton, point: Point, price: float, limit: float) -> MostPlausible:
-        """The point with its proof."""
+    def _row_multipliers(self, newton: PricedNewton, point: Point) -> Array:
+        """Multipliers of the linear rows, > 0 at an upper bound."""
         both = newton.row_multipliers(point)
         lower, upper = self._sides
         multipliers = np.zeros(len(lower))
         multipliers[lower] -= both[: int(lower.sum())]
         multipliers[upper] += both[int(lower.sum()) :]
+        return multipliers
+
+    def _proven(self, newton: PricedNewton, point: Point, price: float, limit: float) -> MostPlausible:
+        """The point with its proof."""
+        multipliers = self._row_multipliers(newton, point)
         x, scale = self._basis @ point.y + self._origin, 1.0
         reached = self.problem.objective(x)
         free = reached <= limit and price * (limit - reached) <= 1e-9  # the data do not pull at all
@@ -405,6 +418,13 @@ class DivergenceProgram:
         ):
             bound += float((rest * np.array([max(down, lower / unit), min(up, upper / unit)])).min())
         return bound
+
+
+def _climbed(newton: PricedNewton, point: Point, price: float, steps: int) -> Point:
+    """The answer at a price, by way of lower ones."""
+    for step in range(steps, 0, -1):
+        point = newton.solve(point, price * DEARER**-step, rough=True)
+    return newton.solve(point, price)
 
 
 def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array, Array]:
