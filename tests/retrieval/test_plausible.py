@@ -28,6 +28,7 @@ from casid.retrieval.plausible._bodies import (
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.retrieval.plausible._polish import polished
 from casid.retrieval.plausible._program import BallProgram
 from casid.retrieval.plausible._tolerance import coefficient_tolerance, sensitivity
 from casid.testing import recording
@@ -305,3 +306,14 @@ def test_described_bodies_are_shortened_to_the_arm():
     assert made[9] == body[9] and made[6:9] == pytest.approx(body[6:9]) and consistency(made).full
     assert np.trace(pseudo_inertia(made)[:3, :3]) < np.trace(pseudo_inertia(body)[:3, :3])
     assert within_the_arm(made, box) == pytest.approx(made) and within_the_arm(body, 3 * box) == pytest.approx(body)
+
+
+@pytest.mark.claim("a best fit that the solver leaves without proof is proven by Newton's method")
+def test_a_best_fit_without_proof_is_polished(best):
+    solution = best.solution
+    loose = replace(solution, x=solution.x, lower_bound=solution.objective * (1 - 1e-4))
+    assert not loose.certified
+    made = polished(loose)
+    assert made.certified and made.gap <= 1e-6 and made.lower_bound <= solution.total
+    assert made.total <= loose.total and made.max_violation <= solution.tolerances.feasibility
+    assert polished(solution) is solution or not solution.certified

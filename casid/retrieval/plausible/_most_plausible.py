@@ -27,7 +27,7 @@ with ``D_k <= D(x)``, whose trace is bounded by D itself, and over the terms, wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -49,8 +49,8 @@ from casid.retrieval.plausible._program import BallOutcome, BallProgram
 Array = NDArray[np.float64]
 #: Gap at which the solve is not repeated; ten times this gap ends the search for other starts.
 ENOUGH = 1e-7
-#: Prices on the way to a given one, each `DEARER` times the one before; on the way to a very high one.
-CLIMB, HIGH = 6, 14
+#: Prices on the way to a given one, each `DEARER` times the one before.
+CLIMB = 6
 #: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
 
@@ -239,16 +239,19 @@ class DivergenceProgram:
         y[kept] = point.y
         return self._basis @ y + self._origin if point.solved else None
 
-    def dual(self, price: float) -> tuple[Array, Array] | None:
-        """Parameters of least ``D + price q``, and multipliers of the linear rows in units of q, > 0 at an upper bound.
+    def duals(self, prices: Sequence[float]) -> Iterator[tuple[Array, Array]]:
+        """Parameters of least ``D + price q`` for growing prices, and multipliers of the linear rows in units of q.
 
-        ``None`` where Newton's method does not apply. The numbers need not be exact: they serve for a bound.
+        Multipliers are > 0 at an upper bound; the numbers need not be exact, they serve for a bound. Nothing where
+        Newton's method does not apply.
         """
         newton = self._newton()
         if newton is None:
-            return None
-        point = _climbed(newton, self._first(newton), price, HIGH)
-        return self._basis @ point.y + self._origin, self._row_multipliers(newton, point) / price
+            return
+        point = self._first(newton)
+        for price in prices:
+            point = newton.solve(point, price, rough=price < prices[-1])
+            yield self._basis @ point.y + self._origin, self._row_multipliers(newton, point) / price
 
     def _start(self) -> Array:
         """The plausible bodies with the rotors that are expected."""

@@ -88,7 +88,10 @@ class PricedNewton:
         now = replace(now, slacks=np.maximum(now.slacks, floor), multipliers=np.maximum(now.multipliers, floor))
         slope, done = 0.0, False
         for _ in range(STEPS):
-            made = self._step(now, price, mu)
+            try:
+                made = self._step(now, price, mu)
+            except LinAlgError:  # a matrix on the boundary of its cone, within rounding
+                made = None
             if made is None:
                 break
             now, decrement, slope, along = made

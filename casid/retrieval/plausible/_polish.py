@@ -1,9 +1,10 @@
 """A best fit proven more sharply, by Newton's method at the price of the residual where the proof is tight.
 
-The answer y at a price lambda minimises ``D + lambda q`` with a dual matrix of each link, ``Z_k = M_k^-1 - 1`` up to the
-price: with growing price these become the multipliers of the cones at the least q, and the lower bound that they give
-(`casid.retrieval.bound._certificate`) its proof, with a gap of about the number of inequalities over ``lambda q``. It is
-free of the cancellation that multipliers of a lifted program suffer where data are nearly without noise.
+The answer y at a price lambda minimises ``D + lambda q`` with a dual matrix of each link, ``Z_k = M_k^-1 - 1`` up to
+the price: with growing price these become the multipliers of the cones at the least q, and the lower bound that they
+give (`casid.retrieval.bound._certificate`) its proof, with a gap of about the number of inequalities over ``lambda q``.
+It is free of the cancellation that multipliers of a lifted program suffer where data are nearly without noise. D is
+measured from very heavy bodies: its linear term, which costs the bound ``tr M_k / lambda``, is then small.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
 
-#: Relative gaps that are aimed at, until the solution is certified.
-TARGETS = (1e-9, 1e-10)
+#: Relative gaps that are aimed at in turn, until the solution is certified.
+GAPS = tuple(10.0 ** np.arange(3.0, -10.0, -1.0))
+#: How much heavier than plausible the bodies are from which D is measured.
+HEAVY = 1e3
 
 
 def polished(solution: Solution, bodies: PlausibleBodies | None = None) -> Solution:
@@ -39,15 +42,14 @@ def polished(solution: Solution, bodies: PlausibleBodies | None = None) -> Solut
     if solution.certified or not solution.usable or any(cone.cone != Full() for cone in problem.cones):
         return solution
     given = bodies or plausible_bodies(problem.variables.robot)
-    known = DivergenceProgram(problem, given.parameters, np.zeros(len(given.origins), dtype=bool), solution.total)
+    known = DivergenceProgram(
+        problem, HEAVY * given.parameters, np.zeros(len(given.origins), dtype=bool), solution.total
+    )
     known.nonlinear = NonlinearRows.none()
     linear, _ = split_rows(problem)
-    for target in TARGETS:
-        price = (4 * len(problem.cones) + 2 * len(linear.rows) + 1) / (target * max(solution.total, 1e-300))
-        found = known.dual(price)
-        if found is None:
-            break
-        x, multipliers = found
+    inequalities = 4 * len(problem.cones) + 2 * len(linear.rows) + 1
+    prices = [inequalities / (gap * max(solution.total, 1e-300)) for gap in GAPS]
+    for x, multipliers in known.duals(prices):
         bound = lower_bound(problem, x, linear, multipliers).lower_bound
         better = problem.objective(x) + problem.penalty(x) < solution.total
         feasible = problem.met(problem.violations(x), solution.tolerances.feasibility)

@@ -8,7 +8,7 @@ Stribeck and load friction, delayed and noisy torques, quantised positions, lost
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
