@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
 from casid.identification._bounds import (
-    default_bounds,
-    expected_rotors,
-    largest_torques,
     split_bounds,
-    term_bounds,
-    with_link_bounds,
 )
+from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._friction import IdentifiedFriction, identified_friction
 from casid.identification._identification import Identification
@@ -32,9 +26,8 @@ from casid.identification._options import (
     with_former,
 )
 from casid.identification._prediction import HeldOut, held_out
-from casid.identification._regression import Bounds, RegressionProblem, Statement
-from casid.identification._share import NOT_HELD_OUT, SharePath, chosen_share, fixed
-from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, Priced, search
+from casid.identification._share import SharePath, chosen_share, fixed
+from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, search
 from casid.identification.diagnosis._delay import without_delay
 from casid.identification.diagnosis._findings import Finding, Verdict
 from casid.identification.diagnosis._verdict import judge
@@ -47,8 +40,7 @@ from casid.regression._statistics import MeasurementNoise
 from casid.regression.estimators import Estimator, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of
 from casid.retrieval.insight._intervals import Intervals
-from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies, robot_bodies
-from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.retrieval.plausible._bodies import robot_bodies
 
 #: Condition number above which the excitation counts as poor.
 CONDITION = 1e4
@@ -185,7 +177,7 @@ class _Pipeline:
 
     def _friction(self, datasets: tuple[Dataset, ...]) -> IdentifiedFriction:
         """The model to fit with its friction."""
-        fits = _ConsistentFits(self.robot, datasets, self.constraints, self.choice)
+        fits = ConsistentFits(self.robot, datasets, self.constraints, self.choice)
         bounds = split_bounds(self.constraints.bounds or {})[1]
         return identified_friction(
             self.robot, datasets, self.model, bounds, lambda estimate: fits.fitted(estimate)[0].beta
@@ -198,7 +190,7 @@ class _Pipeline:
         observations.compressed  # noqa: B018
         self.progress("fitting", 0, 2)
         fit = chosen.fit(observations)
-        fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice, springs=springs)
+        fits = ConsistentFits(self.robot, read.datasets, self.constraints, self.choice, springs=springs)
         path = self._share(lambda part: chosen.refit(part, fit, observations), fits, fit)
         return _Fitted(observations, fit, replace(fits, share=path.share), path)
 
@@ -222,7 +214,7 @@ class _Pipeline:
             raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
         return MeasurementNoise.of(first, processing if isinstance(processing, Processing) else Processing())
 
-    def _repairs(self, path: SharePath, fits: _ConsistentFits) -> tuple[str, ...]:
+    def _repairs(self, path: SharePath, fits: ConsistentFits) -> tuple[str, ...]:
         """Notes about what the choice of plausible links rests on."""
         if not fits.choosing:
             return ()
@@ -231,7 +223,7 @@ class _Pipeline:
         notes = [f"the description of {self.robot.links[k].name} is not used: {why}" for k, why in left_out]
         return tuple(notes)
 
-    def _share(self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, fit: Fit) -> SharePath:
+    def _share(self, refit: Callable[[CompressedData], Fit], fits: ConsistentFits, fit: Fit) -> SharePath:
         """The share that plausibility may cost: as given, or chosen by held-out error."""
         if self.choice.share is not None or not fits.choosing or not self.checks.folds:
             return fixed(self.choice.share)
@@ -253,7 +245,7 @@ class _Pipeline:
         return replace(made.with_masses(masses), price=price)
 
     def _held_out(
-        self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, feasible: FeasibleFit, path: SharePath
+        self, refit: Callable[[CompressedData], Fit], fits: ConsistentFits, feasible: FeasibleFit, path: SharePath
     ) -> HeldOut | None:
         """Errors on parts of the motion that are left out in turn; fits that the choice of the share made are used."""
         folds = self.checks.folds
@@ -282,7 +274,7 @@ class _Pipeline:
             return None, f"no proven intervals: {error}"
 
     def _verdict(
-        self, datasets: tuple[Dataset, ...], feasible: FeasibleFit, kept: HeldOut | None, fits: _ConsistentFits
+        self, datasets: tuple[Dataset, ...], feasible: FeasibleFit, kept: HeldOut | None, fits: ConsistentFits
     ) -> Verdict | None:
         """The verdict, if asked for."""
         given = self.constraints
@@ -307,93 +299,8 @@ class _Fitted:
 
     observations: Observations
     fit: Fit
-    fits: _ConsistentFits
+    fits: ConsistentFits
     path: SharePath
-
-
-@dataclass(frozen=True, eq=False)
-class _ConsistentFits:
-    """Consistent fits of one robot with the same constraints and the same choice."""
-
-    robot: Robot
-    datasets: tuple[Dataset, ...]
-    constraints: Constraints
-    choice: Choice
-    share: float = NOT_HELD_OUT
-    springs: tuple[FoundSpring, ...] = ()
-
-    @cached_property
-    def _largest(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return largest_torques(self.datasets)
-
-    @cached_property
-    def _held(self) -> NDArray[np.float64]:
-        """Largest torque of each joint, of those with springs what the links make [N.m]."""
-        names, torques = [joint.name for joint in self.robot.coordinates], np.array(self._largest[0])
-        for spring in self.springs:
-            torques[names.index(spring.joint)] = spring.held
-        return torques
-
-    @cached_property
-    def _statement(self) -> Statement:
-        build = self.constraints.build
-        made = default_bounds(self.robot, self._held) if build == "default" else build
-        return Statement(self.robot, with_link_bounds(made, split_bounds(self.constraints.bounds or {})[0]))
-
-    @cached_property
-    def _bodies(self) -> PlausibleBodies:
-        return self.choice.bodies or plausible_bodies(self.robot, torques=self._held)
-
-    @property
-    def choosing(self) -> bool:
-        """Whether plausible links are chosen."""
-        given = self.constraints
-        return self.choice.believable and given.prior is None and given.consistency == "full"
-
-    def _problem(self, estimate: Fit, bounds: Bounds | None = None) -> RegressionProblem:
-        given = self.constraints
-        limits = {**term_bounds(estimate, *self._largest), **(bounds or {}), **split_bounds(given.bounds or {})[1]}
-        return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
-
-    def path(self, estimate: Fit, shares: Sequence[float]) -> dict[float, FeasibleFit]:
-        """The most plausible sets for each of several shares."""
-        problem = self._problem(estimate)
-        rotors = expected_rotors(estimate.data.model, self._largest[0])
-        found = problem.path(problem.solve(), shares, self._bodies, rotors, rough=True)
-        return dict(zip(sorted(shares, reverse=True), found, strict=False))
-
-    def priced(self, estimate: Fit, bounds: Bounds, price: float) -> Priced:
-        """The feasible regression with these bounds of joint terms, at a price of the residual."""
-        problem = self._problem(estimate, bounds)
-        rotors = expected_rotors(estimate.data.model, self._largest[0])
-        program = DivergenceProgram(
-            problem.problem, self._bodies.parameters, self._bodies.scaled, problem.problem.objective.size, rotors
-        )
-        return Priced(problem, program, price)
-
-    def fitted(
-        self, estimate: Fit, near: FeasibleFit | None = None, between: Callable[[], None] = lambda: None
-    ) -> tuple[FeasibleFit, str]:
-        """The consistent fit of an unconstrained one, and a note where no plausible links were found.
-
-        Parameters
-        ----------
-        estimate
-        near
-            Fit of similar data, from which the search for plausible links begins.
-        between
-            Called when the best fit is known, before plausible links are searched.
-        """
-        problem = self._problem(estimate)
-        best = problem.solve()
-        between()
-        if not self.choosing:
-            return best, ""
-        rotors = expected_rotors(estimate.data.model, self._largest[0])
-        try:
-            return problem.choose(best, self._bodies, self.share, near, rotors), ""
-        except CasidError as error:
-            return best, f"no more plausible links were found, these are those of the best fit: {error}"
 
 
 def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:

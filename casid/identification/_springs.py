@@ -252,7 +252,7 @@ class _Trials:
             beta = self.model.base.values(self.priced.problem.values(self.priced.found(squares, left_out, near)))
             direction = np.append(-beta, 1.0)
             errors[part :: self.folds] = [direction @ one @ direction for one in self.held[part :: self.folds]]
-        return errors / max(float(self.held[:, -1, -1].sum()), 1e-300)
+        return np.asarray(errors / max(float(self.held[:, -1, -1].sum()), 1e-300))
 
 
 def _gram(factors: Sequence[Array], weights: Array, size: int) -> Array:

@@ -28,19 +28,19 @@ with ``D_k <= D(x)``, whose trace is bounded by D itself, and over the terms, wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import SolveError
-from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.inertia._divergence import SVEC_WEIGHTS, congruence, lower_triangle, symmetric
+from casid.inertia._divergence import SVEC_WEIGHTS, lower_triangle, symmetric
 from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
+from casid.retrieval.plausible._answer import MostPlausible, coordinates
 from casid.retrieval.plausible._climb import DEARER, MET, Climb
 from casid.retrieval.plausible._measure import TERMS, Measure
 from casid.retrieval.plausible._newton import Point, PricedNewton
@@ -53,44 +53,6 @@ ENOUGH = 1e-7
 CLIMB = 6
 #: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
-
-
-@dataclass(frozen=True, eq=False)
-class MostPlausible:
-    """Solution of the program.
-
-    Attributes
-    ----------
-    parameters : ndarray, shape (N,)
-        Standard parameters, then the extras.
-    scale : float
-        s.
-    divergence, lower_bound : float
-        D at the solution, and the proven smallest value of any feasible set (relative to bodies of that scale).
-    limit : float
-        F, of objective plus penalty, that the proof is for.
-    price : float
-        lambda: decrease of D for each unit by which the allowed sum of squares is raised.
-    multipliers : ndarray
-        Multipliers of the linear rows, > 0 at an upper bound.
-    iterations : int
-    status : str
-    """
-
-    parameters: Array
-    scale: float
-    divergence: float
-    lower_bound: float
-    limit: float
-    price: float
-    multipliers: Array
-    iterations: int
-    status: str
-
-    @property
-    def gap(self) -> float:
-        """``(D - lower bound) / max(D, 1)``."""
-        return float((self.divergence - self.lower_bound) / max(self.divergence, 1.0))
 
 
 class DivergenceProgram:
@@ -120,7 +82,7 @@ class DivergenceProgram:
         self.problem, self.limit, self.scaled = problem, limit, np.asarray(scaled, dtype=bool)
         self.linear, self.nonlinear = split_rows(problem)
         self._margins = np.array([cone.margin for cone in problem.cones])
-        self._basis, self._origin = _coordinates(problem, bodies, self._margins)
+        self._basis, self._origin = coordinates(problem, bodies, self._margins)
         self._links = len(problem.cones)
         start = 10 * self._links
         columns = np.linalg.norm(problem.objective.matrix[:, start:] @ self._basis[start:, start:], axis=0)
@@ -428,23 +390,3 @@ def _climbed(newton: PricedNewton, point: Point, price: float, steps: int) -> Po
     for step in range(steps, 0, -1):
         point = newton.solve(point, price * DEARER**-step, rough=True)
     return newton.solve(point, price)
-
-
-def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array, Array]:
-    """``x = C y + x0``: a link's y is the lower triangle of M in the coordinates in which its plausible body is 1."""
-    size, lengths = problem.variables.size, np.linalg.norm(problem.objective.matrix, axis=0)
-    basis, origin = np.zeros((size, size)), np.zeros(size)
-    for k, margin in enumerate(margins):
-        link = link_slice(k)
-        body = pseudo_inertia(bodies[link])
-        smallest = float(np.linalg.eigvalsh(body)[0])
-        beyond = body - margin * np.eye(4) if smallest > 2 * margin else body
-        factor = np.linalg.cholesky(beyond)
-        basis[link, link] = congruence(factor)
-        origin[link] = from_pseudo_inertia(margin * np.eye(4))
-    for k in range(10 * len(margins), size):
-        basis[k, k] = 1.0 / lengths[k] if lengths[k] > 0 else 1.0
-    typical = float(np.median(np.linalg.norm(problem.objective.matrix @ basis[:, : 10 * len(margins)], axis=0)))
-    for k in range(10 * len(margins), size):
-        basis[k, k] *= typical or 1.0
-    return basis, origin
