@@ -257,9 +257,8 @@ class _Trials:
 
 def _gram(factors: Sequence[Array], weights: Array, size: int) -> Array:
     """Gram matrix of ``[W_b, tau]`` of one stretch, joints weighted."""
-    return np.sum(
-        [w**2 * factor[:, :size].T @ factor[:, :size] for w, factor in zip(weights, factors, strict=True)], axis=0
-    )
+    of = [w * factor[:, :size] for w, factor in zip(weights, factors, strict=True)]
+    return np.asarray(sum((one.T @ one for one in of), np.zeros((size, size))))
 
 
 def _squares(gram: Array, columns: Array) -> LeastSquares:
