@@ -9,10 +9,11 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.files._texts import json_bytes
-from casid.identification import Checks, feasible_regression, identify
+from casid.identification import Checks, RegressionProblem, default_bounds, feasible_regression, identify
 from casid.identification.diagnosis import Finding, Verdict
 from casid.identification.diagnosis._delay import significant, without_delay
 from casid.identification.diagnosis._findings import CAUSES, Trial
+from casid.identification.diagnosis._links import link_findings
 from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import _gaps, _rest, _saturation, signal_findings
 from casid.identification.diagnosis._trial import compared
@@ -20,8 +21,9 @@ from casid.identification.diagnosis._verdict import judge
 from casid.regression import compress, wls
 from casid.regression._delay import Delay
 from casid.report import report_of
+from casid.retrieval import mass_bounds
 from casid.retrieval.plausible._described_arms import DESCRIBED_ARMS, heaviest
-from casid.testing._synthetic import recording
+from casid.testing._synthetic import blind, recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -93,7 +95,7 @@ def test_findings_carry_data(robot, data):
 
 def test_every_cause_has_a_known_kind():
     kinds = {"gravity", "sign", "joint order", "clock", "torque scale", "delay", "standstill", "channel", "one way"}
-    kinds |= {"outliers", "zero position", "gaps", "saturation", "links"}
+    kinds |= {"outliers", "zero position", "gaps", "saturation", "links", "spring"}
     assert {cause.kind for cause in CAUSES.values()} == kinds
 
 
@@ -239,3 +241,23 @@ def test_a_trial_without_standard_errors_is_written():
     assert json.loads(json_bytes(judged.record()))["findings"][0]["trial"] == {
         "measure": "residual", "before": 1.3, "after": 0.2,
     }  # fmt: skip
+
+
+@pytest.mark.claim("a mass that a default bound holds is a finding with its proven interval")
+def test_a_mass_at_a_default_bound_is_named_with_its_interval():
+    robot = casid.load_robot("kuka_iiwa")
+    data = recording(*with_friction(robot), samples=400, noise=0.5)
+    unknown = blind(robot)
+    usual = default_bounds(unknown, np.abs(data.tau).max(axis=0))
+
+    def build(variables):
+        own = mass_bounds(variables[3], 0.0, 0.5)
+        return [own if c.label == own.label else c for c in usual(variables)]
+
+    fit = wls(compress(Model(unknown, ("viscous", "coulomb", "offset")), data))
+    problem = RegressionProblem(fit, constraints=build)
+    found = link_findings(unknown, (data,), problem.choose(problem.solve()), None, True)
+    held = next(one for one in found if one.cause == "mass at a bound")
+    true = robot.standard_parameters()[39]
+    assert held.joint == robot.links[3].name and held.values["most"] == pytest.approx(0.5, rel=1e-3)
+    assert held.values["low"] <= true <= held.values["high"] and f"{held.values['high']:.3g}" in held.text

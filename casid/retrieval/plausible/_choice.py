@@ -24,9 +24,10 @@ from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
+from casid.retrieval.plausible._answer import MostPlausible
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
 from casid.retrieval.plausible._climb import MET
-from casid.retrieval.plausible._most_plausible import DivergenceProgram, MostPlausible
+from casid.retrieval.plausible._most_plausible import DivergenceProgram
 
 Array = NDArray[np.float64]
 
@@ -64,6 +65,7 @@ class Believable(ParameterResult):
     choice: MostPlausible
     max_violation: float
     time: float
+    reason: str = ""
 
     @property
     def x(self) -> Array:
