@@ -51,7 +51,8 @@ class Readings:
         moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
         pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
         index = pool[np.linspace(0, len(pool) - 1, min(samples, len(pool))).astype(int)]
-        self.q, self.dq, self.ddq, self.tau = (a[index] for a in (dataset.q, dataset.dq, dataset.ddq, dataset.tau))
+        self.q, self.dq, self.ddq = (a[index] for a in _smooth(dataset))
+        self.tau = dataset.tau[index]
         self.mask = np.ones(self.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask[index]
         self._regressor: ca.Function = self.model.regressor.map(len(index))
         self._here: Array | None = None
@@ -219,6 +220,16 @@ class Readings:
         """All velocities times a factor."""
         for factor in factors:
             yield factor, self.residual(self.regressor(clock=factor))
+
+
+def _smooth(dataset: Dataset) -> tuple[Array, Array, Array]:
+    """Positions, velocities and accelerations through the torques' filter."""
+    assert dataset.dq is not None and dataset.ddq is not None
+    full = dataset.full
+    if full is None:
+        return dataset.q, dataset.dq, dataset.ddq
+    q, dq, ddq = (full.low_pass(values)[full.index] for values in (full.q, full.dq, full.ddq))
+    return q, dq, ddq
 
 
 def plain_terms(model: Model) -> list[JointTerm | str]:

@@ -13,7 +13,8 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.diagnosis._findings import Trial
 from casid.measurement import Dataset
-from casid.regression import compress, wls
+from casid.regression import compress
+from casid.regression._cutoff_choice import held_out_squares
 
 Array = NDArray[np.float64]
 
@@ -86,22 +87,16 @@ def held_out_errors(model: Model, datasets: Sequence[Dataset], joints: Sequence[
     """
     try:
         data = compress(model, datasets)
-        count = len(data.segments)
-        if count < PARTS:
+        if len(data.segments) < PARTS:
             return None
         size = data.plain.squared_torques
         counted = size > 0
         if joints is not None:
             counted &= np.isin(np.arange(data.n), joints)
         share = np.where(counted, 1.0 / np.where(size > 0, size, 1.0), 0.0) / max(int(counted.sum()), 1)
-        errors = np.zeros(count)
-        for part in range(PARTS):
-            beta = wls(data.only([i for i in range(count) if i % PARTS != part])).beta
-            for i in range(part, count, PARTS):
-                errors[i] = float(share @ data.only([i]).plain.squared_errors(beta))
+        return np.asarray(held_out_squares(data, PARTS) @ share)
     except CasidError:
         return None
-    return errors
 
 
 def compared(before: Array | None, after: Array | None) -> Trial | None:
