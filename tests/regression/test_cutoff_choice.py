@@ -74,7 +74,7 @@ def test_a_slow_motion_keeps_a_low_cutoff(model: Model) -> None:
 def test_the_motion_is_smoothed_by_what_predicts_best(model: Model) -> None:
     """A measured velocity without noise is taken where differences of coarse positions predict worse."""
     data = recording(model, 1.0)
-    t, _, dq, _ = motion(model.n, 5000, 0)
+    dq = motion(model.n, 5000, 0)[2]
     coarse = replace(data, q=np.round(data.q / 2e-3) * 2e-3, dq=dq)
     (chosen,) = choose_processing(model, [coarse], Processing())
     assert chosen.velocity == "measured"
