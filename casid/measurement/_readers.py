@@ -131,8 +131,8 @@ def read_dataset(
     ------
     DatasetError
         If the file cannot be read, a column is missing or misspelt, holds other than real numbers, time seems to be in
-        milliseconds, or the content is not a recording. Fewer than `MOST_MISSING` of the samples may hold numbers that are
-        not finite: they are left out, which `Dataset.notes` states.
+        milliseconds, or the content is not a recording. Fewer than `MOST_MISSING` of the samples may hold numbers that
+        are not finite: they are left out, which `Dataset.notes` states.
     """
     path = Path(path)
     if path.suffix == ".toml":
