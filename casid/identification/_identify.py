@@ -22,7 +22,7 @@ from casid.identification._bounds import (
     with_link_bounds,
 )
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
-from casid.identification._friction import IdentifiedFriction, identified_friction
+from casid.identification._friction import IdentifiedFriction, check_bounds, identified_friction
 from casid.identification._identification import Identification
 from casid.identification._linear_algebra import one_thread
 from casid.identification._options import (
@@ -144,6 +144,7 @@ class _Pipeline:
         chosen = estimator_of(self.estimator)
         if not self.raw:
             raise DatasetError("no recording to identify from")
+        check_bounds(self.robot, self.model, split_bounds(self.constraints.bounds or {})[1])
         self.progress("processing", 0, 1)
         read = self._read()
         self.progress("friction", 0, 1)
