@@ -11,7 +11,8 @@ from casid import load_robot
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing
-from casid.regression import choose_processing, compress, wls
+from casid.regression import compress, wls
+from casid.regression._cutoff_choice import choose_processing
 from casid.testing import motion
 from casid.testing._synthetic import BODY
 
