@@ -15,4 +15,5 @@ def one_thread() -> AbstractContextManager[object]:
         from threadpoolctl import threadpool_limits
     except ImportError:
         return nullcontext()
-    return threadpool_limits(1, user_api="blas")
+    limited: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    return limited

@@ -10,9 +10,9 @@ torques and columns pass alike, and beta_a the weighted least squares fit of the
 is what the torques of the drives t, of the masses B_m beta and of friction B_f beta leave unbalanced, over what acts: 1
 where they have nothing to do with each other, 0 where they cancel. The fit has not seen the band: the error is held out
 in frequency. What acts is there whatever is chosen, so deleting it gains nothing, and where friction's jumps and
-accelerations cancel, so that the drives have nothing in the band, it is balanced all the same. The cut-off is the b
-with the largest sum of log(PASS / r_ab) over the bands below it: it climbs while bands are balanced, one bad band
-between good ones does not stop it. The bands are weighted with the joints' weights of the fit below (WLS).
+accelerations cancel, so that the drives have nothing in the band, it is balanced all the same. The cut-off climbs while
+bands are balanced, r_ab <= PASS; beyond a band that is not, a resonance may look explained, at the cost of the bands
+below. The bands are weighted with the joints' weights of the fit below (WLS).
 
 **Motion.** Columns of the regressor are not linear in the motion: the sign of a velocity that is filtered as hard as
 the torques jumps at the wrong moment. With the torques' filter settled, every way to smooth the motion predicts the
@@ -45,10 +45,8 @@ Array = NDArray[np.float64]
 
 #: Candidates [Hz].
 CANDIDATES = (0.7, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 10.0, 15.0, 22.0, 33.0, 50.0)
-#: Unbalanced share below which a band is worth its noise; set on the AR5, Rokae, UR10e and Panda.
+#: Largest unbalanced share of a band that is worth its noise; set on the AR5, Rokae, UR10e and Panda.
 PASS = 0.2
-#: Bands in a row without a gain after which the search ends.
-PATIENCE = 2
 #: Largest candidate over the sampling rate, and largest cut-off of the positions over it.
 HIGHEST, HIGHEST_MOTION = 0.2, 0.4
 #: The lowest candidate leaves so many independent torques for each base parameter, and so many periods to a recording.
@@ -156,20 +154,14 @@ def _climbed(model: Model, data: Dataset, processing: Processing, ladder: Sequen
     top = ladder[-1]
     columns: FullRateColumns | None = None
     below: tuple[Dataset, Array, Fit] | None = None
-    gain = best = 0.0
-    idle, chosen = 0, ladder[0]
+    chosen = ladder[0]
     for cutoff in ladder:
         made = _processed(data, processing, top, cutoff, top)
         columns = FullRateColumns(model, made) if columns is None else columns
         W = columns.of(made)
-        if below is not None:
-            gain += float(np.log(PASS / max(_unbalanced(model, below, made, W), 1e-6)))
-            idle = 0 if gain > best else idle + 1
-            if gain > best:
-                best, chosen = gain, cutoff
-        if idle >= PATIENCE:
+        if below is not None and _unbalanced(model, below, made, W) > PASS:
             break
-        below = made, W, wls(compress(model, made, columns=[W]))
+        chosen, below = cutoff, (made, W, wls(compress(model, made, columns=[W])))
     return chosen
 
 

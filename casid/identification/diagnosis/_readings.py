@@ -116,7 +116,8 @@ class Readings:
             factors.append(np.asarray(np.linalg.qr(rows, mode="r")) / np.sqrt(max(len(rows), 1)))
         left = np.ones(len(joints))
         for _ in range(TURNS):
-            R = np.linalg.qr(np.vstack([f / w for f, w in zip(factors, left, strict=True)]), mode="r")
+            stacked = np.vstack([f / w for f, w in zip(factors, left, strict=True)])
+            R: Array = np.asarray(np.linalg.qr(stacked, mode="r"))
             x = np.append(np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=RANK)[0], -1.0)
             left = np.maximum([np.linalg.norm(f @ x) for f in factors], LEAST)
         return float(np.exp(np.log(left).mean()))
