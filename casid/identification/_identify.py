@@ -16,8 +16,9 @@ from casid.identification._bounds import (
 )
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
-from casid.identification._friction import IdentifiedFriction, identified_friction
+from casid.identification._friction import IdentifiedFriction, check_bounds, identified_friction
 from casid.identification._identification import Identification
+from casid.identification._linear_algebra import one_thread
 from casid.identification._options import (
     Checks,
     Choice,
@@ -129,10 +130,15 @@ class _Pipeline:
     checks: Checks
 
     def run(self) -> Identification:
-        """All steps."""
+        """All steps, with one thread of linear algebra: thousands of factors are too small to be shared out."""
+        with one_thread():
+            return self._run()
+
+    def _run(self) -> Identification:
         chosen = estimator_of(self.estimator)
         if not self.raw:
             raise DatasetError("no recording to identify from")
+        check_bounds(self.robot, self.model, split_bounds(self.constraints.bounds or {})[1])
         self.progress("processing", 0, 1)
         read = self._read()
         self.progress("friction", 0, 1)
@@ -312,12 +318,11 @@ def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
             f"the motion excites poorly: condition number {fit.condition_number:.2g}; {len(vague)} base parameters "
             f"have a standard deviation above their value{': ' + ', '.join(vague) if vague else ''}"
         )
-    if feasible.residual_ratio > 1.05:
+    ratio = float(np.sqrt(feasible.solution.total / fit.objective)) if fit.objective > 0 else 1.0
+    if ratio > 1.05:
         notes.append(
-            f"physical consistency raises the weighted residual by {100 * (feasible.residual_ratio - 1):.1f} %: the "
-            f"unconstrained "
-            "fit explains noise with impossible bodies, or a bound or the model is wrong; see the base parameters "
-            "whose "
+            f"physical consistency raises the weighted residual by {100 * (ratio - 1):.1f} %: the unconstrained fit "
+            "explains noise with impossible bodies, or a bound or the model is wrong; see the base parameters whose "
             "values differ by many standard deviations"
         )
     if feasible.active:

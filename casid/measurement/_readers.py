@@ -131,7 +131,8 @@ def read_dataset(
     ------
     DatasetError
         If the file cannot be read, a column is missing or misspelt, holds other than real numbers, time seems to be in
-        milliseconds, or the content is not a recording.
+        milliseconds, or the content is not a recording. Fewer than `MOST_MISSING` of the samples may hold numbers that
+        are not finite: they are left out, which `Dataset.notes` states.
     """
     path = Path(path)
     if path.suffix == ".toml":
@@ -148,6 +149,8 @@ def read_dataset(
     notes = torque_notes(table.arrays, columns, path.name)
     if rows is not None:
         found = _cut(found, rows, steps, path.name)
+    found, missing = _finite(found, path.name)
+    notes = (*notes, *missing)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as not finite
         if _flag(degrees, path.name):
             found.update({key: np.deg2rad(found[key]) for key in _MOTION if key in found})
@@ -179,6 +182,31 @@ def _cut(found: dict[str, Array], rows: Sequence[int], steps: list[str], where: 
     end = min(end, len(found["q"]))
     steps.append(f"kept rows {first} to {end - 1}")
     return {key: value[first:end] for key, value in found.items()}
+
+
+#: Share of samples below which those are left out whose numbers are not finite.
+MOST_MISSING = 0.1
+
+
+def _finite(found: dict[str, Array], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """The samples whose numbers are all finite, and a note about the others; too many of them are left for `Dataset`.
+
+    What is left out is a gap for all that follows: short ones are interpolated, long ones are masked and named.
+    """
+    count = len(found["t"])
+    columns = {key: value.reshape(count, -1) for key, value in found.items() if len(value) == count}
+    off = {key: ~np.isfinite(value) for key, value in columns.items()}
+    rows = np.any([flags.any(axis=1) for flags in off.values()], axis=0)
+    if not rows.any() or rows.mean() >= MOST_MISSING or len(columns) < len(found):
+        return found, ()
+    of = [
+        f"{key} of joint {k + 1}" if key != "t" else "time"
+        for key, flags in off.items()
+        for k in np.flatnonzero(flags.any(axis=0))
+    ]
+    first = int(np.argmax(rows))
+    note = f"{where}: {int(rows.sum())} samples, the first {first}, hold no finite number ({', '.join(of)}): left out"
+    return {key: value[~rows] for key, value in found.items()}, (note,)
 
 
 def _flag(degrees: bool, where: str) -> bool:

@@ -310,7 +310,9 @@ class MeasurementNoise:
         cutoff = processing.cutoff if made.full is None or processing.cutoff != "auto" else made.full.low_pass.cutoff
         pulse = np.zeros((len(raw), 1))
         pulse[len(raw) // 2] = 1.0
-        settings = replace(processing, cutoff=cutoff, every=1, between=None, slowest=0.0, delay=0.0)
+        settings = replace(
+            processing, cutoff=cutoff, every=1, between=None, slowest=0.0, delay=0.0, velocity="differentiate"
+        )
         answer = settings.apply(Dataset(raw.t, pulse, pulse))
         assert answer.dq is not None and answer.ddq is not None
         response = np.column_stack([answer.q, answer.dq, answer.ddq])

@@ -88,6 +88,12 @@ def test_options_on_the_command_line_and_in_the_file(folder: Path, options: list
     assert same == (options[0] == "--angle-tolerance")  # a robot of exact angles
 
 
+def test_quick_gives_the_parameters_alone(folder: Path) -> None:
+    quick, plain = run(folder, "--quick"), run(folder)
+    assert quick["parameters"] == pytest.approx(plain["parameters"], rel=1e-6, abs=1e-9)
+    assert plain["verdict"] and not quick["verdict"] and not quick["held_out"]
+
+
 def test_what_options_do(folder: Path) -> None:
     bounded = run(folder, "--bounds", "m3=0:1.2", "--total-mass", "8:9")["parameters"]
     assert 0 < bounded["m3"] <= 1.2 + 1e-6 and 8 - 1e-6 <= sum(bounded[f"m{k}"] for k in (1, 2, 3)) <= 9 + 1e-6
