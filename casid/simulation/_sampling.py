@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.errors import DatasetError, ProblemError
+from casid.errors import DatasetError, ProblemError, checked_seed
 
 Array = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ class Sensor:
 
     def errors(self, count: int, n: int, stream: int = 0) -> tuple[Array, Array]:
         """Errors of the state (count, 2 n) and of the torque (count, n), of one of any number of recordings."""
-        rng = np.random.default_rng([self.seed, stream])
+        rng = np.random.default_rng([checked_seed(self.seed), stream])
         sizes = []
         for name in ("position", "velocity", "torque"):
             value = np.asarray(getattr(self, name), dtype=float)
