@@ -1,5 +1,6 @@
 """Loads on the last link, and gains from a known one."""
 
+import re
 from dataclasses import replace
 from importlib import import_module
 
@@ -13,7 +14,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.loads._gains import gains
 from casid.identification.loads._intervals import load_intervals
-from casid.identification.loads._payload import payload
+from casid.identification.loads._payload import Payload, payload
 from casid.identification.loads._stack import LoadStack, load_stack, recordings
 from casid.inertia import express_in, to_standard
 from casid.measurement import Dataset
@@ -192,3 +193,14 @@ def test_a_stack_compresses_recordings_joint_by_joint(model, truth):
     assert len(stack.factors()) == model.n and stack.drift == []
     with pytest.raises(DatasetError, match="expected"):
         LoadStack(model, truth[:-1], False)
+
+
+@pytest.mark.claim("the robot controllers' products of inertia are in the order that each of them takes")
+def test_fields_of_controllers_have_the_order_of_their_manuals():
+    inertia = np.array([[11.0, -1.0, 2.0], [-1.0, 12.0, 3.0], [2.0, 3.0, 13.0]]) * 1e-3
+    load = Payload(to_standard(1.5, [0.01, 0.02, 0.03], inertia), {}, {}, None, 0.0, 0.0)
+    fields = load.controller_fields(np.eye(4))
+    ur = [float(number) for number in re.findall(r"-?[0-9.]+", fields["UR"])]
+    assert ur == [1.5, 0.01, 0.02, 0.03, 0.011, 0.012, 0.013, -0.001, 0.002, 0.003]  # Ixx Iyy Izz Ixy Ixz Iyz
+    franka = [float(number) for number in re.findall(r"-?[0-9.]+", fields["Franka"])]
+    assert franka == [1.5, 0.01, 0.02, 0.03, *inertia.T.ravel().round(6)]

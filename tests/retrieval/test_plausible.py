@@ -21,7 +21,13 @@ from casid.regression import compress, wls
 from casid.retrieval import Problem, link_variables, solve, total_mass
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._rows import split_rows
-from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies, robot_bodies, skeleton_boxes, trustworthy
+from casid.retrieval.plausible._bodies import (
+    PlausibleBodies,
+    plausible_bodies,
+    robot_bodies,
+    skeleton_boxes,
+    trustworthy,
+)
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
@@ -267,9 +273,7 @@ def test_choice_on_an_exact_fit(rows: int, how: dict[str, float]):
     matrix = np.random.default_rng(rows).normal(size=(rows, 20))
     exact = Problem("exact", link_variables(robot), LeastSquares(matrix, matrix @ truth))
     cube = to_standard(1.0, [0.0, 0.0, 0.0], 0.01 * np.eye(3))
-    found = believable(
-        exact, solve(exact), PlausibleBodies(np.tile(cube, 2), ("description", "description")), **how
-    )
+    found = believable(exact, solve(exact), PlausibleBodies(np.tile(cube, 2), ("description", "description")), **how)
     assert found.certified
     assert np.linalg.norm(matrix @ (found.x - truth)) <= 1.1e-6 * np.linalg.norm(matrix @ truth)
     if rows == 20:

@@ -105,7 +105,8 @@ class Constraint:
     Raises
     ------
     ProblemError
-        For a missing label, an expression that is no SX, bounds that cross, are NaN or of the wrong number, a constant NaN, or a weight
+        For a missing label, an expression that is no SX, bounds that cross, are NaN or of the wrong number, a
+        constant NaN, or a weight
         that is not positive.
     """
 
