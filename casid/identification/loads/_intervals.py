@@ -24,8 +24,9 @@ PLACES: dict[str, tuple[int, int | None]] = {
 def inflation(left_out: Sequence[Array], x: Array, variance: float, whole: Array, known: Array) -> dict[str, float]:
     """By how much the variance of each quantity exceeds what noise explains; at least 1.
 
-    With f_g the quantity without stretch g, of G stretches of recordings of one kind, its variance by the jackknife is ``(G - 1)/G sum_g (f_g - mean f)^2``, summed over the kinds, times the square of Student's quantile of
-    G - 1 degrees of freedom over the normal one.
+    With f_g the quantity without stretch g, of G stretches of recordings of one kind, its variance by the jackknife is
+    ``(G - 1)/G sum_g (f_g - mean f)^2``, summed over the kinds, times the square of Student's quantile of G - 1 degrees
+    of freedom over the normal one.
 
     Parameters
     ----------

@@ -106,8 +106,7 @@ class Constraint:
     ------
     ProblemError
         For a missing label, an expression that is no SX, bounds that cross, are NaN or of the wrong number, a
-        constant NaN, or a weight
-        that is not positive.
+        constant NaN, or a weight that is not positive.
     """
 
     label: str
