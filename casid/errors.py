@@ -60,7 +60,7 @@ class ProblemError(CasidError):
 
 def checked_seed(seed: object) -> int:
     """A seed of random numbers; `ProblemError` where it is no integer >= 0."""
-    if isinstance(seed, Integral) and not isinstance(seed, bool) and seed >= 0:
+    if isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0:
         return int(seed)
     raise ProblemError(f"seed: expected an integer >= 0, got {seed!r}")
 

@@ -101,13 +101,14 @@ def covariance_of(data: CompressedData, weights: Array, columns: Sequence[int], 
     return np.asarray(variance * half @ inverse.T)
 
 
-def score_covariance(data: CompressedData, weights: Array, columns: Sequence[int], beta: Array) -> Array:
-    """Covariance of weighted least squares from the scores s_b of the segments (Liang and Zeger 1986)::
+def disagreement(data: CompressedData, weights: Array, columns: Sequence[int], beta: Array, covariance: Array) -> float:
+    """Covariance of an estimate from the scores s_b of the segments over its stated one C, averaged over directions.
 
-        A^-1 (sum_b s_b s_b') A^-1 rank / (rank - sum_b tr (A^-1 A_b)^2),    A = sum_b A_b
+    With ``A = sum_b A_b``, the normal matrices of the segments (Liang and Zeger 1986)::
 
-    The factor is what the fit takes off the scores of white noise, averaged over the directions. It is singular with
-    fewer segments than columns.
+        1/rank tr(C^-1 A^-1 (sum_b s_b s_b') A^-1) rank / (rank - sum_b tr (A^-1 A_b)^2)
+
+    The last factor is what the fit takes off the scores of white noise. Segments are too few to measure all directions.
 
     Parameters
     ----------
@@ -115,6 +116,8 @@ def score_covariance(data: CompressedData, weights: Array, columns: Sequence[int
         As of `correlation_factors`.
     weights : ndarray, shape (n,)
         Of the joints' equations.
+    covariance : ndarray, shape (len(columns), len(columns))
+        C.
     """
     rank = data.base.rank
     direction = np.zeros(rank + 2)
@@ -126,12 +129,13 @@ def score_covariance(data: CompressedData, weights: Array, columns: Sequence[int
             rows = np.vstack(parts)
             scores.append(rows[:, columns].T @ (rows @ direction))
             normals.append(rows[:, columns].T @ rows[:, columns])
-    if not scores:
-        return np.zeros((len(columns), len(columns)))
+    if len(scores) < 2:
+        return 0.0
     inverse = np.linalg.pinv(np.sum(normals, axis=0), hermitian=True)
     taken = sum(float(np.sum((inverse @ part) * (inverse @ part).T)) for part in normals)
     moved = np.array(scores) @ inverse
-    return np.asarray(moved.T @ moved * len(columns) / max(len(columns) - taken, 0.1 * len(columns)))
+    measured = float(np.trace(np.linalg.solve(covariance, moved.T @ moved)))
+    return measured / max(len(columns) - taken, 0.1 * len(columns))
 
 
 #: Longest block: 2^LEVELS samples.

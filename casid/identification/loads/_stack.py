@@ -199,17 +199,18 @@ class LoadStack:
             for loaded, joints in self._stretches
             if any(len(r) for rows in joints for r in rows)
         ]
+        before, after = [self.known], [self.known[:0]]  # R factors of the stretches before and after each
+        for (_, first), (_, last) in zip(parts, reversed(parts), strict=True):
+            before.append(_triangle(np.vstack([before[-1], first])))
+            after.append(_triangle(np.vstack([after[-1], last])))
         found: list[Array] = []
         for kind in (False, True):
             chosen = [k for k, (loaded, _) in enumerate(parts) if loaded is kind]
-            if len(chosen) < 3:
-                continue
-            left_out = []
-            for k in chosen:
-                rest = np.vstack([*(part for i, (_, part) in enumerate(parts) if i != k), self.known])
-                own, target = self._own(np.asarray(np.linalg.qr(rest, mode="r")))
-                left_out.append(least_norm(own, target))
-            found.append(np.array(left_out))
+            if len(chosen) >= 3:
+                rest = [np.vstack([before[k], after[len(parts) - 1 - k]]) for k in chosen]
+                found.append(
+                    np.array([least_norm(*self._own(np.asarray(np.linalg.qr(rows, mode="r")))) for rows in rest])
+                )
         return found
 
     def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
