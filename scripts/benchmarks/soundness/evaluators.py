@@ -98,7 +98,8 @@ def attack(seed: int, count: int, tally: Tally) -> None:
         inside = (low <= own) & (own <= high)
     # what CasADi loses in a comparison or a minimum: undefined by the rule, whose rows are the proof's (`_domains`)
     lost = np.isnan(mine) & ~np.isnan(own)
-    jump = ~same & ~lost & ~np.isnan(own) & inside  # rounding at a jump: the interval holds both
+    # rounding at a jump, or at the edge of a domain: the interval holds both
+    jump = ~same & ~lost & np.where(np.isnan(own), undefined, inside)
     tally.points += count
     tally.calls += calls
     tally.undefined += int(np.isnan(mine).sum())
