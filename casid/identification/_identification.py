@@ -146,6 +146,7 @@ class Identification(ParameterResult, Displayed):
             "relative_error": {"unconstrained": fit.relative_error, "feasible": feasible.relative_error},
             "joints": self._joint_records(),
             "base_parameters": self._base_records(),
+            "information": dict(zip(("rows", "targets"), (part.tolist() for part in fit.information), strict=True)),
             "verdict": None if self.verdict is None else self.verdict.record(),
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
@@ -282,6 +283,25 @@ def load_processing(record: Mapping[str, Any]) -> Processing | bool | None:
         return Processing(**settings)
     except TypeError as error:
         raise DatasetError(f"the record's processing is of another version: {error}") from None
+
+
+def load_information(record: Mapping[str, Any], model: Model) -> tuple[Array, Array] | None:
+    """What the recordings determine of the base parameters (`Fit.information`); None where an old record has none.
+
+    Raises
+    ------
+    DatasetError
+        If it does not fit the model.
+    """
+    if record.get("information") is None:
+        return None
+    try:
+        rows, targets = (np.array(record["information"][name], dtype=float) for name in ("rows", "targets"))
+    except (KeyError, TypeError, ValueError):
+        raise DatasetError("the record's information: expected rows and targets, arrays of numbers") from None
+    if rows.ndim != 2 or rows.shape != (len(targets), model.base.rank) or not np.isfinite(rows).all():
+        raise DatasetError(f"the record's information: expected rows of {model.base.rank} numbers and as many targets")
+    return rows, targets
 
 
 def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:

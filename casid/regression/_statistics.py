@@ -101,6 +101,43 @@ def covariance_of(data: CompressedData, weights: Array, columns: Sequence[int], 
     return np.asarray(variance * half @ inverse.T)
 
 
+def disagreement(data: CompressedData, weights: Array, columns: Sequence[int], beta: Array, covariance: Array) -> float:
+    """Covariance of an estimate from the scores s_b of the segments over its stated one C, averaged over directions.
+
+    With ``A = sum_b A_b``, the normal matrices of the segments (Liang and Zeger 1986)::
+
+        1/rank tr(C^-1 A^-1 (sum_b s_b s_b') A^-1) rank / (rank - sum_b tr (A^-1 A_b)^2)
+
+    The last factor is what the fit takes off the scores of white noise. Segments are too few to measure all directions.
+
+    Parameters
+    ----------
+    data, columns, beta
+        As of `correlation_factors`.
+    weights : ndarray, shape (n,)
+        Of the joints' equations.
+    covariance : ndarray, shape (len(columns), len(columns))
+        C.
+    """
+    rank = data.base.rank
+    direction = np.zeros(rank + 2)
+    direction[:rank], direction[rank] = -beta, 1.0
+    scores, normals = [], []
+    for segment in data.segments:
+        parts = [w * f for w, f, count in zip(weights, segment.factors, segment.counts, strict=True) if count]
+        if parts:
+            rows = np.vstack(parts)
+            scores.append(rows[:, columns].T @ (rows @ direction))
+            normals.append(rows[:, columns].T @ rows[:, columns])
+    if len(scores) < 2:
+        return 0.0
+    inverse = np.linalg.pinv(np.sum(normals, axis=0), hermitian=True)
+    taken = sum(float(np.sum((inverse @ part) * (inverse @ part).T)) for part in normals)
+    moved = np.array(scores) @ inverse
+    measured = float(np.trace(np.linalg.solve(covariance, moved.T @ moved)))
+    return measured / max(len(columns) - taken, 0.1 * len(columns))
+
+
 #: Longest block: 2^LEVELS samples.
 LEVELS = 10
 #: Fewest blocks (counted over all joints) of a level that is used.

@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,13 +11,15 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.files._texts import json_bytes
-from casid.identification import Checks, RegressionProblem, default_bounds, feasible_regression, identify
+from casid.identification import Checks, RegressionProblem, feasible_regression, identify
+from casid.identification._bounds import default_bounds
 from casid.identification.diagnosis import Finding, Verdict
+from casid.identification.diagnosis._better_readings import BETTER, _clocks, _gravity, _orders, _signs, _zeros
 from casid.identification.diagnosis._delay import significant, without_delay
 from casid.identification.diagnosis._findings import CAUSES, Trial
 from casid.identification.diagnosis._links import link_findings
 from casid.identification.diagnosis._readings import Readings
-from casid.identification.diagnosis._signals import _gaps, _rest, _saturation, signal_findings
+from casid.identification.diagnosis._signals import _clock, _gaps, _rest, _saturation, signal_findings
 from casid.identification.diagnosis._trial import HeldOutErrors, compared
 from casid.identification.diagnosis._verdict import judge
 from casid.regression import compress, wls
@@ -23,6 +27,7 @@ from casid.regression._delay import Delay
 from casid.report import report_of
 from casid.retrieval import mass_bounds
 from casid.retrieval.plausible._described_arms import DESCRIBED_ARMS, heaviest
+from casid.testing._synthetic import arm as arm_of
 from casid.testing._synthetic import blind, recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -276,3 +281,71 @@ def test_readings_are_compared_joint_by_joint(robot, data):
     here = readings.residual(readings.regressor())
     assert min(value for name, _, value in readings.axes() if name != "-z") > 1.1 * here
     assert max(value for _, value in readings.reversed_torques()) > 1.1 * here
+
+
+# ---------------------------------------------------------------------- thresholds of readings
+
+
+def readings_of(model, **values):
+    """Readings whose residuals are given."""
+    return SimpleNamespace(model=model, gravity=np.array([0.0, 0.0, 9.81]), **values)
+
+
+@pytest.mark.claim("another reading is stated at its threshold and not before, nor only far beyond it")
+@pytest.mark.parametrize(
+    ("ask", "name", "share"),
+    [
+        (_clocks, "clocks", BETTER["clock"]), (_signs, "reversed_torques", BETTER["sign"]),
+        (_gravity, "axes", BETTER["gravity"]), (_orders, "exchanged", BETTER["joint order"]),
+        (_zeros, "shifted", BETTER["zero position"]),
+    ],
+)  # fmt: skip
+def test_readings_are_stated_from_their_threshold_on(ask, name, share):
+    model = Model(arm_of(2))
+    assert 0.84 < share < 0.95  # a few percent better may be chance, a fifth is not
+    for value, stated in ((0.5 * (share - 0.01), True), (0.5 * (share + 0.01), False)):
+        none = {key: [] for key in ("reversed_joints", "reversed_torques", "exchanged", "exchanged_torques")}
+        pair, axis = ((0, 1), value), ("+x", np.array([9.81, 0.0, 0.0]), value)
+        of = {"clocks": (2.0, value), "reversed_torques": (1, value), "axes": axis, "exchanged": pair}
+        made = {**none, name: [of.get(name, (1, 0.3, value))]}
+        given = {key: lambda *_, values=values: values for key, values in made.items()}
+        found, count = ask(readings_of(model, direction=lambda g: (g, 1.0), **given), 0.5)
+        assert bool(found) is stated and count == 1
+
+
+def test_gravity_between_axes_is_taken_where_it_is_better():
+    model, axis, between = Model(arm_of(2)), np.array([9.81, 0.0, 0.0]), np.array([7.0, 0.0, 7.0])
+    for best, taken in ((0.92, between), (0.94, axis)):
+        readings = readings_of(model, axes=lambda: [("+x", axis, 0.4)], direction=lambda g, b=best: (between, 0.4 * b))
+        (found,), _ = _gravity(readings, 0.5)
+        np.testing.assert_array_equal(found.gravity, taken)
+
+
+@pytest.mark.parametrize(("factor", "wrong"), [(0.75, True), (0.85, False), (1.2, False), (1.3, True)])
+def test_measured_velocities_that_are_no_derivative_are_named(robot, data, factor, wrong):
+    found = _clock(replace(data, dq=data.dq / factor), data, robot)
+    assert any(f.cause == "measured velocities" for f in found) is wrong
+
+
+@pytest.mark.claim("gravity the other way is named where consistent bodies prove it or are far lighter")
+@pytest.mark.parametrize(
+    ("ratio", "mass", "stated", "proven"),
+    [(0.4, 2.0, True, True), (0.6, 0.8, True, False), (0.6, 0.95, False, False), (1.05, 0.4, True, False),
+     (1.05, 0.6, False, False), (1.2, 0.4, False, False)],
+)  # fmt: skip
+def test_opposite_gravity_needs_a_better_fit_or_lighter_links(monkeypatch, ratio, mass, stated, proven):
+    module = import_module("casid.identification.diagnosis._verdict")
+    model = Model(arm_of(1))
+
+    def fit(total, weight):
+        return SimpleNamespace(
+            model=model, fit=None, solution=SimpleNamespace(total=total), relative_error=1.0,
+            standard_parameters=np.array([0.0] * 9 + [weight]),
+        )  # fmt: skip
+
+    monkeypatch.setattr(module, "_again", lambda *given: fit(ratio**2, mass))
+    readings = SimpleNamespace(gravity=np.array([0.0, 0.0, -9.81]), residual=lambda Y: 1.0, regressor=lambda g: g)
+    found, certain = module._upside_down(readings, (), fit(1.0, 1.0), lambda fit: fit)
+    assert (bool(found), certain) == (stated, proven)
+    readings.residual = lambda g: 1.0 if g[2] < 0 else 1.3  # the torques alone tell the sign
+    assert module._upside_down(readings, (), fit(1.0, 1.0), lambda fit: fit) == ([], False)

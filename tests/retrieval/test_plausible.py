@@ -9,16 +9,20 @@ import pytest
 from scipy.optimize import NonlinearConstraint, minimize
 
 import casid
+from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import RegressionProblem
 from casid.identification._bounds import default_bounds
-from casid.inertia import consistency, pseudo_inertia
+from casid.inertia import consistency, pseudo_inertia, to_standard
+from casid.inertia._divergence import Divergence
 from casid.measurement import Processing
 from casid.regression import compress, wls
-from casid.retrieval import total_mass
+from casid.retrieval import Problem, link_variables, solve, total_mass
+from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._rows import split_rows
 from casid.retrieval.plausible._bodies import (
+    PlausibleBodies,
     plausible_bodies,
     robot_bodies,
     skeleton_boxes,
@@ -317,3 +321,29 @@ def test_a_best_fit_without_proof_is_polished(best):
     assert made.certified and made.gap <= 1e-6 and made.lower_bound <= solution.total
     assert made.total <= loose.total and made.max_violation <= solution.tolerances.feasibility
     assert polished(solution) is solution or not solution.certified
+
+
+# ---------------------------------------------------------------------- exact fits
+
+
+@pytest.mark.claim("the choice on an exact fit (F* = 0) is made and proven, not 'Invalid_Number_Detected'")
+@pytest.mark.parametrize("rows", [8, 20])
+@pytest.mark.parametrize("how", [{}, {"share": 0.05}, {"tolerance": 1e-300}])
+def test_choice_on_an_exact_fit(rows: int, how: dict[str, float]):
+    robot = Robot("two", (Joint("a", "revolute", -1, Link("A")), Joint("b", "revolute", 0, Link("B"))))
+    truth = np.concatenate(
+        [to_standard(2.0, [0.1, 0.02, 0.03], np.diag([0.02, 0.03, 0.025])),
+         to_standard(1.0, [0.05, 0.0, 0.1], np.diag([0.01, 0.012, 0.009]))]
+    )  # fmt: skip
+    matrix = np.random.default_rng(rows).normal(size=(rows, 20))
+    exact = Problem("exact", link_variables(robot), LeastSquares(matrix, matrix @ truth))
+    cube = to_standard(1.0, [0.0, 0.0, 0.0], 0.01 * np.eye(3))
+    found = believable(exact, solve(exact), PlausibleBodies(np.tile(cube, 2), ("description", "description")), **how)
+    assert found.certified
+    assert np.linalg.norm(matrix @ (found.x - truth)) <= 1.1e-6 * np.linalg.norm(matrix @ truth)
+    if rows == 20:
+        np.testing.assert_allclose(found.x, truth, atol=1e-4)
+    else:
+        assert found.divergence < sum(
+            float(Divergence(pseudo_inertia(cube)).value(pseudo_inertia(ten))) for ten in truth.reshape(2, 10)
+        )

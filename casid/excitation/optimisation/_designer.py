@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from casid.errors import ProblemError
+from casid.errors import ProblemError, checked_seed
 from casid.excitation.information._criteria import ConditionNumber, Criterion
 from casid.excitation.information._observation import Observation
 from casid.excitation.limits._constraints import StateConstraint
@@ -174,7 +174,7 @@ class Designer:
         with requests() as request:
             for k in range(starts):
                 limits = (time.perf_counter() + max_seconds, iterations, request)
-                start = self._start(seed + k, (k + 1, starts), stages, progress, limits)
+                start = self._start(checked_seed(seed) + k, (k + 1, starts), stages, progress, limits)
                 if start is None:
                     break
                 done.append(start)

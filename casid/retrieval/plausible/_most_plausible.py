@@ -155,7 +155,7 @@ class DivergenceProgram:
         if newton is None:
             return found
         least = newton.residual(self._coordinates_of(start))
-        climb = Climb(newton, least, self._first(newton), met)
+        climb = Climb(newton, least, min(limits) - self.problem.objective.constant, self._first(newton), met)
         for k in sorted(range(len(limits)), key=lambda k: -limits[k]):
             room = limits[k] - self.problem.objective.constant
             point = climb.to(room)
