@@ -23,7 +23,7 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.measurement import Dataset, read_dataset
 from casid.measurement.importing import Answers, propose
-from casid.retrieval.plausible import plausible_bodies
+from casid.retrieval.plausible._bodies import plausible_bodies
 from casid.testing import motion
 
 Array = np.ndarray
