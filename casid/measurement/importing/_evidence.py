@@ -24,6 +24,8 @@ _SAMPLES = 1200
 SLOWEST, FASTEST = 10.0, 12e3
 #: Speeds of recordings as a share of the limits; a limit that is not known is taken as 3 rad/s or m/s.
 LEAST_SPEED, MOST_SPEED, USUAL_LIMIT = 0.01, 1.3, 3.0
+#: Largest stroke of a joint in recordings that are made for identification [rad or m].
+LEAST_STROKE = np.radians(10.0)
 #: Independent samples are taken to be so many times fewer.
 _REPEATED = 20.0
 

@@ -57,7 +57,7 @@ _MEASURED = frozenset({
 })  # fmt: skip
 _OTHER = (
     "temper", "force", "kraft", "tcp", "cart", "error", "fehler", "abweich", "delta", "diff", "ext", "gripper", "volt",
-    "spannung", "status", "fault", "valid", "filter", "override", "limit", "brems", "brake",
+    "spannung", "status", "fault", "valid", "filter", "override", "limit", "brems", "brake", "frict", "reib", "gravit",
 )  # fmt: skip
 _COUNTERS = frozenset(
     {"index", "idx", "sample", "samples", "nr", "no", "row", "counter", "seq", "cycle", "zyklus", "frame"}

@@ -19,6 +19,7 @@ from casid.measurement._units import UNITS
 from casid.measurement.importing._evidence import (
     FASTEST,
     LEAST_SPEED,
+    LEAST_STROKE,
     MOST_SPEED,
     SLOWEST,
     Array,
@@ -241,7 +242,8 @@ class _Reading:
             for angle in angles:
                 factor = UNITS["q"][angle]
                 speed = speed_of(self.robot, t * UNITS["t"][time], q.values * factor)
-                bad = beyond_limits(self.robot, q.values * factor) or not LEAST_SPEED <= speed <= MOST_SPEED
+                small = len(angles) > 1 and float(np.ptp(q.values * factor, axis=0).max()) < LEAST_STROKE
+                bad = small or beyond_limits(self.robot, q.values * factor) or not LEAST_SPEED <= speed <= MOST_SPEED
                 if not bad or (len(times) == 1 and len(angles) == 1):
                     fitting.append((time, angle, speed))
         if dq is not None and dq.said.unit and len(fitting) > 1:
@@ -258,7 +260,7 @@ class _Reading:
             self.units.pop("t", None)
         reach = float(np.abs(q.values).max())
         why = "as asked for" if self.answers.angles else "by their names" if q.said.unit else (
-            f"fits the joint limits; as {'deg' if angle == 'rad' else 'rad'} it does not"
+            f"fits limits, speeds and strokes; as {'deg' if angle == 'rad' else 'rad'} it does not"
         )  # fmt: skip
         limits = "; OUTSIDE the joint limits" if beyond_limits(self.robot, q.values * UNITS["q"][angle]) else ""
         text = f"{why}; up to {reach:.4g}, fastest joint at {100 * speed:.0f} % of its limit{limits}"
