@@ -48,6 +48,7 @@ def _readme() -> tuple[str, bool]:
 
 ROWS = [
     Measure(
-        "README: words to the first result; its lines in a clean environment", "<= 120; all run", "0.2: 1,845; no", _readme
+        "README: words to the first result; its lines in a clean environment", "<= 120; all run",
+        "0.2: 1,845; no", _readme,
     )
 ]  # fmt: skip
