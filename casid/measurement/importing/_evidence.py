@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +81,7 @@ def explained(robot: Robot, t: Array, q: Array, tau: Array) -> Explained | None:
         inertia = (moved[:, k] - fixed[:, k]).mean(axis=0)
         found.append(_joint(rows[:, k], fixed[:, k], inertia, dq[:, k], tau[:, k]))
     share, gravity, sense, noise = np.array(found).T
-    ends: list[Array] = [
+    ends: list[Any] = [
         np.linalg.qr(np.column_stack([rows[:, k], tau[:, k]]) / noise[k], mode="r") for k in range(robot.n)
     ]
     signs = _signs(np.array([end[:, :-1] for end in ends]), np.array([end[:, -1] for end in ends]))
