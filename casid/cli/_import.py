@@ -33,7 +33,7 @@ class Said(o.OptionGroup):
     time_unit: Annotated[str, typer.Option(help="Unit of the time: s, ms, us or ns.")] = ""
     angles: Annotated[str, typer.Option(help="Unit of the positions: rad or deg.")] = ""
     torque_unit: Annotated[str, typer.Option(help="Unit of the torques: N.m, mN.m, kN.m.")] = ""
-    rate: Annotated[float | None, typer.Option(help="Sampling rate of a log without time \\[Hz].")] = None
+    sampling_rate: Annotated[float | None, typer.Option(help="Of a log without time \\[Hz].")] = None
     gains: Annotated[
         str, typer.Option(help="Torque of one unit of the signal at each joint, e.g. drive gains \\[N.m/A].")
     ] = ""
@@ -56,7 +56,7 @@ class Said(o.OptionGroup):
         if self.reversed:
             flips = () if self.reversed.strip().lower() == "none" else tuple(map(_whole, comma_list(self.reversed)))
         return Answers(
-            columns, self.time_unit, self.angles, self.torque_unit, self.rate, tuple(gains), flips, self.as_is
+            columns, self.time_unit, self.angles, self.torque_unit, self.sampling_rate, tuple(gains), flips, self.as_is
         )
 
 
@@ -119,7 +119,7 @@ def _asked(said: Said, question: Question) -> Said:
         return replace(said, columns=[*(said.columns or ()), answer if "=" in answer else f"{signal}={answer}"])
     if name == "as_is":
         return replace(said, as_is=answer.strip().lower() in ("y", "yes"))
-    return replace(said, rate=float(answer)) if name == "rate" else replace(said, **{name: answer})
+    return replace(said, sampling_rate=float(answer)) if name == "sampling_rate" else replace(said, **{name: answer})
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -196,7 +196,8 @@ class _Reading:
             lines = [shown(line) for line in self._preamble()][:4]
             above = f" Lines above the table: {'; '.join(lines)}" if lines else ""
             self._ask(
-                "--rate HZ", f"no time column ({told or 'none by its name'}): at what rate was it sampled?{above}"
+                "--sampling-rate HZ",
+                f"no time column ({told or 'none by its name'}): at what rate was it sampled?{above}",
             )
             return None
         if len(good) > 1 and len({round(float(np.ptp(t) / np.median(np.diff(t)))) for _, t, _ in good}) > 1:
