@@ -74,9 +74,15 @@ class TextLayout:
         DatasetError
             Naming the key that is not known or of another kind.
         """
-        kinds = {"encoding": str, "separator": str, "decimal": str, "header": (list, tuple), "first": int}
+        kinds: dict[str, Any] = {
+            "encoding": str,
+            "separator": str,
+            "decimal": str,
+            "header": (list, tuple),
+            "first": int,
+        }
         for key, value in given.items():
-            if key not in kinds or not isinstance(value, kinds[key]):  # type: ignore[arg-type]
+            if key not in kinds or not isinstance(value, kinds[key]):
                 raise DatasetError(f"{where}: text.{key}: expected {', '.join(kinds)}, got {shown(value)}")
         settings: dict[str, Any] = {key: tuple(value) if key == "header" else value for key, value in given.items()}
         return cls(**settings)
