@@ -59,6 +59,13 @@ class Bounds(o.OptionGroup):
     panel = "Limits of the motion"
     limit_share: Annotated[float, typer.Option(help="Used share of the velocity and acceleration limits.")] = 1.0
     collision: Annotated[bool, typer.Option(help="Keep the robot's capsules apart.")] = True
+    packages: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of packages with a URDF's meshes, besides ROS_PACKAGE_PATH; may be repeated.",
+        ),
+    ] = None
     torque: Annotated[bool, typer.Option(help="Keep torque limits, with the nominal parameters.")] = True
     floor: Annotated[float | None, typer.Option(help="Smallest height of the link frames, base frame \\[m].")] = None
 
@@ -110,7 +117,7 @@ def excite(
         raise typer.BadParameter(f"--output-rate: the sampling rate must be positive [Hz], got {output.output_rate}")
     folder = out_folder(output.out)
     machine = options.robot(robot)
-    machine = _with_capsules(machine, robot) if bounds.collision else machine
+    machine = _with_capsules(machine, robot, bounds.packages or []) if bounds.collision else machine
     settings = DesignSettings(
         criterion=goal.criterion, parameters=tuple(goal.parameter or ()), terms=tuple(comma_list(goal.terms)),
         payload=goal.payload, samples=search.samples, share=bounds.limit_share, collision=bounds.collision,
@@ -173,18 +180,27 @@ def _refuse_unused(context: typer.Context, basis: str, payload: bool, rest: bool
         refuse(context, ("terms",), "does not go with --payload: only the load is unknown")
 
 
-def _with_capsules(machine: Robot, name: str) -> Robot:
-    """The robot with capsules fitted to its URDF's meshes, where it has none of its own and they are found."""
-    if machine.capsules or not name.lower().endswith(".urdf"):
+def _with_capsules(machine: Robot, name: str, packages: list[Path]) -> Robot:
+    """The robot with capsules fitted to its URDF's meshes, where it has none of its own.
+
+    Raises
+    ------
+    RobotError
+        If a user's file gives no capsules: a motion without them may let the robot collide with itself.
+    """
+    ending = Path(name).suffix.lower()
+    if machine.capsules or ending not in (".urdf", ".xml", ".mjcf", ".sdf", ".world"):
         return machine
     from casid.errors import RobotError
     from casid.excitation import fit_capsules
 
+    last = "--no-collision designs without: the robot may collide with itself"
+    if ending != ".urdf":
+        raise RobotError(f"{name}: capsules are fitted to the meshes of a URDF only; convert it, or {last}")
     try:
-        return replace(machine, capsules=fit_capsules(name, machine))
+        return replace(machine, capsules=fit_capsules(name, machine, packages))
     except RobotError as error:
-        typer.echo(f"note: no capsules from the meshes: {error}", err=True)
-        return machine
+        raise RobotError(f"{error.message}. --packages DIR (or ROS_PACKAGE_PATH) finds packages; {last}") from None
 
 
 @contextmanager

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from casid.description import Robot
+from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
 from casid.identification._bounds import (
@@ -32,7 +33,7 @@ from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, s
 from casid.identification.diagnosis._delay import without_delay
 from casid.identification.diagnosis._findings import Finding, Verdict
 from casid.identification.diagnosis._verdict import judge
-from casid.measurement import Dataset, Processing, prepare
+from casid.measurement import Dataset, Processing, prepare, read_dataset
 from casid.measurement._checks import check_against
 from casid.regression import CompressedData, Fit
 from casid.regression._cutoff_choice import processing_of_each
@@ -52,8 +53,8 @@ _MODEL, _CONSTRAINTS, _CHOICE, _CHECKS = ModelOptions(), Constraints(), Choice()
 
 
 def identify(
-    robot: Robot,
-    recordings: Dataset | Sequence[Dataset],
+    robot: Robot | str | Path,
+    recordings: Dataset | str | Path | Sequence[Dataset | str | Path],
     *,
     processing: Processing | bool | Sequence[Processing | bool | None] | None = None,
     delay: float | Literal["auto"] | None = None,
@@ -70,8 +71,9 @@ def identify(
     Parameters
     ----------
     robot
+        A name or a path is loaded with `casid.load_robot`.
     recordings
-        Raw recordings (see `casid.measurement.read_dataset`).
+        Raw recordings; paths are read with `casid.measurement.read_dataset`.
     processing
         Filters and differences, of all recordings or of each; default and ``True``: `Processing()`, with the cut-off
         chosen for each recording (`casid.regression.choose_processing`), whatever columns it has; ``False``: every
@@ -101,7 +103,9 @@ def identify(
         What is wrong with the recordings, the options, or the constraints.
     """
     options = {"model": model, "estimator": estimator, "constraints": constraints, "choice": choice, "checks": checks}
-    raw = (recordings,) if isinstance(recordings, Dataset) else tuple(recordings)
+    given = (recordings,) if isinstance(recordings, (Dataset, str, Path)) else tuple(recordings)
+    raw = tuple(read_dataset(one) if isinstance(one, (str, Path)) else one for one in given)
+    robot = load_robot(robot) if isinstance(robot, (str, Path)) else robot
     return _Pipeline(robot, raw, processing, delay, progress, **with_former(options, former)).run()
 
 

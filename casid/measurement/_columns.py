@@ -10,10 +10,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from casid.errors import DatasetError
 from casid.files._arrays import numeric_array
 from casid.files._words import listed, near, shown
 from casid.measurement._dataset import Array
+from casid.measurement._text import Cells, clock_seconds
+
+#: What `columns` may say of a signal: the name of an array, or the names or numbers (from 1) of its columns.
+Names = Mapping[str, str | Sequence[str | int]]
 
 #: Signals of a recording, and the words under which they are looked for, in this order.
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -46,11 +52,17 @@ class Columns:
         Names of the joints of an array's columns, where the file has them.
     numbers : mapping of str to tuple of int
         Numbers of an array's columns, where the file has them.
+    cells : tuple of (str, ndarray)
+        Name and content of every column of a text table, text left as text.
+    notes : tuple of str
+        What was left out of the file.
     """
 
     arrays: Mapping[str, Array]
     joints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    cells: Cells = ()
+    notes: tuple[str, ...] = ()
 
 
 def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
@@ -131,13 +143,13 @@ def _joint_of(word: str, signal: str) -> str | None:
     return None
 
 
-def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
+def choose_signals(columns: Columns, names: Names, where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
     """Arrays t (where there is one), q, dq, ddq, tau of a file, and the names of its joints.
 
     Parameters
     ----------
     names
-        Names of arrays that the user gives, by signal.
+        Names of arrays that the user gives, by signal; a list names the column of each joint.
 
     Raises
     ------
@@ -156,6 +168,9 @@ def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tu
     for key in SYNONYMS:
         name = names.get(key) or _present(arrays, key)
         if name is None:
+            continue
+        if not isinstance(name, str) or (key == "t" and name not in arrays and columns.cells):
+            found[key] = _listed_columns(columns, [name] if isinstance(name, str) else name, key, where)
             continue
         if name not in arrays:
             raise DatasetError(f"{where}: no column {shown(name)}{near(str(name), arrays)}; it has {listed(arrays)}")
@@ -188,7 +203,27 @@ def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tu
     return found, joints
 
 
-def torque_notes(arrays: Mapping[str, Array], names: Mapping[str, str], where: str) -> tuple[str, ...]:
+def _listed_columns(columns: Columns, names: Sequence[str | int], key: str, where: str) -> Array:
+    """The columns of a table that a list names, one beside the other; a column of times alone."""
+    cells = columns.cells or tuple((name, value) for name, value in columns.arrays.items() if value.ndim == 1)
+    known = [name for name, _ in cells]
+    found = []
+    for name in names:
+        if isinstance(name, str) and known.count(name) != 1:
+            raise DatasetError(
+                f"{where}: {known.count(name) or 'no'} column{'s' * (name in known)} {shown(name)}"
+                f"{'; give its number from 1 instead' if name in known else near(name, known)}; it has {listed(known)}"
+            )
+        if not isinstance(name, str) and not 0 < name <= len(cells):
+            raise DatasetError(f"{where}: there is no column {name}; columns are 1 to {len(cells)}")
+        label, value = cells[known.index(name) if isinstance(name, str) else name - 1]
+        if key == "t" and value.dtype.kind == "U":
+            value = clock_seconds(value, f"{where}: column {shown(label)}")
+        found.append(numeric_array(value, f"{where}: column {shown(label)}", DatasetError))
+    return found[0] if key == "t" else np.column_stack(found)
+
+
+def torque_notes(arrays: Mapping[str, Array], names: Names, where: str) -> tuple[str, ...]:
     """Which of several torque columns is used, where the user named none.
 
     Parameters

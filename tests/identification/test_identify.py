@@ -13,6 +13,7 @@ import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.errors import DatasetError, RobotError
 from casid.inertia import to_standard
 from casid.testing._synthetic import motion
 
@@ -151,3 +152,11 @@ def test_wrong_options_are_one_line(folder: Path, options: list[str], message: s
 def test_unknown_options_in_the_file_are_named(folder: Path) -> None:
     (folder / "odd.toml").write_text('file = "run.npz"\n[options]\ncutof = 3\n', encoding="utf-8")
     assert "unknown option 'cutof'" in run(folder, file="odd.toml")["output"]
+
+
+@pytest.mark.claim("identify takes names and paths as Model does")
+def test_names_and_paths_are_read(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"absent\.npz"):
+        casid.identify("spatial_2r", tmp_path / "absent.npz")
+    with pytest.raises(RobotError, match="no_such_robot"):
+        casid.identify("no_such_robot", [])

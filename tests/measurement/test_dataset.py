@@ -31,6 +31,15 @@ def test_datasets_refuse_what_is_no_recording(change, message):
         Dataset(**{**good, **change})
 
 
+@pytest.mark.claim("transposed arrays are named as such")
+@pytest.mark.parametrize("name", ["q", "tau"])
+def test_transposed_arrays_are_named(name: str) -> None:
+    arrays = {"q": np.ones((20, 3)), "tau": np.ones((20, 3))}
+    arrays[name] = arrays[name].T
+    with pytest.raises(DatasetError, match=rf"expected \(20, 3\): it is transposed, give {name}\.T"):
+        Dataset(np.arange(20.0), **arrays)
+
+
 def test_masks():
     data = Processing(trim=0.5).apply(sine())
     assert data.only([1]).mask.sum() == len(data)
