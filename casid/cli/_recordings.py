@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from casid.cli import _options as o
+from casid.cli._commands import from_commands, identify_commands
 from casid.cli._shared import (
     RobotArgument,
     announce_conversion,
@@ -104,7 +105,11 @@ def identify(
     reading: o.Reading,
     choices: Choices,
 ) -> None:
-    """Identify a robot from recordings: consistent, certified parameters and a report."""
+    """Identify a robot from recordings: consistent, certified parameters and a report.
+
+    Recordings without torques but with commanded positions, or whose TOML describes a servo, are identified by
+    simulation: gains, armature, friction, delay and what the data tell of each.
+    """
     from casid.description import write_robot
     from casid.identification import Checks, Choice, Constraints, ModelOptions
     from casid.identification import identify as run
@@ -115,6 +120,9 @@ def identify(
     if not choices.believable:
         refuse(context, ("share",), "does not go with --no-believable")
     folder, files = out_folder(output.out), output.robots()
+    if from_commands(recording):
+        identify_commands(robot, recording, reading, files, folder)
+        return
     settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
     loaded = settings.robot(robot)
     given = settings.given

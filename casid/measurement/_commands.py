@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.description import Robot
 from casid.errors import DatasetError
+from casid.files._arrays import numeric_array
+from casid.files._texts import read_toml
+from casid.files._words import listed, near, shown
+from casid.measurement._columns import Columns, choose_signals
+from casid.measurement._formats import read_columns
+from casid.measurement._readers import read_description, time_of
 
 Array = NDArray[np.float64]
 
@@ -167,3 +176,102 @@ def held_commands(t: ArrayLike, u: ArrayLike, at: ArrayLike, linear: bool = Fals
     since = at - t[k]
     slope = np.where(since < 0, 0.0, slopes[k])
     return u[k] + slope * since, whole[k] + since * (u[k] + slope * since / 2)
+
+
+def has_commands_only(path: str | Path) -> bool:
+    """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read.
+    """
+    path = Path(path)
+    options: dict[str, Any] = {}
+    if path.suffix == ".toml":
+        tables = read_toml(path, "recording", DatasetError)
+        if "servo" in tables or "unknown" in tables:
+            return True
+        path, options = read_description(path)
+    found, _ = choose_signals(read_columns(path, options.get("topic")), options.get("columns", {}), path.name, ())
+    return "q_des" in found and "tau" not in found
+
+
+def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
+    """Read a recording of commands and encoders.
+
+    A TOML may name the ``columns`` (``q_des`` among them), and in ``[servo]``: ``enabled``, a column that is 0 while the
+    servos are off, and ``gain``, the setting of their gains (a number or a column). ``joints`` names the columns in
+    their order where the file does not; joints that the robot does not have (locked ones) are left out.
+
+    Parameters
+    ----------
+    robot
+        Columns come in the order of its joints.
+
+    Raises
+    ------
+    DatasetError
+        Naming file, column and joint.
+    """
+    path = Path(path)
+    options: dict[str, Any] = {}
+    servo: Mapping[str, Any] = {}
+    motion, given = "", ()
+    if path.suffix == ".toml":
+        tables = read_toml(path, "recording", DatasetError)
+        servo, given = tables.get("servo", {}), tuple(tables.get("joints", ()))
+        motion, (path, options) = str(tables.get("motion", "")), read_description(path)
+    where, table = path.name, read_columns(path, options.get("topic"))
+    found, joints = choose_signals(table, options.get("columns", {}), where, ("q", "q_des"))
+    joints = given or joints
+    if found["q_des"].shape != found["q"].shape:
+        more = "more" if found["q_des"].shape[1] > found["q"].shape[1] else "fewer"
+        raise DatasetError(f"{where}: {more} commands {found['q_des'].shape} than encoders {found['q'].shape}; name the "
+                           'columns: columns = { q_des = "NAME" } in a TOML for the recording')  # fmt: skip
+    t = time_of(found, options.get("rate"), options.get("time_scale"), where)
+    extra = {key: _extra(table, servo[key], where, key) for key in ("enabled", "gain") if isinstance(servo.get(key), str)}
+    gain = servo.get("gain", 1.0)
+    if "gain" in extra:
+        gain = float(np.ravel(extra["gain"])[0])
+        if np.ptp(extra["gain"]) > 0:
+            raise DatasetError(f"{where}: the gain '{servo['gain']}' changes during the recording; split it there")
+    scale = np.pi / 180 if options.get("degrees") else 1.0
+    q, u = (np.array(found[key]) * scale for key in ("q", "q_des"))
+    if "position_offset" in options:
+        q, u = (value + np.asarray(options["position_offset"]) for value in (q, u))
+    which = _chosen(robot, joints, q.shape[1], where)
+    enabled = extra.get("enabled")
+    data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), float(gain),
+                            name=options.get("name", where.split(".")[0]), motion=motion,
+                            joints=tuple(joint.name for joint in robot.coordinates))  # fmt: skip
+    if "rows" in options:
+        data = data.rows(slice(*options["rows"]))
+    if "between" in options:
+        first, last = np.searchsorted(data.t, options["between"])
+        data = data.rows(slice(int(first), int(last)))
+    return data
+
+
+def _extra(table: Columns, name: str, where: str, key: str) -> Array:
+    if name not in table.arrays:
+        raise DatasetError(f"{where}: no column {shown(name)} for '{key}'{near(name, table.arrays)}; it has "
+                           f"{listed(table.arrays)}")  # fmt: skip
+    return numeric_array(table.arrays[name], f"{where}: {name}", DatasetError)
+
+
+def _chosen(robot: Robot, joints: Sequence[str], count: int, where: str) -> list[int]:
+    """Columns in the order of the robot's joints."""
+    names = [joint.name for joint in robot.coordinates]
+    if joints and len(joints) != count:
+        raise DatasetError(f"{where}: joints names {len(joints)} columns, there are {count}")
+    if joints:
+        missing = [name for name in names if name not in joints]
+        if missing:
+            raise DatasetError(f"{where}: no column of joint '{missing[0]}'; it has {listed(joints)}; lock the joint, or "
+                               "name the columns (joints)")  # fmt: skip
+        return [list(joints).index(name) for name in names]
+    if count != len(names):
+        raise DatasetError(f"{where}: {count} encoders for the {len(names)} joints of robot '{robot.name}' "
+                           f"({listed(names)}); name the columns in a TOML (joints = [...]), or lock the others")  # fmt: skip
+    return list(range(count))

@@ -35,6 +35,10 @@ _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
 }
 
 
+#: Tables and keys of a recording's TOML that others read: options of the run, servos, what is unknown, bodies.
+ABOUT = ("options", "servo", "unknown", "links", "joints", "motion")
+
+
 def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     """Path of the recording that a TOML file describes, and the options that it gives.
 
@@ -43,7 +47,7 @@ def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     DatasetError
         Naming the file and the key.
     """
-    table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", "options", *_OPTIONS))
+    table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", *ABOUT, *_OPTIONS))
     if "file" not in table:
         table.fail("missing key 'file', the recording it describes")
     file = path.parent / table.text("file")
@@ -142,8 +146,9 @@ def read_dataset(
     columns = _names(columns)
     table = read_columns(path, topic)
     found, joints = choose_signals(table, columns, path.name)
+    found.pop("q_des", None)
     n = found["q"].shape[1] if found["q"].ndim == 2 else 0
-    found["t"] = _time(found, rate_without_time if rate is None else rate, time_scale, path.name)
+    found["t"] = time_of(found, rate_without_time if rate is None else rate, time_scale, path.name)
     steps = [f"read {path.name}: " + ", ".join(f"{k} {np.shape(v)}" for k, v in found.items())]
     notes = torque_notes(table.arrays, columns, path.name)
     if rows is not None:
@@ -199,7 +204,7 @@ def _names(columns: Mapping[str, str] | None) -> Mapping[str, str]:
     return columns
 
 
-def _time(found: Mapping[str, Array], rate: float | None, scale: float | None, where: str) -> Array:
+def time_of(found: Mapping[str, Array], rate: float | None, scale: float | None, where: str) -> Array:
     """Time of every sample [s]."""
     if "t" not in found:
         if rate is None:

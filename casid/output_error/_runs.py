@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
+from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement._commands import CommandRecording, held_commands
 from casid.output_error._rollout import ALL, KINDS, Branch, Column, Drive, branches
@@ -153,7 +156,7 @@ class FreeRuns:
 
     def __init__(
         self, robot: Robot, servo: Servo, recordings: Sequence[CommandRecording], step: float = 5e-3,
-        longest: float = 20.0, threads: int = 2,
+        longest: float = 10.0, threads: int = 2,
     ) -> None:  # fmt: skip
         self.robot, self.servo, self.recordings, self.threads = robot, servo, tuple(recordings), threads
         self.step, self.longest = step, longest
@@ -166,7 +169,8 @@ class FreeRuns:
                 raise DatasetError(f"{data.name}: {data.n} joints for the {n} of robot '{robot.name}' ({names}); name "
                                    "the columns (joints), or lock the joints that are not in it")  # fmt: skip
         self.branches = [Branch(robot, joints) for joints in branches(robot)]
-        self.known, self.parameters = _parameters(robot, servo)
+        self.period = float(np.median([data.period for data in self.recordings]))
+        self.known, self.parameters = _parameters(robot, servo, -self.period)
         self.noise = np.median([noise_of(np.asarray(data.q)) for data in self.recordings], axis=0)
         self.pieces = [
             piece_of(data, rows, step, self.noise) for data in self.recordings for rows in data.pieces(longest)
@@ -180,8 +184,27 @@ class FreeRuns:
     def of(self, recordings: Sequence[CommandRecording]) -> FreeRuns:
         """The same with other recordings."""
         made = FreeRuns(self.robot, self.servo, recordings, self.step, self.longest, self.threads)
-        made.branches = self.branches
+        made.branches, made.parameters = self.branches, self.parameters
         return made
+
+    def thinned(self, seconds: float) -> FreeRuns:
+        """The same with about so many seconds of pieces, some of every recording."""
+        every = max(1, round(self.seconds / seconds))
+        if every == 1:
+            return self
+        made = copy(self)
+        made.pieces, before, number = [], None, 0
+        for piece in self.pieces:
+            number = 0 if piece.recording is not before else number + 1
+            before = piece.recording
+            if number % every == every // 2 or (number == 0 and len(list(before.pieces(self.longest))) <= every // 2):
+                made.pieces.append(piece)
+        return made
+
+    @cached_property
+    def model(self) -> Model:
+        """The robot's rigid bodies."""
+        return Model(self.robot)
 
     @property
     def seconds(self) -> float:
@@ -223,8 +246,9 @@ class FreeRuns:
         on, torque = (np.ascontiguousarray(value[:, joints]) for value in (piece.on, piece.torque))
         return Drive(h, u, du, on, torque, piece.emit)
 
-    def simulate(self, point: Point) -> list[Array]:
-        """Positions of every piece, shape (N, n) each."""
+    def simulate(self, point: Point, pieces: Sequence[int] | None = None) -> list[Array]:
+        """Positions of every piece, or of some, shape (N, n) each."""
+        chosen = range(len(self.pieces)) if pieces is None else pieces
         table = self.table(point.theta)
 
         def one(index: int) -> Array:
@@ -237,8 +261,8 @@ class FreeRuns:
                 out[:, joints] = branch.run(drive, table[joints], start)[0]
             return out
 
-        self.rollouts += 1.0
-        return self._each(one)
+        self.rollouts += len(chosen) / len(self.pieces)
+        return self._each(one, chosen)
 
     def errors(self, point: Point) -> Array:
         """Root mean square of measured minus simulated positions, one a joint, shape (n,)."""
@@ -262,22 +286,24 @@ class FreeRuns:
             return made
 
         self.rollouts += self.cost
-        return self._each(one)
+        return self._each(one, range(len(self.pieces)))
 
-    def _each(self, one: Callable[[int], T]) -> list[T]:
-        if self.threads <= 1 or len(self.pieces) == 1:
-            return [one(index) for index in range(len(self.pieces))]
+    def _each(self, one: Callable[[int], T], chosen: Sequence[int]) -> list[T]:
+        if self.threads <= 1 or len(chosen) == 1:
+            return [one(index) for index in chosen]
         with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(one, range(len(self.pieces))))
+            return list(pool.map(one, chosen))
 
 
-def _parameters(robot: Robot, servo: Servo) -> tuple[Array, tuple[Parameter, ...]]:
-    """Known values, shape (n, kinds), and the unknowns."""
+def _parameters(robot: Robot, servo: Servo, earliest: float) -> tuple[Array, tuple[Parameter, ...]]:
+    """Known values, shape (n, kinds), and the unknowns; no delay is below ``earliest`` unless the user says so."""
     n = robot.n
     names = [joint.name for joint in robot.coordinates]
     known, unknown = np.zeros((n, len(KINDS))), []
     for attribute, (kind, _, _) in ATTRIBUTES.items():
         values = servo.of(attribute, n)
+        if attribute == "delay":  # encoders may be read up to a cycle after their time stamp
+            values = [replace(v, lower=earliest) if isinstance(v, Unknown) and v.lower is None else v for v in values]
         if attribute == "delay" and servo.shared_delay() and isinstance(values[0], Unknown):
             unknown.append(Parameter(attribute, ALL, attribute, values[0]))
             continue

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,11 +123,17 @@ class Search:
             g[own] -= stiff * away
             return Block(places, A, g, cost + float((stiff * away**2).sum()), (r**2).sum(axis=0), len(r))
 
-        blocks = runs.linearised(point, use)
-        size = len(point.theta)
-        A, g, cost, squares = np.diag(self.weight), self.weight * (self.mean - point.theta), self.prior(point.theta), np.zeros(n)
+        return self._summed(runs.linearised(point, use), point.theta)
+
+    def reduced(self, normal: Normal, kept: Sequence[int], theta: Array) -> Normal:
+        """Normal equations of some pieces only."""
+        return replace(self._summed([normal.blocks[k] for k in kept], theta), blocks=[])
+
+    def _summed(self, blocks: list[list[Block]], theta: Array) -> Normal:
+        size, n = len(theta), self.runs.robot.n
+        A, g, cost, squares = np.diag(self.weight), self.weight * (self.mean - theta), self.prior(theta), np.zeros(n)
         for made in blocks:
-            for branch, block in zip(runs.branches, made, strict=True):
+            for branch, block in zip(self.runs.branches, made, strict=True):
                 m = len(block.places)
                 inner = np.linalg.solve(block.A[m:, m:], np.column_stack([block.A[m:, :m], block.g[m:]]))
                 part = block.A[:m, :m] - block.A[:m, m:] @ inner[:, :m]

@@ -20,7 +20,6 @@ from scipy.optimize import lsq_linear
 from scipy.signal import butter, sosfiltfilt
 
 from casid.codegen import evaluate_batch
-from casid.dynamics import Model
 from casid.measurement._commands import CommandRecording, held_commands
 from casid.output_error._rollout import ALL, KINDS
 from casid.output_error._runs import FreeRuns
@@ -30,13 +29,15 @@ Array = NDArray[np.float64]
 _LINEAR = ("kp", "Ia", "fv", "kd", "fc", "fo", "bias")
 #: Slower than so many deviations of the filtered speed counts as rest.
 _REST = 6.0
-#: Largest share of the limit that counts as not saturated.
-_SATURATED = 0.95
 #: Cells of the grid of delays.
 _GRID = 13
+#: A compliance that is so many deviations from zero is determined.
+_DETERMINED = 5.0
+#: Values where nothing is known: kp [N.m/rad], and the others by their kind.
+_TYPICAL = {"kp": 10.0, "Ia": 0.01, "fv": 0.1, "fc": 0.1, "scale": 1.0}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ConvexStart:
     """Result of the regression of all joints.
 
@@ -47,37 +48,38 @@ class ConvexStart:
     gap : float
         Proven relative distance of the regression's cost from its minimum, the worst of all joints.
     error : float
-        Root mean square of the equation's error [rad], over all joints.
+        Root mean square of the equation's error, over all joints.
     cutoff : float
         Of the filter [Hz].
+    ratios : tuple of int
+        Joints whose gain no known torque (gravity, inertia of the links) fixes: their gain is assumed, and what is
+        found of the drive is found up to that factor.
     """
 
     theta: Array
     gap: float
     error: float
     cutoff: float
+    ratios: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class _Motion:
-    """A recording's filtered motion, one row a sample."""
+class _Stretch:
+    """Filtered motion of all joints in a stretch of a recording; commands: one column a delay for each joint."""
 
-    data: CommandRecording
-    rows: slice
-    q: Array
-    dq: Array
-    ddq: Array
-    torque: Array
-    signs: Array
-    rest: NDArray[np.bool_]
-    sos: Array
+    columns: dict[str, Array]
+    errors: Array
+    use: NDArray[np.bool_]
+    on: Array
 
-    def command(self, k: int, delay: float, linear: bool) -> Array:
-        """Filtered command of a joint as it acts, the mean around each sample."""
-        t, half = self.data.t[self.rows], self.data.period / 2
-        _, late = held_commands(self.data.t, self.data.q_des[:, k], t - delay + half, linear)
-        _, early = held_commands(self.data.t, self.data.q_des[:, k], t - delay - half, linear)
-        return np.asarray(sosfiltfilt(self.sos, (late - early) / (2 * half)))
+
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """Triangular factors of one joint's regression: ``[columns | right sides]``, one right side a delay."""
+
+    free: tuple[str, ...]
+    R: Array
+    count: int
 
 
 def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
@@ -90,132 +92,127 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
     cutoff
         Of the zero-phase Butterworth filter of order 2 [Hz].
     """
-    motions = [m for data in runs.recordings for m in _motions(runs, data, cutoff)]
-    n = runs.robot.n
-    known = runs.known
-    unknown = {(p.kind, j): i for i, p in enumerate(runs.parameters) for j in ([p.joint] if p.joint != ALL else range(n))}
-    shared = ("delay", 0) in unknown and runs.servo.shared_delay()
-    lower, upper = (np.array([getattr(p, side) for p in runs.parameters]) for side in ("lower", "upper"))
-    period = np.median([data.period for data in runs.recordings])
-    fits: list[list[tuple[float, Array, float, int]]] = []
-    if ("delay", 0) in unknown:
-        i = unknown["delay", 0]
-        delays = np.linspace(max(lower[i], -period), min(upper[i], max(5 * period, 0.08)), _GRID)
-    else:
-        delays = np.array([0.0])
-    for k in range(n):
-        own = delays if ("delay", k) in unknown else np.array([known[k, KINDS.index("delay")]])
-        fits.append([_joint(runs, motions, k, delay, unknown) for delay in own])
-    theta = np.array([p.unknown.value if p.unknown.value is not None else _middle(p.kind, p.lower, p.upper) for p in runs.parameters])
-    if shared:  # costs in units of each joint's own least
-        least = np.array([[fit[0] for fit in joint] for joint in fits])
-        best = np.full(n, int(np.argmin((least / least.min(axis=1, keepdims=True)).sum(axis=0))))
-    else:
-        best = np.array([int(np.argmin([fit[0] for fit in joint])) for joint in fits])
-    costs, counts, gaps = 0.0, 0, [0.0]
-    for k in range(n):
-        cost, values, gap, count = fits[k][best[k]]
-        costs, counts = costs + cost, counts + count
-        gaps.append(gap)
-        for kind, value in zip(_LINEAR, values, strict=True):
-            if (kind, k) in unknown:
-                theta[unknown[kind, k]] = value
-        if ("delay", k) in unknown:
-            theta[unknown["delay", k]] = delays[best[k]]
-    return ConvexStart(np.clip(theta, lower, upper), max(gaps), float(np.sqrt(costs / max(counts, 1))), cutoff)
+    n, p = runs.robot.n, runs.parameters
+    place = {(x.kind, j): i for i, x in enumerate(p) for j in ([x.joint] if x.joint != ALL else range(n))}
+    lower, upper = np.array([x.lower for x in p]), np.array([x.upper for x in p])
+    period = float(np.median([data.period for data in runs.recordings]))
+    delays = np.zeros((n, 1)) + runs.known[:, [KINDS.index("delay")]]
+    if ("delay", 0) in place:
+        i = place["delay", 0]
+        grid = np.linspace(max(lower[i], -period), min(upper[i], max(5 * period, 0.08)), _GRID)
+        delays = np.broadcast_to(grid, (n, _GRID))
+    stretches = [s for data in runs.recordings for s in _stretches(runs, data, cutoff, delays)]
+    theta = np.array([x.unknown.value if x.unknown.value is not None else _TYPICAL.get(x.kind, 0.0) for x in p])
+    joints = [_factors(runs, stretches, k, place) for k in range(n)]
+    bounds = {key: (lower[i], upper[i]) for key, i in place.items()}
+    costs = np.array([[_solve(j, d, k, bounds)[1] for d in range(delays.shape[1])] for k, j in enumerate(joints)])
+    chosen = costs.argmin(axis=1)
+    if runs.servo.shared_delay():
+        chosen[:] = (costs / np.maximum(costs.min(axis=1, keepdims=True), 1e-300)).sum(axis=0).argmin()
+    solved = [_solve(j, int(chosen[k]), k, bounds) for k, j in enumerate(joints)]
+    gains = [1.0 / x[0] for j, (x, _, _, sure) in zip(joints, solved, strict=True) if "kp" in j.free and sure]
+    common = float(np.exp(np.mean(np.log(gains)))) if gains else _TYPICAL["kp"]
+    loose = tuple(k for k, j in enumerate(joints) if "kp" in j.free and not solved[k][3])
+    for k in loose:
+        bounds["kp", k] = (common * (1 - 1e-9), common)
+        solved[k] = _solve(joints[k], int(chosen[k]), k, bounds)
+    for k, (joint, (x, _, _, _)) in enumerate(zip(joints, solved, strict=True)):
+        compliance = x[joint.free.index("kp")] if "kp" in joint.free else 1.0
+        for kind, value in zip(joint.free, x, strict=True):
+            theta[place[kind, k]] = 1 / value if kind == "kp" else value if kind == "bias" else value / compliance
+        if ("delay", k) in place:
+            theta[place["delay", k]] = delays[k, chosen[k]]
+    total = sum(cost for _, cost, _, _ in solved) / max(sum(j.count for j in joints), 1)
+    gap = max((gap for _, _, gap, _ in solved), default=0.0)
+    return ConvexStart(np.clip(theta, lower, upper), gap, float(np.sqrt(total)), cutoff, loose)
 
 
-def _middle(kind: str, lower: float, upper: float) -> float:
-    return float(np.clip({"kp": 10.0, "scale": 1.0, "limit": 1e3}.get(kind, 0.0), lower, upper))
-
-
-def _motions(runs: FreeRuns, data: CommandRecording, cutoff: float) -> Sequence[_Motion]:
-    """Filtered stretches of a recording."""
-    model = Model(runs.robot)
-    pi = runs.robot.standard_parameters()
-    made = []
+def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Array) -> Sequence[_Stretch]:
+    """Filtered stretches of a recording without gaps."""
+    model, pi, made = runs.model, runs.robot.standard_parameters(), []
+    width = min(cutoff * 2 * data.period, 0.9)
+    sos, wide = butter(2, width, output="sos"), butter(2, min(2 * width, 0.95), output="sos")
     for rows in data.pieces():
         t, q = data.t[rows], np.asarray(data.q[rows])
         if len(t) < 60:
             continue
-        sos = butter(2, min(cutoff * 2 * data.period, 0.9), output="sos")
         smooth = sosfiltfilt(sos, q, axis=0)
         dq = np.gradient(smooth, t, axis=0)
         ddq = np.gradient(dq, t, axis=0)
-        raw = sosfiltfilt(butter(2, min(2.0 * cutoff * 2 * data.period, 0.9), output="sos"), q, axis=0)
-        speed = np.gradient(raw, t, axis=0)
-        slow = _REST * runs.noise * np.sqrt(2.0 * cutoff * data.period) * 2.0 * cutoff + 1e-4
+        speed = np.gradient(sosfiltfilt(wide, q, axis=0), t, axis=0)
+        slow = _REST * runs.noise * np.sqrt(width) * 2.0 * cutoff + 1e-4
         signs = sosfiltfilt(sos, np.tanh(speed / slow), axis=0)
-        rest = np.abs(signs) < 0.9
         tau = np.asarray(evaluate_batch(model.inverse_dynamics, smooth, dq, ddq, pi))[:, :, 0]
         if data.torque is not None:
             tau = tau - sosfiltfilt(sos, np.asarray(data.torque[rows]), axis=0)
-        made.append(_Motion(data, rows, smooth, dq, ddq, tau, signs, rest, sos))
+        on = data.on()[rows]
+        errors = np.empty((*q.shape, delays.shape[1]))
+        half, linear = data.period / 2, runs.servo.hold == "linear"
+        for k in range(q.shape[1]):
+            command = np.diff([held_commands(data.t, data.q_des[:, k], t + s * half, linear)[1] for s in (-1, 1)], axis=0)
+            filtered = sosfiltfilt(sos, command[0] / (2 * half))
+            errors[:, k] = on[:, [k]] * (np.interp(t[:, None] - delays[k], t, filtered) - smooth[:, [k]])
+        edge = min(int(1 / (np.pi * width)), len(t) // 4)
+        use = (np.abs(signs) >= 0.9) & ((on > 0) | (on == 0))
+        use[:edge] = use[-edge:] = False
+        columns = {"kp": tau, "Ia": ddq, "fv": dq, "kd": on * dq, "fc": signs, "fo": np.ones_like(q), "bias": -on}
+        made.append(_Stretch(columns, errors, use, on))
     return made
 
 
-def _joint(
-    runs: FreeRuns, motions: Sequence[_Motion], k: int, delay: float, unknown: dict[tuple[str, int], int]
-) -> tuple[float, Array, float, int]:
-    """Cost, values of the linear unknowns, relative gap and number of samples of one joint at one delay."""
-    known = {kind: float(runs.known[k, KINDS.index(kind)]) for kind in KINDS}
-    free = [kind for kind in _LINEAR if (kind, k) in unknown]
-    stiff = "kp" not in free
-    rows, right = [], []
-    for m in motions:
-        on = m.data.on()[m.rows][:, k]
-        error = on * (m.command(k, delay, runs.servo.hold == "linear") - m.q[:, k])
-        columns = {
-            "kp": m.torque[:, k], "Ia": m.ddq[:, k], "fv": m.dq[:, k], "kd": on * m.dq[:, k], "fc": m.signs[:, k],
-            "fo": np.ones(len(on)), "bias": -on,
-        }  # fmt: skip
-        edge = int(2.0 / (m.data.period * 2 * np.pi)) if len(on) > 200 else 3
-        use = ~m.rest[:, k]
-        use[:edge] = use[-edge:] = False
-        if stiff:
-            factor = known["kp"]
-            y = factor * error - columns["kp"] - sum(known[c] * columns[c] for c in _LINEAR[1:-1] if c not in free)
-            columns["bias"] = factor * columns["bias"]
-            y -= 0.0 if "bias" in free else known["bias"] * columns["bias"]
-        else:
-            y = error
-        rows.append(np.column_stack([columns[c] for c in free])[use] if free else np.zeros((int(use.sum()), 0)))
-        right.append(y[use])
-    A, b = np.concatenate(rows), np.concatenate(right)
-    values = np.array([known.get(kind, 0.0) for kind in _LINEAR])
-    if len(b) < 5 * max(len(free), 1) or not free:
-        return float(b @ b), _defaults(values, free), 0.0, len(b)
-    x, cost, gap = _bounded(A, b, free, {i: runs.parameters[unknown[c, k]] for i, c in enumerate(free)}, stiff)
-    compliance = 1.0 if stiff else x[free.index("kp")]
-    for c, value in zip(free, x, strict=True):
-        values[_LINEAR.index(c)] = 1.0 / compliance if c == "kp" else value if c == "bias" else value / compliance
-    return cost, values, gap, len(b)
+def _factors(runs: FreeRuns, stretches: Sequence[_Stretch], k: int, place: dict[tuple[str, int], int]) -> _Joint:
+    """Regression of one joint in triangular form."""
+    known = {kind: float(runs.known[k, KINDS.index(kind)]) for kind in _LINEAR}
+    free = tuple(kind for kind in _LINEAR if (kind, k) in place)
+    factor = 1.0 if "kp" in free else known["kp"]
+    rows = [np.zeros((1, len(free) + 1))]
+    rows[0] = np.zeros((1, len(free) + (stretches[0].errors.shape[2] if stretches else 1)))
+    for s in stretches:
+        column = {kind: value[:, k] for kind, value in s.columns.items()}
+        column["bias"] = factor * column["bias"]
+        right = factor * s.errors[:, k]
+        if "kp" not in free:
+            right = right - column["kp"][:, None]
+        for kind in _LINEAR[1:]:
+            if kind not in free and known[kind]:
+                right = right - known[kind] * column[kind][:, None] * (1.0 if "kp" not in free else 0.0)
+        left = np.column_stack([column[kind] for kind in free]) if free else np.zeros((len(right), 0))
+        rows.append(np.column_stack([left, right])[s.use[:, k]])
+    stacked = np.concatenate(rows)
+    return _Joint(free, np.linalg.qr(np.vstack([stacked, np.zeros((stacked.shape[1], stacked.shape[1]))]), mode="r"), len(stacked))
 
 
-def _defaults(values: Array, free: Sequence[str]) -> Array:
-    """Values where a joint does not move."""
-    typical = {"kp": 10.0, "Ia": 0.01, "fv": 0.1, "fc": 0.1}
-    return np.array([typical.get(kind, 0.0) if kind in free else v for kind, v in zip(_LINEAR, values, strict=True)])
+def _solve(
+    joint: _Joint, delay: int, k: int, bounds: dict[tuple[str, int], tuple[float, float]]
+) -> tuple[Array, float, float, bool]:
+    """Values, cost, relative gap, and whether the compliance is determined, with the signs of physics.
 
-
-def _bounded(A: Array, b: Array, free: Sequence[str], of: dict, stiff: bool) -> tuple[Array, float, float]:
-    """Least squares with the signs of physics; the gap is that of Frank and Wolfe over a box that holds the minimum."""
-    scale = np.maximum(np.linalg.norm(A, axis=0), 1e-12)
-    low, high = np.zeros(len(free)), np.full(len(free), np.inf)
-    for i, kind in enumerate(free):
+    The gap is that of Frank and Wolfe (1956) over a box that holds the minimum: ``f(x) - f* <= max_z f'(x)'(x - z)``.
+    """
+    m = len(joint.free)
+    A, b = joint.R[:, :m], joint.R[:, m + delay]
+    if joint.count < 8 * max(m, 1) or not m:
+        gain = 1.0 / _TYPICAL["kp"] if "kp" in joint.free else 1.0
+        still = [gain if c == "kp" else 0.0 if c in ("bias", "fo", "kd") else gain * _TYPICAL[c] for c in joint.free]
+        return np.array(still), float(b @ b), 0.0, False
+    low, high = np.zeros(m), np.full(m, np.inf)
+    for i, kind in enumerate(joint.free):
+        below, above = bounds[kind, k]
         if kind == "kp":
-            low[i], high[i] = 1.0 / of[i].upper, 1.0 / of[i].lower
-        elif kind == "bias":
-            low[i], high[i] = of[i].lower, of[i].upper
-        elif kind == "fo":
-            low[i] = -np.inf
-    ridge = 1e-4 * np.linalg.norm(b)
-    B, y = np.vstack([A / scale, np.diag(np.where([c == "bias" for c in free], 0.0, 1e-3))]), np.append(b, np.zeros(len(free)))
-    z = lsq_linear(B, y, (low * scale, np.maximum(high, low + 1e-12) * scale), method="bvls").x
-    reach = np.linalg.norm(z) + 10 * np.linalg.norm(b) + ridge
+            low[i], high[i] = 1 / above, 1 / below
+        elif kind in ("bias", "fo"):
+            low[i], high[i] = (below, above) if kind == "bias" else (-np.inf, np.inf)
+    scale = np.maximum(np.linalg.norm(A, axis=0), 1e-12)
+    B, y = np.vstack([A / scale, 1e-4 * np.eye(m)]), np.append(b, np.zeros(m))
+    z = lsq_linear(B, y, (low * scale, np.maximum(high, low * (1 + 1e-12) + 1e-300) * scale), method="bvls").x
     r = B @ z - y
-    slope = B.T @ r
+    slope, reach = B.T @ r, np.linalg.norm(z) + 10 * np.linalg.norm(b)
     lowest, highest = np.maximum(low * scale, -reach), np.minimum(high * scale, reach)
     gap = float((np.maximum(slope, 0) * (z - lowest)).sum() + (np.maximum(-slope, 0) * (highest - z)).sum())
-    cost = float(r[: len(b)] @ r[: len(b)])
-    return z / scale, cost, gap / max(float(r @ r) / 2, 1e-300)
+    cost = float(r @ r)
+    sure = True
+    if "kp" in joint.free:
+        i = joint.free.index("kp")
+        spread = np.sqrt(np.linalg.inv(B.T @ B)[i, i] * cost / max(joint.count / 20.0, 1.0))  # samples are correlated
+        sure = bool(z[i] > _DETERMINED * spread and z[i] > 1.001 * low[i] * scale[i])
+    return z / scale, cost, gap / max(cost / 2, 1e-300), sure

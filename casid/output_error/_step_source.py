@@ -175,7 +175,11 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
         if (emit[t]) {
             ++row;
             memcpy(q_out + row * N, q, sizeof q);
-            if (P) memcpy(S_out + row * N * P, Sq, sizeof(double) * (size_t)(N * P));
+            if (P) {
+                for (c = 0; c < 2 * N * P; ++c) /* what has decayed: denormal numbers are slow */
+                    if (work[c] < 1e-100 && work[c] > -1e-100) work[c] = 0.0;
+                memcpy(S_out + row * N * P, Sq, sizeof(double) * (size_t)(N * P));
+            }
         }
     }
     memcpy(x, q, sizeof q);

@@ -1,0 +1,72 @@
+"""``identify`` for recordings that have commands and encoders and no torques."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from casid.cli import _options as o
+from casid.cli._shared import present, steps
+from casid.errors import DatasetError
+
+
+def from_commands(recordings: Sequence[Path]) -> bool:
+    """Whether the recordings are identified by simulation.
+
+    Raises
+    ------
+    DatasetError
+        If some are and others are not.
+    """
+    from casid.measurement._commands import has_commands_only
+
+    kinds = [has_commands_only(path) for path in recordings]
+    if any(kinds) and not all(kinds):
+        other = recordings[kinds.index(False)].name
+        raise DatasetError(
+            f"{recordings[kinds.index(True)].name} has commands and no torques, {other} has torques: identify them apart"
+        )
+    return all(kinds) and bool(kinds)
+
+
+def identify_commands(
+    robot: str, recordings: Sequence[Path], reading: o.Reading, files: Sequence[Path], folder: Path | None
+) -> None:
+    """Identify a robot by simulation, print the report, write files.
+
+    Raises
+    ------
+    DatasetError
+        If recordings describe their servos differently.
+    """
+    from casid.description import write_robot
+    from casid.files._texts import read_toml
+    from casid.output_error import identify_from_commands, read_commands, write_mjcf
+    from casid.output_error._mjcf import identified_robot
+    from casid.output_error._servo import Servo, servo_from
+    from casid.report import report_of
+
+    settings = o.Settings.merged(recordings, **reading.given())
+    loaded = settings.robot(robot)
+    with steps() as progress:
+        data = [read_commands(path, loaded) for path in recordings]
+        described = {
+            path.name: servo_from(read_toml(path, "recording", DatasetError), path.name)
+            for path in recordings
+            if path.suffix == ".toml"
+        }
+        if len(set(map(repr, described.values()))) > 1:
+            raise DatasetError(f"{', '.join(described)} describe the servos differently; say it alike in all of them")
+        servo = next(iter(described.values()), Servo())
+        result = identify_from_commands(loaded, data, servo, progress=progress)
+    present(report_of(result), folder)
+    for path in files:
+        if path.suffix in (".xml", ".mjcf"):
+            notes = write_mjcf(result, path)[1]
+        else:
+            notes = write_robot(identified_robot(result), path).notes
+        for note in notes:
+            typer.echo(f"note: {note}", err=True)
+        typer.echo(f"Written to {path.parent}: {path.name}")
