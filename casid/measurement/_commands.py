@@ -230,7 +230,9 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
         raise DatasetError(f"{where}: {more} commands {found['q_des'].shape} than encoders {found['q'].shape}; name the "
                            'columns: columns = { q_des = "NAME" } in a TOML for the recording')  # fmt: skip
     t = time_of(found, options.get("rate"), options.get("time_scale"), where)
-    extra = {key: _extra(table, servo[key], where, key) for key in ("enabled", "gain") if isinstance(servo.get(key), str)}
+    extra = {
+        key: _extra(table, servo[key], where, key) for key in ("enabled", "gain") if isinstance(servo.get(key), str)
+    }
     gain = servo.get("gain", 1.0)
     if "gain" in extra:
         gain = float(np.ravel(extra["gain"])[0])

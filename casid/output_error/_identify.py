@@ -228,7 +228,9 @@ def identify_from_commands(
     findings += judge(runs, point, names)
     errors = np.sqrt(normal.squares / normal.count)
     if any(f.kind in ("sign", "joint order") for f in findings):
-        findings = [_try(f, robot, recordings, runs, names, options, float(np.sqrt(np.mean(errors**2)))) for f in findings]
+        findings = [
+            _try(f, robot, recordings, runs, names, options, float(np.sqrt(np.mean(errors**2)))) for f in findings
+        ]
     return CommandIdentification(
         robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], runs.rollouts,
         time.perf_counter() - began, runs.seconds, tuple(findings), gain_ratios(runs.parameters, point.theta, C, 1.96), runs,
@@ -268,7 +270,9 @@ def _fitted(
     _, search, best, point, normal = result
     whole.rollouts += (runs.rollouts if runs is not whole else 0.0) * len(runs.pieces) / len(whole.pieces)
     whole.parameters = runs.parameters
-    search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=search.history)
+    search = Search(
+        whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=search.history
+    )
     point, normal = search.run(whole.point(point.theta) if runs is not whole else point)
     return search, best, point, normal, weak
 

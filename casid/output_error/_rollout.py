@@ -1,16 +1,19 @@
 """Compiled free runs of a robot under its servos, with the derivatives of all positions in the parameters.
 
-Between samples the state (q, v) advances by the semi-implicit step of MuJoCo's ``implicitfast``, with exact dry friction::
+Between samples positions and velocities leapfrog, v half a step before q, damping is centred, dry friction is exact::
 
-    M(q) (v+ - v) / h + c(q, v) + g(q) + (fv + e kd) v+ + fo + f = e kp (u - q) + d,     q+ = q + h v+
+    M(q) (v+ - v) / h + c(q, v) + g(q) + (fv + e kd) (v + v+) / 2 + fo + f = e kp (u - q) + d,     q+ = q + h v+
     f_j = fc_j sign(v+_j) where joint j slides, |f_j| <= fc_j where v+_j = 0
 
-(M with the armatures; u: delayed and offset command, e: 1 where the servo is on, times its gain setting, d: a known
-torque). The friction is a linear complementarity problem with a positive definite matrix, solved by pivoting: it has one
-solution, continuous in the parameters (Moreau 1988; Stewart and Trinkle 1996). With the modes of a step fixed, its
-derivative is that of the step itself, so the sensitivities below are those of the computed motion, not of an ideal one::
+(M with the armatures; u: delayed and offset command, its mean over the time from v to v+; e: 1 where the servo is on,
+times its gain setting; d: a known torque). Of second order between changes of the friction's sign. The friction is a
+linear complementarity problem with a positive definite matrix, solved by pivoting: it has one solution, continuous in
+the parameters (Stewart and Trinkle 1996). With the modes of a step fixed, its derivative is that of the step itself, so
+the sensitivities below are those of the computed motion, not of an ideal one::
 
-    H Sv+ = M Sv - h (dID/dq + e kp) Sq - h dID/dv Sv + columns,   Sq+ = Sq + h Sv+,   H = M + h (fv + e kd)
+    H Sv+ = (M - h D / 2) Sv - h (dID/dq + e kp) Sq - h dID/dv Sv + columns,   Sq+ = Sq + h Sv+,   H = M + h D / 2
+
+with D = fv + e kd.
 """
 
 from __future__ import annotations

@@ -233,16 +233,15 @@ class FreeRuns:
         return made, places
 
     def drive(self, piece: Piece, branch: Branch, delays: Array) -> Drive:
-        """Commands as they act in each step: their mean over the step, later by the delay."""
+        """Commands as they act in each step: their mean over its length, half a step early, later by the delay."""
         h = np.diff(piece.edges)
+        edges = np.append(piece.edges[:-1] - h / 2, piece.edges[-1] - h[-1] / 2)
         joints = list(branch.joints)
         u, du = np.empty((len(h), branch.n)), np.empty((len(h), branch.n))
         linear = self.servo.hold == "linear"
         for place, k in enumerate(joints):
-            value, integral = held_commands(
-                piece.recording.t, piece.recording.q_des[:, k], piece.edges - delays[k], linear
-            )
-            u[:, place], du[:, place] = np.diff(integral) / h, -np.diff(value) / h
+            value, integral = held_commands(piece.recording.t, piece.recording.q_des[:, k], edges - delays[k], linear)
+            u[:, place], du[:, place] = np.diff(integral) / np.diff(edges), -np.diff(value) / np.diff(edges)
         on, torque = (np.ascontiguousarray(value[:, joints]) for value in (piece.on, piece.torque))
         return Drive(h, u, du, on, torque, piece.emit)
 
@@ -270,7 +269,9 @@ class FreeRuns:
         stacked = np.concatenate([p.measured - q for p, q in zip(self.pieces, runs, strict=True)])
         return np.asarray(np.sqrt(np.mean(stacked**2, axis=0)))
 
-    def linearised(self, point: Point, use: Callable[[int, Branch, list[int], Array, Array, Array], T]) -> list[list[T]]:
+    def linearised(
+        self, point: Point, use: Callable[[int, Branch, list[int], Array, Array, Array], T]
+    ) -> list[list[T]]:
         """What ``use(piece, branch, places, start, positions, derivatives)`` makes of every branch of every piece."""
         table = self.table(point.theta)
 

@@ -169,7 +169,9 @@ def servo_from(tables: Mapping[str, Any], where: str) -> Servo:
             if title == "servo" and key in ("enabled", "gain", "torque"):  # columns, see `read_commands`
                 continue
             if key not in known:
-                raise DatasetError(f"{where}: [{title}] has no key {shown(key)}{near(key, known)} (keys: {listed(known)})")
+                raise DatasetError(
+                    f"{where}: [{title}] has no key {shown(key)}{near(key, known)} (keys: {listed(known)})"
+                )
             if key in made:
                 raise DatasetError(f"{where}: {key} stands in [servo] and in [unknown]; leave one out")
             made[key] = value if key == "hold" else _value(value, f"{where}: [{title}] {key}")

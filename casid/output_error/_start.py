@@ -23,6 +23,7 @@ from casid.codegen import evaluate_batch
 from casid.measurement._commands import CommandRecording, held_commands
 from casid.output_error._rollout import ALL, KINDS
 from casid.output_error._runs import FreeRuns
+from casid.output_error._servo import Unknown
 
 Array = NDArray[np.float64]
 #: Unknowns of a joint in the order of the regression's columns.
@@ -33,6 +34,8 @@ _REST = 6.0
 _GRID = 13
 #: A compliance that is so many deviations from zero is determined.
 _DETERMINED = 5.0
+#: So many samples of the filtered equation's error tell as much as one.
+_CORRELATED = 20.0
 #: Values where nothing is known: kp [N.m/rad], and the others by their kind.
 _TYPICAL = {"kp": 10.0, "Ia": 0.01, "fv": 0.1, "fc": 0.1, "scale": 1.0}
 
@@ -104,7 +107,10 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
     stretches = [s for data in runs.recordings for s in _stretches(runs, data, cutoff, delays)]
     theta = np.array([x.unknown.value if x.unknown.value is not None else _TYPICAL.get(x.kind, 0.0) for x in p])
     joints = [_factors(runs, stretches, k, place) for k in range(n)]
+    priors = {k: p[place["kp", k]].unknown for k in range(n) if ("kp", k) in place}
     bounds = {key: (lower[i], upper[i]) for key, i in place.items()}
+    for k, prior in priors.items():
+        joints[k] = _with_prior(joints[k], prior)
     costs = np.array([[_solve(j, d, k, bounds)[1] for d in range(delays.shape[1])] for k, j in enumerate(joints)])
     chosen = costs.argmin(axis=1)
     if runs.servo.shared_delay():
@@ -149,7 +155,9 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
         errors = np.empty((*q.shape, delays.shape[1]))
         half, linear = data.period / 2, runs.servo.hold == "linear"
         for k in range(q.shape[1]):
-            command = np.diff([held_commands(data.t, data.q_des[:, k], t + s * half, linear)[1] for s in (-1, 1)], axis=0)
+            command = np.diff(
+                [held_commands(data.t, data.q_des[:, k], t + s * half, linear)[1] for s in (-1, 1)], axis=0
+            )
             filtered = sosfiltfilt(sos, command[0] / (2 * half))
             errors[:, k] = on[:, [k]] * (np.interp(t[:, None] - delays[k], t, filtered) - smooth[:, [k]])
         edge = min(int(1 / (np.pi * width)), len(t) // 4)
@@ -165,21 +173,38 @@ def _factors(runs: FreeRuns, stretches: Sequence[_Stretch], k: int, place: dict[
     known = {kind: float(runs.known[k, KINDS.index(kind)]) for kind in _LINEAR}
     free = tuple(kind for kind in _LINEAR if (kind, k) in place)
     factor = 1.0 if "kp" in free else known["kp"]
-    rows = [np.zeros((1, len(free) + 1))]
-    rows[0] = np.zeros((1, len(free) + (stretches[0].errors.shape[2] if stretches else 1)))
+    rows = [np.zeros((1, len(free) + (stretches[0].errors.shape[2] if stretches else 1)))]
     for s in stretches:
         column = {kind: value[:, k] for kind, value in s.columns.items()}
         column["bias"] = factor * column["bias"]
         right = factor * s.errors[:, k]
-        if "kp" not in free:
-            right = right - column["kp"][:, None]
-        for kind in _LINEAR[1:]:
-            if kind not in free and known[kind]:
-                right = right - known[kind] * column[kind][:, None] * (1.0 if "kp" not in free else 0.0)
+        rigid = column["kp"] + sum(known[c] * column[c] for c in _LINEAR[1:-1] if c not in free)
+        if "kp" in free:
+            column["kp"] = rigid
+        else:
+            right = right - np.asarray(rigid)[:, None]
+        if "bias" not in free:
+            right = right - known["bias"] * column["bias"][:, None]
         left = np.column_stack([column[kind] for kind in free]) if free else np.zeros((len(right), 0))
         rows.append(np.column_stack([left, right])[s.use[:, k]])
     stacked = np.concatenate(rows)
-    return _Joint(free, np.linalg.qr(np.vstack([stacked, np.zeros((stacked.shape[1], stacked.shape[1]))]), mode="r"), len(stacked))
+    return _Joint(
+        free, np.linalg.qr(np.vstack([stacked, np.zeros((stacked.shape[1], stacked.shape[1]))]), mode="r"), len(stacked)
+    )
+
+
+def _with_prior(joint: _Joint, prior: Unknown) -> _Joint:
+    """The regression with the user's prior of kp as one more equation, weighed by what the residual leaves."""
+    if prior.value is None or not np.isfinite(prior.sd):
+        return joint
+    m, i = len(joint.free), joint.free.index("kp")
+    A, right = joint.R[:, :m], joint.R[:, m:]
+    left = right - A @ np.linalg.lstsq(A, right, rcond=None)[0]
+    spread = np.sqrt((left**2).sum(axis=0).min() * _CORRELATED / max(joint.count, 1))
+    row = np.zeros(joint.R.shape[1])
+    row[i] = row[m:] = spread * prior.value**2 / prior.sd
+    row[m:] /= prior.value
+    return _Joint(joint.free, np.vstack([joint.R, row]), joint.count)
 
 
 def _solve(
@@ -213,6 +238,6 @@ def _solve(
     sure = True
     if "kp" in joint.free:
         i = joint.free.index("kp")
-        spread = np.sqrt(np.linalg.inv(B.T @ B)[i, i] * cost / max(joint.count / 20.0, 1.0))  # samples are correlated
+        spread = np.sqrt(np.linalg.inv(B.T @ B)[i, i] * cost / max(joint.count / _CORRELATED, 1.0))
         sure = bool(z[i] > _DETERMINED * spread and z[i] > 1.001 * low[i] * scale[i])
     return z / scale, cost, gap / max(cost / 2, 1e-300), sure

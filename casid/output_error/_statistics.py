@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from casid.output_error._rollout import ALL
-from casid.output_error._runs import FreeRuns, Parameter, Point
+from casid.output_error._runs import Parameter, Point
 from casid.output_error._search import Normal, Search, correlation
 
 Array = NDArray[np.float64]
@@ -154,7 +154,9 @@ def _words(
     return f"traded with {partner} ({rho:+.2f})" if near else ""
 
 
-def gain_ratios(parameters: Sequence[Parameter], theta: Array, C: Array, freedom_width: float) -> dict[str, tuple[float, float]]:
+def gain_ratios(
+    parameters: Sequence[Parameter], theta: Array, C: Array, freedom_width: float
+) -> dict[str, tuple[float, float]]:
     """Ratios of a drive's parameters to its kp with half widths of 95 %, by name."""
     place = {(p.attribute, p.joint): i for i, p in enumerate(parameters)}
     found = {}

@@ -84,7 +84,7 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
     }
     for (t = 0; t < steps; ++t) {
         const double h = h_[t], *u = u_ + t * N, *du = du_ + t * N, *on = on_ + t * N, *push = torque_ + t * N;
-        double M[N * N], b[N], H[N][N], L[N][N], r[N], vn[N], gain[N], side[N];
+        double M[N * N], b[N], H[N][N], L[N][N], r[N], vn[N], gain[N], side[N], half[N];
         int round, was[N];
         MOTION(q, v, s, M, b);
         for (i = 0; i < N; ++i) M[i * N + i] += par[i * KINDS + IA];
@@ -95,14 +95,15 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                 double sum = 0.0;
                 for (j = 0; j < N; ++j) { sum += M[i * N + j] * v[j]; H[i][j] = M[i * N + j]; }
                 gain[i] = sat[i] ? 0.0 : on[i] * p[KP];
-                H[i][i] += h * (p[FV] + (sat[i] ? 0.0 : on[i] * p[KD]));
+                half[i] = 0.5 * h * (p[FV] + (sat[i] ? 0.0 : on[i] * p[KD]));
+                H[i][i] += half[i];
                 side[i] = sat[i] ? (on[i] != 0.0) * sat[i] * p[LIMIT] : gain[i] * (u[i] + p[BIAS] - q[i]);
-                r[i] = sum + h * (side[i] + push[i] - p[FO] - b[i]);
+                r[i] = sum - half[i] * v[i] + h * (side[i] + push[i] - p[FO] - b[i]);
             }
             if (step_velocity((const double (*)[N])H, r, fc, h, mode, sticks, L, set, &m, vn)) goto fail;
             for (i = 0; i < N; ++i) {
                 const double *p = par + i * KINDS;
-                double torque = on[i] * (p[KP] * (u[i] + p[BIAS] - q[i]) - p[KD] * vn[i]);
+                double torque = on[i] * (p[KP] * (u[i] + p[BIAS] - q[i]) - 0.5 * p[KD] * (v[i] + vn[i]));
                 was[i] = sat[i];
                 sat[i] = torque > p[LIMIT] ? 1 : torque < -p[LIMIT] ? -1 : 0;
                 changed |= sat[i] != was[i];
@@ -127,7 +128,7 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                     for (i = 0; i < m; ++i) {
                         const int g = set[i];
                         wq -= H[k][i] * h * (Gq[g * N + j] + (g == j ? gain[g] : 0.0));
-                        wv += H[k][i] * (M[g * N + j] - h * Gv[g * N + j]);
+                        wv += H[k][i] * (M[g * N + j] - h * Gv[g * N + j] - (g == j ? half[g] : 0.0));
                     }
                     W[k][j] = wq, W[k][N + j] = wv;
                 }
@@ -146,9 +147,9 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                     double y = 0.0;
                     switch (kind[c]) {
                     case KP: y = full * (u[j] + p[BIAS] - q[j]); break;
-                    case KD: y = -full * vn[j]; break;
+                    case KD: y = -0.5 * full * (v[j] + vn[j]); break;
                     case IA: y = -a[j]; break;
-                    case FV: y = -vn[j]; break;
+                    case FV: y = -0.5 * (v[j] + vn[j]); break;
                     case FC: y = -mode[j]; break;
                     case BIAS: y = gain[j]; break;
                     case LIMIT: y = (on[j] != 0.0) * sat[j]; break;

@@ -83,7 +83,9 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
             taken |= {k, other}
             text = (f"the encoder of '{names[k]}' follows the command of '{names[other]}' (correlation {rho[k, other]:.2f}, "
                     f"of its own {rho[k, k]:.2f}), and the other way round")  # fmt: skip
-            found.append(CommandFinding("joint order", f"{names[k]}, {names[other]}", text, "columns in the robot's order"))
+            found.append(
+                CommandFinding("joint order", f"{names[k]}, {names[other]}", text, "columns in the robot's order")
+            )
         elif rho[k, k] < -0.5:
             text = f"encoder and command move against each other (correlation {rho[k, k]:.2f})"
             found.append(CommandFinding("sign", names[k], text, "reverse the command or the encoder of this joint"))
@@ -115,11 +117,17 @@ def judge(runs: FreeRuns, point: Point, names: Sequence[str]) -> tuple[CommandFi
         joint = "" if p.joint < 0 else names[p.joint]
         if p.attribute == "bias" and abs(theta[i]) > _ZERO:
             text = f"the command is offset by {theta[i]:.3f} rad: encoder and model have different zeros, or a load is missing"
-            found.append(CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'", True))
+            found.append(
+                CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'", True)
+            )
         elif p.attribute == "delay" and theta[i] > 2.5 * runs.period:
             cycles = theta[i] / runs.period
             text = f"commands act {1e3 * theta[i]:.0f} ms late, {cycles:.1f} cycles"
-            found.append(CommandFinding("delay", joint, text, "taken into account; check the logger's order of writing and reading", False))
+            found.append(
+                CommandFinding(
+                    "delay", joint, text, "taken into account; check the logger's order of writing and reading", False
+                )
+            )
         elif p.attribute == "kp" and (theta[i] <= p.lower * 1.001 or theta[i] >= p.upper * 0.999):
             text = f"kp is at its bound, {theta[i]:.3g} N.m/rad"
             found.append(CommandFinding("bound", joint, text, "", False))
