@@ -68,7 +68,8 @@ _NAMES = {
 #: Rooms that are attributes of `casid` without an import of their own.
 _ROOMS = (
     "codegen", "control", "description", "dynamics", "errors", "excitation", "export", "expressions", "identification",
-    "inertia", "learning", "measurement", "motion", "output_error", "regression", "report", "retrieval", "simulation", "testing",
+    "inertia", "learning", "measurement", "motion", "output_error", "regression", "report", "retrieval", "simulation",
+    "testing",
 )  # fmt: skip
 
 drawn_by(lambda: import_module("casid.report._section"))

@@ -24,10 +24,8 @@ def from_commands(recordings: Sequence[Path]) -> bool:
 
     kinds = [has_commands_only(path) for path in recordings]
     if any(kinds) and not all(kinds):
-        other = recordings[kinds.index(False)].name
-        raise DatasetError(
-            f"{recordings[kinds.index(True)].name} has commands and no torques, {other} has torques: identify them apart"
-        )
+        one, other = (recordings[kinds.index(kind)].name for kind in (True, False))
+        raise DatasetError(f"{one} has commands and no torques, {other} has torques: identify them apart")
     return all(kinds) and bool(kinds)
 
 

@@ -22,8 +22,8 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "dq": ("dq", "qd", "velocity", "velocities", "vel", "qvel", "joint_velocity", "joint_velocities"),
     "ddq": ("ddq", "qdd", "acceleration", "accelerations", "acc", "qacc"),
     "q_des": (
-        "q_des", "q_cmd", "q_goal", "q_target", "q_ref", "goal_position", "target_position", "commanded_position", "command",
-        "commands", "action",
+        "q_des", "q_cmd", "q_goal", "q_target", "q_ref", "goal_position", "target_position", "commanded_position",
+        "command", "commands", "action",
     ),
     "tau": ("tau", "torque", "torques", "effort", "efforts", "tau_sensor", "tau_joint", "tau_j", "joint_torque"),
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +100,11 @@ class CommandRecording:
             object.__setattr__(self, name, value)
         back = np.flatnonzero(np.diff(t) <= 0)
         if len(back):
-            raise DatasetError(f"{self.name}: time does not increase after sample {back[0]} ({len(back)} such samples); "
-                               "cut the recording there, or leave repeated samples out")  # fmt: skip
+            raise DatasetError(f"{self.name}: time does not increase after sample {back[0]} ({len(back)} such "
+                               "samples); cut the recording there, or leave repeated samples out")  # fmt: skip
         if not (np.isfinite(self.gain) and self.gain > 0):
-            raise DatasetError(f"{self.name}: a gain of {self.gain:g} drives nothing; give the servo's setting (> 0), or "
-                               "mark the samples without drive (enabled)")  # fmt: skip
+            raise DatasetError(f"{self.name}: a gain of {self.gain:g} drives nothing; give the servo's setting (> 0), "
+                               "or mark the samples without drive (enabled)")  # fmt: skip
         object.__setattr__(self, "joints", tuple(self.joints))
         object.__setattr__(self, "motion", self.motion or self.name)
         if self.joints and len(self.joints) != q.shape[1]:
@@ -136,24 +137,26 @@ class CommandRecording:
     def rows(self, which: slice) -> CommandRecording:
         """Some consecutive samples."""
         held = ("t", "q", "q_des", "enabled", "torque")
-        cut = {key: None if (value := getattr(self, key)) is None else value[which] for key in held}
+        cut: dict[str, Any] = {key: None if (value := getattr(self, key)) is None else value[which] for key in held}
         return replace(self, **cut)
 
     def columns(self, which: Sequence[int]) -> CommandRecording:
         """Some joints, by index from 0."""
         held = ("q", "q_des", "enabled", "torque")
-        cut = {key: None if (value := getattr(self, key)) is None else value[:, list(which)] for key in held}
+        cut: dict[str, Any] = {
+            key: None if (value := getattr(self, key)) is None else value[:, list(which)] for key in held
+        }
         return replace(self, **cut, joints=tuple(self.joints[k] for k in which) if self.joints else ())
 
     def pieces(self, longest: float = np.inf) -> Iterator[slice]:
         """Stretches without gaps, cut into parts of at most ``longest`` seconds; too short ones are left out."""
         ends = [0, *(np.flatnonzero(np.diff(self.t) > GAP * self.period) + 1), len(self.t)]
-        for first, end in zip(ends, ends[1:], strict=False):
+        for first, end in pairwise(ends):
             if end - first < FEWEST:
                 continue
             parts = max(1, int(np.ceil((self.t[end - 1] - self.t[first]) / longest)))
             cuts = np.linspace(first, end, parts + 1).astype(int)
-            yield from (slice(int(a), int(b)) for a, b in zip(cuts, cuts[1:], strict=False) if b - a >= FEWEST)
+            yield from (slice(int(a), int(b)) for a, b in pairwise(cuts) if b - a >= FEWEST)
 
 
 def held_commands(t: ArrayLike, u: ArrayLike, at: ArrayLike, linear: bool = False) -> tuple[Array, Array]:
@@ -200,9 +203,9 @@ def has_commands_only(path: str | Path) -> bool:
 def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
     """Read a recording of commands and encoders.
 
-    A TOML may name the ``columns`` (``q_des`` among them), and in ``[servo]``: ``enabled``, a column that is 0 while the
-    servos are off, and ``gain``, the setting of their gains (a number or a column). ``joints`` names the columns in
-    their order where the file does not; joints that the robot does not have (locked ones) are left out.
+    A TOML may name the ``columns`` (``q_des`` among them), and in ``[servo]``: ``enabled``, a column that is 0 while
+    the servos are off, and ``gain``, the setting of their gains (a number or a column). ``joints`` names the columns
+    in their order where the file does not; joints that the robot does not have (locked ones) are left out.
 
     Parameters
     ----------
@@ -227,8 +230,8 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
     joints = given or joints
     if found["q_des"].shape != found["q"].shape:
         more = "more" if found["q_des"].shape[1] > found["q"].shape[1] else "fewer"
-        raise DatasetError(f"{where}: {more} commands {found['q_des'].shape} than encoders {found['q'].shape}; name the "
-                           'columns: columns = { q_des = "NAME" } in a TOML for the recording')  # fmt: skip
+        raise DatasetError(f"{where}: {more} commands {found['q_des'].shape} than encoders {found['q'].shape}; name "
+                           'the columns: columns = { q_des = "NAME" } in a TOML for the recording')  # fmt: skip
     t = time_of(found, options.get("rate"), options.get("time_scale"), where)
     extra = {
         key: _extra(table, servo[key], where, key) for key in ("enabled", "gain") if isinstance(servo.get(key), str)
@@ -270,10 +273,10 @@ def _chosen(robot: Robot, joints: Sequence[str], count: int, where: str) -> list
     if joints:
         missing = [name for name in names if name not in joints]
         if missing:
-            raise DatasetError(f"{where}: no column of joint '{missing[0]}'; it has {listed(joints)}; lock the joint, or "
-                               "name the columns (joints)")  # fmt: skip
+            raise DatasetError(f"{where}: no column of joint '{missing[0]}'; it has {listed(joints)}; lock the joint, "
+                               "or name the columns (joints)")  # fmt: skip
         return [list(joints).index(name) for name in names]
     if count != len(names):
         raise DatasetError(f"{where}: {count} encoders for the {len(names)} joints of robot '{robot.name}' "
-                           f"({listed(names)}); name the columns in a TOML (joints = [...]), or lock the others")  # fmt: skip
+                           f"({listed(names)}); name the columns (joints), or lock the others")  # fmt: skip
     return list(range(count))

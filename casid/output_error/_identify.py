@@ -165,8 +165,8 @@ class CommandIdentification(Displayed):
             "seconds": self.seconds,
             "simulated_seconds": self.simulated,
             "parameters": [
-                {"name": e.name, "attribute": e.attribute, "joint": e.joint, "value": e.value, "unit": e.unit, "sd": e.sd,
-                 "low": e.low, "high": e.high, "determined": e.determined, "partner": e.partner,
+                {"name": e.name, "attribute": e.attribute, "joint": e.joint, "value": e.value, "unit": e.unit,
+                 "sd": e.sd, "low": e.low, "high": e.high, "determined": e.determined, "partner": e.partner,
                  "correlation": e.correlation, "words": e.words}
                 for e in self.estimates
             ],
@@ -191,8 +191,8 @@ def identify_from_commands(
 ) -> CommandIdentification:
     """Identify drives and servos from commands and encoders, without torques.
 
-    Convex starts (`casid.output_error._start`) are compared by a free run, the best are improved by Gauss-Newton on free
-    runs. Whatever start is given, the convex ones are tried too, so that the answer does not hang on it.
+    Convex starts (`casid.output_error._start`) are compared by a free run, the best are improved by Gauss-Newton on
+    free runs. Whatever start is given, the convex ones are tried too, so that the answer does not hang on it.
 
     Parameters
     ----------
@@ -231,9 +231,10 @@ def identify_from_commands(
         findings = [
             _try(f, robot, recordings, runs, names, options, float(np.sqrt(np.mean(errors**2)))) for f in findings
         ]
+    ratios = gain_ratios(runs.parameters, point.theta, C, 1.96)
     return CommandIdentification(
         robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], runs.rollouts,
-        time.perf_counter() - began, runs.seconds, tuple(findings), gain_ratios(runs.parameters, point.theta, C, 1.96), runs,
+        time.perf_counter() - began, runs.seconds, tuple(findings), ratios, runs,
     )  # fmt: skip
 
 

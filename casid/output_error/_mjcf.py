@@ -36,8 +36,8 @@ def identified_robot(found: CommandIdentification) -> Robot:
 def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tuple[str, ...]]:
     """Write an MJCF file that moves under the recorded commands as the identified robot does.
 
-    Every joint gets an actuator with ``kp``, ``kv`` and ``forcerange`` (a ``<general>`` one, whose bias holds the command
-    offset), armature, damping and frictionloss.
+    Every joint gets an actuator with ``kp``, ``kv`` and ``forcerange`` (a ``<general>`` one, whose bias holds the
+    command offset), armature, damping and frictionloss.
 
     Returns
     -------

@@ -147,7 +147,9 @@ class Branch:
 
         return Program(self.functions, written, "rollout", (template,)).load().casid_rollout
 
-    def run(self, drive: Drive, parameters: Array, start: Array, columns: Sequence[Column] = (), free: bool = False):
+    def run(
+        self, drive: Drive, parameters: Array, start: Array, columns: Sequence[Column] = (), free: bool = False
+    ) -> tuple[Array, Array, Array]:
         """Positions at every sample, and their derivatives.
 
         Parameters

@@ -99,7 +99,7 @@ def noise_of(q: Array) -> Array:
     noise = 1.4826 * np.median(np.abs(third), axis=0)
     steps = np.abs(np.diff(q, axis=0))
     quantum = np.array([np.min(s[s > 1e-9], initial=np.inf) for s in steps.T])
-    return np.maximum(noise, np.where(np.isfinite(quantum), quantum, 1e-6) / np.sqrt(12.0))
+    return np.asarray(np.maximum(noise, np.where(np.isfinite(quantum), quantum, 1e-6) / np.sqrt(12.0)))
 
 
 def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array) -> Piece:
@@ -217,7 +217,7 @@ class FreeRuns:
 
     def table(self, theta: Array) -> Array:
         """Values of all kinds at all joints, shape (n, kinds)."""
-        values = self.known.copy()
+        values: Array = self.known.copy()
         for parameter, value in zip(self.parameters, theta, strict=True):
             rows = slice(None) if parameter.joint == ALL else parameter.joint
             values[rows, KINDS.index(parameter.kind)] = value
@@ -252,7 +252,7 @@ class FreeRuns:
 
         def one(index: int) -> Array:
             piece = self.pieces[index]
-            out = np.empty(piece.measured.shape)
+            out: Array = np.empty(piece.measured.shape)
             for branch in self.branches:
                 joints = list(branch.joints)
                 start = point.starts[index][[*joints, *(k + self.robot.n for k in joints)]]

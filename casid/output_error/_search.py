@@ -153,7 +153,7 @@ class Search:
         return np.asarray(np.sqrt(np.maximum(diagonal, 1e-9 * diagonal.max(initial=1e-300)) + 1e-300) / size)
 
     def step(self, normal: Normal, point: Point, damping: float) -> tuple[Point, float]:
-        """Point after a damped step within the bounds, and the decrease of the cost that the quadratic model expects."""
+        """Point after a damped step within the bounds, and the decrease of the cost that the model expects."""
         D = self.scaling(normal, point.theta)
         w, V = np.linalg.eigh(normal.A / np.outer(D, D))
         L = np.linalg.cholesky((V * np.maximum(w, 0.0)) @ V.T + (damping + 1e-10) * np.eye(len(D)))

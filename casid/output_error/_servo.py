@@ -71,7 +71,7 @@ Value = float | Unknown | Sequence[float | Unknown]
 
 @dataclass(frozen=True)
 class Servo:
-    """Position servos and drives of all joints; each value is known (a number), or an `Unknown`, or one of these a joint.
+    """Position servos and drives of all joints; a value is known (a number) or an `Unknown`, or there is one a joint.
 
     The drive law of joint j, with the gain setting e of the recording (0 while it is off)::
 
@@ -114,7 +114,8 @@ class Servo:
     def __post_init__(self) -> None:
         if self.hold not in ("zero-order", "linear") or self.links not in ("nominal", "scaled"):
             raise DatasetError(
-                f"servo: hold is 'zero-order' or 'linear', links 'nominal' or 'scaled'; got {self.hold!r}, {self.links!r}"
+                "servo: hold is 'zero-order' or 'linear', links 'nominal' or 'scaled'; got "
+                f"{self.hold!r}, {self.links!r}"
             )
 
     def of(self, attribute: str, n: int) -> list[float | Unknown]:
@@ -139,7 +140,8 @@ class Servo:
             zero = attribute in ("kp", "armature") and value == 0.0
             if np.isnan(value) or value < (0.0 if zero else lower) or (value > upper and attribute != "limit"):
                 raise DatasetError(
-                    f"servo: {attribute} of joint {k + 1} is {value:g}; expected {lower:g} to {upper:g}, or leave it unknown"
+                    f"servo: {attribute} of joint {k + 1} is {value:g}; expected {lower:g} to {upper:g}, or "
+                    "leave it unknown"
                 )
         return values
 

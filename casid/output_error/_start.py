@@ -5,8 +5,9 @@ With the measured motion the law of joint j, divided by its gain, is linear in t
     e (q_des(t - delay) - q) = (1/kp) (ID(q, dq, ddq) - d) + (Ia/kp) ddq + (fv/kp) dq + (kd/kp) e dq + (fc/kp) sign(dq)
                                + (fo/kp) - e bias
 
-Multiplied by kp where that is known. All terms go through one zero-phase filter, so the equation still holds; a joint at
-rest tells nothing of its friction, and such samples are left out. The delay, which is not linear, is tried on a grid.
+Multiplied by kp where that is known. All terms go through one zero-phase filter, so the equation still holds; a joint
+at rest tells nothing of its friction, and such samples are left out. The delay, which is not linear, is tried on a
+grid.
 """
 
 from __future__ import annotations
@@ -188,9 +189,9 @@ def _factors(runs: FreeRuns, stretches: Sequence[_Stretch], k: int, place: dict[
         left = np.column_stack([column[kind] for kind in free]) if free else np.zeros((len(right), 0))
         rows.append(np.column_stack([left, right])[s.use[:, k]])
     stacked = np.concatenate(rows)
-    return _Joint(
-        free, np.linalg.qr(np.vstack([stacked, np.zeros((stacked.shape[1], stacked.shape[1]))]), mode="r"), len(stacked)
-    )
+    width = stacked.shape[1]
+    R = np.asarray(np.linalg.qr(np.vstack([stacked, np.zeros((width, width))]), mode="r"))
+    return _Joint(free, R, len(stacked))
 
 
 def _with_prior(joint: _Joint, prior: Unknown) -> _Joint:

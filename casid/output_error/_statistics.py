@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from casid.output_error._rollout import ALL
 from casid.output_error._runs import Parameter, Point
-from casid.output_error._search import Normal, Search, correlation
+from casid.output_error._search import Block, Normal, Search, correlation
 
 Array = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, flo
     return fisher * np.outer(grow, grow), min(freedom, m - 1.0)
 
 
-def _score(made: Sequence, size: int) -> Array:
+def _score(made: Sequence[Block], size: int) -> Array:
     """Gradient of one piece in the parameters, its initial state eliminated."""
     g = np.zeros(size)
     for block in made:
@@ -155,7 +155,7 @@ def _words(
 
 
 def gain_ratios(
-    parameters: Sequence[Parameter], theta: Array, C: Array, freedom_width: float
+    parameters: Sequence[Parameter], theta: Array, C: Array, width: float
 ) -> dict[str, tuple[float, float]]:
     """Ratios of a drive's parameters to its kp with half widths of 95 %, by name."""
     place = {(p.attribute, p.joint): i for i, p in enumerate(parameters)}
@@ -167,5 +167,5 @@ def gain_ratios(
         ratio = theta[i] / theta[g]
         slope = np.array([1.0 / theta[g], -ratio / theta[g]])
         spread = float(np.sqrt(max(slope @ C[np.ix_([i, g], [i, g])] @ slope, 0.0)))
-        found[f"{p.name} / kp"] = (float(ratio), freedom_width * spread)
+        found[f"{p.name} / kp"] = (float(ratio), width * spread)
     return found

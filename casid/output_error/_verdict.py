@@ -70,19 +70,19 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
     found = [
         CommandFinding("standstill", names[k], f"moves by {1e3 * np.ptp(q[:, k]):.2g} mrad in all recordings",
                        "record a motion of this joint; its values are assumed, not measured", False)
-        for k in np.flatnonzero(~moves)
+        for k in np.flatnonzero(~moves).tolist()
     ]  # fmt: skip
     if driven:
         return tuple(found)
     rho = _correlations(recordings, moves)
     taken: set[int] = set()
-    for k in np.flatnonzero(moves):
+    for k in np.flatnonzero(moves).tolist():
         other = int(np.nanargmax(np.abs(rho[k])))
         partner = int(np.nanargmax(np.abs(rho[other])))
         if other != k and partner == k and abs(rho[k, other]) > abs(rho[k, k]) + 0.3 and k not in taken:
             taken |= {k, other}
-            text = (f"the encoder of '{names[k]}' follows the command of '{names[other]}' (correlation {rho[k, other]:.2f}, "
-                    f"of its own {rho[k, k]:.2f}), and the other way round")  # fmt: skip
+            text = (f"the encoder of '{names[k]}' follows the command of '{names[other]}' (correlation "
+                    f"{rho[k, other]:.2f}, of its own {rho[k, k]:.2f}), and the other way round")  # fmt: skip
             found.append(
                 CommandFinding("joint order", f"{names[k]}, {names[other]}", text, "columns in the robot's order")
             )
@@ -116,7 +116,8 @@ def judge(runs: FreeRuns, point: Point, names: Sequence[str]) -> tuple[CommandFi
     for i, p in enumerate(runs.parameters):
         joint = "" if p.joint < 0 else names[p.joint]
         if p.attribute == "bias" and abs(theta[i]) > _ZERO:
-            text = f"the command is offset by {theta[i]:.3f} rad: encoder and model have different zeros, or a load is missing"
+            text = (f"the command is offset by {theta[i]:.3f} rad: encoder and model have different zeros, or a load "
+                    "is missing")  # fmt: skip
             found.append(
                 CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'", True)
             )
@@ -148,13 +149,13 @@ def _stalls(runs: FreeRuns, errors: Sequence[Array], spread: Array, names: Seque
         asked = np.array([np.ptp(u[i : i + width], axis=0) for i in range(0, len(t) - width, width)])
         off = np.array([np.abs(e[i : i + width]).max(axis=0) for i in range(0, len(t) - width, width)])
         stuck = (still < 0.1 * asked) & (off > 12 * spread) & (asked > 12 * spread)
-        for k in np.flatnonzero(stuck.sum(axis=0) >= 2):
+        for k in np.flatnonzero(stuck.sum(axis=0) >= 2).tolist():
             key = names[k], piece.name
             seconds, largest = made.get(key, (0.0, 0.0))
             made[key] = seconds + 0.5 * float(stuck[:, k].sum()), max(largest, float(off[stuck[:, k], k].max()))
     return [
-        CommandFinding("stall", joint, f"{recording}: stands for {seconds:.1f} s while the command moves on, {largest:.2g} rad "
-                       "from the model: a stop, an obstacle or an overload",
+        CommandFinding("stall", joint, f"{recording}: stands for {seconds:.1f} s while the command moves on, "
+                       f"{largest:.2g} rad from the model: a stop, an obstacle or an overload",
                        "robust loss: these samples count little; leave the stretch out (between)", False)
         for (joint, recording), (seconds, largest) in made.items()
     ]  # fmt: skip

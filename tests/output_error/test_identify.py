@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError
-from casid.output_error import CommandRecording, Servo, SimulationOptions, identify_from_commands
+from casid.output_error import FREE, CommandRecording, Servo, SimulationOptions, identify_from_commands
 from casid.output_error._runs import FreeRuns
 from casid.output_error._start import convex_start
 from casid.output_error._verdict import check_recordings
 from casid.testing import broadband_commands, commanded_motion
 
-TRUE = {"kp": [12.0, 9.0], "armature": [0.03, 0.02], "viscous": [0.4, 0.3], "coulomb": [0.1, 0.06], "bias": [0.01, -0.005],
-        "delay": 0.013}  # fmt: skip
+TRUE = {"kp": [12.0, 9.0], "armature": [0.03, 0.02], "viscous": [0.4, 0.3], "coulomb": [0.1, 0.06],
+        "bias": [0.01, -0.005], "delay": 0.013}  # fmt: skip
 OPTIONS = SimulationOptions(threads=1)
 
 
@@ -82,10 +82,9 @@ def test_a_scale_that_nothing_fixes_is_refused_in_words(arm):
 def test_two_gain_settings_separate_the_derivative_gain(arm):
     t = np.arange(500) * 0.02
     known = Servo(**{**TRUE, "kd": 0.1, "viscous": 0.2})
-    data = [commanded_motion(arm, known, t, broadband_commands(t, [0.2, -0.3], 0.6, seed=k), quantum=1e-4, gain=g, name=str(k))
+    data = [commanded_motion(arm, known, t, broadband_commands(t, [0.2, -0.3], 0.6, seed=k), quantum=1e-4, gain=g,
+                             name=str(k))
             for k, g in enumerate((0.5, 2.0))]  # fmt: skip
-    from casid.output_error import FREE
-
     made = identify_from_commands(arm, data, Servo(kd=FREE), OPTIONS)
     kd = [e.value for e in made.estimates if e.attribute == "kd"]
     assert kd == pytest.approx([0.1, 0.1], abs=0.03)

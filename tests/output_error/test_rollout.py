@@ -72,10 +72,11 @@ def test_a_small_step_converges_to_the_equation_of_motion(robot):
     smooth = {**TRUE, "coulomb": 0.0}
     coarse, fine, finest = (commanded_motion(robot, Servo(**smooth), t, u, step=h).q for h in (2e-3, 5e-4, 1e-4))
     assert np.abs(fine - finest).max() < 0.4 * np.abs(coarse - finest).max()
-    dq, _ = np.gradient(finest, t, axis=0), None
+    dq = np.gradient(finest, t, axis=0)
     ddq = np.gradient(dq, t, axis=0)
     model, pi = Model(robot), robot.standard_parameters()
-    delayed = np.column_stack([(held_commands(t, u[:, k], t + 5e-3 - 0.0131)[1] - held_commands(t, u[:, k], t - 5e-3 - 0.0131)[1]) / 0.01 for k in range(2)])  # fmt: skip
+    late = [[held_commands(t, u[:, k], t + s - 0.0131)[1] for s in (5e-3, -5e-3)] for k in range(2)]
+    delayed = np.column_stack([(a - b) / 0.01 for a, b in late])
     for i in range(50, 350, 60):
         tau = np.array(model.inverse_dynamics(finest[i], dq[i], ddq[i], pi)).ravel()
         servo = np.array(TRUE["kp"]) * (delayed[i] + 0.01 - finest[i]) - 0.3 * dq[i]
