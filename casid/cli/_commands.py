@@ -30,9 +30,10 @@ def from_commands(recordings: Sequence[Path]) -> bool:
 
 
 def identify_commands(
-    robot: str, recordings: Sequence[Path], reading: o.Reading, files: Sequence[Path], folder: Path | None
-) -> None:
-    """Identify a robot by simulation, print the report, write files.
+    robot: str, recordings: Sequence[Path], reading: o.Reading, files: Sequence[Path], folder: Path | None,
+    actuators: Sequence[Path] = (),
+) -> None:  # fmt: skip
+    """Identify a robot by simulation, print the report, write files of the robot and of its servos.
 
     Raises
     ------
@@ -41,11 +42,14 @@ def identify_commands(
     """
     from casid.description import write_robot
     from casid.files._texts import read_toml
-    from casid.output_error import identify_from_commands, read_commands, write_mjcf
+    from casid.output_error import identify_from_commands, read_commands, write_actuators, write_mjcf
+    from casid.output_error._actuators import format_of
     from casid.output_error._mjcf import identified_robot
     from casid.output_error._servo import Servo, servo_from
     from casid.report import report_of
 
+    for path in actuators:
+        format_of(path)
     settings = o.Settings.merged(recordings, **reading.given())
     loaded = settings.robot(robot)
     with steps() as progress:
@@ -60,8 +64,10 @@ def identify_commands(
         servo = next(iter(described.values()), Servo())
         result = identify_from_commands(loaded, data, servo, progress=progress)
     present(report_of(result), folder)
-    for path in files:
-        if path.suffix in (".xml", ".mjcf"):
+    for path in (*files, *actuators):
+        if path in actuators:
+            notes = write_actuators(result, path)[1]
+        elif path.suffix in (".xml", ".mjcf"):
             notes = write_mjcf(result, path)[1]
         else:
             notes = write_robot(identified_robot(result), path).notes

@@ -84,6 +84,13 @@ class Output(o.OptionGroup):
     mjcf: Annotated[Path | None, typer.Option(help="Write the identified robot to this MJCF file (.xml).")] = None
     sdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this SDF file.")] = None
     toml: Annotated[Path | None, typer.Option(help="Write the identified robot to this TOML file.")] = None
+    actuators: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Write the servos found from commands; the ending is the format: .usda, .isaac.json, .pace.yaml, "
+            ".mjlab.yaml, .bam.json, .ranges.json. May be repeated."
+        ),
+    ] = None
 
     def robots(self) -> list[Path]:
         """Robot files to write, checked."""
@@ -121,8 +128,9 @@ def identify(
         refuse(context, ("share",), "does not go with --no-believable")
     folder, files = out_folder(output.out), output.robots()
     if from_commands(recording):
-        identify_commands(robot, recording, reading, files, folder)
+        identify_commands(robot, recording, reading, files, folder, output.actuators or ())
         return
+    refuse(context, ("actuators",), "needs recordings of commands without torques")
     settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
     loaded = settings.robot(robot)
     given = settings.given

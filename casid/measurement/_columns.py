@@ -18,12 +18,15 @@ from casid.measurement._dataset import Array
 #: Signals of a recording, and the words under which they are looked for, in this order.
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "t": ("t", "time", "timestamp", "t_s", "time_s", "__time", "stamp", "seconds"),
-    "q": ("q", "position", "positions", "pos", "qpos", "joint_position", "joint_positions"),
-    "dq": ("dq", "qd", "velocity", "velocities", "vel", "qvel", "joint_velocity", "joint_velocities"),
+    "q": (
+        "q", "position", "positions", "pos", "qpos", "joint_position", "joint_positions", "dof_pos",
+        "observation.state",
+    ),
+    "dq": ("dq", "qd", "velocity", "velocities", "vel", "qvel", "joint_velocity", "joint_velocities", "dof_vel"),
     "ddq": ("ddq", "qdd", "acceleration", "accelerations", "acc", "qacc"),
     "q_des": (
         "q_des", "q_cmd", "q_goal", "q_target", "q_ref", "goal_position", "target_position", "commanded_position",
-        "command", "commands", "action",
+        "command", "commands", "action", "des_dof_pos",
     ),
     "tau": ("tau", "torque", "torques", "effort", "efforts", "tau_sensor", "tau_joint", "tau_j", "joint_torque"),
 }  # fmt: skip

@@ -15,6 +15,7 @@ from casid.files._texts import CsvTable, csv_table
 from casid.files._words import reason, shown
 from casid.measurement._columns import Columns, group_columns
 from casid.measurement._dataset import Array
+from casid.measurement._learning_files import LeRobot, TorchFile
 from casid.measurement._rosbag import read_joint_states
 
 _WHAT = "recording"
@@ -104,7 +105,7 @@ class Bag:
 
 
 #: Formats in the order in which they are tried.
-FORMATS: tuple[RecordingFormat, ...] = (Npz(), Csv(), Mat(), Bag())
+FORMATS: tuple[RecordingFormat, ...] = (Npz(), Csv(), Mat(), TorchFile(), LeRobot(), Bag())
 
 
 def read_columns(path: Path, topic: str | None) -> Columns:
