@@ -23,11 +23,15 @@ ATTRIBUTES: Mapping[str, tuple[str, float, float]] = {
     "offset": ("fo", -1e3, 1e3),
     "delay": ("delay", -0.05, 0.25),
     "scale": ("scale", 0.3, 3.0),
+    "load_friction": ("fl", 0.0, 2.0),
+    "stribeck": ("fs", 0.0, 1e3),
+    "stribeck_speed": ("vs", 1e-3, 10.0),
 }
 #: Units by attribute, for tables.
 UNITS = {
     "kp": "N.m/rad", "kd": "N.m.s/rad", "armature": "kg.m^2", "viscous": "N.m.s/rad", "coulomb": "N.m", "bias": "rad",
     "limit": "N.m", "offset": "N.m", "delay": "s", "scale": "",
+    "load_friction": "", "stribeck": "N.m", "stribeck_speed": "rad/s",
 }  # fmt: skip
 
 
@@ -84,6 +88,9 @@ class Servo:
         friction have the same effect: leave kd at its known value or 0, and ``viscous`` holds the rest.
     armature, viscous, coulomb, offset
         Of the drive train: rotor inertia [kg.m^2], friction [N.m.s/rad, N.m], constant torque [N.m].
+    load_friction, stribeck, stribeck_speed
+        Dry friction for each N.m of the links' weight and Coriolis torque; dry friction that vanishes with speed, and
+        that speed: ``coulomb + load_friction |load| + stribeck exp(-(dq / stribeck_speed)^2)``.
     bias
         Command offset [rad].
     limit
@@ -109,6 +116,9 @@ class Servo:
     delay: Value = FREE
     hold: Literal["zero-order", "linear"] = "zero-order"
     links: Literal["nominal", "scaled"] = "nominal"
+    load_friction: Value = 0.0
+    stribeck: Value = 0.0
+    stribeck_speed: Value = 0.1
     scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
 
     def __post_init__(self) -> None:

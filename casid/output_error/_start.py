@@ -38,7 +38,7 @@ _DETERMINED = 5.0
 #: So many samples of the filtered equation's error tell as much as one.
 _CORRELATED = 20.0
 #: Values where nothing is known: kp [N.m/rad], and the others by their kind.
-_TYPICAL = {"kp": 10.0, "Ia": 0.01, "fv": 0.1, "fc": 0.1, "scale": 1.0}
+_TYPICAL = {"kp": 10.0, "Ia": 0.01, "fv": 0.1, "fc": 0.1, "scale": 1.0, "fl": 0.05, "fs": 0.02, "vs": 0.1}
 
 
 @dataclass(frozen=True, eq=False)

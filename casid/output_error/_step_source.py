@@ -66,13 +66,14 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                   const long long *kind, const long long *joint, double *x, double *q_out, double *S_out, double *work)
 {
     double *Sq = work, *Sv = work + N * P, *R = work + 2 * N * P;
-    double q[N], v[N], s[N], fc[N];
+    double q[N], v[N], s[N], fc[N], fe[N];
     int mode[N], sticks[N], set[N], sat[N], i, j, k, m = 0;
     long t, c, row = 0;
     memset(work, 0, sizeof(double) * (size_t)(3 * N * (P ? P : 1)));
     for (i = 0; i < N; ++i) {
         const double *p = par + i * KINDS;
-        q[i] = x[i], v[i] = x[N + i], s[i] = p[SCALE], fc[i] = p[FC] > 0.0 ? p[FC] : 0.0;
+        q[i] = x[i], v[i] = x[N + i], s[i] = p[SCALE];
+        fc[i] = p[FC] > 0.0 || p[FL] > 0.0 || p[FS] > 0.0 ? 1.0 : 0.0;
         sat[i] = 0;
         sticks[i] = fc[i] > 0.0 && v[i] == 0.0;
         mode[i] = fc[i] > 0.0 ? (v[i] > 0.0) - (v[i] < 0.0) : 0;
@@ -87,7 +88,13 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
         double M[N * N], b[N], H[N][N], L[N][N], r[N], vn[N], gain[N], side[N], half[N];
         int round, was[N];
         MOTION(q, v, s, M, b);
-        for (i = 0; i < N; ++i) M[i * N + i] += par[i * KINDS + IA];
+        for (i = 0; i < N; ++i) {
+            const double *p = par + i * KINDS, speed = p[FS] > 0.0 ? v[i] / p[VS] : 0.0;
+            M[i * N + i] += p[IA];
+            fe[i] = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
+            fc[i] = p[FC] + p[FL] * fabs(b[i]) + p[FS] * fe[i];
+            if (fc[i] < 0.0) fc[i] = 0.0;
+        }
         for (round = 0; round < 6; ++round) {
             int changed = 0;
             for (i = 0; i < N; ++i) {
@@ -116,6 +123,12 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
             double a[N], Gq[N * N], Gv[N * N], Gs[N * N], W[N][2 * N];
             for (i = 0; i < N; ++i) a[i] = (vn[i] - v[i]) / h;
             SLOPES(q, v, a, s, Gq, Gv, Gs);
+            for (i = 0; i < N; ++i) { /* friction that changes with load and speed; the load's inertia aside */
+                const double *p = par + i * KINDS, f = mode[i] * p[FL] * (b[i] > 0.0 ? 1.0 : -1.0);
+                if (f != 0.0)
+                    for (j = 0; j < N; ++j) Gq[i * N + j] *= 1.0 + f, Gv[i * N + j] *= 1.0 + f;
+                if (fe[i] > 0.0) Gv[i * N + i] -= mode[i] * p[FS] * fe[i] * 2.0 * v[i] / (p[VS] * p[VS]);
+            }
             for (k = 0; k < m; ++k) {
                 double e[N] = {0.0};
                 e[k] = 1.0;
@@ -151,6 +164,9 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                     case IA: y = -a[j]; break;
                     case FV: y = -0.5 * (v[j] + vn[j]); break;
                     case FC: y = -mode[j]; break;
+                    case FL: y = -mode[j] * fabs(b[j]); break;
+                    case FS: y = -mode[j] * fe[j]; break;
+                    case VS: y = -mode[j] * p[FS] * fe[j] * 2.0 * v[j] * v[j] / (p[VS] * p[VS] * p[VS]); break;
                     case BIAS: y = gain[j]; break;
                     case LIMIT: y = (on[j] != 0.0) * sat[j]; break;
                     case FO: y = -1.0; break;
