@@ -85,7 +85,7 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
     }
     for (t = 0; t < steps; ++t) {
         const double h = h_[t], *u = u_ + t * N, *du = du_ + t * N, *on = on_ + t * N, *push = torque_ + t * N;
-        double M[N * N], b[N], H[N][N], L[N][N], r[N], vn[N], gain[N], side[N], half[N];
+        double M[N * N], b[N], H[N][N], L[N][N], r[N], vn[N], gain[N], side[N], half[N], err[N];
         int round, was[N];
         MOTION(q, v, s, M, b);
         for (i = 0; i < N; ++i) {
@@ -102,15 +102,17 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                 double sum = 0.0;
                 for (j = 0; j < N; ++j) { sum += M[i * N + j] * v[j]; H[i][j] = M[i * N + j]; }
                 gain[i] = sat[i] ? 0.0 : on[i] * p[KP];
-                half[i] = 0.5 * h * (p[FV] + (sat[i] ? 0.0 : on[i] * p[KD]));
+                err[i] = on[i] * (u[i] + p[BIAS] - q[i]);
+                if (err[i] > p[DUTY] || err[i] < -p[DUTY]) err[i] = err[i] > 0.0 ? p[DUTY] : -p[DUTY], gain[i] = 0.0;
+                half[i] = 0.5 * h * (p[FV] + (sat[i] ? 0.0 : on[i] * p[KD] + (on[i] != 0.0) * p[EMF]));
                 H[i][i] += half[i];
-                side[i] = sat[i] ? (on[i] != 0.0) * sat[i] * p[LIMIT] : gain[i] * (u[i] + p[BIAS] - q[i]);
+                side[i] = sat[i] ? (on[i] != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i];
                 r[i] = sum - half[i] * v[i] + h * (side[i] + push[i] - p[FO] - b[i]);
             }
             if (step_velocity((const double (*)[N])H, r, fc, h, mode, sticks, L, set, &m, vn)) goto fail;
             for (i = 0; i < N; ++i) {
                 const double *p = par + i * KINDS;
-                double torque = on[i] * (p[KP] * (u[i] + p[BIAS] - q[i]) - 0.5 * p[KD] * (v[i] + vn[i]));
+                double torque = p[KP] * err[i] - 0.5 * (on[i] * p[KD] + (on[i] != 0.0) * p[EMF]) * (v[i] + vn[i]);
                 was[i] = sat[i];
                 sat[i] = torque > p[LIMIT] ? 1 : torque < -p[LIMIT] ? -1 : 0;
                 changed |= sat[i] != was[i];
@@ -159,8 +161,9 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                     const double *p = par + j * KINDS, full = sat[j] ? 0.0 : on[j];
                     double y = 0.0;
                     switch (kind[c]) {
-                    case KP: y = full * (u[j] + p[BIAS] - q[j]); break;
+                    case KP: y = sat[j] ? 0.0 : err[j]; break;
                     case KD: y = -0.5 * full * (v[j] + vn[j]); break;
+                    case EMF: y = -0.5 * (full != 0.0) * (v[j] + vn[j]); break;
                     case IA: y = -a[j]; break;
                     case FV: y = -0.5 * (v[j] + vn[j]); break;
                     case FC: y = -mode[j]; break;

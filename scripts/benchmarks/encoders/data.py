@@ -19,7 +19,8 @@ from casid.output_error import FREE, CommandRecording, Servo, Unknown
 KINDS = ("static", "friction", "backlash", "broadband", "single", "sine", "pattern", "workspace")
 #: So much of each training motion is used [s].
 SECONDS = 25.0
-#: XL330: N.m/rad at firmware gain 1, up to kt/R times the supply: duty a radian (see the data's README).
+#: XL330: supply of the bench [V], and duty for each radian at firmware gain 1 (see the data's README).
+SUPPLY = 7.4
 XL330_DUTY = 4096 / (2 * np.pi) / 256 / 885
 
 _PENDULUM = """<robot name="{name}"><link name="base"/><link name="{link}"><inertial><origin xyz="{com}"/>
@@ -87,9 +88,11 @@ def xl330() -> Bench:
         z = np.load(path)
         q, u = (np.asarray(z[key], dtype=float).reshape(-1, 1) for key in ("q", "q_des"))
         t, kp = np.asarray(z["t"], dtype=float), float(z["kp"])
-        data = CommandRecording(t - t[0], q, u, np.asarray(z["torque_enable"], dtype=float), kp, name=path.stem)
+        on = np.asarray(z["torque_enable"], dtype=float) * np.asarray(z["volts"], dtype=float) / SUPPLY
+        data = CommandRecording(t - t[0], q, u, on, kp, name=path.stem)
         (test if kp == 400 else train).append(data)
-    return Bench("XL330", robot, Servo(kp=Unknown(lower=1e-5, upper=1.0)), tuple(train), tuple(test))
+    servo = Servo(kp=Unknown(lower=1e-5, upper=1.0), duty=1.0 / XL330_DUTY, back_emf=FREE)
+    return Bench("XL330", robot, servo, tuple(train), tuple(test))
 
 
 @cache
