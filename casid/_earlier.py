@@ -1,17 +1,22 @@
-"""Names of earlier versions: each still resolves, with a deprecation that names the new place."""
+"""Names and keywords of earlier versions: each still works, with a deprecation that names the new one."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module, resources
+from functools import cache, wraps
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @cache
 def _places() -> dict[str, str]:
     """Old dotted name -> new dotted name, or a sentence where nothing took its place."""
-    lines = resources.files("casid").joinpath("earlier_names.txt").read_text(encoding="utf-8").splitlines()
+    lines = Path(__file__).with_name("earlier_names.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.partition(" ") for line in lines if line and not line.startswith("#"))
     return {old: new.strip() for old, _, new in pairs}
 
@@ -38,3 +43,25 @@ def earlier_names(front: str) -> Callable[[str], object]:
         return getattr(import_module(module), attribute)
 
     return find
+
+
+def earlier_keywords(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator of a function that still takes keywords of an earlier version: old name -> the parameter it is now.
+
+    A keyword of the value None, where that was its default, is as if it were not given.
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def called(*args: Any, **keywords: Any) -> R:
+            for old, new in names.items():
+                if old in keywords:
+                    warnings.warn(f"{function.__name__}: '{old}' is '{new}' now", DeprecationWarning, stacklevel=2)
+                    value = keywords.pop(old)
+                    if value is not None:
+                        keywords[new] = value
+            return function(*args, **keywords)
+
+        return called
+
+    return decorated

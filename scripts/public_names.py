@@ -1,11 +1,13 @@
-"""List of all public names, grouped by subject as the fronts of the rooms group them: ``docs/reference/index.md``.
+"""The pages of ``docs/reference``: all public names, grouped by subject as the fronts of the rooms group them.
 
-    python scripts/public_names.py            # writes the page
-    python scripts/public_names.py --check    # exit code 1 if the page is out of date
+    python scripts/public_names.py            # writes the pages
+    python scripts/public_names.py --check    # exit code 1 if one is out of date
+
+``index.md`` lists every name with its summary; each room's page has the signatures and docstrings by subject.
 
 A name is public if the ``__init__`` of a folder of `casid` imports it as itself,
 ``from casid.x._y import Name as Name``. Comments between these lines are the subjects.
-Nothing is imported: the page is made from the source.
+Nothing is imported: the pages are made from the source.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "reference" / "index.md"
+FOLDER = ROOT / "docs" / "reference"
 #: Folders whose names are not for users of the library.
 INTERNAL = ("cli", "files", "problems", "robots")
 HEAD = """# What is promised
@@ -61,8 +63,32 @@ def fronts() -> Iterator[Front]:
                 yield front
 
 
-def page() -> str:
-    """Content of the page."""
+def pages() -> dict[str, str]:
+    """Content of each generated page by its file's name."""
+    rooms: dict[str, list[Front]] = {}
+    for front in fronts():
+        if front.name != "casid":  # its names are documented in their rooms: casid.md is written by hand
+            rooms.setdefault(front.name.split(".")[1], []).append(front)
+    return {"index.md": index(), **{f"{room}.md": _room(f"casid.{room}", found) for room, found in rooms.items()}}
+
+
+def _room(name: str, found: list[Front]) -> str:
+    """A room's page: its docstring, then the names of each of its fronts by subject, with signatures."""
+    lines = [f"# {name}", "", f"::: {name}", "    options:", "      show_root_heading: false", "      members: false"]
+    for front in found:
+        if front.name != name:
+            lines += ["", f"## {front.name}", "", f"::: {front.name}", "    options:"]
+            lines += ["      show_root_heading: false", "      members: false"]
+        for subject, names in front.subjects.items():
+            lines += ["", f"## {subject}"] if subject and front.name == name else []
+            lines += ["", f"### {subject}"] if subject and front.name != name else []
+            for public, _ in names:
+                lines += ["", f"::: {front.name}.{public}", "    options:", "      heading_level: 4"]
+    return "\n".join(lines) + "\n"
+
+
+def index() -> str:
+    """Content of the list of all names."""
     found = list(fronts())
     lines = [HEAD, f"{sum(front.count for front in found)} names in {len(found)} fronts."]
     for front in found:
@@ -154,14 +180,16 @@ def _source(module: str, name: str) -> Path | None:
 
 
 def main() -> None:
-    """Write or check the page."""
+    """Write or compare the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="only compare; exit code 1 if the page is out of date")
-    content, arguments = page(), parser.parse_args()
-    if not arguments.check:
-        PAGE.write_text(content, encoding="utf-8")
-    elif PAGE.read_text(encoding="utf-8") != content:
-        raise SystemExit("docs/reference/index.md is out of date: run python scripts/public_names.py")
+    parser.add_argument("--check", action="store_true", help="only compare; exit code 1 if a page is out of date")
+    check = parser.parse_args().check
+    for name, content in pages().items():
+        path = FOLDER / name
+        if not check:
+            path.write_text(content, encoding="utf-8")
+        elif not path.is_file() or path.read_text(encoding="utf-8") != content:
+            raise SystemExit(f"docs/reference/{name} is out of date: run python scripts/public_names.py")
 
 
 if __name__ == "__main__":

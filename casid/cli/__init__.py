@@ -57,6 +57,7 @@ _PANELS = {
         _problems.intervals,
         _problems.explain,
         _problems.study,
+        _recordings.compare,
         _loads.gains,
         _recordings.reverse_engineer,
     ),

@@ -118,7 +118,7 @@ def intervals(
     """Find the interval of each parameter that the data and the constraints leave."""
     from casid import retrieval
     from casid.report import report_of
-    from casid.retrieval.insight._what_if import weigh_each_link, what_if
+    from casid.retrieval.insight._explain import weigh_each_link, what_if
     from casid.retrieval.methods._solve import method_of
 
     folder = out_folder(out)
@@ -146,7 +146,7 @@ def study(
     chosen, loaded = method_of(method), retrieval.load_problem(problem)
     keeping(f"the starts solved so far are kept in {file}; the same command goes on from there")
     with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
-        found = retrieval.run_study(loaded, file, starts, seed, chosen, jobs, cluster, progress=advance)
+        found = retrieval.run_study(loaded, file, starts, seed, chosen, cluster or jobs, progress=advance)
     best = found.best
     typer.echo(
         f"{len(found.results)} starts, {found.certified} certified, {found.solved} solved now in {found.time:.1f} s; "

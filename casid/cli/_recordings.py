@@ -208,6 +208,20 @@ def validate(
     present(report_of(prediction, joints=[joint.name for joint in loaded.coordinates]), folder)
 
 
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="identification.json, or its folder.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="identification.json of another recording.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for comparison.json, the page and the picture.")] = None,
+) -> None:
+    """Compare two identifications of a robot, e.g. before and after service: what differs beyond chance."""
+    from casid.identification import compare as run
+    from casid.report import report_of
+
+    folder = out_folder(out)
+    files = [path / "identification.json" if path.is_dir() else path for path in (before, after)]
+    present(report_of(run(*files)), folder)
+
+
 @o.grouped
 def check(
     parameters: Annotated[

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from casid.errors import ExportError
 from casid.files._words import reason
+from casid.files._write import flush
 
 _SUFFIXES = (".so", ".o", ".c")
 #: Ending of the file that holds the checksum of another.
@@ -117,10 +118,10 @@ def cached_file(name: str, make: Callable[[Path], None]) -> Path:
         make(unfinished)
         checksum.write_text(_checksum(unfinished), encoding="ascii")
         for written in (unfinished, checksum):
-            _flush(written)
+            flush(written)
         unfinished.replace(path)
         checksum.replace(_checksum_path(path))
-        _flush(folder)
+        flush(folder)
     except OSError as error:
         raise ExportError(f"the cache folder {folder} cannot be written ({reason(error)})") from None
     finally:
@@ -179,17 +180,3 @@ def _checksum(path: Path) -> str:
 def _known_checksum(path: str, inode: int, size: int, changed: int) -> str:
     """Checksum of a file, computed once for each state of it."""
     return _checksum(Path(path))
-
-
-def _flush(path: Path) -> None:
-    """Force a file, or the names in a folder, to disk."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:  # Windows does not open folders
-        return
-    try:
-        os.fsync(handle)
-    except OSError:  # a file system that cannot
-        pass
-    finally:
-        os.close(handle)

@@ -11,8 +11,7 @@ from functools import cached_property
 import casadi as ca
 
 from casid.codegen._emit import Emitter, lanes_functions, scalar_sincos, vector_sincos, wrapped
-from casid.codegen._graph import Graph, Operations, count_operations, graph_of
-from casid.codegen._schedule import schedule
+from casid.codegen._graph import Graph, Operations, count_operations, graph_of, schedule
 from casid.codegen._simplify import simplify
 from casid.errors import ExportError
 

@@ -99,16 +99,8 @@ def modified_dh(a: float, alpha: float, d: float, theta: float, tolerance: float
 def standard_dh(a: float, alpha: float, d: float, theta: float, tolerance: float = ANGLE_TOLERANCE) -> Array:
     """Standard Denavit-Hartenberg transform ``Rot_z(theta) Trans_z(d) Trans_x(a) Rot_x(alpha)``, shape (4, 4).
 
-    Parameters
-    ----------
-    a, d
-        [m]
-    alpha, theta
-        [rad]
-
-    References
-    ----------
-    R. P. Paul, *Robot Manipulators: Mathematics, Programming, and Control*, 1981, eq. 2.34.
+    Parameters as of `modified_dh` (R. P. Paul, *Robot Manipulators: Mathematics, Programming, and Control*, 1981,
+    eq. 2.34).
     """
     screw = transform(rotation_z(theta, tolerance), [0.0, 0.0, d])
     return screw @ transform(rotation_x(alpha, tolerance), [a, 0.0, 0.0]) + 0.0

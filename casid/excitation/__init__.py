@@ -20,14 +20,13 @@ from casid.excitation.information._criteria import Criterion as Criterion
 from casid.excitation.information._criteria import DOptimality as DOptimality
 from casid.excitation.information._criteria import LargestDeviation as LargestDeviation
 from casid.excitation.information._observation import Observation as Observation
-from casid.excitation.information._weak import weak_parameters as weak_parameters
+from casid.excitation.information._criteria import weak_parameters as weak_parameters
 
 # Limits and constraints on the states
 from casid.excitation.limits._capsule_fit import fit_capsules as fit_capsules
 from casid.excitation.limits._collision import CollisionConstraint as CollisionConstraint
 from casid.excitation.limits._collision import certify_clearance as certify_clearance
 from casid.excitation.limits._constraints import FunctionConstraint as FunctionConstraint
-from casid.excitation.limits._constraints import StateConstraint as StateConstraint
 from casid.excitation.limits._constraints import torque_limits as torque_limits
 from casid.excitation.limits._constraints import workspace_box as workspace_box
 from casid.excitation.limits._motion_limits import MotionLimits as MotionLimits

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from casid import _earlier
 
 # C code, and back in Python
-from casid.export._controller import export_controller as export_controller
+from casid.export._directory import export_controller as export_controller
 from casid.export._directory import export_c as export_c
 from casid.export._load import load as load
 from casid.export._online import export_online as export_online

@@ -63,7 +63,7 @@ def write_files(directory: str | Path, contents: Mapping[str, bytes | str]) -> l
             raise OSError(f"{blocked[0]} is a folder")
         for path, target in zip(temporary, final, strict=True):
             path.replace(target)
-        _flush_folder(directory)
+        flush(directory)
     except (OSError, ValueError) as error:
         names = ", ".join(contents)
         raise ExportError(f"cannot write {names} to '{directory}': {reason(error).lower()}") from None
@@ -108,7 +108,7 @@ def write_directory(
                     (staging / name).replace(target / name)
             else:
                 staging.replace(target)
-            _flush_folder(target.parent)
+            flush(target.parent)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
     except (OSError, ValueError) as error:
@@ -133,15 +133,15 @@ def write_through(path: Path, content: bytes | str) -> None:
         os.fsync(file.fileno())
 
 
-def _flush_folder(folder: Path) -> None:
-    """Make renames in a folder durable, where the system knows how."""
+def flush(path: Path) -> None:
+    """Force a file, or the names in a folder, to disk, where the system knows how."""
     try:
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY)
     except OSError:  # Windows does not open folders
         return
     try:
         os.fsync(handle)
-    except OSError:
+    except OSError:  # a file system that cannot
         pass
     finally:
         os.close(handle)

@@ -17,12 +17,14 @@ from casid.identification._identification import load_model as load_model
 from casid.identification._regression import feasible_regression as feasible_regression
 from casid.identification._regression import RegressionProblem as RegressionProblem
 from casid.identification._feasible_fit import FeasibleFit as FeasibleFit
-from casid.identification._feasible_fit import certified_intervals as certified_intervals
-from casid.identification._bounds import default_bounds as default_bounds
 
 # Predicted torques and held-out errors
 from casid.identification._prediction import predict as predict
 from casid.identification._prediction import Prediction as Prediction
+
+# Differences between two identifications
+from casid.identification._comparison import compare as compare
+from casid.identification._comparison import Comparison as Comparison
 
 # Links from the model of a controller, friction of known links
 from casid.identification._reverse_engineering import reverse_engineered as reverse_engineered

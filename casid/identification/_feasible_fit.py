@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.inertia import Parameters, pseudo_inertia
-from casid.inertia._chi_square import chi_square
 from casid.inertia._cones import Full
 from casid.inertia._parameter_vector import link_slice
 from casid.regression import CompressedData, Fit
 from casid.retrieval import parameter_intervals
+from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._rows import LinearRows

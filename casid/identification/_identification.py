@@ -171,8 +171,12 @@ class Identification(ParameterResult, Displayed):
         ]
 
     def _base_records(self) -> list[dict[str, Any]]:
-        """Base parameters of both fits."""
+        """Base parameters of both fits; the torque that a unit of each makes, at the joint where it is largest."""
         fit, feasible = self.unconstrained, self.feasible
+        rank, counts = fit.data.base.rank, np.maximum(fit.data.counts, 1)
+        columns = np.array([np.linalg.norm(factor[:, :rank], axis=0) for factor in fit.data.factors])
+        sizes = columns / np.sqrt(counts)[:, None]
+        joints = [joint.name for joint in self.model.robot.coordinates]
         return [
             {
                 "name": name,
@@ -180,6 +184,8 @@ class Identification(ParameterResult, Displayed):
                 "unconstrained": float(fit.beta[k]),
                 "sd": _finite(fit.sd[k]),
                 "feasible": float(feasible.beta[k]),
+                "torque_per_unit": float(sizes[:, k].max()),
+                "joint": joints[int(sizes[:, k].argmax())],
             }
             for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
         ]

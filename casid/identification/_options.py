@@ -17,7 +17,7 @@ from casid.errors import DatasetError
 from casid.identification._regression import Bounds
 from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._objectives import Prior
-from casid.retrieval.constraints._consistency import ConsistencyKind
+from casid.retrieval.constraints._bounds import ConsistencyKind
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import check_share
 

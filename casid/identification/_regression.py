@@ -35,8 +35,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._rows import LinearRows
 from casid.retrieval._solution import Solution
 from casid.retrieval._variables import LinkVariables, link_variables
-from casid.retrieval.constraints._bounds import sensible_bounds
-from casid.retrieval.constraints._consistency import ConsistencyKind, PhysicalConsistency
+from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsistency, sensible_bounds
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import believable, believable_path, noise_share

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.dynamics.terms._law import FrictionLaw
+from casid.dynamics.terms._laws import FrictionLaw
 from casid.errors import DatasetError
 from casid.identification._identification import model_record, processing_record
 from casid.identification._prediction import Prediction, predict
 from casid.inertia import Parameters
 from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_angles
-from casid.regression import reverse_engineer, reverse_engineer_with_torques
-from casid.regression._reverse_engineering import Estimate
+from casid.regression import reverse_engineer
+from casid.regression._reverse_engineering import Estimate, reverse_engineer_with_torques
 from casid.regression.friction._shape_fits import fit_friction
 from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._objectives import Coefficients, base_parameter_error
@@ -186,7 +186,7 @@ def reverse_engineered(
         See `casid.regression.reverse_engineer`.
     recording
         Raw positions and torques; without it there is no friction and no validation. Without mass matrices its torques
-        determine what gravity does not (`casid.regression.reverse_engineer_with_torques`); the validation is then on
+        determine what gravity does not (`reverse_engineer_with_torques`); the validation is then on
         the torques of the identification itself.
     gravity
         Default: the robot's.

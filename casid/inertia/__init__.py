@@ -20,8 +20,8 @@ from casid.inertia._parameter_files import read_parameters as read_parameters
 from casid.inertia._parameter_files import write_parameters as write_parameters
 
 # Physical consistency
-from casid.inertia._consistency import Consistency as Consistency
-from casid.inertia._consistency import consistency as consistency
+from casid.inertia._parameters import Consistency as Consistency
+from casid.inertia._parameters import consistency as consistency
 
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)

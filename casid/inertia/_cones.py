@@ -34,13 +34,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.inertia._consistency import spatial_inertia
 from casid.inertia._divergence import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
 from casid.inertia._parameters import (
     TENSOR_INDEX,
     express_in,
     from_standard,
     pseudo_inertia,
+    spatial_inertia,
     tensor,
     to_standard,
 )

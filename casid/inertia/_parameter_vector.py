@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from casid.errors import DatasetError, UnknownNameError
 from casid.inertia._parameters import STANDARD_NAMES, Vector, from_standard, pseudo_inertia, standard_names
@@ -177,6 +177,10 @@ class Parameters:
         extra = dict(terms or {})
         values = np.concatenate([inertial, np.array(list(extra.values()), dtype=float)])
         return cls((*standard_names(links), *extra), values, tuple(link_names))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Vector:
+        """The values, so that numpy functions take `Parameters` for a vector."""
+        return np.array(self.values, dtype=dtype) if copy or dtype else self.values
 
     # ------------------------------------------------------------------ by name
 

@@ -20,7 +20,7 @@ from casid.learning._optimisers import GaussNewton as GaussNewton
 from casid.learning._optimisers import NaturalGradient as NaturalGradient
 
 # The certified optimum
-from casid.learning._limit import certified_limit as certified_limit
+from casid.learning._torque import certified_limit as certified_limit
 
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from casid.codegen._evaluate import bound_batch
 from casid.dynamics import Model
-from casid.dynamics._runge_kutta import rk4_step
+from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError
 from casid.learning._loss import Loss, check_terms, check_torques
 from casid.measurement import Dataset

@@ -1,10 +1,11 @@
-"""The inverse-dynamics loss: measured torques against ``Y pi`` (Sutanto et al. 2020, eq. 2)."""
+"""The inverse-dynamics loss: measured torques against ``Y pi`` (Sutanto et al. 2020, eq. 2); its certified optimum."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from time import perf_counter
 
 import casadi as ca
 import numpy as np
@@ -14,8 +15,11 @@ from casid.codegen._evaluate import evaluate_blocks
 from casid.dynamics import Model
 from casid.dynamics._rigid_body import newton_euler
 from casid.errors import DatasetError
+from casid.identification import feasible_regression
+from casid.inertia.parametrisations import Parametrisation
 from casid.learning._loss import Loss, Slopes, check_torques
 from casid.measurement import Dataset
+from casid.regression import compress, wls
 from casid.regression._observation import inputs
 
 Array = NDArray[np.float64]
@@ -198,3 +202,59 @@ class TorqueLoss(Loss):
         """Per joint."""
         residual = self._joints @ np.append(pi, -1.0)
         return np.asarray((residual**2).sum(axis=1) / self.variance)
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """Best value of a `TorqueLoss` over all parameters that a parametrisation can reach.
+
+    Attributes
+    ----------
+    value : float
+        Reached by ``parameters``.
+    lower_bound : float
+        Proven: no parameters of the kind have a smaller loss.
+    parameters : ndarray
+        In the order of `Chart`.
+    seconds : float
+        Of compression and solve, together.
+    """
+
+    value: float
+    lower_bound: float
+    parameters: Array
+    seconds: float
+
+    def gap(self, value: float, floor: float = 1e-12) -> float:
+        """``(value - lower_bound) / value``: how far a training run can be from the best, relative to its loss.
+
+        Losses below ``floor`` (the variance of the torques is 1) count as reached. Below zero by more than rounding,
+        the bound would be contradicted: it is returned as it is.
+        """
+        return (value - self.lower_bound) / max(value, floor)
+
+
+def certified_limit(loss: TorqueLoss, kind: Parametrisation) -> Limit:
+    """The limit of every rung that guarantees as much as ``kind``, by convex optimisation.
+
+    ``triangle``: full consistency; ``definite`` only: m > 0 and I > 0; else unconstrained least squares in all
+    columns of the loss, which is a lower bound for any parameters of theirs.
+
+    Raises
+    ------
+    SolveError
+        As `casid.identification.feasible_regression`.
+    """
+    began = perf_counter()
+    model = loss.model
+    if not kind.definite:  # all columns of the loss, those of asymmetric inertias too
+        residual, slope = loss.residual(np.zeros(loss.columns))
+        pi = np.asarray(np.linalg.lstsq(slope, -residual, rcond=None)[0])
+        return Limit(loss.value(pi), loss.value(pi), pi, perf_counter() - began)
+    weights = 1.0 / (loss.scale * np.sqrt(loss.samples * model.n))
+    same = [replace(data, full=None) for data in loss.datasets]  # the loss knows no filtered columns
+    fit = wls(compress(model, same), weights=weights)
+    found = feasible_regression(fit, consistency="full" if kind.triangle else "semi", margin=0.0, constraints=None)
+    value, lower = found.objective, found.objective - found.gap * found.objective
+    columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
+    return Limit(float(value), float(lower), found.values[columns], perf_counter() - began)

@@ -18,9 +18,9 @@ from casid.files import write_files
 from casid.files._arrays import npz_arrays
 from casid.files._read import read_bytes
 from casid.learning._chart import Chart
-from casid.learning._limit import Limit
 from casid.learning._loss import Loss
 from casid.learning._optimisers import Optimiser, Step
+from casid.learning._torque import Limit
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Between samples positions and velocities leapfrog, v half a step before q, dampi
     M(q) (v+ - v) / h + c(q, v) + g(q) + (fv + e kd) (v + v+) / 2 + fo + f = e kp (u - q) + d,     q+ = q + h v+
     f_j = fc_j sign(v+_j) where joint j slides, |f_j| <= fc_j where v+_j = 0
 
+with ``fc_j + fl_j |c + g|_j + fs_j exp(-(v_j / vs_j)^2)`` in place of fc_j where friction depends on load or speed
 (M with the armatures; u: delayed and offset command, its mean over the time from v to v+; e: 1 where the servo is on,
 times its gain setting; d: a known torque). Of second order between changes of the friction's sign. The friction is a
 linear complementarity problem with a positive definite matrix, solved by pivoting: it has one solution, continuous in
@@ -37,8 +38,10 @@ from casid.output_error._step_source import STEP
 Array = NDArray[np.float64]
 
 #: What a joint's servo and drive are described by, in the order of the compiled code. ``bias``: added to the command
-#: [rad or m]; ``limit``: of the servo's torque; ``fo``: constant torque; ``delay`` of the command [s].
-KINDS = ("kp", "kd", "Ia", "fv", "fc", "bias", "limit", "fo", "delay", "scale")
+#: [rad or m]; ``limit``: of the servo's torque; ``fo``: constant torque; ``delay`` of the command [s]; ``fl``: dry
+#: friction for each N.m of load; ``fs``, ``vs``: dry friction more at rest than in motion, and its speed (Stribeck);
+#: ``duty``: error [rad] times gain setting at which a voltage servo is fully on; ``emf``: its motor's damping.
+KINDS = ("kp", "kd", "Ia", "fv", "fc", "bias", "limit", "fo", "delay", "scale", "fl", "fs", "vs", "duty", "emf")
 #: A parameter of this joint number acts at all joints.
 ALL = -1
 

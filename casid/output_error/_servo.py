@@ -23,11 +23,17 @@ ATTRIBUTES: Mapping[str, tuple[str, float, float]] = {
     "offset": ("fo", -1e3, 1e3),
     "delay": ("delay", -0.05, 0.25),
     "scale": ("scale", 0.3, 3.0),
+    "duty": ("duty", 1e-6, 1e9),
+    "back_emf": ("emf", 0.0, 1e4),
+    "load_friction": ("fl", 0.0, 2.0),
+    "stribeck": ("fs", 0.0, 1e3),
+    "stribeck_speed": ("vs", 1e-3, 10.0),
 }
 #: Units by attribute, for tables.
 UNITS = {
     "kp": "N.m/rad", "kd": "N.m.s/rad", "armature": "kg.m^2", "viscous": "N.m.s/rad", "coulomb": "N.m", "bias": "rad",
     "limit": "N.m", "offset": "N.m", "delay": "s", "scale": "",
+    "load_friction": "", "duty": "rad", "back_emf": "N.m.s/rad", "stribeck": "N.m", "stribeck_speed": "rad/s",
 }  # fmt: skip
 
 
@@ -75,7 +81,7 @@ class Servo:
 
     The drive law of joint j, with the gain setting e of the recording (0 while it is off)::
 
-        tau = clip(e kp (q_des(t - delay) + bias - q) - e kd dq, -limit, limit)
+        tau = clip(kp clip(e (q_des(t - delay) + bias - q), -duty, duty) - e kd dq - back_emf dq, -limit, limit)
 
     Attributes
     ----------
@@ -84,6 +90,12 @@ class Servo:
         friction have the same effect: leave kd at its known value or 0, and ``viscous`` holds the rest.
     armature, viscous, coulomb, offset
         Of the drive train: rotor inertia [kg.m^2], friction [N.m.s/rad, N.m], constant torque [N.m].
+    duty, back_emf
+        Of servos that set a voltage: the error times gain setting at which it is fully on [rad], known, and the
+        damping of the motor while it is on [N.m.s/rad].
+    load_friction, stribeck, stribeck_speed
+        Dry friction for each N.m of the links' weight and Coriolis torque; dry friction that vanishes with speed, and
+        that speed: ``coulomb + load_friction |load| + stribeck exp(-(dq / stribeck_speed)^2)``.
     bias
         Command offset [rad].
     limit
@@ -109,6 +121,11 @@ class Servo:
     delay: Value = FREE
     hold: Literal["zero-order", "linear"] = "zero-order"
     links: Literal["nominal", "scaled"] = "nominal"
+    duty: float | Sequence[float] = np.inf
+    back_emf: Value = 0.0
+    load_friction: Value = 0.0
+    stribeck: Value = 0.0
+    stribeck_speed: Value = 0.1
     scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
 
     def __post_init__(self) -> None:
@@ -138,7 +155,7 @@ class Servo:
             if isinstance(value, Unknown):
                 continue
             zero = attribute in ("kp", "armature") and value == 0.0
-            if np.isnan(value) or value < (0.0 if zero else lower) or (value > upper and attribute != "limit"):
+            if np.isnan(value) or value < (0.0 if zero else lower) or (value > upper and attribute not in ("limit", "duty")):
                 raise DatasetError(
                     f"servo: {attribute} of joint {k + 1} is {value:g}; expected {lower:g} to {upper:g}, or "
                     "leave it unknown"

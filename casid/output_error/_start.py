@@ -28,7 +28,7 @@ from casid.output_error._servo import Unknown
 
 Array = NDArray[np.float64]
 #: Unknowns of a joint in the order of the regression's columns.
-_LINEAR = ("kp", "Ia", "fv", "kd", "fc", "fo", "bias")
+_LINEAR = ("kp", "Ia", "fv", "kd", "emf", "fc", "fo", "bias")
 #: Slower than so many deviations of the filtered speed counts as rest.
 _REST = 6.0
 #: Cells of the grid of delays.
@@ -38,7 +38,7 @@ _DETERMINED = 5.0
 #: So many samples of the filtered equation's error tell as much as one.
 _CORRELATED = 20.0
 #: Values where nothing is known: kp [N.m/rad], and the others by their kind.
-_TYPICAL = {"kp": 10.0, "Ia": 0.01, "fv": 0.1, "fc": 0.1, "scale": 1.0}
+_TYPICAL = {"kp": 10.0, "Ia": 0.01, "fv": 0.1, "fc": 0.1, "scale": 1.0, "fl": 0.05, "fs": 0.02, "vs": 0.1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,9 +162,9 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
             filtered = sosfiltfilt(sos, command[0] / (2 * half))
             errors[:, k] = on[:, [k]] * (np.interp(t[:, None] - delays[k], t, filtered) - smooth[:, [k]])
         edge = min(int(1 / (np.pi * width)), len(t) // 4)
-        use = (np.abs(signs) >= 0.9) & ((on > 0) | (on == 0))
+        use = (np.abs(signs) >= 0.9) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
         use[:edge] = use[-edge:] = False
-        columns = {"kp": tau, "Ia": ddq, "fv": dq, "kd": on * dq, "fc": signs, "fo": np.ones_like(q), "bias": -on}
+        columns = {"kp": tau, "Ia": ddq, "fv": dq, "kd": on * dq, "emf": (on > 0) * dq, "fc": signs, "fo": np.ones_like(q), "bias": -on}
         made.append(_Stretch(columns, errors, use, on))
     return made
 
@@ -219,7 +219,7 @@ def _solve(
     A, b = joint.R[:, :m], joint.R[:, m + delay]
     if joint.count < 8 * max(m, 1) or not m:
         gain = 1.0 / _TYPICAL["kp"] if "kp" in joint.free else 1.0
-        still = [gain if c == "kp" else 0.0 if c in ("bias", "fo", "kd") else gain * _TYPICAL[c] for c in joint.free]
+        still = [gain if c == "kp" else 0.0 if c in ("bias", "fo", "kd", "emf") else gain * _TYPICAL[c] for c in joint.free]
         return np.array(still), float(b @ b), 0.0, False
     low, high = np.zeros(m), np.full(m, np.inf)
     for i, kind in enumerate(joint.free):

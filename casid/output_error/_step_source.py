@@ -66,13 +66,14 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                   const long long *kind, const long long *joint, double *x, double *q_out, double *S_out, double *work)
 {
     double *Sq = work, *Sv = work + N * P, *R = work + 2 * N * P;
-    double q[N], v[N], s[N], fc[N];
+    double q[N], v[N], s[N], fc[N], fe[N];
     int mode[N], sticks[N], set[N], sat[N], i, j, k, m = 0;
     long t, c, row = 0;
     memset(work, 0, sizeof(double) * (size_t)(3 * N * (P ? P : 1)));
     for (i = 0; i < N; ++i) {
         const double *p = par + i * KINDS;
-        q[i] = x[i], v[i] = x[N + i], s[i] = p[SCALE], fc[i] = p[FC] > 0.0 ? p[FC] : 0.0;
+        q[i] = x[i], v[i] = x[N + i], s[i] = p[SCALE];
+        fc[i] = p[FC] > 0.0 || p[FL] > 0.0 || p[FS] > 0.0 ? 1.0 : 0.0;
         sat[i] = 0;
         sticks[i] = fc[i] > 0.0 && v[i] == 0.0;
         mode[i] = fc[i] > 0.0 ? (v[i] > 0.0) - (v[i] < 0.0) : 0;
@@ -84,10 +85,16 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
     }
     for (t = 0; t < steps; ++t) {
         const double h = h_[t], *u = u_ + t * N, *du = du_ + t * N, *on = on_ + t * N, *push = torque_ + t * N;
-        double M[N * N], b[N], H[N][N], L[N][N], r[N], vn[N], gain[N], side[N], half[N];
+        double M[N * N], b[N], H[N][N], L[N][N], r[N], vn[N], gain[N], side[N], half[N], err[N];
         int round, was[N];
         MOTION(q, v, s, M, b);
-        for (i = 0; i < N; ++i) M[i * N + i] += par[i * KINDS + IA];
+        for (i = 0; i < N; ++i) {
+            const double *p = par + i * KINDS, speed = p[FS] > 0.0 ? v[i] / p[VS] : 0.0;
+            M[i * N + i] += p[IA];
+            fe[i] = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
+            fc[i] = p[FC] + p[FL] * fabs(b[i]) + p[FS] * fe[i];
+            if (fc[i] < 0.0) fc[i] = 0.0;
+        }
         for (round = 0; round < 6; ++round) {
             int changed = 0;
             for (i = 0; i < N; ++i) {
@@ -95,15 +102,17 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                 double sum = 0.0;
                 for (j = 0; j < N; ++j) { sum += M[i * N + j] * v[j]; H[i][j] = M[i * N + j]; }
                 gain[i] = sat[i] ? 0.0 : on[i] * p[KP];
-                half[i] = 0.5 * h * (p[FV] + (sat[i] ? 0.0 : on[i] * p[KD]));
+                err[i] = on[i] * (u[i] + p[BIAS] - q[i]);
+                if (err[i] > p[DUTY] || err[i] < -p[DUTY]) err[i] = err[i] > 0.0 ? p[DUTY] : -p[DUTY], gain[i] = 0.0;
+                half[i] = 0.5 * h * (p[FV] + (sat[i] ? 0.0 : on[i] * p[KD] + (on[i] != 0.0) * p[EMF]));
                 H[i][i] += half[i];
-                side[i] = sat[i] ? (on[i] != 0.0) * sat[i] * p[LIMIT] : gain[i] * (u[i] + p[BIAS] - q[i]);
+                side[i] = sat[i] ? (on[i] != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i];
                 r[i] = sum - half[i] * v[i] + h * (side[i] + push[i] - p[FO] - b[i]);
             }
             if (step_velocity((const double (*)[N])H, r, fc, h, mode, sticks, L, set, &m, vn)) goto fail;
             for (i = 0; i < N; ++i) {
                 const double *p = par + i * KINDS;
-                double torque = on[i] * (p[KP] * (u[i] + p[BIAS] - q[i]) - 0.5 * p[KD] * (v[i] + vn[i]));
+                double torque = p[KP] * err[i] - 0.5 * (on[i] * p[KD] + (on[i] != 0.0) * p[EMF]) * (v[i] + vn[i]);
                 was[i] = sat[i];
                 sat[i] = torque > p[LIMIT] ? 1 : torque < -p[LIMIT] ? -1 : 0;
                 changed |= sat[i] != was[i];
@@ -116,6 +125,12 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
             double a[N], Gq[N * N], Gv[N * N], Gs[N * N], W[N][2 * N];
             for (i = 0; i < N; ++i) a[i] = (vn[i] - v[i]) / h;
             SLOPES(q, v, a, s, Gq, Gv, Gs);
+            for (i = 0; i < N; ++i) { /* friction that changes with load and speed; the load's inertia aside */
+                const double *p = par + i * KINDS, f = mode[i] * p[FL] * (b[i] > 0.0 ? 1.0 : -1.0);
+                if (f != 0.0)
+                    for (j = 0; j < N; ++j) Gq[i * N + j] *= 1.0 + f, Gv[i * N + j] *= 1.0 + f;
+                if (fe[i] > 0.0) Gv[i * N + i] -= mode[i] * p[FS] * fe[i] * 2.0 * v[i] / (p[VS] * p[VS]);
+            }
             for (k = 0; k < m; ++k) {
                 double e[N] = {0.0};
                 e[k] = 1.0;
@@ -146,11 +161,15 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                     const double *p = par + j * KINDS, full = sat[j] ? 0.0 : on[j];
                     double y = 0.0;
                     switch (kind[c]) {
-                    case KP: y = full * (u[j] + p[BIAS] - q[j]); break;
+                    case KP: y = sat[j] ? 0.0 : err[j]; break;
                     case KD: y = -0.5 * full * (v[j] + vn[j]); break;
+                    case EMF: y = -0.5 * (full != 0.0) * (v[j] + vn[j]); break;
                     case IA: y = -a[j]; break;
                     case FV: y = -0.5 * (v[j] + vn[j]); break;
                     case FC: y = -mode[j]; break;
+                    case FL: y = -mode[j] * fabs(b[j]); break;
+                    case FS: y = -mode[j] * fe[j]; break;
+                    case VS: y = -mode[j] * p[FS] * fe[j] * 2.0 * v[j] * v[j] / (p[VS] * p[VS] * p[VS]); break;
                     case BIAS: y = gain[j]; break;
                     case LIMIT: y = (on[j] != 0.0) * sat[j]; break;
                     case FO: y = -1.0; break;

@@ -25,7 +25,6 @@ from casid.regression._cutoff_choice import choose_processing as choose_processi
 
 # Base parameters from the numbers of a controller
 from casid.regression._reverse_engineering import reverse_engineer as reverse_engineer
-from casid.regression._reverse_engineering import reverse_engineer_with_torques as reverse_engineer_with_torques
 
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)

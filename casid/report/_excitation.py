@@ -17,15 +17,8 @@ from rich.table import Table
 
 from casid.description import Robot
 from casid.dynamics._kinematics import Kinematics
-from casid.excitation import (
-    Design,
-    Designer,
-    MotionLimits,
-    Observation,
-    StateConstraint,
-    certify_limits,
-    weak_parameters,
-)
+from casid.excitation import Design, Designer, MotionLimits, Observation, certify_limits, weak_parameters
+from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import LimitCheck
 from casid.motion import Trajectory
 from casid.motion._files import trajectory_text

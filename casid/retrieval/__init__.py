@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from casid import _earlier
 
-# A problem: its unknowns and its objective.
+# A problem, its unknowns and its objective
 from casid.retrieval._problem import Problem as Problem
 from casid.retrieval._variables import LinkVariables as LinkVariables
 from casid.retrieval._variables import link_variables as link_variables
@@ -15,7 +15,7 @@ from casid.retrieval._objectives import Prior as Prior
 from casid.retrieval._load import load_problem as load_problem
 from casid.retrieval._load import problem_names as problem_names
 
-# Constraints: any expression, and bounds on quantities of links.
+# Constraints on any expression, and bounds on quantities of links
 from casid.retrieval.constraints._constraint import Constraint as Constraint
 from casid.retrieval.constraints._constraint import soften as soften
 from casid.retrieval.constraints._shapes import either as either
@@ -37,16 +37,16 @@ from casid.retrieval.constraints._shapes import symmetric_link as symmetric_link
 from casid.retrieval.constraints._shapes import axisymmetric_link as axisymmetric_link
 from casid.retrieval.constraints._shapes import equal_links as equal_links
 
-# Solving: one problem, or from many starts.
+# Solving one problem, or from many starts
 from casid.retrieval.methods._solve import solve as solve
 from casid.retrieval._solution import Solution as Solution
 from casid.retrieval.solver._build import SolveOptions as SolveOptions
 from casid.retrieval.methods._global_search import Global as Global
-from casid.retrieval._conflict import InfeasibleError as InfeasibleError
+from casid.retrieval._result import InfeasibleError as InfeasibleError
 from casid.retrieval.study._study import multistart as multistart
 from casid.retrieval.study._study import run_study as run_study
 
-# What a solution implies: active bounds, ranges of the parameters.
+# Active bounds and ranges of the parameters
 from casid.retrieval.insight._explain import explain as explain
 from casid.retrieval.insight._intervals import parameter_intervals as parameter_intervals
 

@@ -323,3 +323,10 @@ def _sizes(ten: Array) -> Array:
 def _metric_root(ten: Array) -> Array:
     """Triangular matrix (10, 10) with ``||root dx||^2 = tr(J^-1 dJ J^-1 dJ)``: of the divergence's Hessian."""
     return np.asarray(np.linalg.qr(divergence_root(pseudo_inertia(ten)), mode="r"))
+
+
+def chi_square(freedom: float, tail: float) -> float:
+    """Value that a chi-square variable of so many degrees of freedom exceeds with probability ``tail``."""
+    from scipy.special import chdtri  # imported late: it takes longer than the rest of casid together
+
+    return float(chdtri(freedom, tail))

@@ -20,11 +20,7 @@ from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._objectives import Coefficients, LeastSquares
 from casid.retrieval._region import Facts, LinkRegion, link_regions
 from casid.retrieval._variables import LinkVariables, LinkView, link_variables
-from casid.retrieval.constraints._consistency import (
-    PhysicalConsistency,
-    consistency_cone,
-    scaled_margin,
-)
+from casid.retrieval.constraints._bounds import PhysicalConsistency, consistency_cone, scaled_margin
 from casid.retrieval.constraints._constraint import Constraint, Setting
 
 Array = NDArray[np.float64]

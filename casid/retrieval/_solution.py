@@ -17,9 +17,8 @@ from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions._evaluate import evaluate
 from casid.inertia import Parameters
-from casid.retrieval._conflict import Conflict
 from casid.retrieval._problem import Problem
-from casid.retrieval._result import ParameterResult, checked_bound, relative_gap
+from casid.retrieval._result import Conflict, ParameterResult, checked_bound, relative_gap
 from casid.retrieval._variables import UnknownVariableError
 
 if TYPE_CHECKING:

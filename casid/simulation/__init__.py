@@ -11,10 +11,10 @@ from casid.simulation._plant import SmoothCoulomb as SmoothCoulomb
 
 # Closed loops
 from casid.simulation._rollouts import simulate_many as simulate_many
-from casid.simulation._sampling import Sensor as Sensor
+from casid.simulation._plant import Sensor as Sensor
 from casid.simulation._simulate import record as record
 from casid.simulation._simulate import simulate as simulate
-from casid.simulation._stops import Stops as Stops
+from casid.simulation._result import Stops as Stops
 
 # Results
 from casid.simulation._result import Simulation as Simulation

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.control._controller import gains
 from casid.dynamics import Model
-from casid.dynamics._runge_kutta import rk4_step
+from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError
 from casid.files._arrays import numeric_array
 from casid.inertia import pseudo_inertia

@@ -14,11 +14,9 @@ from casid.codegen._library import PREFIX, Program
 from casid.codegen._source import WIDTH, CFunction, batch_source, scalar_source
 from casid.control import Controller
 from casid.errors import ProblemError
-from casid.simulation._plant import Plant
-from casid.simulation._sampling import Sampling
-from casid.simulation._stops import End, Reason, Stopped, Stops
-from casid.simulation.integrators._fixed_step import FixedStep
-from casid.simulation.integrators._integrator import Integrator, check_smooth
+from casid.simulation._plant import Plant, Sampling
+from casid.simulation._result import End, Reason, Stopped, Stops
+from casid.simulation.integrators._integrator import FixedStep, Integrator, check_smooth
 
 #: Codes of why a rollout ended.
 ENDED_IN_TIME, INDEFINITE, NOT_FINITE, DIVERGED = 0, 1, 2, 3

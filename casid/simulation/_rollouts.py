@@ -14,12 +14,10 @@ from casid.control import Controller
 from casid.errors import DatasetError
 from casid.motion import Reference
 from casid.simulation._loop import LANES, CompiledLoop, Loop, recorded
-from casid.simulation._plant import Plant
-from casid.simulation._result import Rollouts
-from casid.simulation._sampling import Sampling, Sensor
+from casid.simulation._plant import Plant, Sampling, Sensor
+from casid.simulation._result import End, Reason, Rollouts, Stops
 from casid.simulation._simulate import default_integrator
-from casid.simulation._stops import End, Reason, Stops
-from casid.simulation.integrators._fixed_step import FixedStep
+from casid.simulation.integrators._integrator import FixedStep
 
 Array = NDArray[np.float64]
 

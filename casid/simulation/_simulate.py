@@ -11,13 +11,10 @@ from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.motion import Follow, Motion, Reference, Trajectory
 from casid.simulation._loop import Array, CompiledLoop, Loop, compiled_loop, sampled_loop
-from casid.simulation._plant import Plant
-from casid.simulation._result import Simulation
-from casid.simulation._sampling import Sampling, Sensor
-from casid.simulation._stops import Stops
+from casid.simulation._plant import Plant, Sampling, Sensor
+from casid.simulation._result import Simulation, Stops
 from casid.simulation.integrators import RungeKutta4
-from casid.simulation.integrators._fixed_step import FixedStep
-from casid.simulation.integrators._integrator import Integrator
+from casid.simulation.integrators._integrator import FixedStep, Integrator
 
 
 def simulate(

@@ -5,7 +5,7 @@ from casid.testing._engines import MuJoCo as MuJoCo
 from casid.testing._engines import running as running
 
 # robots and bodies
-from casid.testing._random_robots import random_robot as random_robot
+from casid.testing._synthetic import random_robot as random_robot
 from casid.testing._rigid_body import inverse_dynamics as inverse_dynamics
 from casid.testing._rigid_body import random_body as random_body
 from casid.testing._rigid_body import standard_parameters as standard_parameters

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot, write_robot
-from casid.testing._optional import need
+from casid.testing._peers import need
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Recordings and problems with known answers: random motions with exact torques, and nearest consistent parameters."""
+"""Known answers: random robots, motions with exact torques, and problems of nearest consistent parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,50 @@ from casid.dynamics import Model
 from casid.inertia import to_standard
 from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset
+from casid.motion import Basis, Fourier, QuinticSpline, Trajectory
+from casid.motion._basis import Ramped
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
+from casid.testing._rigid_body import rotation_about
+
+
+def random_placement(rng: np.random.Generator) -> np.ndarray:
+    """A random rotation and a translation of up to half a metre an axis."""
+    direction = rng.normal(size=3)
+    placement = np.eye(4)
+    placement[:3, :3] = rotation_about(direction / np.linalg.norm(direction), rng.uniform(-np.pi, np.pi))
+    placement[:3, 3] = rng.uniform(-0.5, 0.5, 3)
+    return placement
+
+
+def random_robot(seed: int, n: int = 6, chain: bool = False, shifted_links: bool = False) -> Robot:
+    """A tree of n revolute and prismatic joints with random placements and axes.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same robot.
+    chain
+        A serial chain in place of a random tree.
+    shifted_links
+        Give links a frame that differs from the joint frame, as standard DH does.
+    """
+    rng = np.random.default_rng(seed)
+    joints = []
+    for k in range(n):
+        axis = rng.normal(size=3)
+        joints.append(
+            Joint(
+                name=f"joint{k + 1}",
+                type="prismatic" if rng.random() < 0.3 else "revolute",
+                parent=k - 1 if chain else int(rng.integers(-1, k)) if k else -1,
+                link=Link(f"link{k + 1}"),
+                placement=random_placement(rng),
+                axis=axis / np.linalg.norm(axis),
+                link_placement=random_placement(rng) if shifted_links else np.eye(4),
+            )
+        )
+    return Robot(f"random{seed}", tuple(joints), gravity=rng.normal(scale=6.0, size=3))
+
 
 Array = NDArray[np.float64]
 
@@ -119,3 +162,19 @@ def with_friction(robot: Robot, friction: tuple[float, float, float] = (0.4, 0.3
     """A robot's model with `TERMS`, and its nominal parameters with the same friction at every joint."""
     model = Model(robot, TERMS)
     return model, model.parameters(robot.standard_parameters(), np.tile(friction, robot.n))
+
+
+#: One basis of each kind and form, static poses apart.
+BASES: list[Basis] = [
+    Fourier(0.5, 5),
+    Fourier(0.7, 3, "position", periods=2),
+    QuinticSpline(10.0, 12),
+    QuinticSpline(8.0, 9, rest=False),
+    Ramped(Fourier(0.5, 4), 1.5),
+]
+
+
+def random_trajectory(basis: Basis, n: int = 3, seed: int = 4) -> Trajectory:
+    """Random motion of n joints about 0.3."""
+    rng = np.random.default_rng(seed)
+    return Trajectory(basis, np.array([basis.random(rng) + basis.constant(0.3) for _ in range(n)]))

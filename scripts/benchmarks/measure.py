@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from casid.testing._optional import NotMeasured as NotMeasured
-from casid.testing._optional import need as need
+from casid.testing._peers import NotMeasured as NotMeasured
+from casid.testing._peers import need as need
 
 
 @dataclass(frozen=True)

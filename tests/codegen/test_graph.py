@@ -1,9 +1,10 @@
-"""Straight-line programs of CasADi functions."""
+"""Straight-line programs of CasADi functions, and their order."""
 
 import casadi as ca
+import numpy as np
 import pytest
 
-from casid.codegen._graph import Graph, count_operations, graph_of
+from casid.codegen._graph import Graph, count_operations, graph_of, schedule
 from casid.codegen._simplify import operation_count
 from casid.errors import ExportError
 
@@ -28,3 +29,16 @@ def test_functions_with_solvers_are_refused() -> None:
     solver = ca.rootfinder("solver", "newton", {"x": x, "g": x**3 - 2})
     with pytest.raises(ExportError, match=r"'solver' .*(cannot be written as scalar operations|no C counterpart)"):
         operation_count(solver)
+
+
+def test_another_order_is_the_same_program():
+    x = ca.SX.sym("x", 4)
+    f = ca.Function("f", [x], [ca.mtimes(x, x.T) + ca.sin(x[0]), ca.sumsqr(x)])
+    graph = graph_of(f)
+    ordered = schedule(graph, f)
+    assert count_operations(ordered) == count_operations(graph)
+    assert sorted(o[:2] for o in ordered.outputs) == sorted(o[:2] for o in graph.outputs)
+    for number, node in enumerate(ordered.nodes, 1):  # every operand stands before the operation
+        if node.op not in ("const", "input"):
+            assert all(abs(argument) < number for argument in node.args)
+    assert np.isfinite(float(f(np.ones(4))[1]))

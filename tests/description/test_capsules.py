@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from casid.description.formats._toml import parse_toml, read_toml
+from casid.description import load_robot
+from casid.description.formats._toml import parse_toml
 from casid.errors import RobotError
 
 # ---------------------------------------------------------------------- capsules of a robot
@@ -72,4 +73,4 @@ def test_a_bad_capsule_names_file_and_table(old: str, new: str, message: str) ->
 
 def test_reading_a_toml_file_from_disk_keeps_capsules(tmp_path: Path) -> None:
     (tmp_path / "arm.toml").write_text(TOML)
-    assert [capsule.radius for capsule in read_toml(tmp_path / "arm.toml").capsules] == [0.05, 0.04, 0.1]
+    assert [capsule.radius for capsule in load_robot(tmp_path / "arm.toml").capsules] == [0.05, 0.04, 0.1]

@@ -16,7 +16,6 @@ import pytest
 
 import casid
 from casid.description import Inertial, load_robot
-from casid.description.formats._urdf import read_urdf
 from casid.errors import RobotError
 from casid.inertia import consistency
 from casid.inertia._parameters import tensor, tensor_entries
@@ -208,7 +207,7 @@ def test_kuka_equals_its_urdf():
         path = metadata.distribution("pybullet").locate_file("pybullet_data/kuka_iiwa/model.urdf")
     except metadata.PackageNotFoundError:
         pytest.skip("needs pybullet's data: pip install casid[peers]")
-    ours, theirs = load_robot("kuka_iiwa"), read_urdf(str(path))
+    ours, theirs = load_robot("kuka_iiwa"), load_robot(str(path))
     for a, b in zip(ours.joints, theirs.joints, strict=True):
         assert (a.name, a.type, a.parent, a.link.name) == (b.name, b.type, b.parent, b.link.name)
         assert (a.placement == b.placement).all()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.description.formats._toml import parse_toml, read_toml
+from casid.description.formats._toml import parse_toml
 from casid.errors import InertiaWarning, RobotError
 
 HEAD = """
@@ -266,11 +266,11 @@ def test_inconsistent_inertials_warn(values, words):
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(RobotError, match=r"cannot read robot file .*No such file"):
-        read_toml(tmp_path / "none.toml")
+    with pytest.raises(RobotError, match=r"robot file .*none.toml' does not exist"):
+        load_robot(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(RobotError, match=r"bytes.toml.*not text in UTF-8"):
-        read_toml(tmp_path / "bytes.toml")
+        load_robot(tmp_path / "bytes.toml")
 
 
 @pytest.mark.claim("a robot whose numbers overflow is refused in one line")

@@ -7,8 +7,9 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-from casid.description import load_robot
-from casid.description.formats._urdf import read_urdf
+from casid.description import Inertial, load_robot
+from casid.description.formats._contract import Changes
+from casid.description.formats._urdf import Urdf
 from casid.errors import InertiaWarning, RobotError, RobotWarning
 
 BODY = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
@@ -27,7 +28,7 @@ def read(tmp_path):
     def read(*elements, **options):
         path = tmp_path / "arm.urdf"
         path.write_text('<?xml version="1.0"?><robot name="arm">' + "".join(elements) + "</robot>", encoding="utf-8")
-        return read_urdf(path, **options)
+        return load_robot(path, **options)
 
     return read
 
@@ -255,13 +256,13 @@ def test_document_types_are_refused(tmp_path):
     path = tmp_path / "bomb.urdf"
     path.write_text('<!DOCTYPE robot [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><robot name="&b;"/>', encoding="utf-8")
     with pytest.raises(RobotError, match=r"bomb.urdf: has a document type definition"):
-        read_urdf(path)
+        load_robot(path)
 
 
 def test_other_xml_is_refused(tmp_path):
     (tmp_path / "world.urdf").write_text("<sdf/>", encoding="utf-8")
     with pytest.raises(RobotError, match=r"world.urdf: not a URDF: its root element is <sdf>, expected <robot>"):
-        read_urdf(tmp_path / "world.urdf")
+        load_robot(tmp_path / "world.urdf")
 
 
 def test_inconsistent_links_warn_by_name(read):
@@ -345,3 +346,22 @@ def test_commas_between_numbers_are_read_with_a_warning_and_decimal_commas_refus
     else:
         with pytest.raises(RobotError, match="3 numbers separated by spaces"):
             read(*elements)
+
+
+def test_an_edit_changes_one_inertial_in_its_own_indentation():
+    content = b"""<robot name="arm">
+   <link name="base"/>
+   <link name="one">
+      <inertial>
+         <mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+      </inertial>
+   </link>
+   <joint name="turn" type="revolute"><parent link="base"/><child link="one"/></joint>
+</robot>
+"""
+    body = Inertial(3.0, np.array([0.1, 0.0, 0.2]), np.diag([0.3, 0.4, 0.5]))
+    made = Urdf().edit(content, Changes({"one": body, "base": body}), "arm.urdf").decode()
+    assert '      <inertial>\n         <origin xyz="0.1 0 0.2" rpy="0 0 0"/>\n         <mass value="3"/>' in made
+    assert made.count("<inertial>") == 2 and '   <link name="base">\n     <inertial>' in made
+    assert made.endswith(content.decode().partition("</link>")[2])
+    assert Urdf().edit(content, Changes({"one": None}), "arm.urdf").decode().count("inertial") == 0

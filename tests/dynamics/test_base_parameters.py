@@ -6,7 +6,7 @@ import pytest
 from casid import Model
 from casid.dynamics._base_parameters import linear_form, regroup
 from casid.errors import DatasetError, UnknownNameError
-from casid.testing._random_robots import random_robot
+from casid.testing._synthetic import random_robot
 
 
 def brute_force_rank(model):

@@ -1,15 +1,17 @@
-"""The momentum observer: it follows a known external torque as its equation says, and so does its C code."""
+"""Functions derived from a model: the momentum observer, the Runge-Kutta step, and their C code."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import casid
 from casid.codegen import find_compiler
 from casid.dynamics import momentum_observer
+from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError
 from casid.export import export_c, load
 
@@ -85,3 +87,19 @@ def test_bad_gains_are_refused(arm: tuple[casid.Model, np.ndarray]) -> None:
             momentum_observer(model, pi, gain)
     with pytest.raises(DatasetError, match="gravity is an input"):
         momentum_observer(casid.Model(model.robot, model.terms, "input"), pi)
+
+
+def test_a_step_is_of_fourth_order():
+    def error(h: float) -> float:
+        return abs(float(rk4_step(lambda x, u: u * x, np.array([1.0]), -1.0, h)[0]) - np.exp(-h))
+
+    assert 28 < error(0.2) / error(0.1) < 36  # the local error falls with h^5
+
+
+def test_expressions_and_arrays_give_the_same_step():
+    def f(x, u):
+        return -x * x + u
+
+    x = ca.SX.sym("x")
+    step = ca.Function("step", [x], [rk4_step(f, x, 0.5, 0.1)])
+    np.testing.assert_allclose(float(step(0.3)), rk4_step(f, np.array(0.3), 0.5, 0.1), rtol=1e-15)

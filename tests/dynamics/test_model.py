@@ -8,8 +8,8 @@ import pytest
 
 from casid import Model
 from casid.errors import RobotError
-from casid.testing._random_robots import random_robot
 from casid.testing._rigid_body import inverse_dynamics, random_body, standard_parameters
+from casid.testing._synthetic import random_robot
 
 TREES = [
     pytest.param({"seed": 0, "n": 1}, id="one joint"),

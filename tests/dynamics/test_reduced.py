@@ -13,8 +13,8 @@ from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.dynamics.terms import JOINT_TERMS
 from casid.export._robot import PUBLISHED, count_robot
-from casid.testing._random_robots import random_robot
 from casid.testing._rigid_body import close, states
+from casid.testing._synthetic import random_robot
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from benchmarks.measure import NotMeasured
 
-from casid.testing._pinocchio import URDFS, compare, compare_urdf, installed_urdf
-from casid.testing._random_robots import random_robot
+from casid.testing._peers import URDFS, compare, compare_urdf, installed_urdf
 from casid.testing._rigid_body import random_body, standard_parameters
+from casid.testing._synthetic import random_robot
 
 pytest.importorskip("pinocchio", reason="needs Pinocchio: pip install casid[peers]")
 

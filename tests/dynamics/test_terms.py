@@ -21,8 +21,7 @@ from casid.dynamics.terms import FRICTION_MODELS, JOINT_TERMS, JointSignals, Joi
 from casid.dynamics.terms._dynamic_laws import Dahl
 from casid.dynamics.terms._friction import Friction, JointFriction
 from casid.dynamics.terms._joint_terms import terms_of
-from casid.dynamics.terms._law import catalogued
-from casid.dynamics.terms._static_laws import Polynomial, Stribeck
+from casid.dynamics.terms._laws import Polynomial, Stribeck, catalogued
 from casid.errors import RobotError
 from casid.inertia import read_parameters, write_parameters
 

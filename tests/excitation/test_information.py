@@ -19,8 +19,7 @@ from casid.excitation import (
     weak_parameters,
 )
 from casid.excitation.information._criteria import CRITERIA, criterion
-from casid.excitation.information._mapped import Mapped
-from casid.excitation.information._observation import smooth_signs
+from casid.excitation.information._observation import Mapped, smooth_signs
 from casid.excitation.optimisation._starts import Objective, Stage
 from casid.motion import Fourier, Motion
 

@@ -20,9 +20,8 @@ from casid.excitation import (
     certify_limits,
     workspace_box,
 )
-from casid.excitation.optimisation._interrupt import requests
 from casid.excitation.optimisation._nlp import Nlp
-from casid.excitation.optimisation._result import Progress
+from casid.excitation.optimisation._result import Progress, requests
 from casid.excitation.optimisation._starts import Stage
 from casid.motion import Fourier, Motion, Poses, QuinticSpline, Trajectory
 from casid.motion._basis import Ramped

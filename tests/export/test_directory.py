@@ -1,15 +1,20 @@
-"""Folders of C code of any function."""
+"""Folders of C code of any function and of controllers."""
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
+from benchmarks.compiled.controller import build_controller, run_controller
 
+from casid.control import PD
+from casid.description import Robot
 from casid.errors import DatasetError
-from casid.export import export_c, load
+from casid.export import export_c, export_controller, load
 from casid.testing._rigid_body import close
 from tests.export.conftest import needs_compiler
 
@@ -29,3 +34,17 @@ def test_any_function_of_a_user(tmp_path: Path) -> None:
         library.f(value, matrix.T)
     with pytest.raises(AttributeError, match="known: f"):
         _ = library.g
+
+
+@needs_compiler
+def test_controller_example_tracks(panda: Robot, tmp_path: Path) -> None:
+    built = build_controller(panda, tmp_path)
+    text = run_controller(built, 2.0, limit=1e-3)
+    assert re.search(r"cycles 2000 at 1 kHz.*worst [\d.]+ us", text)
+    if built.franka is not None:
+        subprocess.run([built.franka], check=True, capture_output=True)
+
+
+def test_a_law_without_a_model_is_written(tmp_path: Path) -> None:
+    done = export_controller(PD(np.full(2, 50.0), np.full(2, 5.0)), tmp_path / "c", "hold")
+    assert "int hold_control(" in (done.path / "hold.h").read_text()

@@ -3,7 +3,6 @@
 import pytest
 
 import casid
-from casid.dynamics import Model
 from casid.regression import compress, wls
 from casid.testing._synthetic import recording, with_friction
 
@@ -16,13 +15,19 @@ def robot():
 
 
 @pytest.fixture(scope="session")
-def model(robot):
-    return Model(robot, FRICTION)
+def known(robot):
+    """The model with linear friction, and its parameters."""
+    return with_friction(robot)
 
 
 @pytest.fixture(scope="session")
-def truth(model):
-    return with_friction(model.robot)[1]
+def model(known):
+    return known[0]
+
+
+@pytest.fixture(scope="session")
+def truth(known):
+    return known[1]
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from casid.measurement import Dataset, Processing
+from casid.measurement._defects import Defect, merged, spoiled, time_gaps
 from casid.measurement._velocity import measured_is_better
 
 RATE = 500.0
@@ -89,3 +90,12 @@ def test_measured_velocity_is_taken_where_it_has_less_noise_and_agrees() -> None
 def test_at_most_a_tenth_a_side_is_trimmed() -> None:
     made = Processing(cutoff=10.0, every=1).apply(moving(seconds=2.0))
     assert made.t[0] == pytest.approx(0.2) and made.t[-1] == pytest.approx(1.798, abs=0.01)
+
+
+def test_defects_near_one_another_are_one_and_spoil_the_filters_reach() -> None:
+    spikes = [Defect("spike", 0, 1.0, 1.0, 1), Defect("spike", 0, 1.1, 1.1, 2), Defect("spike", 1, 1.2, 1.2, 1)]
+    assert merged(spikes, 0.2) == [Defect("spike", 0, 1.0, 1.1, 3), spikes[2]]
+    t = np.arange(0.0, 2.0, 0.1)
+    np.testing.assert_allclose(t[spoiled(merged(spikes, 0.2), 0, t, 0.25)], [0.8, 0.9, 1.0, 1.1, 1.2, 1.3])
+    (gap,) = time_gaps(np.delete(t, [7, 8, 9, 10]))
+    assert (gap.start, gap.end, gap.samples) == (pytest.approx(0.6), pytest.approx(1.1), 4)

@@ -8,7 +8,7 @@ import pytest
 from casid.errors import DatasetError, ProblemError
 from casid.motion import Basis, Fourier, Poses, QuinticSpline, Trajectory
 from casid.motion._basis import Ramped
-from casid.testing._trajectories import BASES, random_trajectory
+from casid.testing._synthetic import BASES, random_trajectory
 
 MOTIONS = pytest.mark.parametrize("basis", BASES, ids=lambda basis: f"{type(basis).__name__}-{basis.size}")
 

@@ -8,7 +8,7 @@ import pytest
 from casid.errors import ProblemError
 from casid.motion import Basis, Fourier
 from casid.motion._basis import Ramped
-from casid.testing._trajectories import BASES
+from casid.testing._synthetic import BASES
 
 
 @pytest.mark.parametrize("basis", BASES, ids=lambda basis: f"{type(basis).__name__}-{basis.size}")

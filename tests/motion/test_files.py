@@ -13,7 +13,7 @@ from casid.errors import DatasetError
 from casid.motion import Basis, Fourier, Poses, Trajectory, read_trajectory
 from casid.motion._basis import Ramped
 from casid.motion._files import trajectory_text
-from casid.testing._trajectories import BASES, random_trajectory
+from casid.testing._synthetic import BASES, random_trajectory
 
 # ---------------------------------------------------------------------- files
 

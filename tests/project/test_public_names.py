@@ -8,8 +8,18 @@ import public_names
 import pytest
 
 
-def test_the_page_is_that_of_the_fronts() -> None:
-    assert public_names.PAGE.read_text(encoding="utf-8") == public_names.page(), "run python scripts/public_names.py"
+def test_the_pages_are_those_of_the_fronts() -> None:
+    for name, content in public_names.pages().items():
+        page = public_names.FOLDER / name
+        assert page.read_text(encoding="utf-8") == content, f"{name}: run python scripts/public_names.py"
+
+
+def test_a_room_s_page_names_each_of_its_public_names() -> None:
+    pages = public_names.pages()
+    for front in public_names.fronts():
+        if front.name != "casid":
+            text = pages[f"{front.name.split('.')[1]}.md"]
+            assert all(f"::: {front.name}.{name}\n" in text for names in front.subjects.values() for name, _ in names)
 
 
 def test_every_public_name_has_a_summary() -> None:

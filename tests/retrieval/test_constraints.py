@@ -12,7 +12,7 @@ import casid
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.errors import DatasetError, ProblemError, SolveError
 from casid.inertia import consistency, from_standard, to_standard
-from casid.inertia._consistency import spatial_inertia
+from casid.inertia._parameters import spatial_inertia
 from casid.retrieval import (
     Constraint,
     InfeasibleError,
@@ -31,8 +31,8 @@ from casid.retrieval import (
 )
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._variables import LinkView
-from casid.retrieval.constraints._consistency import no_consistency, pseudo_inertia
-from casid.retrieval.constraints._consistency import spatial_inertia as semi
+from casid.retrieval.constraints._bounds import no_consistency, pseudo_inertia
+from casid.retrieval.constraints._bounds import spatial_inertia as semi
 
 
 def arm(n: int = 2, bounded: bool = True) -> Robot:

@@ -15,8 +15,8 @@ from casid.report._intervals import MeasurementsSection, intervals_figure
 from casid.report._section import report_of
 from casid.retrieval import parameter_intervals
 from casid.retrieval._objectives import LeastSquares
+from casid.retrieval.insight._explain import weigh_each_link, what_if
 from casid.retrieval.insight._intervals import indistinguishable
-from casid.retrieval.insight._what_if import weigh_each_link, what_if
 
 
 @pytest.fixture(scope="module")

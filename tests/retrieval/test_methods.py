@@ -19,7 +19,7 @@ from papers.two_links import (
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval.constraints._consistency import spatial_inertia
+from casid.retrieval.constraints._bounds import spatial_inertia
 from casid.retrieval.methods._penalty import Penalty, penalty_weights
 from problems.spatial_2r import true_parameters
 

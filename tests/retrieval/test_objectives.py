@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from casid.errors import ProblemError
 from casid.inertia import to_standard
 from casid.retrieval import Prior
-from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._objectives import LeastSquares, chi_square
 from casid.testing._synthetic import BODY, arm
 
 
@@ -28,3 +29,8 @@ def test_rows_of_a_prior_are_its_distance(metric: str) -> None:
     assert prior.quadratic == (metric != "entropic")
     with pytest.raises(ProblemError, match="'pullback'"):
         Prior(arm(), BODY, 2.0, "best")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("freedom", [1, 2.5, 10, 3000])
+def test_quantiles_of_chi_square(freedom):
+    assert chi_square(freedom, 0.05) == pytest.approx(chi2.ppf(0.95, freedom))

@@ -15,7 +15,7 @@ from casid.retrieval import (
     mass_bounds,
     soften,
 )
-from casid.retrieval.constraints._consistency import no_consistency, spatial_inertia
+from casid.retrieval.constraints._bounds import no_consistency, spatial_inertia
 from casid.testing._synthetic import BODY, nearest
 
 

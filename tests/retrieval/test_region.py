@@ -17,7 +17,7 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval._region import com_quotients, link_regions
-from casid.retrieval.constraints._consistency import no_consistency
+from casid.retrieval.constraints._bounds import no_consistency
 from casid.testing._synthetic import BODY, nearest
 
 

@@ -1,14 +1,18 @@
-"""What results share: parameters, gaps, checked bounds."""
+"""What results share: parameters, gaps, checked bounds, conflicts."""
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 
 from casid.errors import BoundWarning
 from casid.inertia import Parameters, to_standard
 from casid.retrieval import (
+    Constraint,
+    InfeasibleError,
     Problem,
+    com_box,
     least_squares,
     link_variables,
     mass_bounds,
@@ -16,6 +20,8 @@ from casid.retrieval import (
 )
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import assess
+from casid.retrieval.constraints._bounds import gyration_bound
+from casid.retrieval.program._starts import random_parameters
 from casid.testing._synthetic import BODY, arm, nearest
 
 
@@ -54,3 +60,51 @@ def test_the_gap_sees_light_links() -> None:
     assert bound == pytest.approx(0.25) and found.feasible
     assert found.gap == pytest.approx(1 - 0.25 / 0.3025) and not found.certified
     assert assess(problem, best, bound).certified
+
+
+@pytest.mark.claim("no set that has feasible points is called infeasible")
+@pytest.mark.parametrize("seed", range(6))
+def test_no_false_infeasible(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def build(v):
+        c, w = v[0].com, rng.normal(size=3)
+        wave = ca.sin(30 * ca.dot(ca.DM(w), c) + rng.uniform(0, 6))
+        return Constraint("wave", wave - 0.95, lower=0.0)
+
+    problem = nearest(BODY, build)
+    points = [random_parameters(problem, rng) for _ in range(400)]
+    assert any(problem.hard_violation(problem.violations(x)) == 0.0 for x in points)
+    for start in range(3):
+        assert solve(problem, seed=start, throw=False).status != "infeasible"
+
+
+@pytest.mark.claim("one constraint that cannot be met is named with the smallest relaxation")
+def test_a_single_impossible_constraint_is_named() -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    own = com_box(link, -0.05, 0.05), mass_bounds(link), Constraint("reach", link.com[0], lower=0.2)
+    problem = Problem("reach", variables, least_squares(variables, np.eye(10), BODY), own)
+    with pytest.raises(InfeasibleError, match=r"reach >= 0\.2") as caught:
+        solve(problem)
+    assert sum(caught.value.relaxation.values()) == pytest.approx(0.15, abs=1e-4)
+
+
+@pytest.mark.claim("a conflict that is proven only within a search region says so, and names the unit that leads there")
+def test_the_region_of_a_proof_is_stated() -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    heavy = Constraint("mass", link.mass, lower=10.0)
+    own = (heavy, mass_bounds(link, 0, 5), com_box(link, -1, 1))
+    problem = Problem("units", variables, least_squares(variables, np.eye(10), BODY), own)
+    found = solve(problem, throw=False)
+    assert found.status == "infeasible"
+    assert found.conflict is not None
+    assert list(found.conflict.region) == [link.name]
+    assert "nothing bounds" in found.conflict.words()
+    assert "g.mm^2" in found.conflict.words()
+    bounded = solve(problem.with_constraints(gyration_bound(link, 1.0)), throw=False).conflict
+    assert bounded is not None
+    assert bounded.proven
+    assert not bounded.region
+    assert "nothing bounds" not in bounded.words()

@@ -94,7 +94,7 @@ def test_local_dask_cluster_gives_the_same(problem, whole, tmp_path):
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
-        study = run_study(problem, tmp_path / "d.jsonl", starts=6, seed=1, cluster=cluster.scheduler_address)
+        study = run_study(problem, tmp_path / "d.jsonl", starts=6, seed=1, jobs=cluster.scheduler_address)
     assert same(whole[0], study)
 
 
@@ -102,6 +102,8 @@ def test_cluster_that_is_not_there(problem, tmp_path, monkeypatch):
     monkeypatch.setattr("casid.retrieval.study._study.CONNECT_SECONDS", 0.5)
     pytest.importorskip("distributed")
     with pytest.raises(ProblemError, match="no Dask scheduler answers at"):
+        run_study(problem, tmp_path / "n.jsonl", starts=1, jobs="tcp://127.0.0.1:9")
+    with pytest.warns(DeprecationWarning, match="'cluster' is 'jobs' now"), pytest.raises(ProblemError, match="Dask"):
         run_study(problem, tmp_path / "n.jsonl", starts=1, cluster="tcp://127.0.0.1:9")
     assert not (tmp_path / "n.jsonl").exists()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from casid.inertia import from_standard, pseudo_inertia
-from casid.inertia._consistency import spatial_inertia
+from casid.inertia._parameters import spatial_inertia
 
 pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
 

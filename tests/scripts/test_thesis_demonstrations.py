@@ -8,7 +8,7 @@ from benchmarks.measure import NotMeasured, data_folder
 from papers import wam_cases as thesis
 
 from casid.simulation import SmoothCoulomb
-from casid.simulation._stops import Reason
+from casid.simulation._result import Reason
 
 try:
     data_folder()

@@ -13,8 +13,8 @@ from casid.simulation import (
     simulate,
 )
 from casid.simulation._loop import recorded
-from casid.simulation._sampling import Sampling
-from casid.simulation._stops import End
+from casid.simulation._plant import Sampling
+from casid.simulation._result import End
 from casid.simulation.integrators import RungeKutta4
 
 

@@ -13,8 +13,8 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.motion import Sine
 from casid.simulation import Plant, Stops, simulate, simulate_many
+from casid.simulation._result import Reason
 from casid.simulation._rollouts import simulate_law
-from casid.simulation._stops import Reason
 from casid.simulation.integrators import RungeKutta4
 
 

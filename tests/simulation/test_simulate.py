@@ -26,7 +26,7 @@ from casid.simulation import (
     simulate,
     simulate_many,
 )
-from casid.simulation._sampling import Sampling
+from casid.simulation._plant import Sampling
 from casid.simulation.integrators import Cvodes, DormandPrince, Idas, RungeKutta4
 
 POSTURE = np.array([0.0, -0.4, 0.1, -2.0, 0.1, 1.7, 0.6])
@@ -78,6 +78,7 @@ def test_identification_finds_the_simulated_robot() -> None:
         viscous=[0.6, 0.6, 0.5, 0.5, 0.2, 0.2, 0.1],
         coulomb=[0.5, 0.5, 0.4, 0.4, 0.1, 0.1, 0.05],
         offset=0.0,
+        rotor=0.0,
     )
     reference = Sine.within(robot, amplitude=1.5, frequency=0.3)
     data = record(plant, reference, sensor=Sensor(torque=0.02, seed=5), integrator=RungeKutta4(2e-4), duration=8.0)

@@ -22,7 +22,7 @@ from casid.description._raw import JointLimits, RawJoint
 from casid.description._robot import STANDARD_GRAVITY
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
 from casid.description.formats._mjcf_reader import read_mjcf_content
-from casid.description.formats._xml import Element, Elements, XmlFile, tag
+from casid.description.formats._xml import Elements, XmlFile, tag
 from casid.inertia import consistency
 from casid.inertia._parameters import tensor_entries
 
@@ -173,22 +173,12 @@ def _inertial_lines(body: Inertial | None, pad: str) -> list[str]:
 def edited(content: bytes, changes: Changes, where: str) -> bytes:
     """The same file with other bodies and joint terms."""
     file = XmlFile(content, where)
-    edits: dict[Element, bytes | None] = {}
-    inside: dict[Element, bytes] = {}
     if any(file.root.iter("include")):
         Elements(where).fail("includes other files, so it cannot be edited; convert it to a new file instead")
-    count = 0
-    for body in file.root.iter("body"):
-        count += 1
-        name = body.get("name") or f"body{count}"
-        if name not in changes.inertials:
-            continue
-        new, found = changes.inertials[name], body.find("inertial")
-        text = None if new is None else tag("inertial", _inertial(new)).encode()
-        if found is not None:
-            edits[found] = text
-        elif text is not None:
-            inside[body] = b"\n" + (file.indent(body) + "  ").encode() + text
+    bodies = ((body.get("name") or f"body{k}", body) for k, body in enumerate(file.root.iter("body"), start=1))
+    edits, inside = file.inertial_edits(
+        bodies, changes.inertials, lambda body, _, pad: [pad + tag("inertial", _inertial(body))]
+    )
     for joint in file.root.iter("joint"):
         terms = changes.terms.get(joint.get("name", ""))
         if terms is None or (file.parents.get(joint) is not None and file.parents[joint].tag == "equality"):

@@ -97,18 +97,8 @@ class Sdf(Format):
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
         file = XmlFile(content, where)
-        edits: dict[Element, bytes | None] = {}
-        inside: dict[Element, bytes] = {}
-        for link in file.root.iter("link"):
-            name = link.get("name", "")
-            if name not in changes.inertials:
-                continue
-            body, found = changes.inertials[name], link.find("inertial")
-            if found is not None:
-                text = None if body is None else "\n".join(_inertial_lines(body, file.indent(found)))
-                edits[found] = None if text is None else text.strip().encode()
-            elif body is not None:
-                inside[link] = ("\n" + "\n".join(_inertial_lines(body, file.indent(link) + "  "))).encode()
+        links = ((link.get("name", ""), link) for link in file.root.iter("link"))
+        edits, inside = file.inertial_edits(links, changes.inertials, lambda body, _, pad: _inertial_lines(body, pad))
         for joint in file.root.iter("joint"):
             terms, axis = changes.terms.get(joint.get("name", "")), joint.find("axis")
             if terms is None or axis is None:

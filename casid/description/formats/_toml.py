@@ -61,7 +61,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,7 +85,7 @@ from casid.description._sidecar import FEATURES, Table, bounds_of, inertial, rea
 from casid.description.formats._contract import Changes, Format, Reading
 from casid.description.formats._toml_writer import edited, written
 from casid.errors import RobotError, RobotWarning
-from casid.files._read import decode, read_bytes
+from casid.files._read import decode
 from casid.files._texts import parse_toml as toml_values
 from casid.files._words import shown
 
@@ -122,43 +121,6 @@ class Toml(Format):
         return edited(content.decode("utf-8"), changes, where).encode()
 
 
-def read_toml(
-    path: str | Path,
-    *,
-    lock: Lock = (),
-    gravity: ArrayLike | None = None,
-    angle_tolerance: float = ANGLE_TOLERANCE,
-) -> Robot:
-    """Read a robot from a TOML file; the format stands in the module's docstring.
-
-    Parameters
-    ----------
-    path
-        The file.
-    lock
-        Names of joints to fix at position 0, or a mapping from names to positions [rad or m].
-    gravity
-        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; default: that of the file.
-    angle_tolerance
-        Angles this close to a multiple of pi/2 count as that multiple [rad].
-
-    Raises
-    ------
-    RobotError
-        Naming the file, the table and the key.
-
-    Warns
-    -----
-    InertiaWarning
-        For each link whose nominal mass and inertia no real body can have.
-    """
-    path = Path(path)
-    description = Toml().read(
-        read_bytes(path, "robot file", RobotError), Reading(path.name, path.parent, angle_tolerance)
-    )
-    return description.robot(lock=lock, gravity=gravity)
-
-
 def parse_toml(
     text: str,
     where: str,
@@ -167,7 +129,7 @@ def parse_toml(
     gravity: ArrayLike | None = None,
     angle_tolerance: float = ANGLE_TOLERANCE,
 ) -> Robot:
-    """Like `read_toml`, from text; ``where`` stands for the file in messages."""
+    """As `casid.load_robot`, from text; ``where`` stands for the file in messages."""
     description = Toml().read(text.encode("utf-8"), Reading(where, None, angle_tolerance))
     return description.robot(lock=lock, gravity=gravity)
 

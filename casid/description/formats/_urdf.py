@@ -14,12 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from casid.description._document import Description
 from casid.description._parts import Inertial, Link
 from casid.description._placement import (
-    ANGLE_TOLERANCE,
     INFINITE,
     Array,
     angle_notes,
@@ -30,12 +28,10 @@ from casid.description._placement import (
     unit_axis,
     xyz_rpy,
 )
-from casid.description._raw import JointLimits, Lock, MimicRule, RawJoint, base_link
-from casid.description._robot import STANDARD_GRAVITY, Robot
+from casid.description._raw import JointLimits, MimicRule, RawJoint, base_link
 from casid.description.formats._contract import Changes, Format, Reading, frames_as_links, links_at_joints
 from casid.description.formats._xml import Element, Elements, XmlFile, tag
 from casid.errors import RobotError
-from casid.files._read import read_bytes
 from casid.inertia._parameters import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -82,18 +78,10 @@ class Urdf(Format):
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
         file = XmlFile(content, where)
-        edits: dict[Element, bytes | None] = {}
-        inside: dict[Element, bytes] = {}
-        for link in file.root.findall("link"):
-            name = link.get("name", "")
-            if name not in changes.inertials:
-                continue
-            body, found = changes.inertials[name], link.find("inertial")
-            pad = file.indent(link) + "  "
-            if found is not None:
-                edits[found] = None if body is None else _inertial_text(body, file, found)
-            elif body is not None:
-                inside[link] = ("\n" + "\n".join(_inertial_lines(body, pad))).encode()
+        links = ((link.get("name", ""), link) for link in file.root.findall("link"))
+        edits, inside = file.inertial_edits(
+            links, changes.inertials, lambda body, found, pad: _inertial_lines(body, pad, _step(file, found))
+        )
         for joint in file.root.findall("joint"):
             terms = changes.terms.get(joint.get("name", ""))
             if terms is None:
@@ -105,51 +93,6 @@ class Urdf(Format):
             elif values:
                 inside[joint] = ("\n" + file.indent(joint) + "  " + tag("dynamics", values)).encode()
         return file.edited(edits, inside)
-
-
-def read_urdf(
-    path: str | Path,
-    *,
-    lock: Lock = (),
-    gravity: ArrayLike = STANDARD_GRAVITY,
-    angle_tolerance: float = ANGLE_TOLERANCE,
-) -> Robot:
-    """Read a robot from a URDF file.
-
-    Parameters
-    ----------
-    path
-        The file; xacro must be expanded before.
-    lock
-        Names of joints to fix at position 0, or a mapping from names to positions [rad or m]. The way to leave out
-        grippers, and the way to read files with planar or floating joints.
-    gravity
-        Acceleration of gravity in the base frame, shape (3,) [m/s^2]; a URDF does not hold it.
-    angle_tolerance
-        Angles this close to a multiple of pi/2 count as that multiple [rad]; 1e-5 suits files that print 1.5708.
-
-    Returns
-    -------
-    Robot
-        Revolute, continuous and prismatic joints move; a continuous one has no position limits. Joints that mimic
-        others have no coordinate. The links of fixed joints are lumped into the moving link that carries them and kept
-        as `Frame`s.
-
-    Raises
-    ------
-    RobotError
-        Naming the file, the element and what to do.
-
-    Warns
-    -----
-    InertiaWarning
-        For each link whose mass and inertia no real body can have.
-    """
-    path = Path(path)
-    description = Urdf().read(
-        read_bytes(path, "robot file", RobotError), Reading(path.name, path.parent, angle_tolerance)
-    )
-    return description.robot(lock=lock, gravity=gravity)
 
 
 class _Reader(Elements):
@@ -284,12 +227,10 @@ def _inertial_lines(body: Inertial, pad: str = "    ", step: str = "  ") -> list
     ]
 
 
-def _inertial_text(body: Inertial, file: XmlFile, found: Element) -> bytes:
-    """In place of another, indented like that."""
-    pad = file.indent(found)
-    inner = file.indent(found[0]) if len(found) else ""
-    step = inner[len(pad) :] if inner.startswith(pad) and len(inner) > len(pad) else "  "
-    return "\n".join(_inertial_lines(body, pad, step)).strip().encode()
+def _step(file: XmlFile, found: Element | None) -> str:
+    """Indentation inside an element, as that of its first child; two blanks where it has none."""
+    pad, inner = ("", "") if found is None else (file.indent(found), file.indent(found[0]) if len(found) else "")
+    return inner[len(pad) :] if inner.startswith(pad) and len(inner) > len(pad) else "  "
 
 
 def _link_lines(link: Link) -> list[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 from xml.etree import ElementTree
 from xml.parsers import expat
 
+from casid.description._parts import Inertial
 from casid.errors import RobotError, RobotWarning
 from casid.files._words import number_list
 
@@ -109,6 +110,37 @@ class XmlFile:
         begin = self._spans[element][0]
         line = self.content[self.content.rfind(b"\n", 0, begin) + 1 : begin]
         return line.decode("ascii") if not line.strip() and line.isascii() else ""
+
+    def inertial_edits(
+        self,
+        links: Iterable[tuple[str, Element]],
+        inertials: Mapping[str, Inertial | None],
+        lines: Callable[[Inertial, Element | None, str], list[str]],
+    ) -> tuple[dict[Element, bytes | None], dict[Element, bytes]]:
+        """What gives links other bodies, as `edited` takes it: elements in place of their own, and text inside links.
+
+        Parameters
+        ----------
+        links
+            Name and element of each link.
+        inertials
+            Name -> its new body; ``None``: none.
+        lines
+            ``(body, element that it replaces, white space before it) -> lines``.
+        """
+        edits: dict[Element, bytes | None] = {}
+        inside: dict[Element, bytes] = {}
+        for name, link in links:
+            if name not in inertials:
+                continue
+            body, found = inertials[name], link.find("inertial")
+            pad = self.indent(link) + "  " if found is None else self.indent(found)
+            text = "" if body is None else "\n".join(lines(body, found, pad))
+            if found is not None:
+                edits[found] = text.strip().encode() or None
+            elif text:
+                inside[link] = f"\n{text}".encode()
+        return edits, inside
 
     def edited(self, edits: Mapping[Element, bytes | None], inside: Mapping[Element, bytes]) -> bytes:
         """The file with some elements replaced (``None``: removed) and text put at the begin of others.

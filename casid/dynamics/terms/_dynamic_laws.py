@@ -16,7 +16,7 @@ from casid.description._joint_parameters import (
     JointParameter,
 )
 from casid.dynamics.terms._joint_terms import JointSignals
-from casid.dynamics.terms._law import FrictionLaw, Shape, Theta, catalogued
+from casid.dynamics.terms._laws import FrictionLaw, Shape, Theta, catalogued
 
 #: Distance over which friction builds up; 63 % of it after one reach.
 REACH = Shape("reach", "rad", 1e-5, 0.5, 3e-3, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), power=0)

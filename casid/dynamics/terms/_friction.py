@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description._joint_parameters import JointParameter
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory
-from casid.dynamics.terms._law import FrictionLaw
+from casid.dynamics.terms._laws import FrictionLaw
 from casid.errors import DatasetError
 
 Array = NDArray[np.float64]

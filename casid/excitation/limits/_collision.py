@@ -11,7 +11,7 @@ import numpy as np
 from casid.description import Capsule, Robot
 from casid.dynamics._kinematics import Kinematics
 from casid.errors import ProblemError
-from casid.excitation.information._mapped import Mapped
+from casid.excitation.information._observation import Mapped
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import MotionLimits
 from casid.motion import Motion, Trajectory

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
-from casid.excitation.information._mapped import Mapped
-from casid.excitation.information._observation import STATES
+from casid.excitation.information._observation import STATES, Mapped
 from casid.motion import Motion
 from casid.motion._basis import Array
 

@@ -13,9 +13,8 @@ from casid.excitation.information._criteria import ConditionNumber, Criterion
 from casid.excitation.information._observation import Observation
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import MotionLimits, Rows, certify_limits, limit_rows
-from casid.excitation.optimisation._interrupt import Best, Request, requests
 from casid.excitation.optimisation._nlp import Nlp, StateRows
-from casid.excitation.optimisation._result import Design, Progress, Start
+from casid.excitation.optimisation._result import Best, Design, Progress, Request, Start, requests
 from casid.excitation.optimisation._starts import (
     Objective,
     Stage,

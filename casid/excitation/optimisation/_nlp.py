@@ -17,7 +17,7 @@ from scipy import sparse
 
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import Rows
-from casid.excitation.optimisation._interrupt import Request, Stop
+from casid.excitation.optimisation._result import Request, Stop
 from casid.excitation.optimisation._starts import Objective
 from casid.motion import Basis, Motion
 from casid.motion._basis import Array

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.identification.online._information import Information
-from casid.inertia._chi_square import chi_square
 from casid.regression._statistics import ResidualNoise
+from casid.retrieval._objectives import chi_square
 
 Array = NDArray[np.float64]
 #: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows].

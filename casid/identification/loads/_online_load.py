@@ -28,9 +28,9 @@ from casid.identification.online._samples import (
     weighted,
 )
 from casid.inertia import from_standard
-from casid.inertia._chi_square import chi_square
 from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
 from casid.regression._statistics import ResidualNoise
+from casid.retrieval._objectives import chi_square
 
 Array = NDArray[np.float64]
 #: The load with which residuals are computed is estimated anew when the information has grown by this share.

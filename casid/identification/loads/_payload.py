@@ -30,9 +30,8 @@ from casid.errors import CasidError, DatasetError
 from casid.identification.loads._intervals import DETERMINED, load_intervals
 from casid.identification.loads._stack import load_stack, recordings
 from casid.inertia import Parameters, express_in, from_standard, to_standard
-from casid.inertia._chi_square import chi_square
 from casid.measurement import Dataset
-from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._objectives import LeastSquares, chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution

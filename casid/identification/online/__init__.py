@@ -7,7 +7,6 @@ from casid import _earlier
 # The robot's own parameters
 from casid.identification.online._estimator import Online as Online
 from casid.identification.online._estimator import entropic_fit as entropic_fit
-from casid.identification.online._estimator import plausible_values as plausible_values
 
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)

@@ -28,7 +28,7 @@ from casid.inertia import Parameters
 from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
 from casid.regression import Fit
 from casid.regression._fit import quadratic
-from casid.retrieval.plausible import plausible_bodies
+from casid.retrieval.plausible._bodies import plausible_bodies
 
 Array = NDArray[np.float64]
 

@@ -30,8 +30,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
 from casid.retrieval._variables import LinkVariables, link_variables
-from casid.retrieval.constraints._bounds import com_box, total_mass
-from casid.retrieval.constraints._consistency import ConsistencyKind, consistency_cone
+from casid.retrieval.constraints._bounds import ConsistencyKind, com_box, consistency_cone, total_mass
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.methods._solve import solve
 from casid.retrieval.solver._build import SolveOptions

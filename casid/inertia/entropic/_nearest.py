@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia._consistency import consistency
 from casid.inertia._divergence import (
     ORTHONORMAL_MAP,
     SVEC_WEIGHTS,
@@ -25,7 +24,7 @@ from casid.inertia._divergence import (
     to_svec,
 )
 from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import pseudo_inertia
+from casid.inertia._parameters import consistency, pseudo_inertia
 
 Array = NDArray[np.float64]
 

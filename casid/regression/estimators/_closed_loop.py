@@ -14,7 +14,7 @@ from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import accumulate
 from casid.control import Controller
 from casid.dynamics import Model, inverse_dynamics_derivatives
-from casid.dynamics._runge_kutta import rk4_step
+from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 

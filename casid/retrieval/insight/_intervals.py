@@ -32,8 +32,8 @@ from numpy.typing import ArrayLike, NDArray
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions._polynomial import polynomials
-from casid.inertia._chi_square import chi_square
 from casid.inertia._parameter_vector import mass_index
+from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
 from casid.retrieval._variables import UnknownVariableError

@@ -11,8 +11,8 @@ import numpy as np
 
 from casid.errors import ProblemError
 from casid.retrieval._combinations import Combination, combinations, smoothed
-from casid.retrieval._conflict import Conflict
 from casid.retrieval._problem import Problem
+from casid.retrieval._result import Conflict
 from casid.retrieval._solution import Solution, assess, reassess
 from casid.retrieval.methods._branch_and_bound import close_gap
 from casid.retrieval.methods._method import Array, Method, Start

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from casid.errors import ProblemError
 from casid.inertia import Parameters
-from casid.inertia._chi_square import chi_square
 from casid.inertia._cones import Full
+from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution

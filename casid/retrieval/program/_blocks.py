@@ -18,7 +18,7 @@ from casid.errors import ProblemError
 from casid.inertia._cones import ConsistencyCone
 from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row
-from casid.retrieval.constraints._consistency import PhysicalConsistency
+from casid.retrieval.constraints._bounds import PhysicalConsistency
 
 Array = NDArray[np.float64]
 

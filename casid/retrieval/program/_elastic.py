@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia._parameter_vector import mass_index
-from casid.retrieval._conflict import Conflict
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
+from casid.retrieval._result import Conflict
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound
 from casid.retrieval.bound._cuts import Cut, Relaxation

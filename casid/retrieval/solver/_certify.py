@@ -17,9 +17,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.retrieval._conflict import Conflict
 from casid.retrieval._problem import Problem
-from casid.retrieval._result import relative_gap
+from casid.retrieval._result import Conflict, relative_gap
 from casid.retrieval._solution import Solution, annotated, assess
 from casid.retrieval.bound._certificate import Certificate, Search, lower_bound
 from casid.retrieval.bound._cuts import Cut, Relaxation

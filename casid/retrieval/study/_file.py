@@ -24,8 +24,8 @@ from casid.files._read import read_bytes
 from casid.files._table import Table
 from casid.files._texts import finite_number, json_bytes, parse_json
 from casid.files._words import reason
-from casid.retrieval._conflict import Conflict
 from casid.retrieval._problem import Problem
+from casid.retrieval._result import Conflict
 from casid.retrieval._solution import Solution, Tolerances, assess
 
 FORMAT = 2

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid._earlier import earlier_keywords
 from casid.display import Displayed
 from casid.errors import ProblemError
 from casid.retrieval._combinations import check_dead_branches
@@ -54,15 +55,14 @@ def solve_elsewhere(
     method: Method,
     nominal: Array | None,
     options: SolveOptions,
-    jobs: int,
-    cluster: str | None,
+    jobs: int | str,
 ) -> Iterator[dict[str, Any]]:
     """On processes of this machine, or on a cluster: records, as they come in."""
     joblib = _joblib()
-    here = os.getpid() if cluster is None else None
+    here = None if isinstance(jobs, str) else os.getpid()
     blobs = {name: pickle.dumps((problem, method, nominal, options)) for name, problem in problems.items()}
     calls = (joblib.delayed(_solve_one)(blobs[name], name, number, seed, here) for name, number, seed in tasks)
-    if cluster is None:
+    if not isinstance(jobs, str):
         yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(calls)
         return
     with joblib.parallel_config(backend="dask", n_jobs=-1):
@@ -262,14 +262,14 @@ def multistart(
     return study
 
 
+@earlier_keywords(cluster="jobs")
 def run_study(
     problems: Problem | Mapping[str, Problem],
     file: str | Path,
     starts: int = 100,
     seed: int = 0,
     method: Method | str = "direct",
-    jobs: int = 1,
-    cluster: str | None = None,
+    jobs: int | str = 1,
     options: SolveOptions | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Study:
@@ -286,9 +286,8 @@ def run_study(
     method, options
         As in `solve`.
     jobs
-        Processes on this machine (joblib); 1 solves in this process.
-    cluster
-        Address of a Dask scheduler (``tcp://host:8786``) in place of processes.
+        Processes on this machine (joblib), where 1 solves in this process; or the address of a Dask scheduler
+        (``tcp://host:8786``).
     progress
         Called with the number of results and the total as each one comes in.
 
@@ -310,8 +309,8 @@ def run_study(
     seeds = list(enumerate(start_seeds(starts, seed)))
     tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in done]
     solutions = {key: revived(named[key[0]], stored, given.tolerances) for key, stored in done.items()}
-    with connected(cluster), appending(path, header) as append:
-        for stored, solution in _solved(named, tasks, chosen, given, jobs, cluster):
+    with connected(jobs if isinstance(jobs, str) else None), appending(path, header) as append:
+        for stored, solution in _solved(named, tasks, chosen, given, jobs):
             append(stored)
             solutions[(stored["problem"], stored["start"])] = solution
             if progress is not None:
@@ -334,13 +333,12 @@ def _solved(
     tasks: list[Task],
     method: Method,
     options: SolveOptions,
-    jobs: int,
-    cluster: str | None,
+    jobs: int | str,
 ) -> Any:
     """Pairs of what is stored and the solution, as they come in."""
-    if jobs == 1 and cluster is None:
+    if jobs == 1:
         for (name, number, _), solution in solve_here(named, tasks, method, None, options):
             yield record(name, number, solution), solution
     else:
-        for stored in solve_elsewhere(named, tasks, method, None, options, jobs, cluster):
+        for stored in solve_elsewhere(named, tasks, method, None, options, jobs):
             yield stored, revived(named[stored["problem"]], stored, options.tolerances)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from casid import _earlier
 
 from casid.simulation.integrators._dormand_prince import DormandPrince as DormandPrince
-from casid.simulation.integrators._fixed_step import RungeKutta4 as RungeKutta4
-from casid.simulation.integrators._fixed_step import SemiImplicitEuler as SemiImplicitEuler
-from casid.simulation.integrators._sundials import Cvodes as Cvodes
-from casid.simulation.integrators._sundials import Idas as Idas
+from casid.simulation.integrators._integrator import RungeKutta4 as RungeKutta4
+from casid.simulation.integrators._integrator import SemiImplicitEuler as SemiImplicitEuler
+from casid.simulation.integrators._integrator import Cvodes as Cvodes
+from casid.simulation.integrators._integrator import Idas as Idas
 
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)

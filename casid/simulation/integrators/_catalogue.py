@@ -7,9 +7,7 @@ from collections.abc import Callable
 
 from casid.errors import ProblemError
 from casid.simulation.integrators._dormand_prince import DormandPrince
-from casid.simulation.integrators._fixed_step import RungeKutta4, SemiImplicitEuler
-from casid.simulation.integrators._integrator import Integrator
-from casid.simulation.integrators._sundials import Cvodes, Idas
+from casid.simulation.integrators._integrator import Cvodes, Idas, Integrator, RungeKutta4, SemiImplicitEuler
 
 #: How each integrator is built from its number, a step [s] or a tolerance, by the name that a user writes.
 INTEGRATORS: dict[str, Callable[[float | None], Integrator]] = {

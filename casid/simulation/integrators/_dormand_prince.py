@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from casid.codegen._evaluate import compiled_call
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
+from casid.simulation._result import Reason, Stopped, Stops
 from casid.simulation._stick_slip import Mode, StickSlip
-from casid.simulation._stops import Reason, Stopped, Stops
 from casid.simulation.integrators._integrator import Advance, Array, Integrator
 
 _A = [

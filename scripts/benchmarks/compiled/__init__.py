@@ -27,7 +27,7 @@ from casid.errors import InertiaWarning
 from casid.export import export_robot, load
 from casid.export._load import LoadedLibrary
 from casid.export._robot import FUNCTIONS, PUBLISHED
-from casid.testing._pinocchio import build, parameter_map, relative_error
+from casid.testing._peers import build, parameter_map, relative_error
 
 ROBOTS = ("panda", "kuka_iiwa")
 #: Samples of the published Panda trajectory.

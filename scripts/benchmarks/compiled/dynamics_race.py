@@ -22,7 +22,7 @@ from casid.description import Robot
 from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced
 from casid.inertia import express_in, from_standard, to_standard
 from casid.inertia._parameter_vector import link_slice
-from casid.testing._pinocchio import parameter_map
+from casid.testing._peers import parameter_map
 
 HERE = Path(__file__).resolve().parent
 _EIGEN = (Path("/usr/include/eigen3"), Path("/usr/local/include/eigen3"), Path("/opt/homebrew/include/eigen3"))

@@ -17,9 +17,9 @@ from benchmarks.measure import Measure, data_folder
 from casid.dynamics import Model
 from casid.inertia import from_standard, pseudo_inertia
 from casid.regression import reverse_engineer
-from casid.testing._pinocchio import URDFS, compare, compare_urdf, installed_urdf, mimicking_joints, relative_error
-from casid.testing._random_robots import random_robot
+from casid.testing._peers import URDFS, compare, compare_urdf, installed_urdf, mimicking_joints, relative_error
 from casid.testing._rigid_body import inverse_dynamics, random_body, standard_parameters
+from casid.testing._synthetic import random_robot
 
 #: Smallest eigenvalue every pseudo-inertia must have (SI).
 MARGIN = 1e-6

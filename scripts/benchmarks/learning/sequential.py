@@ -23,7 +23,8 @@ from baselines.contract import Motion, nmse
 from benchmarks.learning.data import dataset, iiwa, sines
 from benchmarks.measure import Measure, need
 from benchmarks.picture import write_picture
-from casid.identification.online import Online, plausible_values
+from casid.identification.online import Online
+from casid.identification.online._estimator import plausible_values
 from casid.learning import Chart, TorqueLoss
 from casid.report._style import INK, new_figure, set_title, tidy
 

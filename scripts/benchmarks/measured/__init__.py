@@ -23,9 +23,8 @@ from casid.regression import Fit, compress, wls
 from casid.regression._fit import ols
 from casid.regression.friction._shape_fits import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
-from casid.retrieval.constraints._bounds import gyration_bound
-from casid.retrieval.constraints._consistency import ConsistencyKind
-from casid.testing._clarabel import clarabel_regression
+from casid.retrieval.constraints._bounds import ConsistencyKind, gyration_bound
+from casid.testing._peers import clarabel_regression
 
 Result = tuple[str, bool]
 DRIVE_TERMS = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")

@@ -24,7 +24,7 @@ from casid.dynamics import Model
 from casid.motion import Sine
 from casid.simulation import Plant, Simulation, Stops, simulate
 from casid.simulation._loop import CompiledLoop, Loop
-from casid.simulation._sampling import Sampling
+from casid.simulation._plant import Sampling
 from casid.simulation.integrators import RungeKutta4
 from casid.testing._engines import Bullet, Engine, MuJoCo, running
 

@@ -73,9 +73,8 @@ def identified(held_out: bool = False) -> tuple[Model, Array, Samples, Array]:
         data, later = data.between(float(data.t[0]), middle), data.between(middle)
     robot = casid.load_robot("panda")
     settings = Processing(rate=1000.0, cutoff=5.0, trim=0.5, every=1)
-    result = casid.identify(
-        robot, data, processing=replace(settings, every=10), model=ModelOptions(gravity=recordings.GRAVITY)
-    )
+    options = ModelOptions(terms=recordings.FRICTION, gravity=recordings.GRAVITY)
+    result = casid.identify(robot, data, processing=replace(settings, every=10), model=options)
     model = Model(robot, recordings.FRICTION, recordings.GRAVITY)
     pi = model.parameters(result.parameters)
     motion = settings.apply(later)

@@ -7,7 +7,7 @@ from papers import wam_cases as thesis
 
 from benchmarks.measure import Measure
 from casid.simulation import SmoothCoulomb
-from casid.simulation._stops import Reason
+from casid.simulation._result import Reason
 
 Result = tuple[str, bool]
 

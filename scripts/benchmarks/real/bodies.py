@@ -20,12 +20,12 @@ from benchmarks.real.truth import blind
 from casid.description import Inertial, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.identification import Checks, Identification, RegressionProblem, default_bounds, identify
-from casid.identification._bounds import expected_rotors
+from casid.identification import Checks, Identification, RegressionProblem, identify
+from casid.identification._bounds import default_bounds, expected_rotors
 from casid.identification._share import SHARES
 from casid.measurement import Dataset, read_dataset
 from casid.regression import compress, wls
-from casid.retrieval.plausible import plausible_bodies
+from casid.retrieval.plausible._bodies import plausible_bodies
 from casid.testing import random_robot
 from casid.testing._synthetic import recording
 

@@ -17,7 +17,8 @@ from benchmarks.measure import Measure, NotMeasured
 from casid.description import LinkBounds, Robot
 from casid.dynamics import Model
 from casid.excitation import DesignSettings
-from casid.identification import RegressionProblem, default_bounds, predict
+from casid.identification import RegressionProblem, predict
+from casid.identification._bounds import default_bounds
 from casid.inertia import from_standard
 from casid.measurement import Dataset
 from casid.regression import compress, wls

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from casid.inertia import pseudo_inertia
-from casid.inertia._consistency import spatial_inertia
+from casid.inertia._parameters import spatial_inertia
 from papers.methods.regression import Array, Kind
 
 ORDER: dict[Kind, int] = {"full": 4, "semi": 6}

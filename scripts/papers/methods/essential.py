@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casid.inertia._consistency import spatial_inertia
+from casid.inertia._parameters import spatial_inertia
 from casid.regression import essential
 from papers.methods.regression import Array
 from papers.methods.wam import WamData

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from casid.inertia import pseudo_inertia
-from casid.inertia._consistency import spatial_inertia
+from casid.inertia._parameters import spatial_inertia
 from papers.methods.cones import ORDER, cone_map, smat, stack, svec
 from papers.methods.lmi import settings
 from papers.methods.regression import Array, Kind

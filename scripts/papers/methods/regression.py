@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.inertia import pseudo_inertia
-from casid.inertia._consistency import spatial_inertia
+from casid.inertia._parameters import spatial_inertia
 
 Array = NDArray[np.float64]
 Kind = Literal["full", "semi"]

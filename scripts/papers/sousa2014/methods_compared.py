@@ -86,7 +86,8 @@ def fig_6_2(setting: Setting) -> Outcome:
     beaten = [a.error_above_ols >= best[i] * (1 - 1e-4) - 1e-9 for i, size in enumerate(done)
               for a in size.answers.values() if a.feasible]  # fmt: skip
     (links, thesis, feasible), (_, full, never) = above("semi", setting.quick), above("full", setting.quick)
-    ratios, with_triangle = thesis[1] / thesis[0], full[1] / full[0]
+    with np.errstate(divide="ignore"):  # one link: OLS is feasible and the rise 0
+        ratios, with_triangle = thesis[1] / thesis[0], full[1] / full[0]
     large, some = np.array(links) >= (2 if setting.quick else 7), np.array(links) > 1
     mata = [size.answers["Mata (SQP)"] for size in done]
     solved = sum(a.success for a in mata)

@@ -8,7 +8,7 @@ import numpy as np
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.identification.repair._feasibility import feasibility_test
-from casid.inertia._consistency import spatial_inertia
+from casid.inertia._parameters import spatial_inertia
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.sylvester import minors
 

@@ -1,0 +1,53 @@
+"""Other readings of a recording: the one that was applied is found, and its trial improves the held-out error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import casid
+from casid.dynamics import Model
+from casid.identification.diagnosis._better_readings import Trials, better_readings
+from casid.identification.diagnosis._readings import Readings
+from casid.identification.diagnosis._trial import signed
+from casid.testing._synthetic import recording, with_friction
+
+
+@pytest.fixture(scope="module")
+def arm():
+    whole = casid.load_robot("kuka_iiwa")
+    return replace(whole, joints=whole.joints[:3], limits=type(whole.limits).unlimited(3))
+
+
+@pytest.fixture(scope="module")
+def data(arm):
+    return recording(*with_friction(arm), samples=300, noise=0.05)
+
+
+def found_in(arm, data, gravity=None):
+    model, steps = Model(arm, ("viscous", "coulomb", "offset"), gravity), []
+    findings, tried = better_readings(
+        Readings(model, data), data, Trials(model, [data]), lambda done, total: steps.append((done, total))
+    )
+    assert steps[-1][0] <= steps[-1][1] and tried > 20
+    return findings
+
+
+def test_a_right_recording_has_no_better_reading(arm, data):
+    assert found_in(arm, data) == []
+
+
+def test_a_reversed_torque_is_found_and_tried(arm, data):
+    (finding,) = found_in(arm, signed(data, [1, -1, 1], torques_only=True))
+    assert (finding.cause, finding.joint, finding.values["what"]) == ("reversed joint", arm.joints[1].name, "torque")
+    assert finding.trial.measure == "held-out error" and finding.trial.after < 0.97 * finding.trial.before
+
+
+def test_gravity_along_another_axis_is_found(arm, data):
+    (finding,) = found_in(arm, data, (float(np.linalg.norm(arm.gravity)), 0.0, 0.0))
+    assert finding.cause == "gravity direction"
+    direction = finding.values["direction"]
+    towards = np.array([float(x) for x in direction.split(",")]) if "," in direction else direction
+    assert (isinstance(towards, str) and towards == "-z") or towards @ arm.gravity > 0.99 * arm.gravity @ arm.gravity

@@ -1,0 +1,49 @@
+"""The columns of many friction laws at a joint: shared ones once, as each law alone gives them, with their signs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._friction import JointFriction
+from casid.regression.friction._dictionary import Dictionary, friction_columns, loads_of
+
+
+@pytest.fixture(scope="module")
+def dictionary():
+    laws = (JointFriction(friction_model("linear")), JointFriction(friction_model("stribeck"), (0.1, 2.0)))
+    return Dictionary(0, laws)
+
+
+def test_columns_that_laws_share_stand_once(dictionary):
+    linear, stribeck = dictionary.places
+    assert set(linear) & set(stribeck) == {linear[0], linear[2]}  # viscous and offset; the sign is smoothed in one
+    assert dictionary.size == len(linear) + len(stribeck) - 2
+
+
+def test_friction_may_not_drive_the_motion(dictionary):
+    linear, _ = dictionary.signs(speed=2.0, load=10.0)
+    ahead = np.array([1.0, 0.5, 0.0])
+    amplitudes = [a.symbol for a in friction_model("linear").amplitudes]
+    assert amplitudes[:2] == ["fv", "fc"]
+    assert (linear @ ahead[: linear.shape[1]] >= 0).all()
+    assert (linear @ -ahead[: linear.shape[1]]).min() < 0
+
+
+def test_columns_along_a_recording_are_those_of_the_laws(model, noisy):
+    laws = [Dictionary(k, (JointFriction(friction_model("linear")),)) for k in range(model.n)]
+    columns = friction_columns(laws, noisy, np.zeros(noisy.q.shape))
+    for k, found in enumerate(columns):
+        viscous, coulomb = (laws[k].places[0][i] for i in (0, 1))
+        np.testing.assert_allclose(found[:, viscous], noisy.dq[:, k])
+        np.testing.assert_allclose(found[:, coulomb], np.sign(noisy.dq[:, k]))
+
+
+def test_loads_are_the_torques_of_the_links_alone(model, truth, noisy):
+    loads = loads_of(model, truth[: 10 * model.n], noisy)
+    k = 17
+    links = model.like(terms=())
+    expected = links.inverse_dynamics(noisy.q[k], noisy.dq[k], noisy.ddq[k], truth[: 10 * model.n])
+    np.testing.assert_allclose(loads[k], np.array(expected).ravel(), rtol=1e-12)
+    assert not loads_of(model, None, noisy).any()
