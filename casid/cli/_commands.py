@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from casid.cli import _options as o
-from casid.cli._shared import present, steps
+from casid.cli._shared import announce_written, present, steps
 from casid.errors import DatasetError
+
+if TYPE_CHECKING:
+    from casid.description import Robot
 
 
 def from_commands(recordings: Sequence[Path]) -> bool:
@@ -74,3 +78,31 @@ def identify_commands(
         for note in notes:
             typer.echo(f"note: {note}", err=True)
         typer.echo(f"Written to {path.parent}: {path.name}")
+
+
+def excite_commands(
+    robot: Robot, recording: Path, duration: float, share: float, iterations: int, seed: int, folder: Path | None,
+    rate: float,
+) -> None:  # fmt: skip
+    """Design position commands for the servos of a recording, print what they will tell, write them."""
+    from casid.excitation import MotionLimits
+    from casid.files import write_files
+    from casid.files._texts import read_toml
+    from casid.motion._files import trajectory_text
+    from casid.output_error import design_commands, identify_from_commands, read_commands
+    from casid.output_error._servo import Servo, servo_from
+
+    limits = MotionLimits.of_robot(robot, share)
+    described = recording.suffix == ".toml"
+    servo = servo_from(read_toml(recording, "recording", DatasetError), recording.name) if described else Servo()
+    with steps() as progress:
+        found = identify_from_commands(robot, [read_commands(recording, robot)], servo, progress=progress)
+        design = design_commands(
+            found.runs, found.theta, limits, duration=duration, iterations=iterations, seed=seed,
+            progress=lambda done, total, value: progress(f"commands: {100 * value:.3g} %", done, total),
+        )  # fmt: skip
+    typer.echo(f"{design.evaluations} motions tried; expected standard deviation of the worst parameter, "
+               f"{design.worst}: {100 * design.value:.3g} % (first motion {100 * design.first:.3g} %)")  # fmt: skip
+    if folder is not None:
+        texts = {f"commands.{form}": trajectory_text(design.trajectory, form, rate) for form in ("toml", "csv")}
+        announce_written(folder, write_files(folder, texts))

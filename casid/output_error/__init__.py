@@ -12,6 +12,10 @@ from casid.output_error._identify import CommandIdentification as CommandIdentif
 from casid.output_error._identify import SimulationOptions as SimulationOptions
 from casid.output_error._identify import identify_from_commands as identify_from_commands
 
+# Design of commands
+from casid.output_error._design import CommandDesign as CommandDesign
+from casid.output_error._design import design_commands as design_commands
+
 # Free runs, and files for MuJoCo, Isaac, PACE, mjlab, BAM
 from casid.output_error._actuators import write_actuators as write_actuators
 from casid.output_error._mjcf import write_mjcf as write_mjcf

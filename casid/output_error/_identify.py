@@ -13,6 +13,7 @@ from casid.description import Robot
 from casid.display import Displayed
 from casid.errors import DatasetError
 from casid.measurement._commands import CommandRecording
+from casid.output_error._readings import further
 from casid.output_error._runs import FreeRuns, Parameter, Point
 from casid.output_error._search import Normal, Search
 from casid.output_error._servo import Servo, Unknown
@@ -139,7 +140,8 @@ class CommandIdentification(Displayed):
             return f"not to be trusted: {wrong[0].kind}{f' of {wrong[0].joint}' if wrong[0].joint else ''}"
         opened = sum(not e.determined for e in self.estimates)
         left = f"; {opened} of {len(self.estimates)} parameters not determined by these data" if opened else ""
-        return f"explains the motion to {1e3 * self.error:.3g} mrad{left}"
+        noted = ", ".join(dict.fromkeys(f"{f.kind}{f' of {f.joint}' if f.joint else ''}" for f in self.findings))
+        return f"explains the motion to {1e3 * self.error:.3g} mrad{left}{f'; check: {noted}' if noted else ''}"
 
     def simulate(self, recording: CommandRecording) -> Array:
         """Free run of a recording from its commands, shape (N, n); gaps of the recording are left out."""
@@ -226,6 +228,8 @@ def identify_from_commands(
     listed, C = estimates(search, point, normal, weak, best.ratios)
     held = _held_out(search, point, normal, options.folds)
     findings += judge(runs, point, names)
+    if not any(f.kind in ("sign", "joint order") for f in findings):
+        findings += further(runs, point, names)
     errors = np.sqrt(normal.squares / normal.count)
     if any(f.kind in ("sign", "joint order") for f in findings):
         findings = [
