@@ -227,9 +227,9 @@ def identify_from_commands(
     runs.parameters = search.runs.parameters
     listed, C = estimates(search, point, normal, weak, best.ratios)
     held = _held_out(search, point, normal, options.folds)
-    findings += judge(runs, point, names)
-    if not any(f.kind in ("sign", "joint order") for f in findings):
+    if not findings or not any(f.wrong for f in findings):
         findings += further(runs, point, names)
+    findings += judge(runs, point, names)
     errors = np.sqrt(normal.squares / normal.count)
     if any(f.kind in ("sign", "joint order") for f in findings):
         findings = [

@@ -26,6 +26,8 @@ _WINDOW = 0.5
 _MISFIT = 2.0
 #: Ratio of errors below which another reading is named, and below which the result as it stands is wrong.
 _BETTER, _WRONG = 0.75, 0.5
+#: Readings as good as the best, to this ratio, are taken in their order: the plainer one.
+_EQUAL = 1.1
 #: Length of the pieces that readings are tried on [s].
 _TRIAL = 30.0
 
@@ -110,9 +112,10 @@ def _tried_readings(
     base = _fitted(part, part.servo, runs, point.theta)
     worst = int(rms.argmax())
     results = [(_fitted(part, servo, runs, point.theta), kind, text) for kind, text, servo in _readings(runs, point)]
-    error, kind, text = min(results, key=lambda one: one[0])
-    if error >= _BETTER * base:
+    if not results or min(one[0] for one in results) >= _BETTER * base:
         return []
+    least = min(one[0] for one in results)
+    error, kind, text = next(one for one in results if one[0] <= _EQUAL * least)
     remedy = f"tried: {1e3 * base:.3g} -> {1e3 * error:.3g} mrad"
     joint = names[worst]
     return [CommandFinding(kind, joint, text, remedy, error < _WRONG * base)]
