@@ -215,12 +215,11 @@ class Search:
                 break
         return point, normal
 
-
     def polished(self, point: Point, fine: FreeRuns, count: int = 2) -> tuple[Point, Normal]:
         """Gauss-Newton steps with the errors of finer integration and the derivatives of the coarse one.
 
-        What the coarse step does to the positions enters the errors, hence the estimate; what it does to the derivatives
-        does not (deferred correction).
+        What the coarse step does to positions is thus taken out; what it does to derivatives only slows the search
+        (deferred correction).
         """
         self.rescale(point, fine.simulate(point))
         normal = self.normal(point, fine.simulate(point))
