@@ -43,7 +43,9 @@ class SimulationOptions:
     Attributes
     ----------
     step : float
-        Longest integration step [s].
+        Longest integration step of the search [s].
+    refined : float
+        The last iterations take the errors of steps so many times shorter.
     longest : float
         Longest piece that is run from one initial state [s].
     coarse : float
@@ -60,10 +62,11 @@ class SimulationOptions:
     """
 
     step: float = 5e-3
+    refined: float = 4.0
     longest: float = 10.0
     coarse: float = 200.0
     iterations: int = 25
-    budget: float = 90.0
+    budget: float = 65.0
     robust: float = 4.0
     folds: int = 4
     threads: int = 2
@@ -223,28 +226,28 @@ def identify_from_commands(
     if not runs.parameters:
         raise DatasetError("everything about the servos is given: nothing is left to find")
     findings = list(check_recordings(recordings, names))
-    search, best, point, normal, weak = _fitted(runs, options, start, progress)
-    runs.parameters = search.runs.parameters
+    search, fine, best, point, normal, weak = _fitted(runs, options, start, progress)
     listed, C = estimates(search, point, normal, weak, best.ratios)
     held = _held_out(search, point, normal, options.folds)
-    if not findings or not any(f.wrong for f in findings):
-        findings += further(runs, point, names)
-    findings += judge(runs, point, names)
+    if not any(f.wrong for f in findings):
+        findings += further(fine, point, names, not findings)
+    findings += judge(fine, point, names)
     errors = np.sqrt(normal.squares / normal.count)
     if any(f.kind in ("sign", "joint order") for f in findings):
         findings = [
             _try(f, robot, recordings, runs, names, options, float(np.sqrt(np.mean(errors**2)))) for f in findings
         ]
-    ratios = gain_ratios(runs.parameters, point.theta, C, 1.96)
+    rollouts, fine.rollouts = search.runs.rollouts, 0.0
+    ratios = gain_ratios(fine.parameters, point.theta, C, 1.96)
     return CommandIdentification(
-        robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], runs.rollouts,
-        time.perf_counter() - began, runs.seconds, tuple(findings), ratios, runs,
+        robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], rollouts,
+        time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
     )  # fmt: skip
 
 
 def _fitted(
     runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress | None
-) -> tuple[Search, ConvexStart, Point, Normal, Array]:
+) -> tuple[Search, FreeRuns, ConvexStart, Point, Normal, Array]:
     """Best point of all starts."""
     if progress is not None:
         progress("convex start", 0, 1)
@@ -279,7 +282,10 @@ def _fitted(
         whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=search.history
     )
     point, normal = search.run(whole.point(point.theta) if runs is not whole else point)
-    return search, best, point, normal, weak
+    fine = whole.of(whole.recordings, whole.step / options.refined)
+    point, normal = search.polished(point, fine)
+    whole.rollouts += options.refined * fine.rollouts
+    return search, fine, best, point, normal, weak
 
 
 def _weakly(parameters: Sequence[Parameter], start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:

@@ -32,14 +32,14 @@ _EQUAL = 1.1
 _TRIAL = 30.0
 
 
-def further(runs: FreeRuns, point: Point, names: Sequence[str]) -> list[CommandFinding]:
-    """Findings about clocks, commands, mounts, and what explains a misfit better."""
+def further(runs: FreeRuns, point: Point, names: Sequence[str], trials: bool = True) -> list[CommandFinding]:
+    """Findings about clocks, commands, mounts, and, where trials are asked for, what explains a misfit better."""
     recordings = list(dict.fromkeys(piece.recording for piece in runs.pieces))
     found = [f for data in recordings for f in (*_lost_cycles(data), *_missing_commands(data, names))]
     simulated = runs.simulate(point)
     errors = [piece.measured - q for piece, q in zip(runs.pieces, simulated, strict=True)]
     found += _slips(runs, errors, names)
-    if not found:
+    if trials and not found:
         found += _tried_readings(runs, point, errors, names)
     return found
 

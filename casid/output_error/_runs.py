@@ -181,9 +181,9 @@ class FreeRuns:
         #: Cost of a run with derivatives over one without, measured when first asked for.
         self.cost = 4.0
 
-    def of(self, recordings: Sequence[CommandRecording]) -> FreeRuns:
-        """The same with other recordings."""
-        made = FreeRuns(self.robot, self.servo, recordings, self.step, self.longest, self.threads)
+    def of(self, recordings: Sequence[CommandRecording], step: float | None = None) -> FreeRuns:
+        """The same with other recordings, and with another step if one is given."""
+        made = FreeRuns(self.robot, self.servo, recordings, step or self.step, self.longest, self.threads)
         made.branches, made.parameters = self.branches, self.parameters
         return made
 

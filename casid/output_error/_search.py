@@ -104,13 +104,13 @@ class Search:
             total += self._rho(piece.measured - q)[0] + float((((start - piece.start) / piece.spread) ** 2).sum())
         return total
 
-    def normal(self, point: Point) -> Normal:
-        """Normal equations at a point."""
+    def normal(self, point: Point, shown: Sequence[Array] | None = None) -> Normal:
+        """Normal equations at a point; ``shown``: simulated positions in place of those of the linearised runs."""
         runs, n = self.runs, self.runs.robot.n
 
         def use(index: int, branch: Branch, places: list[int], start: Array, q: Array, S: Array) -> Block:
             piece, joints = runs.pieces[index], list(branch.joints)
-            r = piece.measured[:, joints] - q
+            r = piece.measured[:, joints] - (q if shown is None else shown[index][:, joints])
             cost, w = self._rho(r)
             J = S.reshape(-1, S.shape[2])
             WJ = J * w.reshape(-1, 1)
@@ -213,6 +213,22 @@ class Search:
                 self.progress(f"free runs: {1e3 * normal.rms:.3g} mrad", number + 1, limit)
             if done:
                 break
+        return point, normal
+
+    def polished(self, point: Point, fine: FreeRuns, count: int = 2) -> tuple[Point, Normal]:
+        """Gauss-Newton steps with the errors of finer integration and the derivatives of the coarse one.
+
+        What the coarse step does to positions is thus taken out; what it does to derivatives only slows the search
+        (deferred correction).
+        """
+        self.rescale(point, fine.simulate(point))
+        normal = self.normal(point, fine.simulate(point))
+        for _ in range(count):
+            candidate, _ = self.step(normal, point, 1e-6)
+            tried = self.normal(candidate, fine.simulate(candidate))
+            if tried.cost > normal.cost:
+                break
+            point, normal = candidate, tried
         return point, normal
 
 

@@ -155,7 +155,11 @@ class Servo:
             if isinstance(value, Unknown):
                 continue
             zero = attribute in ("kp", "armature") and value == 0.0
-            if np.isnan(value) or value < (0.0 if zero else lower) or (value > upper and attribute not in ("limit", "duty")):
+            if (
+                np.isnan(value)
+                or value < (0.0 if zero else lower)
+                or (value > upper and attribute not in ("limit", "duty"))
+            ):
                 raise DatasetError(
                     f"servo: {attribute} of joint {k + 1} is {value:g}; expected {lower:g} to {upper:g}, or "
                     "leave it unknown"

@@ -164,7 +164,16 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
         edge = min(int(1 / (np.pi * width)), len(t) // 4)
         use = (np.abs(signs) >= 0.9) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
         use[:edge] = use[-edge:] = False
-        columns = {"kp": tau, "Ia": ddq, "fv": dq, "kd": on * dq, "emf": (on > 0) * dq, "fc": signs, "fo": np.ones_like(q), "bias": -on}
+        columns = {
+            "kp": tau,
+            "Ia": ddq,
+            "fv": dq,
+            "kd": on * dq,
+            "emf": (on > 0) * dq,
+            "fc": signs,
+            "fo": np.ones_like(q),
+            "bias": -on,
+        }
         made.append(_Stretch(columns, errors, use, on))
     return made
 
@@ -219,7 +228,9 @@ def _solve(
     A, b = joint.R[:, :m], joint.R[:, m + delay]
     if joint.count < 8 * max(m, 1) or not m:
         gain = 1.0 / _TYPICAL["kp"] if "kp" in joint.free else 1.0
-        still = [gain if c == "kp" else 0.0 if c in ("bias", "fo", "kd", "emf") else gain * _TYPICAL[c] for c in joint.free]
+        still = [
+            gain if c == "kp" else 0.0 if c in ("bias", "fo", "kd", "emf") else gain * _TYPICAL[c] for c in joint.free
+        ]
         return np.array(still), float(b @ b), 0.0, False
     low, high = np.zeros(m), np.full(m, np.inf)
     for i, kind in enumerate(joint.free):

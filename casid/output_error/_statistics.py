@@ -71,15 +71,15 @@ def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, flo
     scores where that is larger (White 1982).
     """
     runs = search.runs
-    quick = [piece.measured - q for piece, q in zip(runs.pieces, runs.simulate(point), strict=True)]
-    inflation = correlation(quick)
+    errors = [piece.measured - q for piece, q in zip(runs.pieces, runs.simulate(point), strict=True)]
+    inflation = correlation(errors)
     A = normal.A
     D = search.scaling(normal, point.theta)
     inverse = np.linalg.pinv(A / np.outer(D, D), rcond=1e-10, hermitian=True) / np.outer(D, D)
     factor = float((normal.squares * inflation).sum() / (normal.count * len(inflation)))
     factor /= search.scale**2 * search.inflation
     fisher = inverse * max(factor, 1e-300)
-    count = sum(len(e) / inflation for e in quick)
+    count = sum(len(e) / inflation for e in errors)
     freedom = max(1.0, float(np.sum(count)) - len(point.theta))
     if len(normal.blocks) < _PIECES:
         return fisher, freedom

@@ -16,8 +16,8 @@ def _open(reason: str) -> Callable[[], tuple[str, bool]]:
 
 MEASURES = (
     Measure("free runs held out, against CMA-ES", "<= 0.9 x the best of three seeds, each of SO-101, Go2, XL330",
-            "issue: 14.3, 9.0 mrad", partial(measured.against_cma, range(3)), partial(measured.against_cma, range(1), 0.1),
-            "two seeds, nine tenths of the runs"),
+            "issue: 14.3, 9.0 mrad", partial(measured.against_cma, range(3)),
+            partial(measured.against_cma, range(1), 0.1), "two seeds, nine tenths of the runs"),
     Measure("friction with load and speed, free runs held out", "no worse than the plain law on each",
             "issue: XL330 at another gain 127 mrad", measured.richer_friction),
     Measure("rollouts and time", "<= 100, <= 20 s each", "issue: 22-71, 1-13 s", measured.effort),

@@ -12,11 +12,18 @@ import numpy as np
 
 from benchmarks.encoders.data import Bench
 from benchmarks.measure import need
-from casid.output_error import FreeRuns, Servo
+from casid.output_error import FreeRuns
 from casid.output_error._runs import Point
 
 #: Lower and upper bounds by attribute; the gain's in decades.
-BOUNDS = {"armature": (1e-5, 1.0), "viscous": (0.0, 7.0), "coulomb": (0.0, 1.0), "bias": (-0.1, 0.1), "kp": (0.0, 2.0)}
+BOUNDS = {
+    "armature": (1e-5, 1.0),
+    "viscous": (0.0, 7.0),
+    "coulomb": (0.0, 1.0),
+    "bias": (-0.1, 0.1),
+    "kp": (0.0, 2.0),
+    "back_emf": (0.0, 7.0),
+}
 
 
 def fitted(bench: Bench, seed: int, rollouts: int, steps: float = 5.0) -> dict[str, Any]:
@@ -40,7 +47,7 @@ def fitted(bench: Bench, seed: int, rollouts: int, steps: float = 5.0) -> dict[s
 
     def theta_of(x: np.ndarray) -> np.ndarray:
         theta = low + (high - low) * np.clip(x, 0.0, 1.0)
-        return np.where(gain, 10.0**theta, theta)
+        return np.asarray(np.where(gain, 10.0**theta, theta))
 
     def errors(x: np.ndarray, of: FreeRuns) -> float:
         """An encoder that shows q + b: the servo follows u - b, and b is added to what it shows."""
@@ -67,8 +74,3 @@ def fitted(bench: Bench, seed: int, rollouts: int, steps: float = 5.0) -> dict[s
         "rollouts": count,
         "theta": theta_of(best).tolist(),
     }
-
-
-def known(servo: Servo) -> bool:
-    """Whether the gain is given."""
-    return isinstance(servo.kp, float)

@@ -55,7 +55,7 @@ def so101(exchanged: bool = False) -> Bench:
     folder = data_folder() / "so101"
     robot = casid.load_robot(folder / "so101_new_calib.xml", lock={"gripper": 0.0})
     train, test = [], []
-    with open(folder / "table.csv", encoding="utf-8") as table:
+    with (folder / "table.csv").open(encoding="utf-8") as table:
         for row in csv.DictReader(table):
             z = np.load(folder / f"{row['name']}.npz")
             data = CommandRecording(z["t"], z["q"][:, :5], z["q_des"][:, :5], name=row["name"])
@@ -83,7 +83,8 @@ def xl330() -> Bench:
     """One servo with a pendulum (0: hanging); firmware gains 100 and 200 train, 400 is held out."""
     folder = data_folder() / "servos"
     robot = one_joint("xl330", "revolute", 0.49, "0 0 -0.1", "0 1 0")
-    train, test = [], []
+    train: list[CommandRecording] = []
+    test: list[CommandRecording] = []
     for path in sorted(folder.glob("xl330_*.npz")):
         z = np.load(path)
         q, u = (np.asarray(z[key], dtype=float).reshape(-1, 1) for key in ("q", "q_des"))

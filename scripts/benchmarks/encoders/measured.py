@@ -1,4 +1,4 @@
-"""Rows on recordings: held-out free runs beside CMA-ES, effort, random starts, repeatability, EMPS, replay in MuJoCo."""
+"""Rows on recordings: free runs held out beside CMA-ES, effort, starts, repeatability, EMPS, replay in MuJoCo."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.encoders import cma_es
 from benchmarks.encoders.data import Bench, emps, go2, so101, xl330
 from benchmarks.measure import need
-from casid.output_error import CommandIdentification, CommandRecording, FreeRuns, Servo, SimulationOptions, Unknown
-from casid.output_error import FREE, identify_from_commands, write_mjcf
+from casid.measurement._commands import held_commands
+from casid.output_error import (
+    FREE,
+    CommandIdentification,
+    CommandRecording,
+    FreeRuns,
+    SimulationOptions,
+    Unknown,
+    identify_from_commands,
+    write_mjcf,
+)
+from casid.output_error._statistics import Estimate
 
 #: IDIM-LS of Janot et al. (2019), see the data's README: M, fv, fc, offset.
 PUBLISHED_EMPS = np.array([95.1089, 203.5034, 20.3935, -3.1648])
@@ -77,7 +88,9 @@ def random_starts(count: int) -> tuple[str, bool]:
         bias = np.array([x.attribute in ("bias", "delay") for x in p])
         errors = [best.error]
         for _ in range(count):
-            wild = np.where(bias, rng.uniform(-0.1, 0.1, len(p)), np.maximum(best.theta, 1e-4) * 10 ** rng.uniform(-2, 2, len(p)))
+            wild = np.where(
+                bias, rng.uniform(-0.1, 0.1, len(p)), np.maximum(best.theta, 1e-4) * 10 ** rng.uniform(-2, 2, len(p))
+            )
             errors.append(identify_from_commands(bench.robot, bench.train, bench.servo, start=wild).error)
         near = sum(e <= 1.03 * min(errors) for e in errors[1:])
         met &= near == count and errors[0] <= 1.03 * min(errors)
@@ -100,7 +113,7 @@ def repeatability() -> tuple[str, bool]:
     for name, (bench, first, second) in halves.items():
         a, b = (identify_from_commands(bench.robot, part, bench.servo) for part in (first, second))
         inside = [
-            abs(x.value - y.value) <= np.hypot(max(x.high - x.value, x.value - x.low), max(y.high - y.value, y.value - y.low))
+            abs(x.value - y.value) <= np.hypot(_half(x), _half(y))
             for x, y in zip(a.estimates, b.estimates, strict=True)
             if x.determined and y.determined
         ]
@@ -134,53 +147,44 @@ def _with_start(data: CommandRecording) -> CommandRecording:
     return data.rows(slice(10, len(data)))
 
 
+def _half(e: Estimate) -> float:
+    return max(e.high - e.value, e.value - e.low)
+
+
 def replay() -> tuple[str, bool]:
     """The written MJCF under the same commands in MuJoCo, with the identified friction and without."""
     mujoco = need("mujoco", "peers")
-    bench = so101()
-    one = found(so101)
-    data = max(bench.test, key=lambda d: float(np.ptp(d.q_des, axis=0).sum())).rows(slice(0, 600))
+    bench, one = so101(), found(so101)
+    data = max(bench.test, key=lambda d: float(np.ptp(d.q_des, axis=0).sum())).rows(slice(0, 480))
+    smooth = tuple(replace(e, value=0.0) if e.attribute == "coulomb" else e for e in one.estimates)
     texts, met = [], True
-    for name, bar in (("with friction", 1.0), ("smooth", 0.2)):
-        values = {key: list(value) for key, value in one.table.items() if key in Servo.__dataclass_fields__}
-        values = {key: value for key, value in values.items() if key not in ("scale", "duty", "limit")}
-        values["delay"] = [0.0] * bench.robot.n
-        if name == "smooth":
-            values["coulomb"] = [0.0] * bench.robot.n
-        servo = Servo(**{**values, "coulomb": [Unknown(v, 1e-9) if not i else v for i, v in enumerate(values["coulomb"])]})
-        made = identify_from_commands(bench.robot, [data], servo, SimulationOptions(iterations=1, folds=0, longest=1e3))
-        if name == "smooth":
-            made = replace(made, estimates=tuple(replace(e, value=0.0) for e in made.estimates))
+    for name, made, bar in (("with friction", one, 1.0), ("smooth", replace(one, estimates=smooth), 0.2)):
         with tempfile.TemporaryDirectory() as folder:
             path, _ = write_mjcf(made, Path(folder) / "found.xml")
-            shown = mujoco_run(mujoco, path, data)
-        mine = made.simulate(data)
-        rms = 1e3 * float(np.sqrt(np.mean((shown - mine) ** 2)))
+            shown = mujoco_run(mujoco, path, made, data)
+        rms = 1e3 * float(np.sqrt(np.mean((shown - made.simulate(data)) ** 2)))
         met &= rms <= bar
         texts.append(f"{name} {rms:.3f} mrad")
     return "SO-101: " + ", ".join(texts), met
 
 
-def mujoco_run(mujoco: object, path: Path, data: CommandRecording) -> np.ndarray:
-    """Positions of the actuated joints in MuJoCo, every command held until the next."""
-    model = mujoco.MjModel.from_xml_path(str(path))  # type: ignore[attr-defined]
-    state = mujoco.MjData(model)  # type: ignore[attr-defined]
+def mujoco_run(mujoco: Any, path: Path, made: CommandIdentification, data: CommandRecording) -> np.ndarray:
+    """Positions of the actuated joints in MuJoCo under the delayed commands, each held until the next."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    state = mujoco.MjData(model)
     joints = [model.actuator_trnid[k, 0] for k in range(model.nu)]
     place, speed = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
-    runs_start = FreeRuns.__init__  # the state of the first sample is that of the free run
-    del runs_start
-    from casid.output_error._runs import noise_of, piece_of
-
-    start = piece_of(data, slice(0, len(data)), 5e-3, noise_of(np.asarray(data.q))).start
+    start = made.runs.of([data]).pieces[0].start
     state.qpos[place], state.qvel[speed] = start[: data.n], start[data.n :]
-    shown = [state.qpos[place].copy()]
+    delays, shown = made.table["delay"], [state.qpos[place].copy()]
     for k in range(len(data) - 1):
-        state.ctrl[:] = data.q_des[k]
-        span = data.t[k + 1] - data.t[k]
-        steps = max(1, round(span / 0.002))
-        model.opt.timestep = span / steps
-        for _ in range(steps):
-            mujoco.mj_step(model, state)  # type: ignore[attr-defined]
+        steps = max(1, round((data.t[k + 1] - data.t[k]) / 0.002))
+        edges = np.linspace(data.t[k], data.t[k + 1], steps + 1)
+        h = model.opt.timestep = float(edges[1] - edges[0])
+        whole = [held_commands(data.t, data.q_des[:, j], edges - delays[j])[1] for j in range(data.n)]
+        for mean in np.diff(np.array(whole), axis=1).T / h:
+            state.ctrl[:] = mean
+            mujoco.mj_step(model, state)
         shown.append(state.qpos[place].copy())
     return np.array(shown)
 
@@ -193,6 +197,5 @@ def go2_mass() -> tuple[str, bool]:
     scale = made.table["scale"]
     ratio = float(masses @ scale / masses.sum())
     edge = bool(np.any((scale <= 0.301) | (scale >= 2.99)))
-    return f"{masses.sum():.2f} kg nominal, {100 * (ratio - 1):+.0f} %; {'a factor at its bound' if edge else 'no factor at a bound'}", (
-        abs(ratio - 1) <= 0.25 and not edge
-    )
+    where = "a factor at its bound" if edge else "no factor at a bound"
+    return f"{masses.sum():.2f} kg nominal, {100 * (ratio - 1):+.0f} %; {where}", abs(ratio - 1) <= 0.25 and not edge

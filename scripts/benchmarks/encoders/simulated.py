@@ -9,8 +9,13 @@ import numpy as np
 import casid
 from benchmarks.encoders.data import go2, so101
 from casid.description import Robot
-from casid.output_error import FREE, CommandIdentification, CommandRecording, Servo, SimulationOptions
-from casid.output_error import identify_from_commands
+from casid.output_error import (
+    CommandIdentification,
+    CommandRecording,
+    Servo,
+    SimulationOptions,
+    identify_from_commands,
+)
 from casid.testing import broadband_commands, commanded_motion
 
 #: Options of the small problems here.
@@ -30,7 +35,7 @@ class Truth:
 
 
 def truths() -> tuple[Truth, ...]:
-    """SO-101 at 50 Hz with unknown gains, Go2 at 200 Hz with known ones, an industrial arm at 125 Hz with known ones."""
+    """SO-101 at 50 Hz with unknown gains; Go2 at 200 Hz and an industrial arm at 125 Hz with known ones."""
     leg = (0.0, 0.8, -1.6)
     return (
         Truth("SO-101", so101().robot, 50.0, (8.0, 20.0), False, (0.0,) * 5),
@@ -53,8 +58,8 @@ def drawn(truth: Truth, seed: int, seconds: float = 24.0) -> tuple[Servo, list[C
     t = np.arange(int(seconds * truth.rate / 3)) / truth.rate
     motions = [
         commanded_motion(
-            truth.robot, servo, t, broadband_commands(t, truth.middle, 0.4, seed=10 * seed + k), noise=2e-4, quantum=1.5e-3,
-            seed=10 * seed + k, name=f"motion {k}",
+            truth.robot, servo, t, broadband_commands(t, truth.middle, 0.4, seed=10 * seed + k), noise=2e-4,
+            quantum=1.5e-3, seed=10 * seed + k, name=f"motion {k}",
         )
         for k in range(3)
     ]  # fmt: skip
@@ -76,7 +81,7 @@ def coverage(count: int) -> tuple[str, bool]:
         for seed in range(count):
             servo, found = solved(truth, seed)
             for e in found.estimates:
-                true = float(np.atleast_1d(servo.of(e.attribute, truth.robot.n))[max(e.joint, 0)])
+                true = float(np.broadcast_to(getattr(servo, e.attribute), truth.robot.n)[max(e.joint, 0)])
                 if e.determined:
                     hits.append(e.low - 1e-12 <= true <= e.high + 1e-12)
                     unnamed += abs(e.value - true) > 0.5 * abs(true) and abs(e.value - true) > 3 * e.sd
@@ -115,11 +120,8 @@ def gains() -> tuple[str, bool]:
     held = []
     for k, joint in enumerate(light.coordinates):
         ratio, half = found.ratios[f"viscous {joint.name} / kp"]
-        held.append(abs(ratio - servo.of("viscous", light.n)[k] / servo.of("kp", light.n)[k]) <= 1.5 * half)
-    text = f"gain settings: {sum(agree)} of {len(agree)} agree; scale refused: {refused}, {sum(held)} of {len(held)} ratios hold"
+        viscous, kp = (float(np.atleast_1d(getattr(servo, name))[k]) for name in ("viscous", "kp"))
+        held.append(abs(ratio - viscous / kp) <= 1.5 * half)
+    words = f"gain settings: {sum(agree)} of {len(agree)} agree; scale refused: {refused}"
+    text = f"{words}, {sum(held)} of {len(held)} ratios hold"
     return text, bool(np.mean(agree) >= 0.9 and refused and np.mean(held) >= 0.8)
-
-
-def derivative_gain() -> Servo:
-    """Unknowns where two settings of the gain are recorded."""
-    return Servo(kd=FREE)
