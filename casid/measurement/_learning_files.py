@@ -7,7 +7,7 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, members: Mapping[str, bytes], root: str) -> None:
         super().__init__(io.BytesIO(members[f"{root}data.pkl"]))
         self.members, self.root = members, root
-        self.order = ">" if members.get(f"{root}byteorder", b"little") == b"big" else "<"
+        self.order: Literal["<", ">"] = ">" if members.get(f"{root}byteorder", b"little") == b"big" else "<"
 
     def find_class(self, module: str, name: str) -> Any:
         """Tensors, storages, ordered dictionaries."""
@@ -107,7 +107,8 @@ def _tensor(storage: NDArray[Any], offset: int, size: Sequence[int], stride: Seq
     if int(np.prod(size, dtype=object)) * storage.itemsize > data_limit():  # strides of 0 repeat
         raise DatasetError(too_large(data_limit()))
     steps = tuple(step * storage.itemsize for step in stride)
-    return np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), steps).copy()
+    made: NDArray[Any] = np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), steps).copy()
+    return made
 
 
 class LeRobot:
