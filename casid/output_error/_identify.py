@@ -53,7 +53,8 @@ class SimulationOptions:
     iterations : int
         Of Gauss-Newton.
     budget : float
-        Runs through all recordings that may be spent, one with derivatives counted as `FreeRuns.cost`.
+        Runs through all recordings that the search may spend before its last steps, one with derivatives counted as
+        `FreeRuns.cost`.
     robust : float
         Errors beyond so many deviations count linearly.
     folds : int
@@ -66,7 +67,7 @@ class SimulationOptions:
     longest: float = 10.0
     coarse: float = 200.0
     iterations: int = 25
-    budget: float = 65.0
+    budget: float = 50.0
     robust: float = 4.0
     folds: int = 4
     threads: int = 2
