@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,21 +28,15 @@ class Case:
     data: CommandRecording
     joint: int
 
-    def again(self, robot: Robot | None = None, **changes: object) -> CommandRecording:
+    def again(self, robot: Robot | None = None, **changes: Any) -> CommandRecording:
         """The motion with another robot or other servos."""
-        servo = replace(self.servo, **changes)  # type: ignore[arg-type]
+        servo = replace(self.servo, **changes)
         made = robot or self.truth.robot
         return commanded_motion(made, servo, self.data.t, self.data.q_des, noise=2e-4, quantum=1.5e-3, name="motion")
 
     def changed(self, q: Array | None = None, q_des: Array | None = None) -> CommandRecording:
         """The recording with other columns."""
         return replace(self.data, q=self.data.q if q is None else q, q_des=self.data.q_des if q_des is None else q_des)
-
-    def of_joint(self, attribute: str, factor: float) -> list[float]:
-        """A servo's values with one joint's multiplied."""
-        values = [float(v) for v in self.servo.of(attribute, self.truth.robot.n)]  # type: ignore[arg-type]
-        values[self.joint] *= factor
-        return values
 
 
 def _limited(case: Case) -> CommandRecording:
@@ -140,7 +135,7 @@ def _case(truth: Truth, seed: int, seconds: float = 10.0) -> Case:
 def _headline(case: Case, data: CommandRecording, gain: float | None) -> tuple[str, tuple[str, ...]]:
     """Headline and the kinds it names; an error's text counts as a headline."""
     if gain is not None:
-        given = Servo(kp=[gain * float(v) for v in case.servo.of("kp", case.truth.robot.n)])  # type: ignore[arg-type]
+        given = Servo(kp=(gain * np.array(case.servo.of("kp", case.truth.robot.n), dtype=float)).tolist())
     else:
         given = Servo(kp=case.servo.kp) if case.truth.known else Servo()
     try:
