@@ -64,3 +64,14 @@ def test_recordings_of_both_kinds_are_refused(folder):
     np.savetxt(folder / "torque.csv", mixed, delimiter=",", header="t,q1,tau1", comments="")
     done = casid(folder, "identify", "arm.urdf", "log.csv", "torque.csv")
     assert done.returncode == 1 and "identify them apart" in done.stderr
+
+
+def test_commands_are_designed_for_the_servos_of_a_log_and_servos_written(folder):
+    words = ("--position-commands", "log.csv", "--duration", "12", "--iterations", "20", "--out", "design")
+    done = casid(folder, "excite", "arm.urdf", *words)
+    assert done.returncode == 0, done.stderr
+    assert "worst parameter" in done.stdout and (folder / "design" / "commands.toml").exists()
+    done = casid(folder, "excite", "arm.urdf", *words, "--criterion", "d-optimal")
+    assert done.returncode == 2 and "position-commands" in done.stderr
+    done = casid(folder, "identify", "arm.urdf", "log.csv", "--actuators", "found.usda")
+    assert done.returncode == 0 and "physxJointAxis:angular:armature" in (folder / "found.usda").read_text()
