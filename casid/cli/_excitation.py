@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 from dataclasses import dataclass, replace
 
 from casid.cli import _options as o
+from casid.cli._commands import excite_commands
 from casid.cli._interrupt import CODE as INTERRUPTED
 from casid.cli._shared import RobotArgument, out_folder, present, refuse, shown
 from casid.files._words import comma_list
@@ -37,6 +38,13 @@ class Goal(o.OptionGroup):
         "viscous,coulomb,offset"
     )
     payload: Annotated[bool, typer.Option("--payload", help="Only a load on the last link is unknown.")] = False
+    position_commands: Annotated[
+        Path | None,
+        typer.Option(
+            help="Design position commands for servos as in this recording of commands and encoders (or the toml about "
+            "it): they make the worst interval of gains, armature, friction and delay small; no torques assumed."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,15 @@ def excite(
         raise typer.BadParameter(f"--output-rate: the sampling rate must be positive [Hz], got {output.output_rate}")
     folder = out_folder(output.out)
     machine = options.robot(robot)
+    if goal.position_commands is not None:
+        unused = ("criterion", "parameter", "terms", "payload", "basis", "harmonics", "ramp", "rest", "poses")
+        others = ("collision", "torque", "floor", "samples", "starts", "time_limit", "evaluate")
+        refuse(context, (*unused, *others), "does not go with --position-commands")
+        excite_commands(
+            machine, goal.position_commands, motion.duration, bounds.limit_share, search.iterations, search.seed,
+            folder, output.output_rate,
+        )  # fmt: skip
+        return
     machine = _with_capsules(machine, robot, bounds.packages or []) if bounds.collision else machine
     settings = DesignSettings(
         criterion=goal.criterion, parameters=tuple(goal.parameter or ()), terms=tuple(comma_list(goal.terms)),

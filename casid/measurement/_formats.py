@@ -16,6 +16,7 @@ from casid.files._texts import CsvTable, csv_table
 from casid.files._words import reason, shown
 from casid.measurement._columns import Columns, group_columns
 from casid.measurement._dataset import Array
+from casid.measurement._learning_files import LeRobot, TorchFile
 from casid.measurement._rosbag import read_joint_states
 from casid.measurement._text import TextLayout, read_cells
 
@@ -105,7 +106,7 @@ class Bag:
 
 
 #: Formats in the order in which they are tried.
-FORMATS: tuple[RecordingFormat, ...] = (Npz(), Csv(), Mat(), Bag())
+FORMATS: tuple[RecordingFormat, ...] = (Npz(), Csv(), Mat(), TorchFile(), LeRobot(), Bag())
 
 
 def read_columns(path: Path, topic: str | None, layout: TextLayout | None = None, *, whole: bool = True) -> Columns:

@@ -39,6 +39,10 @@ _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
 }
 
 
+#: Tables and keys of a recording's TOML that others read: options of the run, servos, what is unknown, bodies.
+ABOUT = ("options", "servo", "unknown", "links", "joints", "motion")
+
+
 def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     """Path of the recording that a TOML file describes, and the options that it gives.
 
@@ -47,7 +51,7 @@ def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     DatasetError
         Naming the file and the key.
     """
-    table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", "options", *_OPTIONS))
+    table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", *ABOUT, *_OPTIONS))
     if "file" not in table:
         table.fail("missing key 'file', the recording it describes")
     file = path.parent / table.text("file")
@@ -158,12 +162,13 @@ def read_dataset(
     named = [key for key, value in columns.items() if not isinstance(value, str)]
     table = read_columns(path, topic, layout, whole=not {"q", "tau"} <= set(named))
     found, joints = choose_signals(table, columns, path.name)
+    found.pop("q_des", None)
     n = found["q"].shape[1] if found["q"].ndim == 2 else 0
     if units is not None:
         if "t" in units and time_scale is None:
             time_scale = float(factors(units["t"], "t", 1, path.name)[0])
         found.update(_in_si(found, units, degrees, path.name))
-    found["t"] = _time(found, rate_without_time if rate is None else rate, time_scale, path.name)
+    found["t"] = time_of(found, rate_without_time if rate is None else rate, time_scale, path.name)
     steps = [f"read {path.name}: " + ", ".join(f"{k} {np.shape(v)}" for k, v in found.items())]
     steps += [] if units is None else [f"units: {', '.join(f'{k} {v}' for k, v in units.items())}"]
     notes = (*torque_notes(table.arrays, columns, path.name), *table.notes)
@@ -260,7 +265,7 @@ def _names(columns: Names | None) -> Names:
     return columns
 
 
-def _time(found: Mapping[str, Array], rate: float | None, scale: float | None, where: str) -> Array:
+def time_of(found: Mapping[str, Array], rate: float | None, scale: float | None, where: str) -> Array:
     """Time of every sample [s]."""
     if "t" not in found:
         if rate is None:

@@ -55,7 +55,7 @@ def test_reader_errors_name_file_and_column(tmp_path):
         DatasetError, match=r"no column 'tau_senzor'; did you mean 'tau_sensor'\?; it has t, q, tau_sensor"
     ):
         read_dataset(tmp_path / "r.npz", columns={"tau": "tau_senzor"})
-    with pytest.raises(DatasetError, match="columns may name t, q, dq, ddq, tau, not 'taus'"):
+    with pytest.raises(DatasetError, match="columns may name t, q, dq, ddq, q_des, tau, not 'taus'"):
         read_dataset(tmp_path / "r.npz", columns={"taus": "tau_sensor"})
     np.savez(tmp_path / "s.npz", q=np.zeros((20, 2)), tau=np.zeros((20, 2)))
     with pytest.raises(DatasetError, match="no time column"):
