@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from casid import expressions as expressions
     from casid import learning as learning
     from casid import motion as motion
+    from casid import output_error as output_error
     from casid import regression as regression
     from casid import report as report
     from casid import simulation as simulation
@@ -67,7 +68,8 @@ _NAMES = {
 #: Rooms that are attributes of `casid` without an import of their own.
 _ROOMS = (
     "codegen", "control", "description", "dynamics", "errors", "excitation", "export", "expressions", "identification",
-    "inertia", "learning", "measurement", "motion", "regression", "report", "retrieval", "simulation", "testing",
+    "inertia", "learning", "measurement", "motion", "output_error", "regression", "report", "retrieval", "simulation",
+    "testing",
 )  # fmt: skip
 
 drawn_by(lambda: import_module("casid.report._section"))

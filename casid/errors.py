@@ -1,5 +1,7 @@
 """Exceptions and warnings of casid: one tree, so that ``except CasidError`` catches all of them."""
 
+from numbers import Integral
+
 #: Longest message of an error; names and values of a file may be of any length.
 _LONGEST = 2000
 
@@ -54,6 +56,13 @@ class DatasetError(CasidError):
 
 class ProblemError(CasidError):
     """A problem that is not well posed: unknown, malformed, or with bounds that cross."""
+
+
+def checked_seed(seed: object) -> int:
+    """A seed of random numbers; `ProblemError` where it is no integer >= 0."""
+    if isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0:
+        return int(seed)
+    raise ProblemError(f"seed: expected an integer >= 0, got {seed!r}")
 
 
 class SolveError(CasidError):

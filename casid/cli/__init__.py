@@ -10,7 +10,18 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import _code, _doctor, _excitation, _interrupt, _loads, _problems, _recordings, _robots, _simulation
+from casid.cli import (
+    _code,
+    _doctor,
+    _excitation,
+    _import,
+    _interrupt,
+    _loads,
+    _problems,
+    _recordings,
+    _robots,
+    _simulation,
+)
 from casid.cli._new import new
 from casid.cli._shared import Group
 from casid.version import __version__
@@ -42,17 +53,19 @@ def _options(
 #: Commands by panel, in the order of the help; those of daily work stand first.
 _PANELS = {
     "Daily work": (
-        _excitation.excite,
-        _recordings.identify,
-        _recordings.validate,
-        _loads.payload,
-        _recordings.check,
-        _problems.solve,
         _simulation.simulate,
-        _code.export,
+        _import.import_,
+        _recordings.identify,
         _robots.view,
+        _robots.convert,
+        _recordings.validate,
+        _recordings.check,
+        _excitation.excite,
+        _loads.payload,
+        _problems.solve,
+        _code.export,
     ),
-    "Robots": (_robots.robots, _robots.base, _robots.ops, _robots.convert),
+    "Robots": (_robots.robots, _robots.base, _robots.ops),
     "Further analysis": (
         _problems.intervals,
         _problems.explain,
@@ -65,7 +78,7 @@ _PANELS = {
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_panel)(_command)
+        app.command(_command.__name__.strip("_").replace("_", "-"), rich_help_panel=_panel)(_command)
 app.add_typer(new, name="new", rich_help_panel="Robots")
 
 

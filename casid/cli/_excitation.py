@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 from dataclasses import dataclass, replace
 
 from casid.cli import _options as o
+from casid.cli._commands import excite_commands
 from casid.cli._interrupt import CODE as INTERRUPTED
 from casid.cli._shared import RobotArgument, out_folder, present, refuse, shown
 from casid.files._words import comma_list
@@ -37,6 +38,13 @@ class Goal(o.OptionGroup):
         "viscous,coulomb,offset"
     )
     payload: Annotated[bool, typer.Option("--payload", help="Only a load on the last link is unknown.")] = False
+    position_commands: Annotated[
+        Path | None,
+        typer.Option(
+            help="Design position commands for servos as in this recording of commands and encoders (or the toml about "
+            "it): they make the worst interval of gains, armature, friction and delay small; no torques assumed."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,13 @@ class Bounds(o.OptionGroup):
     panel = "Limits of the motion"
     limit_share: Annotated[float, typer.Option(help="Used share of the velocity and acceleration limits.")] = 1.0
     collision: Annotated[bool, typer.Option(help="Keep the robot's capsules apart.")] = True
+    packages: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of packages with a URDF's meshes, besides ROS_PACKAGE_PATH; may be repeated.",
+        ),
+    ] = None
     torque: Annotated[bool, typer.Option(help="Keep torque limits, with the nominal parameters.")] = True
     floor: Annotated[float | None, typer.Option(help="Smallest height of the link frames, base frame \\[m].")] = None
 
@@ -110,7 +125,16 @@ def excite(
         raise typer.BadParameter(f"--output-rate: the sampling rate must be positive [Hz], got {output.output_rate}")
     folder = out_folder(output.out)
     machine = options.robot(robot)
-    machine = _with_capsules(machine, robot) if bounds.collision else machine
+    if goal.position_commands is not None:
+        unused = ("criterion", "parameter", "terms", "payload", "basis", "harmonics", "ramp", "rest", "poses")
+        others = ("collision", "torque", "floor", "samples", "starts", "time_limit", "evaluate")
+        refuse(context, (*unused, *others), "does not go with --position-commands")
+        excite_commands(
+            machine, goal.position_commands, motion.duration, bounds.limit_share, search.iterations, search.seed,
+            folder, output.output_rate,
+        )  # fmt: skip
+        return
+    machine = _with_capsules(machine, robot, bounds.packages or []) if bounds.collision else machine
     settings = DesignSettings(
         criterion=goal.criterion, parameters=tuple(goal.parameter or ()), terms=tuple(comma_list(goal.terms)),
         payload=goal.payload, samples=search.samples, share=bounds.limit_share, collision=bounds.collision,
@@ -173,18 +197,27 @@ def _refuse_unused(context: typer.Context, basis: str, payload: bool, rest: bool
         refuse(context, ("terms",), "does not go with --payload: only the load is unknown")
 
 
-def _with_capsules(machine: Robot, name: str) -> Robot:
-    """The robot with capsules fitted to its URDF's meshes, where it has none of its own and they are found."""
-    if machine.capsules or not name.lower().endswith(".urdf"):
+def _with_capsules(machine: Robot, name: str, packages: list[Path]) -> Robot:
+    """The robot with capsules fitted to its URDF's meshes, where it has none of its own.
+
+    Raises
+    ------
+    RobotError
+        If a user's file gives no capsules: a motion without them may let the robot collide with itself.
+    """
+    ending = Path(name).suffix.lower()
+    if machine.capsules or ending not in (".urdf", ".xml", ".mjcf", ".sdf", ".world"):
         return machine
     from casid.errors import RobotError
     from casid.excitation import fit_capsules
 
+    last = "--no-collision designs without: the robot may collide with itself"
+    if ending != ".urdf":
+        raise RobotError(f"{name}: capsules are fitted to the meshes of a URDF only; convert it, or {last}")
     try:
-        return replace(machine, capsules=fit_capsules(name, machine))
+        return replace(machine, capsules=fit_capsules(name, machine, packages))
     except RobotError as error:
-        typer.echo(f"note: no capsules from the meshes: {error}", err=True)
-        return machine
+        raise RobotError(f"{error.message}. --packages DIR (or ROS_PACKAGE_PATH) finds packages; {last}") from None
 
 
 @contextmanager

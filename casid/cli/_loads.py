@@ -69,6 +69,7 @@ def payload(
     """Identify a load on the last link: mass, centre of mass, inertia, and the values for the controller."""
     from casid.errors import DatasetError
     from casid.identification import load_model
+    from casid.identification._identification import load_information, read_record
     from casid.identification.loads._payload import payload as run
     from casid.report import report_of
     from casid.report._loads import flange_of
@@ -86,12 +87,14 @@ def payload(
         progress("reading", 0, 2)
         if identification is not None:
             model, parameters = load_model(identification, machine)
-            found = run(model, _prepared(loaded, settings, model), parameters=parameters, drift=fit.drift)
+            known = load_information(read_record(identification), model)
+            data = _prepared(loaded, settings, model)
+            found = run(model, data, parameters=parameters, information=known, drift=fit.drift)
         else:
             assert without is not None
             model = _model(machine, settings)
-            data = [_prepared(path, settings, model) for path in (loaded, without)]
-            found = run(model, *data, drift=fit.drift)
+            pair = [_prepared(path, settings, model) for path in (loaded, without)]
+            found = run(model, *pair, drift=fit.drift)
         progress("payload", 2, 2)
     frame, placement = flange_of(machine, result.frame)
     present(report_of(found, frame=frame, placement=placement), folder)

@@ -38,10 +38,12 @@ def recording(
     overwrite: Overwrite = False,
 ) -> None:
     """Describe a recording: which column is what, units, which rows, options of the identification."""
-    if not data.exists():
-        raise ExportError(f"'{data}': there is no such recording; expected an existing file or folder")
-    path = data.with_suffix(".toml") if data.is_file() else data.with_name(f"{data.name}.toml")
+    path = data.with_name(f"{data.name}.toml") if data.is_dir() else data.with_suffix(".toml")
+    if path == data:
+        raise ExportError(f"'{data}': name the recording itself, its description will be the .toml beside it")
     _write(path, _filled("recording.toml.in", file=data.name, toml=path.name), overwrite)
+    if not data.exists():
+        typer.echo(f"note: there is no '{data}' yet", err=True)
     typer.echo(f"Next: enter in it what is not as casid expects, then  casid identify ROBOT {path} --out result")
 
 

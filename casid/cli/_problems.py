@@ -61,8 +61,7 @@ class Choice(o.OptionGroup):
     believable: Annotated[
         bool,
         typer.Option(
-            help="Where the coefficients have standard deviations: also the most plausible of all parameters that "
-            "explain them as well."
+            help="Also the most plausible of all parameters that explain the coefficients within their errors."
         ),
     ] = True
     share: o.Share = None
@@ -165,21 +164,22 @@ def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
 
 
 def _choice(solution: Solution, share: float | None) -> Believable | None:
-    """The most plausible parameters that explain the coefficients; None where their uncertainty is unknown."""
+    """The most plausible parameters that explain the coefficients; None where no tolerance follows from them."""
+    from dataclasses import replace
+
     from casid.errors import CasidError
     from casid.inertia._cones import Full
-    from casid.retrieval.insight._intervals import indistinguishable
     from casid.retrieval.plausible._choice import believable
+    from casid.retrieval.plausible._tolerance import coefficient_tolerance
 
     problem = solution.problem
-    given = problem.coefficients
-    unknown = share is None and (given is None or given.sd is None)
-    if unknown or any(entry.cone != Full() for entry in problem.cones):
+    if (share is None and problem.coefficients is None) or any(entry.cone != Full() for entry in problem.cones):
         return None
     try:
         if share is not None:
-            return believable(problem, solution, share=share)
-        return believable(problem, solution, tolerance=indistinguishable(problem, solution.objective))
+            return replace(believable(problem, solution, share=share), reason=f"a share of {share:.3g} as given")
+        tolerance = coefficient_tolerance(solution)
+        return replace(believable(problem, solution, tolerance=tolerance.value), reason=tolerance.reason)
     except CasidError as error:
         typer.echo(f"note: no more plausible parameters were found: {error}", err=True)
         return None

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from casid.cli import _options as o
+from casid.cli._commands import from_commands, identify_commands
 from casid.cli._shared import (
     RobotArgument,
     announce_conversion,
@@ -71,6 +72,7 @@ class Choices(o.OptionGroup):
         bool, typer.Option("--intervals", help="Also prove between which ends each link's mass lies.")
     ] = False
     folds: Annotated[int, typer.Option(min=0, help="Parts of the motion held out in turn, two or more; 0: none.")] = 4
+    quick: Annotated[bool, typer.Option("--quick", help="Parameters alone: nothing held out, no verdict.")] = False
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,13 @@ class Output(o.OptionGroup):
     mjcf: Annotated[Path | None, typer.Option(help="Write the identified robot to this MJCF file (.xml).")] = None
     sdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this SDF file.")] = None
     toml: Annotated[Path | None, typer.Option(help="Write the identified robot to this TOML file.")] = None
+    actuators: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Write the servos found from commands; the ending is the format: .usda, .isaac.json, .pace.yaml, "
+            ".mjlab.yaml, .bam.json, .ranges.json. May be repeated."
+        ),
+    ] = None
 
     def robots(self) -> list[Path]:
         """Robot files to write, checked."""
@@ -104,7 +113,11 @@ def identify(
     reading: o.Reading,
     choices: Choices,
 ) -> None:
-    """Identify a robot from recordings: consistent, certified parameters and a report."""
+    """Identify a robot from recordings: consistent, certified parameters and a report.
+
+    Recordings without torques but with commanded positions, or whose TOML describes a servo, are identified by
+    simulation: gains, armature, friction, delay and what the data tell of each.
+    """
     from casid.description import write_robot
     from casid.identification import Checks, Choice, Constraints, ModelOptions
     from casid.identification import identify as run
@@ -115,6 +128,10 @@ def identify(
     if not choices.believable:
         refuse(context, ("share",), "does not go with --no-believable")
     folder, files = out_folder(output.out), output.robots()
+    if "tau" not in reading.given() and from_commands(recording):
+        identify_commands(robot, recording, reading, files, folder, output.actuators or ())
+        return
+    refuse(context, ("actuators",), "needs recordings of commands without torques")
     settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
     loaded = settings.robot(robot)
     given = settings.given
@@ -138,7 +155,7 @@ def identify(
                 prior=Prior(loaded, loaded.standard_parameters(), weight) if weight else None,
             ),
             choice=Choice(choices.believable, share=choices.share),
-            checks=Checks(choices.folds, intervals=choices.intervals),
+            checks=Checks(0 if choices.quick else choices.folds, not choices.quick, choices.intervals),
             progress=progress,
         )
     present(report_of(result), folder)

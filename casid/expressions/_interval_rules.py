@@ -286,6 +286,8 @@ def _power(a: Range, b: Range) -> Range:
     jump = b.has_zero & ((base_low == 0) | np.isinf(base_high))
     low, high = np.where(jump, np.minimum(low, 0.0), low), np.where(jump, np.maximum(high, 1.0), high)
     whole = np.asarray(np.floor(b.high) >= np.ceil(b.low))  # an integer exponent gives negative bases a value
+    high = np.where(np.isneginf(a.low), np.inf, high)  # minus infinity has powers of any exponent: infinity, or 0
+    low = np.where(np.isneginf(a.low), np.minimum(low, 0.0), low)
     free = np.asarray(negative & whole)
     low, high = np.where(free, -np.inf, np.maximum(low, 0.0)), np.where(free, np.inf, high)
     undefined = a.undefined | b.undefined | negative

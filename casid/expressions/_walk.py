@@ -45,6 +45,18 @@ def operations(function: ca.Function) -> frozenset[int]:
     return frozenset(found)
 
 
+def constants(expression: ca.SX) -> list[float]:
+    """Constants of an expression, within the functions that it calls too."""
+    found: list[float] = []
+    function = as_function(expression, ca.vertcat(*ca.symvar(expression)))
+
+    def call(callee: ca.Function, operands: list[None]) -> list[None]:
+        return [None] * _entries(callee, output=True)
+
+    walk(function, found.append, lambda k: None, lambda code, operands: None, call)
+    return found
+
+
 def walk(
     function: ca.Function,
     constant: Callable[[float], T],

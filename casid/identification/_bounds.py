@@ -144,7 +144,8 @@ def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[floa
     """Bounds of joint terms: no friction is larger than the largest torque that was measured at its joint.
 
     Data of a joint that only moves one way do not separate Coulomb friction from an offset, and those of a joint that
-    hardly moves do not determine viscous friction: without bounds their values are noise of any size.
+    hardly moves do not determine viscous friction: without bounds their values are noise of any size. The offset of a
+    prismatic joint has none: what is measured there may be what a counterbalance leaves of the arm's weight.
 
     Parameters
     ----------
@@ -164,6 +165,8 @@ def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[floa
     bounds = {}
     for column, (term, joint) in sorted(model.term_columns.items()):
         bounded = term.dissipative or term.constant or term.fitted
+        if term.constant and model.robot.coordinates[joint].type == "prismatic":
+            continue  # a counterbalance holds any share of the arm's weight
         if not bounded or term.unit not in ("N.m", "N.m.s/rad") or not torques[joint] > 0:
             continue
         name = model.parameter_names[column]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -224,7 +225,7 @@ def determined(fit: Fit, values: Array) -> tuple[Determined, ...]:
     return tuple(entries)
 
 
-def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals:
+def certified_intervals(fit: FeasibleFit, confidence: float = 0.95, without: Sequence[str] = ()) -> Intervals:
     """Smallest and largest mass of each link over all consistent sets that explain the data.
 
     With the residual variance ``s^2 = F* / (samples - rank)`` of independent samples, a set explains the data if its
@@ -235,6 +236,9 @@ def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals
     fit
     confidence
         Of the chi-square quantile.
+    without
+        Labels of constraints that do not count, such as a default bound; the sets are then those of the chosen share,
+        and the masses those of the links whose bounds these are.
 
     Raises
     ------
@@ -250,4 +254,9 @@ def certified_intervals(fit: FeasibleFit, confidence: float = 0.95) -> Intervals
         )
     quantities = {f"{view.name} mass": view.mass for view in solution.problem.variables.links}
     tolerance = solution.objective / freedom * chi_square(rank, 1.0 - confidence)
-    return parameter_intervals(solution.problem, quantities, tolerance, solution)
+    if not without:
+        return parameter_intervals(solution.problem, quantities, tolerance, solution)
+    if fit.believable is not None:
+        tolerance = max(tolerance, fit.believable.limit - fit.believable.best)
+    held = {name: mass for name, mass in quantities.items() if name in without}
+    return parameter_intervals(solution.problem.without(*without), held, tolerance)

@@ -23,6 +23,7 @@ from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidError, ProblemError
 from casid.identification._options import LINEAR_FRICTION, ModelOptions
 from casid.identification._prediction import Errors, HeldOut
+from casid.identification._regression import extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, choose_friction, compress, wls
 from casid.regression.friction._choice import CANDIDATES, FrictionChoice
@@ -99,6 +100,23 @@ def identified_friction(
     choice = choose_friction(model, datasets, laws, PARTS)
     plain = Model(robot, _with_linear(terms), options.gravity, options.velocity_deadband)
     return _better(choice, model, plain, datasets, consistent)
+
+
+def check_bounds(robot: Robot, options: ModelOptions, bounds: Mapping[str, tuple[float, float]]) -> None:
+    """Refuse bounds of joint terms' parameters that no friction of these options has, before anything is computed.
+
+    Raises
+    ------
+    ProblemError
+        With the parameters, or the symbols of the laws, that there are.
+    """
+    linear = options.friction == "linear"
+    terms = [t for t in options.terms if linear or t not in LINEAR_FRICTION]
+    model = Model(robot, terms, options.gravity, options.velocity_deadband)
+    if linear:
+        extra_bounds(model, bounds)
+    else:
+        _laws(model, options.friction, bounds)
 
 
 def _with_linear(terms: Sequence[str | JointTerm]) -> list[str | JointTerm]:

@@ -21,6 +21,7 @@ from casid.files._texts import finite_number, read_json
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification._share import SharePath
+from casid.identification._springs import FoundSpring
 from casid.identification.diagnosis._findings import Verdict
 from casid.inertia import Parameters, read_parameters
 from casid.inertia._parameter_files import parameter_record
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
+
+#: Factor between the total mass and the ends of its 95 % interval: 1.96 deviations (0.27) of the logarithm of what
+#: described arms weigh for their torque, of the five arms that `casid.retrieval.plausible._bodies.HELD` was set on.
+MASS_SPREAD = 1.7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +71,8 @@ class Identification(ParameterResult, Displayed):
         Proven ranges of the links' masses, if asked for.
     share : SharePath or None
         How much of the residual the choice of plausible links may cost, and what that rests on.
+    springs : tuple of FoundSpring
+        Springs and counterbalances that were found and are part of the model.
     """
 
     model: Model
@@ -81,6 +88,7 @@ class Identification(ParameterResult, Displayed):
     verdict: Verdict | None = None
     intervals: Intervals | None = None
     share: SharePath | None = None
+    springs: tuple[FoundSpring, ...] = ()
 
     @property
     def parameters(self) -> Parameters:
@@ -91,6 +99,17 @@ class Identification(ParameterResult, Displayed):
     def determined(self) -> tuple[Determined, ...]:
         """For every parameter its interval from the data alone; without one, its value is the plausible choice."""
         return determined(self.unconstrained, self.feasible.values)
+
+    @property
+    def total_mass_interval(self) -> tuple[float, float]:
+        """Where the mass of all links lies with 95 % [kg]: as far as arms weigh what they are expected to.
+
+        Torques leave the total mass open, so that it follows the plausible bodies; its interval is their spread, a
+        factor of `MASS_SPREAD`, within the bounds of the description.
+        """
+        total = float(self.standard_parameters[9::10].sum())
+        low, high = self.model.robot.total_mass
+        return max(total / MASS_SPREAD, low), min(total * MASS_SPREAD, high)
 
     def predict(self, dataset: Dataset) -> Prediction:
         """Torques of a processed recording by Newton-Euler with the consistent parameters."""
@@ -127,10 +146,13 @@ class Identification(ParameterResult, Displayed):
             "relative_error": {"unconstrained": fit.relative_error, "feasible": feasible.relative_error},
             "joints": self._joint_records(),
             "base_parameters": self._base_records(),
+            "information": dict(zip(("rows", "targets"), (part.tolist() for part in fit.information), strict=True)),
             "verdict": None if self.verdict is None else self.verdict.record(),
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
             "share": None if self.share is None else self.share.record(),
+            "total_mass": [float(self.standard_parameters[9::10].sum()), *map(_finite, self.total_mass_interval)],
+            "springs": [dataclasses.asdict(spring) for spring in self.springs],
             "determined": [
                 {"name": e.name, "value": e.value, "low": _finite(e.low), "high": _finite(e.high), "by_data": e.by_data}
                 for e in self.determined
@@ -261,6 +283,25 @@ def load_processing(record: Mapping[str, Any]) -> Processing | bool | None:
         return Processing(**settings)
     except TypeError as error:
         raise DatasetError(f"the record's processing is of another version: {error}") from None
+
+
+def load_information(record: Mapping[str, Any], model: Model) -> tuple[Array, Array] | None:
+    """What the recordings determine of the base parameters (`Fit.information`); None where an old record has none.
+
+    Raises
+    ------
+    DatasetError
+        If it does not fit the model.
+    """
+    if record.get("information") is None:
+        return None
+    try:
+        rows, targets = (np.array(record["information"][name], dtype=float) for name in ("rows", "targets"))
+    except (KeyError, TypeError, ValueError):
+        raise DatasetError("the record's information: expected rows and targets, arrays of numbers") from None
+    if rows.ndim != 2 or rows.shape != (len(targets), model.base.rank) or not np.isfinite(rows).all():
+        raise DatasetError(f"the record's information: expected rows of {model.base.rank} numbers and as many targets")
+    return rows, targets
 
 
 def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.description import Robot
+from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
 from casid.identification._bounds import (
-    default_bounds,
-    expected_rotors,
-    largest_torques,
     split_bounds,
-    term_bounds,
-    with_link_bounds,
 )
+from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
-from casid.identification._friction import IdentifiedFriction, identified_friction
+from casid.identification._friction import IdentifiedFriction, check_bounds, identified_friction
 from casid.identification._identification import Identification
+from casid.identification._linear_algebra import one_thread
 from casid.identification._options import (
     Checks,
     Choice,
@@ -32,12 +28,12 @@ from casid.identification._options import (
     with_former,
 )
 from casid.identification._prediction import HeldOut, held_out
-from casid.identification._regression import RegressionProblem, Statement
-from casid.identification._share import NOT_HELD_OUT, SHARES, SharePath, chosen_share, fixed
+from casid.identification._share import SharePath, chosen_share, fixed
+from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, search
 from casid.identification.diagnosis._delay import without_delay
-from casid.identification.diagnosis._findings import Verdict
+from casid.identification.diagnosis._findings import Finding, Verdict
 from casid.identification.diagnosis._verdict import judge
-from casid.measurement import Dataset, Processing, prepare
+from casid.measurement import Dataset, Processing, prepare, read_dataset
 from casid.measurement._checks import check_against
 from casid.regression import CompressedData, Fit
 from casid.regression._cutoff_choice import processing_of_each
@@ -46,7 +42,7 @@ from casid.regression._statistics import MeasurementNoise
 from casid.regression.estimators import Estimator, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of
 from casid.retrieval.insight._intervals import Intervals
-from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies, robot_bodies
+from casid.retrieval.plausible._bodies import robot_bodies
 
 #: Condition number above which the excitation counts as poor.
 CONDITION = 1e4
@@ -57,8 +53,8 @@ _MODEL, _CONSTRAINTS, _CHOICE, _CHECKS = ModelOptions(), Constraints(), Choice()
 
 
 def identify(
-    robot: Robot,
-    recordings: Dataset | Sequence[Dataset],
+    robot: Robot | str | Path,
+    recordings: Dataset | str | Path | Sequence[Dataset | str | Path],
     *,
     processing: Processing | bool | Sequence[Processing | bool | None] | None = None,
     delay: float | Literal["auto"] | None = None,
@@ -75,8 +71,9 @@ def identify(
     Parameters
     ----------
     robot
+        A name or a path is loaded with `casid.load_robot`.
     recordings
-        Raw recordings (see `casid.measurement.read_dataset`).
+        Raw recordings; paths are read with `casid.measurement.read_dataset`.
     processing
         Filters and differences, of all recordings or of each; default and ``True``: `Processing()`, with the cut-off
         chosen for each recording (`casid.regression.choose_processing`), whatever columns it has; ``False``: every
@@ -106,7 +103,9 @@ def identify(
         What is wrong with the recordings, the options, or the constraints.
     """
     options = {"model": model, "estimator": estimator, "constraints": constraints, "choice": choice, "checks": checks}
-    raw = (recordings,) if isinstance(recordings, Dataset) else tuple(recordings)
+    given = (recordings,) if isinstance(recordings, (Dataset, str, Path)) else tuple(recordings)
+    raw = tuple(read_dataset(one) if isinstance(one, (str, Path)) else one for one in given)
+    robot = load_robot(robot) if isinstance(robot, (str, Path)) else robot
     return _Pipeline(robot, raw, processing, delay, progress, **with_former(options, former)).run()
 
 
@@ -135,34 +134,43 @@ class _Pipeline:
     checks: Checks
 
     def run(self) -> Identification:
-        """All steps."""
+        """All steps, with one thread of linear algebra: thousands of factors are too small to be shared out."""
+        with one_thread():
+            return self._run()
+
+    def _run(self) -> Identification:
         chosen = estimator_of(self.estimator)
         if not self.raw:
             raise DatasetError("no recording to identify from")
+        check_bounds(self.robot, self.model, split_bounds(self.constraints.bounds or {})[1])
         self.progress("processing", 0, 1)
         read = self._read()
         self.progress("friction", 0, 1)
         friction = self._friction(read.datasets)
         model = friction.model
         self.progress("compressing", 0, 1)
-        observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
+        fitted = self._fitted(model, read, chosen)
+        springs = self._springs(fitted, read.datasets)
+        if springs:
+            model = model.like(terms=(*model.terms, *(term for spring in springs for term in spring.terms)))
+            friction = replace(friction, model=model)
+            fitted = self._fitted(model, read, chosen, springs)
+        observations, fit, fits, path = fitted.observations, fitted.fit, fitted.fits, fitted.path
         data = observations.compressed
-        self.progress("fitting", 0, 2)
-        fit = chosen.fit(observations)
-        fits = _ConsistentFits(self.robot, read.datasets, self.constraints, self.choice)
-        path = self._share(lambda part: chosen.refit(part, fit, observations), fits, fit)
-        fits = replace(fits, share=path.share)
         feasible, complaint = fits.fitted(fit, between=lambda: self.progress("choosing believable links", 1, 2))
         kept = friction.held_out if self.checks.folds and chosen.name == "WLS" else None
         if kept is None:
             kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible, path)
         ranges, open_question = self._intervals(feasible)
         verdict = self._verdict(read.datasets, feasible, kept, fits)
-        further = (read.note, friction.note, complaint, open_question)
+        if verdict is not None and springs:
+            named = [Finding("spring", joint=s.joint, values={"what": s.text}) for s in springs]
+            verdict = replace(verdict, findings=(*verdict.findings, *named))
+        further = (read.note, friction.note, complaint, open_question, *(spring.text for spring in springs))
         notes = (*data.notes, *_notes(fit, feasible), *filter(None, further), *self._repairs(path, fits))
         return Identification(
             model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, friction.law,
-            friction.candidates, kept, verdict, ranges, path if fits.choosing else None,
+            friction.candidates, kept, verdict, ranges, path if fits.choosing else None, springs,
         )  # fmt: skip
 
     def _read(self) -> _Read:
@@ -179,10 +187,34 @@ class _Pipeline:
 
     def _friction(self, datasets: tuple[Dataset, ...]) -> IdentifiedFriction:
         """The model to fit with its friction."""
-        fits = _ConsistentFits(self.robot, datasets, self.constraints, self.choice)
+        fits = ConsistentFits(self.robot, datasets, self.constraints, self.choice)
         bounds = split_bounds(self.constraints.bounds or {})[1]
         return identified_friction(
             self.robot, datasets, self.model, bounds, lambda estimate: fits.fitted(estimate)[0].beta
+        )
+
+    def _fitted(self, model: Model, read: _Read, chosen: Estimator, springs: tuple[FoundSpring, ...] = ()) -> _Fitted:
+        """The unconstrained fit of a model, how it is made consistent, and the share that this may cost."""
+        self.progress("compressing", 0, 1)
+        observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
+        observations.compressed  # noqa: B018
+        self.progress("fitting", 0, 2)
+        fit = chosen.fit(observations)
+        fits = ConsistentFits(self.robot, read.datasets, self.constraints, self.choice, springs=springs)
+        path = self._share(lambda part: chosen.refit(part, fit, observations), fits, fit)
+        return _Fitted(observations, fit, replace(fits, share=path.share), path)
+
+    def _springs(self, fitted: _Fitted, datasets: tuple[Dataset, ...]) -> tuple[FoundSpring, ...]:
+        """Springs and counterbalances that the model lacks, where they are looked for."""
+        model = fitted.fit.data.model
+        if not self.model.springs or self.model.friction != "linear" or not fitted.path.steps:
+            return ()
+        if not fitted.path.price or any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms):
+            return ()
+        self.progress("springs", 0, 1)
+        price = fitted.path.price
+        return search(
+            fitted.fit, datasets, lambda fit, bounds: fitted.fits.priced(fit, bounds, price), self.checks.folds
         )
 
     def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
@@ -192,7 +224,7 @@ class _Pipeline:
             raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
         return MeasurementNoise.of(first, processing if isinstance(processing, Processing) else Processing())
 
-    def _repairs(self, path: SharePath, fits: _ConsistentFits) -> tuple[str, ...]:
+    def _repairs(self, path: SharePath, fits: ConsistentFits) -> tuple[str, ...]:
         """Notes about what the choice of plausible links rests on."""
         if not fits.choosing:
             return ()
@@ -201,7 +233,7 @@ class _Pipeline:
         notes = [f"the description of {self.robot.links[k].name} is not used: {why}" for k, why in left_out]
         return tuple(notes)
 
-    def _share(self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, fit: Fit) -> SharePath:
+    def _share(self, refit: Callable[[CompressedData], Fit], fits: ConsistentFits, fit: Fit) -> SharePath:
         """The share that plausibility may cost: as given, or chosen by held-out error."""
         if self.choice.share is not None or not fits.choosing or not self.checks.folds:
             return fixed(self.choice.share)
@@ -210,16 +242,20 @@ class _Pipeline:
         made = chosen_share(
             fit.data,
             refit,
-            lambda estimate: {share: found.beta for share, found in fits.path(estimate).items()},
+            lambda estimate, shares: {share: found.beta for share, found in fits.path(estimate, shares).items()},
             folds,
             lambda done: self.progress("choosing the share", done, folds),
         )
         if not made.steps:
             return made
-        return made.with_masses({s: float(f.standard_parameters[9::10].sum()) for s, f in fits.path(fit).items()})
+        whole = fits.path(fit, [step.share for step in made.steps])
+        masses = {s: float(f.standard_parameters[9::10].sum()) for s, f in whole.items()}
+        taken = whole.get(made.share)
+        price = 0.0 if taken is None or taken.believable is None else taken.believable.choice.price
+        return replace(made.with_masses(masses), price=price)
 
     def _held_out(
-        self, refit: Callable[[CompressedData], Fit], fits: _ConsistentFits, feasible: FeasibleFit, path: SharePath
+        self, refit: Callable[[CompressedData], Fit], fits: ConsistentFits, feasible: FeasibleFit, path: SharePath
     ) -> HeldOut | None:
         """Errors on parts of the motion that are left out in turn; fits that the choice of the share made are used."""
         folds = self.checks.folds
@@ -248,7 +284,7 @@ class _Pipeline:
             return None, f"no proven intervals: {error}"
 
     def _verdict(
-        self, datasets: tuple[Dataset, ...], feasible: FeasibleFit, kept: HeldOut | None, fits: _ConsistentFits
+        self, datasets: tuple[Dataset, ...], feasible: FeasibleFit, kept: HeldOut | None, fits: ConsistentFits
     ) -> Verdict | None:
         """The verdict, if asked for."""
         given = self.constraints
@@ -268,70 +304,13 @@ class _Pipeline:
 
 
 @dataclass(frozen=True, eq=False)
-class _ConsistentFits:
-    """Consistent fits of one robot with the same constraints and the same choice."""
+class _Fitted:
+    """The unconstrained fit of a model, how it is made consistent, and the share that was chosen for it."""
 
-    robot: Robot
-    datasets: tuple[Dataset, ...]
-    constraints: Constraints
-    choice: Choice
-    share: float = NOT_HELD_OUT
-
-    @cached_property
-    def _largest(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return largest_torques(self.datasets)
-
-    @cached_property
-    def _statement(self) -> Statement:
-        build = self.constraints.build
-        made = default_bounds(self.robot, self._largest[0]) if build == "default" else build
-        return Statement(self.robot, with_link_bounds(made, split_bounds(self.constraints.bounds or {})[0]))
-
-    @cached_property
-    def _bodies(self) -> PlausibleBodies:
-        return self.choice.bodies or plausible_bodies(self.robot, torques=self._largest[0])
-
-    @property
-    def choosing(self) -> bool:
-        """Whether plausible links are chosen."""
-        given = self.constraints
-        return self.choice.believable and given.prior is None and given.consistency == "full"
-
-    def _problem(self, estimate: Fit) -> RegressionProblem:
-        given = self.constraints
-        limits = {**term_bounds(estimate, *self._largest), **split_bounds(given.bounds or {})[1]}
-        return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
-
-    def path(self, estimate: Fit) -> dict[float, FeasibleFit]:
-        """The most plausible sets for each of the shares that are tried (`SHARES`)."""
-        problem = self._problem(estimate)
-        rotors = expected_rotors(estimate.data.model, self._largest[0])
-        found = problem.path(problem.solve(), SHARES, self._bodies, rotors, rough=True)
-        return dict(zip(sorted(SHARES, reverse=True), found, strict=False))
-
-    def fitted(
-        self, estimate: Fit, near: FeasibleFit | None = None, between: Callable[[], None] = lambda: None
-    ) -> tuple[FeasibleFit, str]:
-        """The consistent fit of an unconstrained one, and a note where no plausible links were found.
-
-        Parameters
-        ----------
-        estimate
-        near
-            Fit of similar data, from which the search for plausible links begins.
-        between
-            Called when the best fit is known, before plausible links are searched.
-        """
-        problem = self._problem(estimate)
-        best = problem.solve()
-        between()
-        if not self.choosing:
-            return best, ""
-        rotors = expected_rotors(estimate.data.model, self._largest[0])
-        try:
-            return problem.choose(best, self._bodies, self.share, near, rotors), ""
-        except CasidError as error:
-            return best, f"no more plausible links were found, these are those of the best fit: {error}"
+    observations: Observations
+    fit: Fit
+    fits: ConsistentFits
+    path: SharePath
 
 
 def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
@@ -343,12 +322,11 @@ def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
             f"the motion excites poorly: condition number {fit.condition_number:.2g}; {len(vague)} base parameters "
             f"have a standard deviation above their value{': ' + ', '.join(vague) if vague else ''}"
         )
-    if feasible.residual_ratio > 1.05:
+    ratio = float(np.sqrt(feasible.solution.total / fit.objective)) if fit.objective > 0 else 1.0
+    if ratio > 1.05:
         notes.append(
-            f"physical consistency raises the weighted residual by {100 * (feasible.residual_ratio - 1):.1f} %: the "
-            f"unconstrained "
-            "fit explains noise with impossible bodies, or a bound or the model is wrong; see the base parameters "
-            "whose "
+            f"physical consistency raises the weighted residual by {100 * (ratio - 1):.1f} %: the unconstrained fit "
+            "explains noise with impossible bodies, or a bound or the model is wrong; see the base parameters whose "
             "values differ by many standard deviations"
         )
     if feasible.active:

@@ -42,12 +42,16 @@ class ModelOptions:
         Speed below which Coulomb friction counts as zero [rad/s].
     gravity : array_like, shape (3,), optional
         In the base frame [m/s^2]; default: the robot's.
+    springs : bool
+        Look for springs and counterbalances by held-out error (`casid.identification._springs`), where friction is
+        linear and ``terms`` have none.
     """
 
     terms: Sequence[str | JointTerm] = DEFAULT_TERMS
     friction: str = "linear"
     velocity_deadband: float = 0.0
     gravity: ArrayLike | None = None
+    springs: bool = True
 
 
 @dataclass(frozen=True)

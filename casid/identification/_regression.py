@@ -39,6 +39,7 @@ from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsist
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import believable, believable_path, noise_share
+from casid.retrieval.plausible._polish import polished
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
 
@@ -239,6 +240,8 @@ class RegressionProblem:
         solution = self._prepared.solve(throw=throw)
         if self._prior is not None and not self._prior.quadratic and solution.usable:
             solution = self._newton(solution, throw)
+        if self._prior is None:
+            solution = polished(solution)
         return self._fitted(solution, solution.x)
 
     def choose(
@@ -304,8 +307,20 @@ class RegressionProblem:
         choices = believable_path(self._problem, result.solution, shares, bodies, rotors, rough=rough)
         return tuple(replace(self._fitted(result.solution, c.x), believable=c) for c in choices)
 
-    def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
-        """The fit of the problem's unknowns: eliminated scalars put back."""
+    @property
+    def columns(self) -> Array:
+        """Places of the problem's unknowns among the model's parameters."""
+        return np.asarray(self._order[self._kept])
+
+    def values(self, kept: Array) -> Array:
+        """All parameters in the model's order, of the problem's unknowns: eliminated scalars put back."""
+        values = np.zeros(len(self._order))
+        values[self._order] = self._whole(kept)
+        values.setflags(write=False)
+        return values
+
+    def _whole(self, kept: Array) -> Array:
+        """All parameters, links first."""
         x = np.zeros(len(self._order))
         x[self._kept] = kept
         for k, value in self._idle.items():
@@ -313,9 +328,11 @@ class RegressionProblem:
         if len(self._free):
             left = self._target - self._matrix[:, self._kept] @ kept
             x[self._free] = np.linalg.lstsq(self._matrix[:, self._free], left, rcond=1e-10)[0]
-        values = np.zeros(len(x))
-        values[self._order] = x
-        values.setflags(write=False)
+        return x
+
+    def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:
+        """The fit of the problem's unknowns."""
+        x, values = self._whole(kept), self.values(kept)
         objective = float(np.sum((self._matrix @ x - self._target) ** 2)) + self._rest
         distance = 0.0 if self._prior is None else self._prior.distance(kept[: standard_size(self._fit.data.n)])
         active = active_bounds(self._problem, self.linear, kept)

@@ -13,7 +13,7 @@ rule of one standard error).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,8 +24,9 @@ from casid.regression import CompressedData, Fit
 
 Array = NDArray[np.float64]
 
-#: Shares that are tried, and the one that is taken where nothing can be held out.
-SHARES, NOT_HELD_OUT = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02), 0.05
+#: Shares that are tried; those that are tried too where the largest of these is the choice; and the one that is taken
+#: where nothing can be held out.
+SHARES, FURTHER, NOT_HELD_OUT = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02), (1.0, 0.7, 0.45), 0.05
 #: Largest held-out error of the choice over that of the best.
 ABOVE_BEST = 1.05
 
@@ -64,11 +65,14 @@ class SharePath:
         The choice.
     folds : tuple
         Base parameters of every fold, for its held-out error: the unconstrained fit, and those of each share.
+    price : float
+        Of the residual at the choice (`MostPlausible.price`), fitted to the whole motion; 0 where it is not known.
     """
 
     steps: tuple[ShareStep, ...]
     share: float
     folds: tuple[tuple[Fit, dict[float, Array]], ...] = ()
+    price: float = 0.0
 
     @property
     def best(self) -> ShareStep | None:
@@ -82,10 +86,16 @@ class SharePath:
         if best is None:
             return f"share {100 * self.share:.3g} %: nothing was held out to choose it by"
         own = next(step for step in self.steps if step.share == self.share)
+        end = ", the largest of them: the data would allow more" if self.ends else ""
         return (
             f"share {100 * self.share:.3g} % of {len(self.steps)} tried: held-out error {own.error:.2f} %, the best "
-            f"{best.error:.2f} +- {best.deviation:.2f} % at {100 * best.share:.3g} %"
+            f"{best.error:.2f} +- {best.deviation:.2f} % at {100 * best.share:.3g} %{end}"
         )
+
+    @property
+    def ends(self) -> bool:
+        """Whether the choice is the largest share that was tried, so that a larger one might do as well."""
+        return bool(self.steps) and self.share == max(step.share for step in self.steps)
 
     def with_masses(self, masses: Mapping[float, float]) -> SharePath:
         """The same path with the total mass of each step [kg]."""
@@ -117,7 +127,7 @@ def fixed(share: float | None) -> SharePath:
 def chosen_share(
     data: CompressedData,
     unconstrained: Callable[[CompressedData], Fit],
-    path: Callable[[Fit], dict[float, Array]],
+    path: Callable[[Fit, Sequence[float]], dict[float, Array]],
     folds: int,
     progress: Callable[[int], None] = lambda done: None,
 ) -> SharePath:
@@ -128,7 +138,7 @@ def chosen_share(
     data
         With its stretches.
     unconstrained, path
-        How to fit a part of the data, and from such a fit the base parameters of each share.
+        How to fit a part of the data, and from such a fit the base parameters of each of several shares.
     folds
         Number of parts.
     progress
@@ -139,24 +149,31 @@ def chosen_share(
     if folds < 2:
         return fixed(None)
     made: list[tuple[Fit, dict[float, Array]]] = []
-    errors: list[dict[float, float]] = [{} for _ in range(count)]
-    torques = np.zeros(count)
-    for fold in range(folds):
-        try:
+    try:
+        for fold in range(folds):
             fit = unconstrained(data.only([i for i in range(count) if i % folds != fold]))
-            betas = path(fit)
-        except CasidError:
-            return fixed(None)
-        for i in range(fold, count, folds):
-            held = data.only([i]).plain
-            torques[i] = held.squared_torques.sum()
-            errors[i] = {share: float(held.squared_errors(beta).sum()) for share, beta in betas.items()}
-        made.append((fit, betas))
-        progress(fold + 1)
-    everywhere = sorted(set.intersection(*(set(one) for one in errors)), reverse=True)
-    if not everywhere or torques.sum() <= 0:
+            made.append((fit, path(fit, SHARES)))
+            progress(fold + 1)
+        chosen = _chosen(data, made)
+        if chosen.ends:
+            made = [(fit, path(fit, FURTHER) | betas) for fit, betas in made]
+            chosen = _chosen(data, made)
+    except CasidError:
         return fixed(None)
-    steps = tuple(_step(share, np.array([one[share] for one in errors]), float(torques.sum())) for share in everywhere)
+    return chosen
+
+
+def _chosen(data: CompressedData, made: Sequence[tuple[Fit, dict[float, Array]]]) -> SharePath:
+    """The choice among the shares that every fold has."""
+    everywhere = sorted(set.intersection(*(set(betas) for _, betas in made)), reverse=True)
+    squares, torques = np.zeros((len(data.segments), len(everywhere))), 0.0
+    for i in range(len(data.segments)):
+        held, betas = data.only([i]).plain, made[i % len(made)][1]
+        torques += float(held.squared_torques.sum())
+        squares[i] = [held.squared_errors(betas[share]).sum() for share in everywhere]
+    if not everywhere or torques <= 0:
+        return fixed(None)
+    steps = tuple(_step(share, squares[:, k], torques) for k, share in enumerate(everywhere))
     best = min(steps, key=lambda step: step.error)
     most = min(best.error + best.deviation, ABOVE_BEST * best.error)
     return SharePath(steps, max(step.share for step in steps if step.error <= most), tuple(made))

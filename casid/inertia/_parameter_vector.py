@@ -198,6 +198,10 @@ class Parameters:
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._position
 
+    def keys(self) -> tuple[str, ...]:
+        """The names, so that ``dict(parameters)`` works."""
+        return self.names
+
     def to_dict(self) -> dict[str, float]:
         """Names and values."""
         return dict(zip(self.names, self.values.tolist(), strict=True))

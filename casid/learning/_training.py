@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.errors import DatasetError, ProblemError
+from casid.errors import DatasetError, ProblemError, checked_seed
 from casid.files import write_files
 from casid.files._arrays import npz_arrays
 from casid.files._read import read_bytes
@@ -206,7 +206,7 @@ def train(
     """
     if epochs < 0:
         raise ProblemError(f"the number of epochs must not be negative, got {epochs}")
-    theta = _first(chart, start, seed)
+    theta = _first(chart, start, checked_seed(seed))
     identity, path = _identity(loss, chart, optimiser, theta, seed), None if checkpoint is None else Path(checkpoint)
     step, history = Step(theta), list[Epoch]()
     if path is not None and path.is_file():

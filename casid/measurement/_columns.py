@@ -10,24 +10,39 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from casid.errors import DatasetError
 from casid.files._arrays import numeric_array
 from casid.files._words import listed, near, shown
 from casid.measurement._dataset import Array
+from casid.measurement._text import Cells, clock_seconds
+
+#: What `columns` may say of a signal: the name of an array, or the names or numbers (from 1) of its columns.
+Names = Mapping[str, str | Sequence[str | int]]
 
 #: Signals of a recording, and the words under which they are looked for, in this order.
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "t": ("t", "time", "timestamp", "t_s", "time_s", "__time", "stamp", "seconds"),
-    "q": ("q", "position", "positions", "pos", "qpos", "joint_position", "joint_positions"),
-    "dq": ("dq", "qd", "velocity", "velocities", "vel", "qvel", "joint_velocity", "joint_velocities"),
+    "q": (
+        "q", "position", "positions", "pos", "qpos", "joint_position", "joint_positions", "dof_pos",
+        "observation.state",
+    ),
+    "dq": ("dq", "qd", "velocity", "velocities", "vel", "qvel", "joint_velocity", "joint_velocities", "dof_vel"),
     "ddq": ("ddq", "qdd", "acceleration", "accelerations", "acc", "qacc"),
+    "q_des": (
+        "q_des", "q_cmd", "q_goal", "q_target", "q_ref", "goal_position", "target_position", "commanded_position",
+        "command", "commands", "action", "des_dof_pos",
+    ),
     "tau": ("tau", "torque", "torques", "effort", "efforts", "tau_sensor", "tau_joint", "tau_j", "joint_torque"),
-}
+}  # fmt: skip
 #: Time columns that name another unit -> factor to seconds.
 SCALED_TIMES: Mapping[str, float] = {
     "t_ms": 1e-3, "time_ms": 1e-3, "timestamp_ms": 1e-3, "t_us": 1e-6, "time_us": 1e-6, "timestamp_us": 1e-6,
     "t_ns": 1e-9, "time_ns": 1e-9, "timestamp_ns": 1e-9,
 }  # fmt: skip
+#: Signals that have one column a joint.
+_BY_JOINT = ("q", "dq", "ddq", "q_des", "tau")
 #: What separates the parts of a path.
 _SEPARATORS = re.compile(r"[/.:\[\]()\s]+")
 #: Stands for the number of a column that has none.
@@ -46,11 +61,17 @@ class Columns:
         Names of the joints of an array's columns, where the file has them.
     numbers : mapping of str to tuple of int
         Numbers of an array's columns, where the file has them.
+    cells : tuple of (str, ndarray)
+        Name and content of every column of a text table, text left as text.
+    notes : tuple of str
+        What was left out of the file.
     """
 
     arrays: Mapping[str, Array]
     joints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    cells: Cells = ()
+    notes: tuple[str, ...] = ()
 
 
 def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
@@ -77,7 +98,7 @@ def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
         if _NO_NUMBER not in order:
             numbers[label] = tuple(order)
     joints: dict[str, tuple[str, ...]] = {}
-    for signal in ("q", "dq", "ddq", "tau"):
+    for signal in _BY_JOINT:
         if _present(arrays, signal) is None and (found := _by_joint(header, signal, where)):
             arrays[signal] = table[:, list(found.values())]
             if all(name.isascii() and name.isdigit() and len(name) < 7 for name in found):
@@ -85,7 +106,7 @@ def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
                 arrays[signal], numbers[signal] = table[:, [found[name] for name in names]], tuple(map(int, names))
             else:
                 joints[signal] = tuple(found)
-    for signal in ("q", "dq", "ddq", "tau") if joints else ():  # 'tau_joint1': joint 'joint1', where others are named
+    for signal in _BY_JOINT if joints else ():  # 'tau_joint1': joint 'joint1', where others are named
         name = _present(arrays, signal)
         found = {} if name is None or name not in numbers else _by_joint(header, signal, where)
         if name is not None and found and set(found) in map(set, joints.values()):
@@ -125,19 +146,25 @@ def _joint_of(word: str, signal: str) -> str | None:
         if tokens[k].lower() in SYNONYMS[signal]:
             return (tokens[k + 1 :] or tokens[:k])[-1]
     if len(tokens) == 1:
+        own = max((len(w) for w in SYNONYMS[signal] if word.lower().startswith(f"{w}_")), default=0)
+        longer = [w for others in SYNONYMS.values() for w in others if len(w) > own]
+        if any(word.lower() == w or word.lower().startswith(f"{w}_") for w in longer):
+            return None  # 'q_des_shoulder' is no joint 'des_shoulder'
         for synonym in sorted(SYNONYMS[signal], key=len, reverse=True):
             if word.lower().startswith(f"{synonym}_") and len(word) > len(synonym) + 1:
                 return word[len(synonym) + 1 :]
     return None
 
 
-def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """Arrays t (where there is one), q, dq, ddq, tau of a file, and the names of its joints.
+def choose_signals(
+    columns: Columns, names: Names, where: str, needed: Sequence[str] = ("q", "tau")
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Arrays t (where there is one), q, dq, ddq, q_des, tau of a file, and the names of its joints.
 
     Parameters
     ----------
     names
-        Names of arrays that the user gives, by signal.
+        Names of arrays that the user gives, by signal; a list names the column of each joint.
 
     Raises
     ------
@@ -157,6 +184,9 @@ def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tu
         name = names.get(key) or _present(arrays, key)
         if name is None:
             continue
+        if not isinstance(name, str) or (key == "t" and name not in arrays and columns.cells):
+            found[key] = _listed_columns(columns, [name] if isinstance(name, str) else name, key, where)
+            continue
         if name not in arrays:
             raise DatasetError(f"{where}: no column {shown(name)}{near(str(name), arrays)}; it has {listed(arrays)}")
         _check_complete(columns.numbers.get(name, ()), name, where)
@@ -174,8 +204,9 @@ def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tu
                 f"{where}: some signals are of joints {listed(joints)}, '{counted}' is numbered: name all columns "
                 "alike, by joint or by number"
             )
-    for key, meaning in (("q", "joint positions"), ("tau", "torques")):
-        if key not in found:
+    meanings = {"q": "joint positions", "tau": "torques", "q_des": "commanded positions"}
+    for key, meaning in meanings.items():
+        if key in needed and key not in found:
             option = " or --tau NAME" if key == "tau" else ""
             raise DatasetError(
                 f'{where}: no {meaning}: it has {listed(arrays)}; name the column: columns = {{ {key} = "NAME" }} in '
@@ -183,12 +214,32 @@ def choose_signals(columns: Columns, names: Mapping[str, str], where: str) -> tu
             )
     if "t" in found and names.get("t") is None:
         found["t"] = found["t"] * SCALED_TIMES.get(str(_present(arrays, "t")).lower(), 1.0)
-    if found["tau"].shape != found["q"].shape:
+    if "tau" in needed and found["tau"].shape != found["q"].shape:
         raise DatasetError(f"{where}: torques {found['tau'].shape} and positions {found['q'].shape} differ in shape")
     return found, joints
 
 
-def torque_notes(arrays: Mapping[str, Array], names: Mapping[str, str], where: str) -> tuple[str, ...]:
+def _listed_columns(columns: Columns, names: Sequence[str | int], key: str, where: str) -> Array:
+    """The columns of a table that a list names, one beside the other; a column of times alone."""
+    cells = columns.cells or tuple((name, value) for name, value in columns.arrays.items() if value.ndim == 1)
+    known = [name for name, _ in cells]
+    found = []
+    for name in names:
+        if isinstance(name, str) and known.count(name) != 1:
+            raise DatasetError(
+                f"{where}: {known.count(name) or 'no'} column{'s' * (name in known)} {shown(name)}"
+                f"{'; give its number from 1 instead' if name in known else near(name, known)}; it has {listed(known)}"
+            )
+        if not isinstance(name, str) and not 0 < name <= len(cells):
+            raise DatasetError(f"{where}: there is no column {name}; columns are 1 to {len(cells)}")
+        label, value = cells[known.index(name) if isinstance(name, str) else name - 1]
+        if key == "t" and value.dtype.kind == "U":
+            value = clock_seconds(value, f"{where}: column {shown(label)}")
+        found.append(numeric_array(value, f"{where}: column {shown(label)}", DatasetError))
+    return found[0] if key == "t" else np.column_stack(found)
+
+
+def torque_notes(arrays: Mapping[str, Array], names: Names, where: str) -> tuple[str, ...]:
     """Which of several torque columns is used, where the user named none.
 
     Parameters

@@ -97,9 +97,10 @@ class Dataset:
                 continue
             value = np.array(given, dtype=float)
             if value.shape != (len(t), n):
-                raise DatasetError(
-                    f"{self.name}: {name} has shape {value.shape}; expected {(len(t), max(n, 1))}, as t and q have"
-                )
+                turned = value.ndim == 2 and value.shape[1] == len(t) != value.shape[0]
+                wanted = (len(t), value.shape[0] if turned and name == "q" else max(n, 1))
+                hint = f": it is transposed, give {name}.T, one row a sample" if turned else ", as t and q have"
+                raise DatasetError(f"{self.name}: {name} has shape {value.shape}; expected {wanted}{hint}")
             bad = np.argwhere(~np.isfinite(value))
             if len(bad):
                 raise DatasetError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +16,9 @@ from casid.files._texts import CsvTable, csv_table
 from casid.files._words import reason, shown
 from casid.measurement._columns import Columns, group_columns
 from casid.measurement._dataset import Array
+from casid.measurement._learning_files import LeRobot, TorchFile
 from casid.measurement._rosbag import read_joint_states
+from casid.measurement._text import TextLayout, read_cells
 
 _WHAT = "recording"
 
@@ -74,15 +77,14 @@ class Csv:
 
     def read(self, path: Path, topic: str | None) -> Columns:
         """Columns, those of one signal gathered."""
-        content = read_bytes(path, _WHAT, DatasetError, data_limit())
-        if path.suffix == ".gz":
-            content = gunzip(content, str(path), _WHAT, DatasetError)
+        content = text_content(path)
         table = csv_table(decode(content, str(path), _WHAT, DatasetError), path.name, DatasetError)
         del content
         header = table.header
         if all(_is_number(word) for word in header):
             raise DatasetError(f"{path.name}: the first line must name the columns, e.g. t,q1,...,dq1,...,tau1,...")
-        return group_columns(header, _numbers(table, path.name), path.name)
+        numbers = _numbers(table, path.name)
+        return replace(group_columns(header, numbers, path.name), cells=tuple(zip(header, numbers.T, strict=True)))
 
 
 class Bag:
@@ -104,21 +106,41 @@ class Bag:
 
 
 #: Formats in the order in which they are tried.
-FORMATS: tuple[RecordingFormat, ...] = (Npz(), Csv(), Mat(), Bag())
+FORMATS: tuple[RecordingFormat, ...] = (Npz(), Csv(), Mat(), TorchFile(), LeRobot(), Bag())
 
 
-def read_columns(path: Path, topic: str | None) -> Columns:
+def read_columns(path: Path, topic: str | None, layout: TextLayout | None = None, *, whole: bool = True) -> Columns:
     """Arrays of a recording of any format.
+
+    Parameters
+    ----------
+    layout
+        Of a text table with any ending that differs from a plain csv.
+    whole
+        Gather the columns of such a table by signal; not needed where every one is named.
 
     Raises
     ------
     DatasetError
         If the file is of no known format, or it cannot be read.
     """
+    if layout is not None:
+        cells, notes = read_cells(text_content(path), layout, path.name)
+        numeric = [(name, value) for name, value in cells if value.dtype.kind == "f"]
+        if not whole or not numeric:
+            return Columns({}, cells=cells, notes=notes)
+        table = group_columns([name for name, _ in numeric], np.column_stack([v for _, v in numeric]), path.name)
+        return replace(table, cells=cells, notes=notes)
     for one in FORMATS:
         if one.accepts(path):
             return one.read(path, topic)
     raise DatasetError(f"'{path.name}': recordings are {', '.join(one.name for one in FORMATS)}, or a .toml about one")
+
+
+def text_content(path: Path) -> bytes:
+    """Bytes of a text table, unpacked."""
+    content = read_bytes(path, _WHAT, DatasetError, data_limit())
+    return gunzip(content, str(path), _WHAT, DatasetError) if path.suffix == ".gz" else content
 
 
 def _numbers(table: CsvTable, where: str) -> Array:

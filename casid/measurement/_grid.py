@@ -59,6 +59,9 @@ def uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
     data = replace(data, notes=tuple(notes))
     if rate is None or (rate == "auto" and regular(data.t)):
         return data
+    kept = _own_grid(data.t) if rate == "auto" else None
+    if kept is not None:
+        return _filled(data, *kept)
     frequency = _nominal_rate(data.period) if rate == "auto" else float(rate)
     count = int(np.floor((data.t[-1] - data.t[0]) * frequency + 1e-9)) + 1
     if count > MOST_GROWTH * len(data):
@@ -70,15 +73,7 @@ def uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
             "rate"
         )
     grid = data.t[0] + np.arange(count) / frequency
-    arrays: dict[str, Any] = {
-        name: None
-        if (value := getattr(data, name)) is None
-        else np.stack([np.interp(grid, data.t, column) for column in value.T], axis=1)
-        for name in ("q", "dq", "ddq", "tau", "tau_raw")
-    }
-    if data.mask is not None:  # a sample counts where both its neighbours do
-        columns = [np.interp(grid, data.t, column.astype(float)) > 1.0 - 1e-9 for column in data.mask.T]
-        arrays["mask"] = np.stack(columns, axis=1)
+    arrays = _interpolated(data, grid, data.t)
     spread = f"dt {1e3 * steps.min():.3g} to {1e3 * steps.max():.3g} ms"
     return replace(
         data,
@@ -86,6 +81,40 @@ def uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
         **arrays,
         steps=(*data.steps, f"linear interpolation to {frequency:g} Hz ({spread} before)"),
     )
+
+
+def _interpolated(data: Dataset, grid: Array, at: Array) -> dict[str, Any]:
+    """Signals and mask on a grid, from samples at ``at``; a value counts where both its neighbours do."""
+    arrays: dict[str, Any] = {
+        name: None
+        if (value := getattr(data, name)) is None
+        else np.stack([np.interp(grid, at, column) for column in value.T], axis=1)
+        for name in ("q", "dq", "ddq", "tau", "tau_raw")
+    }
+    if data.mask is not None:
+        columns = [np.interp(grid, at, column.astype(float)) > 1.0 - 1e-9 for column in data.mask.T]
+        arrays["mask"] = np.stack(columns, axis=1)
+    return arrays
+
+
+def _own_grid(t: Array) -> tuple[NDArray[np.intp], Array] | None:
+    """Places of samples on the uniform grid that their clock has but for gaps, and that grid [s]; or ``None``."""
+    steps = np.diff(t)
+    places = np.concatenate([[0], np.cumsum(np.round(steps / np.median(steps)))]).astype(int)
+    if (np.diff(places) < 1).any() or places[-1] + 1 > MOST_GROWTH * len(t):
+        return None
+    period, start = np.polyfit(places, t, 1)
+    if period <= 0 or np.abs(t - start - period * places).max() > IRREGULAR * period:
+        return None
+    return places, np.asarray(start + period * np.arange(places[-1] + 1))
+
+
+def _filled(data: Dataset, places: NDArray[np.intp], grid: Array) -> Dataset:
+    """The recording on its own grid: its samples as they are, lost ones by linear interpolation."""
+    grid[places] = data.t
+    arrays = _interpolated(data, np.arange(len(grid), dtype=float), places.astype(float))
+    step = f"{len(grid) - len(places)} lost samples interpolated, on the clock's own grid"
+    return replace(data, t=grid, **arrays, steps=(*data.steps, step))
 
 
 def _nominal_rate(period: float) -> float:

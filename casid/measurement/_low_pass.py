@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 #: What is left of a disturbance after `LowPass.memory` samples.
 FORGOTTEN = 1e-8
 #: Share of an impulse's energy that lies beyond `LowPass.reach`.
-UNSEEN = 1e-4
+UNSEEN = 1e-5
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class Processing:
         Whether gaps, repeated samples, spikes, saturation and standstill are found, repaired where possible, and the
         torques within the filter's reach of them left out; `Dataset.defects` lists them.
     cutoff_reason : str
-        Why this cut-off, for the steps of the recording.
+        Why this cut-off of the torques, for the steps of the recording.
     delay : float
         Time by which the torques lag behind the positions [s]; taken out by interpolation, to a fraction of a sample.
     """
@@ -259,9 +259,10 @@ class Processing:
         return [
             f"{' and '.join(motion)}: "
             + (f"{kind}, {cutoff:g} Hz" if cutoff else "not filtered")
-            + (" (chosen from the spectra)" if chosen else f" ({self.cutoff_reason})" if self.cutoff_reason else ""),
+            + (" (chosen from the spectra)" if chosen else ""),
             "torque: "
             + (f"{kind}, {torque_cutoff:g} Hz" if torque_cutoff else "not filtered")
+            + (f" ({self.cutoff_reason})" if self.cutoff_reason else "")
             + (", and the columns of the regressor with it" if torque_cutoff and self.filter_columns else ""),
             "velocity: "
             + ("as measured" if self.velocity == "measured" else "central differences of the filtered position")

@@ -13,14 +13,18 @@ from casid.errors import DatasetError
 from casid.files._arrays import numeric_array
 from casid.files._table import Table
 from casid.files._texts import finite_number, read_toml
-from casid.files._words import shown
-from casid.measurement._columns import choose_signals, torque_notes
+from casid.files._words import near, shown
+from casid.measurement._columns import Names, choose_signals, torque_notes
 from casid.measurement._dataset import Array, Dataset
 from casid.measurement._formats import read_columns
+from casid.measurement._text import TextLayout
+from casid.measurement._units import factors
 
 #: Option -> how it is taken from the table.
 _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
-    "columns": lambda table, key: _texts(table, key),
+    "columns": lambda table, key: _names_of(table, key),
+    "units": lambda table, key: _names_of(table, key),
+    "text": lambda table, key: dict(table.data[key]) if isinstance(table.data[key], dict) else table.table(key, ()),
     "rate": lambda table, key: table.number(key),
     "time_scale": lambda table, key: table.number(key),
     "degrees": lambda table, key: table.flag(key),
@@ -35,6 +39,10 @@ _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
 }
 
 
+#: Tables and keys of a recording's TOML that others read: options of the run, servos, what is unknown, bodies.
+ABOUT = ("options", "servo", "unknown", "links", "joints", "motion")
+
+
 def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     """Path of the recording that a TOML file describes, and the options that it gives.
 
@@ -43,7 +51,7 @@ def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     DatasetError
         Naming the file and the key.
     """
-    table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", "options", *_OPTIONS))
+    table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", *ABOUT, *_OPTIONS))
     if "file" not in table:
         table.fail("missing key 'file', the recording it describes")
     file = path.parent / table.text("file")
@@ -52,11 +60,12 @@ def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     return file, {key: read(table, key) for key, read in _OPTIONS.items() if key in table}
 
 
-def _texts(table: Table, key: str) -> dict[str, str]:
+def _names_of(table: Table, key: str) -> dict[str, Any]:
+    """A text for each signal, or a list of one entry a column."""
     value = table.data[key]
     names = table.table(key, value if isinstance(value, dict) else ())
     assert names is not None
-    return {name: names.text(name) for name in names.data}
+    return {name: entry if isinstance(entry, list) else names.text(name) for name, entry in names.data.items()}
 
 
 def _pair(table: Table, key: str) -> tuple[int, int]:
@@ -80,7 +89,9 @@ _SLOWEST_CLOCK = 1.0
 def read_dataset(
     path: str | Path,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Names | None = None,
+    units: Mapping[str, str | Sequence[str]] | None = None,
+    text: Mapping[str, Any] | None = None,
     rate: float | None = None,
     time_scale: float | None = None,
     degrees: bool = False,
@@ -103,7 +114,13 @@ def read_dataset(
     columns
         Names of the arrays in the file: ``{"tau": "tau_sensor"}``; by default t, q, dq, ddq, tau and their usual
         synonyms. In a csv, ``q`` stands for the columns ``q1 q2 ...`` (also ``q_1``, ``q[0]``), or for one column a
-        joint (``q_<joint>``, ``/joint_states/<joint>/position``); joint names are kept in the result.
+        joint (``q_<joint>``, ``/joint_states/<joint>/position``); joint names are kept in the result. A list names the
+        column of each joint, by its name or its number from 1.
+    units
+        Unit of a signal, or of each of its columns: ``{"q": "deg", "dq": "rpm", "t": "ms"}``; default SI.
+    text
+        Layout of a text table that is no plain csv: ``encoding``, ``separator``, ``decimal``, ``header`` (which
+        lines name the columns), ``first`` (line of numbers). ``casid import`` finds them.
     rate
         Sampling rate of a file without a time column [Hz].
     time_scale
@@ -131,7 +148,8 @@ def read_dataset(
     ------
     DatasetError
         If the file cannot be read, a column is missing or misspelt, holds other than real numbers, time seems to be in
-        milliseconds, or the content is not a recording.
+        milliseconds, or the content is not a recording. Fewer than `MOST_MISSING` of the samples may hold numbers that
+        are not finite: they are left out, which `Dataset.notes` states.
     """
     path = Path(path)
     if path.suffix == ".toml":
@@ -140,14 +158,24 @@ def read_dataset(
             options["columns"] = {**options.get("columns", {}), **columns}
         return read_dataset(file, **options, rate_without_time=rate_without_time)
     columns = _names(columns)
-    table = read_columns(path, topic)
+    layout = None if text is None else TextLayout.of(text, path.name)
+    named = [key for key, value in columns.items() if not isinstance(value, str)]
+    table = read_columns(path, topic, layout, whole=not {"q", "tau"} <= set(named))
     found, joints = choose_signals(table, columns, path.name)
+    found.pop("q_des", None)
     n = found["q"].shape[1] if found["q"].ndim == 2 else 0
-    found["t"] = _time(found, rate_without_time if rate is None else rate, time_scale, path.name)
+    if units is not None:
+        if "t" in units and time_scale is None:
+            time_scale = float(factors(units["t"], "t", 1, path.name)[0])
+        found.update(_in_si(found, units, degrees, path.name))
+    found["t"] = time_of(found, rate_without_time if rate is None else rate, time_scale, path.name)
     steps = [f"read {path.name}: " + ", ".join(f"{k} {np.shape(v)}" for k, v in found.items())]
-    notes = torque_notes(table.arrays, columns, path.name)
+    steps += [] if units is None else [f"units: {', '.join(f'{k} {v}' for k, v in units.items())}"]
+    notes = (*torque_notes(table.arrays, columns, path.name), *table.notes)
     if rows is not None:
         found = _cut(found, rows, steps, path.name)
+    found, missing = _finite(found, path.name)
+    notes = (*notes, *missing)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as not finite
         if _flag(degrees, path.name):
             found.update({key: np.deg2rad(found[key]) for key in _MOTION if key in found})
@@ -172,6 +200,16 @@ def read_dataset(
     return dataset if between is None else dataset.between(*between)
 
 
+def _in_si(found: Mapping[str, Array], units: Mapping[str, Any], degrees: bool, where: str) -> dict[str, Array]:
+    """Signals whose unit is stated, in SI."""
+    if degrees and any(key in units for key in _MOTION):
+        raise DatasetError(f"{where}: 'degrees' and the unit of a motion are both given; leave one out")
+    for key in units:
+        if key not in found:
+            raise DatasetError(f"{where}: unit of {shown(key)}, which it does not have{near(str(key), found)}")
+    return {key: found[key] * factors(units[key], key, found[key].shape[1], where) for key in units if key != "t"}
+
+
 def _cut(found: dict[str, Array], rows: Sequence[int], steps: list[str], where: str) -> dict[str, Array]:
     first, end = rows
     if first >= len(found["q"]):
@@ -179,6 +217,31 @@ def _cut(found: dict[str, Array], rows: Sequence[int], steps: list[str], where: 
     end = min(end, len(found["q"]))
     steps.append(f"kept rows {first} to {end - 1}")
     return {key: value[first:end] for key, value in found.items()}
+
+
+#: Share of samples below which those are left out whose numbers are not finite.
+MOST_MISSING = 0.1
+
+
+def _finite(found: dict[str, Array], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """The samples whose numbers are all finite, and a note about the others; too many of them are left for `Dataset`.
+
+    What is left out is a gap for all that follows: short ones are interpolated, long ones are masked and named.
+    """
+    count = len(found["t"])
+    columns = {key: value.reshape(count, -1) for key, value in found.items() if len(value) == count}
+    off = {key: ~np.isfinite(value) for key, value in columns.items()}
+    rows = np.any([flags.any(axis=1) for flags in off.values()], axis=0)
+    if not rows.any() or rows.mean() >= MOST_MISSING or len(columns) < len(found):
+        return found, ()
+    of = [
+        f"{key} of joint {k + 1}" if key != "t" else "time"
+        for key, flags in off.items()
+        for k in np.flatnonzero(flags.any(axis=0))
+    ]
+    first = int(np.argmax(rows))
+    note = f"{where}: {int(rows.sum())} samples, the first {first}, hold no finite number ({', '.join(of)}): left out"
+    return {key: value[~rows] for key, value in found.items()}, (note,)
 
 
 def _flag(degrees: bool, where: str) -> bool:
@@ -191,15 +254,18 @@ def _flag(degrees: bool, where: str) -> bool:
 _MOTION = ("q", "dq", "ddq")
 
 
-def _names(columns: Mapping[str, str] | None) -> Mapping[str, str]:
+def _names(columns: Names | None) -> Names:
     if columns is None:
         return {}
-    if not isinstance(columns, Mapping) or not all(isinstance(name, str) for name in columns.values()):
-        raise DatasetError(f"columns must map signals to names of arrays, got {shown(columns)}")
+    entries = [
+        entry for value in columns.values() for entry in (value if isinstance(value, (list, tuple)) else (value,))
+    ] if isinstance(columns, Mapping) else [None]  # fmt: skip
+    if not all(isinstance(entry, str) or type(entry) is int for entry in entries):
+        raise DatasetError(f"columns must map signals to names of arrays, or to lists of columns, got {shown(columns)}")
     return columns
 
 
-def _time(found: Mapping[str, Array], rate: float | None, scale: float | None, where: str) -> Array:
+def time_of(found: Mapping[str, Array], rate: float | None, scale: float | None, where: str) -> Array:
     """Time of every sample [s]."""
     if "t" not in found:
         if rate is None:

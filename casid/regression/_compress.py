@@ -163,6 +163,7 @@ def compress(
     datasets: Dataset | Iterable[Dataset],
     sample_weights: Iterable[ArrayLike] | None = None,
     plain: CompressedData | None = None,
+    columns: Iterable[Array] | None = None,
 ) -> CompressedData:
     """Stack and compress processed recordings.
 
@@ -176,6 +177,8 @@ def compress(
         h of each recording, shape (N, n) each: the squared error of sample i at joint j counts h_ij times.
     plain
         With weights: the same samples compressed without (`CompressedData.plain`), where that was done before.
+    columns
+        Base regressor at the samples of each recording, shape (N, n, rank) each, where it is known.
 
     Raises
     ------
@@ -185,6 +188,7 @@ def compress(
     """
     datasets = (datasets,) if isinstance(datasets, Dataset) else datasets
     weights = None if sample_weights is None else iter(sample_weights)
+    known = None if columns is None else iter(columns)
     n, rank = model.n, model.base.rank
     used = [np.flatnonzero(acts) for acts in pattern(model.base_regressor)]
     places = [np.append(columns, [rank, rank + 1]) for columns in used]
@@ -196,7 +200,7 @@ def compress(
         scale = None if weights is None else _row_factors(data, next(weights, None))
         for factors in made:
             factors.begin(len(data), SEGMENTS)
-        for first, block in observation_blocks(model, data):
+        for first, block in observation_blocks(model, data) if known is None else ((0, next(known)),):
             for factors, share in zip(made, (scale, None), strict=False):
                 _add(factors, data, used, first, block, share)
         kept = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)

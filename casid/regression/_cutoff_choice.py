@@ -1,22 +1,33 @@
-"""The filter's cut-off by what the model explains: a ladder of bands, each predicted from below.
+"""The filters of a recording by what the model explains: the torques' band first, then how the motion is smoothed.
 
-A residual cannot choose a cut-off by its size: a lower one deletes the signal that is to be explained, and wins. So the
-question is asked band by band. Let F_a, F_b be the filters of two neighbouring candidates a < b, which torques and
-columns pass alike, and beta_a the plain least squares fit of the data below a. Of the band between them
+**Torques.** A residual cannot choose their cut-off by its size: a lower one deletes the signal that is to be explained,
+and wins. So the question is asked band by band. Let F_a, F_b be the filters of two neighbouring candidates a < b, which
+torques and columns pass alike, and beta_a the weighted least squares fit of the data below a. Of the band between them
 
-    r_ab = || (F_b - F_a) tau - (F_b W_b - F_a W_a) beta_a ||_w^2 / || (F_b - F_a) tau ||_w^2
+    r_ab = ||t - B beta_a||_w^2 / (||t||_w^2 + ||B_m beta_a||_w^2 + ||B_f beta_a||_w^2),
+    t = (F_b - F_a) tau,  B = F_b W - F_a W = [B_m, B_f],
 
-is the share that the model does not explain. The fit has not seen the band: the error is held out in frequency. The
-band's torques are there whatever is chosen, so deleting them gains nothing; and a band of noise has r_ab near 1, or
-above it where differentiated noise enters the columns. The cut-off is the b with the largest sum of log(PASS / r_ab)
-over the bands below it: it climbs while bands are explained, one bad band between good ones does not stop it.
-The bands are weighted with the joints' weights of the fit below (WLS), so that every joint counts by its noise.
+is what the torques of the drives t, of the masses B_m beta and of friction B_f beta leave unbalanced, over what acts: 1
+where they have nothing to do with each other, 0 where they cancel. The fit has not seen the band: the error is held out
+in frequency. What acts is there whatever is chosen, so deleting it gains nothing, and where friction's jumps and
+accelerations cancel, so that the drives have nothing in the band, it is balanced all the same. The cut-off climbs while
+bands are balanced, r_ab <= PASS; beyond a band that is not, a resonance may look explained, at the cost of the bands
+below. The bands are weighted with the joints' weights of the fit below (WLS).
+
+**Motion.** Columns of the regressor are not linear in the motion: the sign of a velocity that is filtered as hard as
+the torques jumps at the wrong moment. With the torques' filter settled, every way to smooth the motion predicts the
+same torques, so that held-out errors can be compared: the cut-off of the positions is doubled from the torques' one
+while parts of the motion are predicted better from the others, for differences of the positions and for velocities as
+measured.
+
+Each recording is compared with its own fit: a noisy one has no say in the band of a quiet one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,30 +37,32 @@ from casid.errors import CasidError, DatasetError
 from casid.measurement import Dataset, Processing
 from casid.measurement._processing import is_motion
 from casid.measurement._repair import repaired
-from casid.regression._compress import compress
+from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
-from casid.regression._observation import torques
+from casid.regression._observation import FullRateColumns
 
 Array = NDArray[np.float64]
 
 #: Candidates [Hz].
 CANDIDATES = (0.7, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 10.0, 15.0, 22.0, 33.0, 50.0)
-#: Unexplained share below which a band is worth its noise; set on the AR5, Rokae, UR10e and Panda.
-PASS = 0.6
-#: Bands in a row without a gain after which the search ends.
-PATIENCE = 2
-#: Largest candidate over the sampling rate.
-HIGHEST = 0.2
+#: Largest unbalanced share of a band that is worth its noise; set on the AR5, Rokae, UR10e and Panda.
+PASS = 0.2
+#: Largest candidate over the sampling rate, and largest cut-off of the positions over it.
+HIGHEST, HIGHEST_MOTION = 0.2, 0.4
 #: The lowest candidate leaves so many independent torques for each base parameter, and so many periods to a recording.
 PER_PARAMETER, FEWEST_PERIODS = 3.0, 5.0
 #: Least rate at which they are compared [Hz].
 RATE = 5.0 * CANDIDATES[-1]
 #: Samples a second that are compared, over the largest candidate.
 SAMPLES = 2.5
+#: Longest stretch of a recording that is looked at [s].
+LONGEST = 120.0
+#: Parts of the motion that are predicted from the others.
+PARTS = 4
 
 
 def choose_processing(model: Model, raw: Sequence[Dataset], processing: Processing) -> tuple[Processing, ...]:
-    """A processing for each recording, with its cut-off chosen by what the model explains.
+    """A processing for each recording, with its filters chosen by what the model explains.
 
     Parameters
     ----------
@@ -63,14 +76,21 @@ def choose_processing(model: Model, raw: Sequence[Dataset], processing: Processi
     """
     if processing.cutoff != "auto" or processing.torque_cutoff != "same" or not processing.filter_columns:
         return tuple(processing for _ in raw)
-    ladder = [c for c in CANDIDATES if _lowest(model, raw) <= c <= HIGHEST / max(data.period for data in raw)]
+    return tuple(_of_one(model, data, processing) for data in raw)
+
+
+def _of_one(model: Model, data: Dataset, processing: Processing) -> Processing:
+    """The processing of one recording."""
+    ladder = [c for c in CANDIDATES if _lowest(model, data) <= c <= HIGHEST / data.period]
     if len(ladder) < 2:
-        return tuple(processing for _ in raw)
+        return processing
     try:
-        chosen = _climbed(model, raw, processing, ladder)
+        data = _thinned(_middle(data))
+        cutoff = _climbed(model, data, processing, ladder)
+        motion, velocity = _smoothing(model, data, processing, cutoff)
     except CasidError:
-        return tuple(processing for _ in raw)
-    return tuple(replace(processing, cutoff=cutoff, cutoff_reason=REASON) for cutoff in chosen)
+        return processing
+    return replace(processing, cutoff=motion, torque_cutoff=cutoff, velocity=velocity, cutoff_reason=REASON)
 
 
 def processing_of_each(
@@ -116,38 +136,108 @@ def _processed_at_all(data: Dataset, settings: Processing | bool | None) -> bool
 REASON = "the highest below which the model explains the torques"
 
 
-def _lowest(model: Model, raw: Sequence[Dataset]) -> float:
+def _lowest(model: Model, data: Dataset) -> float:
     """Lowest candidate [Hz]."""
-    lengths = [float(data.t[-1] - data.t[0]) for data in raw]
-    counted = sum(length * _joints(data) for length, data in zip(lengths, raw, strict=True))
-    return max(PER_PARAMETER * model.base.rank / (2.0 * counted), FEWEST_PERIODS / max(lengths))
+    length = float(data.t[-1] - data.t[0])
+    joints = data.n if data.mask is None else int(data.mask.any(axis=0).sum())
+    return max(PER_PARAMETER * model.base.rank / (2.0 * length * max(joints, 1)), FEWEST_PERIODS / length)
 
 
-def _joints(data: Dataset) -> int:
-    return data.n if data.mask is None else int(data.mask.any(axis=0).sum())
+def _middle(data: Dataset) -> Dataset:
+    """The middle of a long recording."""
+    spare = float(data.t[-1] - data.t[0]) - LONGEST
+    return data if spare <= 0 else data.between(float(data.t[0]) + spare / 2, float(data.t[-1]) - spare / 2)
 
 
-def _climbed(model: Model, raw: Sequence[Dataset], processing: Processing, ladder: Sequence[float]) -> list[float]:
-    """Cut-off of each recording [Hz]."""
-    gains = np.zeros(len(raw))
-    best, idle = np.zeros(len(raw)), np.zeros(len(raw), dtype=int)
-    chosen = [ladder[0]] * len(raw)
-    raw = [_thinned(data) for data in raw]
-    below = _processed(raw, processing, ladder[0])
-    for cutoff in ladder[1:]:
-        fit = wls(compress(model, below))
-        above = _processed(raw, processing, cutoff)
-        for k, (low, high) in enumerate(zip(below, above, strict=True)):
-            if idle[k] >= PATIENCE:
-                continue
-            gains[k] += np.log(PASS / max(_unexplained(fit, low, high), 1e-6))
-            idle[k] = 0 if gains[k] > best[k] else idle[k] + 1
-            if gains[k] > best[k]:
-                best[k], chosen[k] = gains[k], cutoff
-        if (idle >= PATIENCE).all():
+def _climbed(model: Model, data: Dataset, processing: Processing, ladder: Sequence[float]) -> float:
+    """Cut-off of the torques [Hz]."""
+    top = ladder[-1]
+    columns: FullRateColumns | None = None
+    below: tuple[Dataset, Array, Fit] | None = None
+    chosen = ladder[0]
+    for cutoff in ladder:
+        made = _processed(data, processing, top, cutoff, top)
+        columns = FullRateColumns(model, made) if columns is None else columns
+        W = columns.of(made)
+        if below is not None and _unbalanced(model, below, made, W) > PASS:
             break
-        below = above
+        chosen, below = cutoff, (made, W, wls(compress(model, made, columns=[W])))
     return chosen
+
+
+def _unbalanced(model: Model, below: tuple[Dataset, Array, Fit], high: Dataset, W: Array) -> float:
+    """What a fit of the lower of two cut-offs leaves unbalanced between them, over what acts there."""
+    low, W_low, fit = below
+    brakes = [c in model.term_columns and model.term_columns[c][0].dissipative for c in model.base.independent]
+    band = W - W_low
+    friction = band[:, :, brakes] @ fit.beta[brakes]
+    masses = band @ fit.beta - friction
+    drives = high.tau - low.tau
+    counts = np.ones(drives.shape, dtype=bool)
+    for data in (low, high):
+        counts &= True if data.mask is None else data.mask
+    weights = np.where(counts, fit.weights**2, 0.0)
+    acting = float(np.sum(weights * (drives**2 + masses**2 + friction**2)))
+    return float(np.sum(weights * (drives - masses - friction) ** 2)) / acting if acting > 0 else 1.0
+
+
+def _smoothing(
+    model: Model, data: Dataset, processing: Processing, cutoff: float
+) -> tuple[float, Literal["auto", "differentiate", "measured"]]:
+    """Cut-off of the positions [Hz], and the source of the velocity, with the least held-out error."""
+    sources: list[Literal["auto", "differentiate", "measured"]] = [processing.velocity]
+    if processing.velocity == "auto" and data.dq is not None:
+        sources = ["differentiate", "measured"]
+    best, weights = np.inf, None
+    motion, velocity = cutoff, sources[0]
+    for source in sources:
+        last = np.inf
+        for candidate in _doubled(cutoff, HIGHEST_MOTION / data.period):
+            settings = replace(processing, velocity=source)
+            made = compress(model, _processed(data, settings, candidate, cutoff, 4.0 * cutoff))
+            weights = wls(made).weights if weights is None else weights
+            error = float((weights**2 * held_out_squares(made, PARTS, weights)).sum())
+            if error < best:
+                best, motion, velocity = error, candidate, source
+            if not error < last:
+                break
+            last = error
+    return motion, velocity
+
+
+def _doubled(first: float, most: float) -> Iterator[float]:
+    """A number and its doubles, below a limit."""
+    value = first
+    while value <= most:
+        yield value
+        value *= 2.0
+
+
+def held_out_squares(data: CompressedData, parts: int, weights: Array | None = None) -> Array:
+    """Squared errors of each stretch of the motion, predicted by least squares from others, shape (stretches, n).
+
+    Parameters
+    ----------
+    data
+    parts
+        Number of parts; every so many-th stretch belongs to one.
+    weights
+        Of the joints; default: those of each fit.
+
+    Raises
+    ------
+    DatasetError
+        If there are fewer stretches than parts.
+    """
+    count = len(data.segments)
+    if count < parts:
+        raise DatasetError(f"{count} stretches of the motion cannot be divided into {parts} parts")
+    errors = np.zeros((count, data.n))
+    for part in range(parts):
+        beta = wls(data.only([i for i in range(count) if i % parts != part]), weights).beta
+        for i in range(part, count, parts):
+            errors[i] = data.only([i]).plain.squared_errors(beta)
+    return errors
 
 
 def _thinned(data: Dataset) -> Dataset:
@@ -167,30 +257,11 @@ def _thinned(data: Dataset) -> Dataset:
     return replace(data, t=t[:, 0], q=q, tau=tau, dq=mean(data.dq), ddq=mean(data.ddq), tau_raw=None, mask=mask)
 
 
-def _processed(raw: Sequence[Dataset], processing: Processing, cutoff: float) -> list[Dataset]:
-    """The recordings filtered alike, at samples that are the same for all cut-offs."""
-    made = []
-    for data in raw:
-        rate = 1.0 / data.period
-        every = max(1, int(rate / (SAMPLES * min(CANDIDATES[-1], HIGHEST * rate))))
-        settings = replace(
-            processing, cutoff=cutoff, every=every, slowest=0.0, between=None,
-            rate="auto" if processing.rate is not None else None,
-        )  # fmt: skip
-        made.append(settings.apply(data))
-    return made
-
-
-def _unexplained(fit: Fit, low: Dataset, high: Dataset) -> float:
-    """Share of the torques between two cut-offs that a fit of the lower one leaves."""
-    model = fit.data.model
-    parameters = np.zeros(len(model.parameter_names))
-    parameters[list(model.base.independent)] = fit.beta
-    band = high.tau - low.tau
-    left = band - (torques(model, parameters, high) - torques(model, parameters, low))
-    counts = np.ones(band.shape, dtype=bool)
-    for data in (low, high):
-        counts &= True if data.mask is None else data.mask
-    weights = np.where(counts, fit.weights**2, 0.0)
-    whole = float(np.sum(weights * band**2))
-    return float(np.sum(weights * left**2)) / whole if whole > 0 else 1.0
+def _processed(data: Dataset, processing: Processing, motion: float, torque: float, top: float) -> Dataset:
+    """The recording filtered, at samples that are the same for all cut-offs of the torques up to the highest."""
+    rate = 1.0 / data.period
+    settings = replace(
+        processing, cutoff=motion, torque_cutoff=torque, slowest=0.0, between=None,
+        every=max(1, int(rate / (SAMPLES * top))), rate="auto" if processing.rate is not None else None,
+    )  # fmt: skip
+    return settings.apply(data)

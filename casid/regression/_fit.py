@@ -16,7 +16,7 @@ from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._observation import observation_blocks
-from casid.regression._statistics import covariance_of
+from casid.regression._statistics import covariance_of, disagreement
 
 Array = NDArray[np.float64]
 
@@ -79,6 +79,18 @@ class Fit:
         sd = np.full(len(self.beta), np.inf)
         sd[list(self.excited.independent)] = np.sqrt(np.diag(self.covariance))
         return sd
+
+    @cached_property
+    def information(self) -> tuple[Array, Array]:
+        """Rows, shape (excited.rank, rank of the model), and targets: ``rows beta = targets`` with unit variances.
+
+        The `covariance` is multiplied by 1 plus what the segments of the motion disagree by (`disagreement`): the error
+        of a model is not noise, and seldom averages out alike.
+        """
+        columns = list(self.excited.independent)
+        whole = self.covariance * (1.0 + disagreement(self.data, self.weights, columns, self.beta, self.covariance))
+        root = np.linalg.inv(np.linalg.cholesky(whole))
+        return np.asarray(root @ self.excited.K, dtype=float), np.asarray(root @ self.beta[columns])
 
     @cached_property
     def relative_sd(self) -> Array:

@@ -83,13 +83,20 @@ def observation_blocks(model: Model, dataset: Dataset) -> Iterator[tuple[int, Ar
     first : int
     values : ndarray, shape (samples, n, rank)
     """
-    arrays = inputs(model, dataset)
-    function = model.base_regressor
     if dataset.full is None:
-        yield from evaluate_blocks(function, *arrays, compiled=_compiled(model, function, len(dataset)))
+        function = model.base_regressor
+        yield from evaluate_blocks(function, *inputs(model, dataset), compiled=_compiled(model, function, len(dataset)))
         return
+    evaluate, unpacked = _packed(model, dataset)
+    for first, packed in filtered_blocks(dataset, evaluate):
+        yield first, unpacked(packed)
+
+
+def _packed(model: Model, dataset: Dataset) -> tuple[Evaluate, Callable[[Array], Array]]:
+    """The base regressor at the full rate without the entries that are zero always, and how to put these back."""
+    arrays, function = inputs(model, dataset), model.base_regressor
     places = np.flatnonzero(pattern(function).ravel())  # most entries are zero always: only the others are filtered
-    count = len(dataset.full)
+    count = len(motion(dataset))
     compiled = _compiled(model, function, count)
     shape = function.size_out(0)
 
@@ -97,10 +104,32 @@ def observation_blocks(model: Model, dataset: Dataset) -> Iterator[tuple[int, Ar
         values = np.asarray(evaluate_batch(function, *(a[part] for a in arrays), compiled=compiled, samples=count))
         return values.reshape(len(values), -1)[:, places]
 
-    for first, packed in filtered_blocks(dataset, evaluate):
+    def unpacked(packed: Array) -> Array:
         block = np.zeros((len(packed), shape[0] * shape[1]))
         block[:, places] = packed
-        yield first, block.reshape(len(packed), *shape)
+        return block.reshape(len(packed), *shape)
+
+    return evaluate, unpacked
+
+
+class FullRateColumns:
+    """The base regressor at the full rate of a recording, evaluated once for any filter of the torques.
+
+    Parameters
+    ----------
+    model
+    dataset
+        Processed, with `Dataset.full`.
+    """
+
+    def __init__(self, model: Model, dataset: Dataset) -> None:
+        evaluate, self._unpacked = _packed(model, dataset)
+        self._values = evaluate(slice(0, len(motion(dataset))))
+
+    def of(self, dataset: Dataset) -> Array:
+        """At the samples of the same motion with another filter of the torques, shape (samples, n, rank)."""
+        assert dataset.full is not None
+        return self._unpacked(dataset.full.low_pass(self._values)[dataset.full.index])
 
 
 def torques(model: Model, parameters: Array, dataset: Dataset) -> Array:

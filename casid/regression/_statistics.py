@@ -101,6 +101,43 @@ def covariance_of(data: CompressedData, weights: Array, columns: Sequence[int], 
     return np.asarray(variance * half @ inverse.T)
 
 
+def disagreement(data: CompressedData, weights: Array, columns: Sequence[int], beta: Array, covariance: Array) -> float:
+    """Covariance of an estimate from the scores s_b of the segments over its stated one C, averaged over directions.
+
+    With ``A = sum_b A_b``, the normal matrices of the segments (Liang and Zeger 1986)::
+
+        1/rank tr(C^-1 A^-1 (sum_b s_b s_b') A^-1) rank / (rank - sum_b tr (A^-1 A_b)^2)
+
+    The last factor is what the fit takes off the scores of white noise. Segments are too few to measure all directions.
+
+    Parameters
+    ----------
+    data, columns, beta
+        As of `correlation_factors`.
+    weights : ndarray, shape (n,)
+        Of the joints' equations.
+    covariance : ndarray, shape (len(columns), len(columns))
+        C.
+    """
+    rank = data.base.rank
+    direction = np.zeros(rank + 2)
+    direction[:rank], direction[rank] = -beta, 1.0
+    scores, normals = [], []
+    for segment in data.segments:
+        parts = [w * f for w, f, count in zip(weights, segment.factors, segment.counts, strict=True) if count]
+        if parts:
+            rows = np.vstack(parts)
+            scores.append(rows[:, columns].T @ (rows @ direction))
+            normals.append(rows[:, columns].T @ rows[:, columns])
+    if len(scores) < 2:
+        return 0.0
+    inverse = np.linalg.pinv(np.sum(normals, axis=0), hermitian=True)
+    taken = sum(float(np.sum((inverse @ part) * (inverse @ part).T)) for part in normals)
+    moved = np.array(scores) @ inverse
+    measured = float(np.trace(np.linalg.solve(covariance, moved.T @ moved)))
+    return measured / max(len(columns) - taken, 0.1 * len(columns))
+
+
 #: Longest block: 2^LEVELS samples.
 LEVELS = 10
 #: Fewest blocks (counted over all joints) of a level that is used.
@@ -310,7 +347,9 @@ class MeasurementNoise:
         cutoff = processing.cutoff if made.full is None or processing.cutoff != "auto" else made.full.low_pass.cutoff
         pulse = np.zeros((len(raw), 1))
         pulse[len(raw) // 2] = 1.0
-        settings = replace(processing, cutoff=cutoff, every=1, between=None, slowest=0.0, delay=0.0)
+        settings = replace(
+            processing, cutoff=cutoff, every=1, between=None, slowest=0.0, delay=0.0, velocity="differentiate"
+        )
         answer = settings.apply(Dataset(raw.t, pulse, pulse))
         assert answer.dq is not None and answer.ddq is not None
         response = np.column_stack([answer.q, answer.dq, answer.ddq])

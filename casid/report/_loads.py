@@ -115,10 +115,14 @@ class GainsSection(ReportSection):
                 name, "not determined" if np.isnan(value) else f"{value:.4f}", "" if np.isnan(sd) else f"{sd:.4f}"
             )
         common = f"torques times {found.common:.4f}, 95 %: {found.interval[0]:.4f} to {found.interval[1]:.4f}"
-        own = f"torques times {', '.join(f'{g:.4f}' for g in found.joints)}"
+        known = np.isfinite(found.joints)
+        own = ", ".join(f"{g:.4f}" if here else "-" for g, here in zip(found.joints, known, strict=True))
+        whose = (
+            "all joints" if not known.any() else "one factor for all" if known.all() else "one factor for the others"
+        )
         rows = [
-            *([("each joint", own)] if found.determined else []),
-            ("one factor for all" if found.determined else "all joints", common),
+            *([("each joint", f"torques times {own}")] if known.any() else []),
+            (whose, common),
             ("load", f"{found.mass:g} kg; {found.payload.mass:.4f} kg with the present gains"),
         ]
         return (table, summary_table("Gains", rows))

@@ -192,6 +192,7 @@ class PlausibleSection(ReportSection):
         proof = f"relative gap {choice.gap:.1e}{'' if choice.certified else ', not certified'}"
         rows = [
             ("sum of squares", f"{choice.objective:.6e}, allowed {choice.limit:.6e}, best {choice.best:.6e}"),
+            *([("allowed by", choice.reason)] if choice.reason else []),
             ("divergence from plausible bodies", f"{choice.divergence:.4g}, {proof}"),
             ("plausible bodies", _origins(choice)),
             ("largest violation", f"{choice.max_violation:.1e}"),
@@ -211,6 +212,7 @@ class PlausibleSection(ReportSection):
             **parameter_record(choice.parameters),
             "objective": choice.objective,
             "allowed": choice.limit,
+            "allowed_by": choice.reason,
             "best": choice.best,
             "divergence": choice.divergence,
             "lower_bound": choice.choice.lower_bound,

@@ -38,7 +38,7 @@ class LeastSquares:
     target : ndarray, shape (p,)
         r.
     constant : float
-        The part of the sum of squares that does not depend on x.
+        The part of the sum of squares that does not depend on x, >= 0.
     """
 
     matrix: NDArray[np.float64]
@@ -51,6 +51,10 @@ class LeastSquares:
             if not np.isfinite(array).all():
                 place = np.argwhere(~np.isfinite(array))[0].tolist()
                 raise DatasetError(f"objective: {name} has a NaN or infinite entry at {place}")
+        if not (np.isfinite(self.constant) and self.constant >= 0):
+            raise DatasetError(
+                f"objective: the constant is a part of the sum of squares, finite and >= 0; got {self.constant}"
+            )
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         if self.matrix.ndim != 2 or self.target.shape != self.matrix.shape[:1]:

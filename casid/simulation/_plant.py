@@ -16,7 +16,7 @@ from casid.dynamics import Model, equation_of_motion
 from casid.dynamics._derived import dry_friction_directions
 from casid.dynamics._rigid_body import factor_mass_matrix
 from casid.dynamics.terms._joint_terms import terms_of
-from casid.errors import DatasetError, ProblemError
+from casid.errors import DatasetError, ProblemError, checked_seed
 from casid.inertia import Parameters
 from casid.simulation._contact import ExternalForce
 
@@ -388,7 +388,7 @@ class Sensor:
 
     def errors(self, count: int, n: int, stream: int = 0) -> tuple[Array, Array]:
         """Errors of the state (count, 2 n) and of the torque (count, n), of one of any number of recordings."""
-        rng = np.random.default_rng([self.seed, stream])
+        rng = np.random.default_rng([checked_seed(self.seed), stream])
         sizes = []
         for name in ("position", "velocity", "torque"):
             value = np.asarray(getattr(self, name), dtype=float)

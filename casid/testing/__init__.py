@@ -13,3 +13,7 @@ from casid.testing._rigid_body import standard_parameters as standard_parameters
 # recordings of known parameters
 from casid.testing._synthetic import motion as motion
 from casid.testing._synthetic import recording as recording
+
+# recordings of commands and encoders, of known servos
+from casid.testing._commanded import broadband_commands as broadband_commands
+from casid.testing._commanded import commanded_motion as commanded_motion

@@ -23,7 +23,7 @@ def feasible_points(attack: Attack, rng: np.random.Generator, effort: float = 1.
     if len(attack.truth) <= 33:
         for start in (attack.truth, walked):
             found.append(drawn_back(attack, slsqp(attack, start, int(30 * effort)), start))
-    if attack.links == 1 and attack.seed % 4 == 0:
+    if attack.links == 1 and attack.round % 4 == 0:
         evolved = evolve(attack, rng, int(20 * effort))
         if evolved is not None:
             found.append(evolved)

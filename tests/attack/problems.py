@@ -37,7 +37,13 @@ KINDS = (
     "calls",
     "domains",
     "labels",
+    "loose",
 )
+
+
+def round_of(seed: int) -> int:
+    """How often the kind of this seed was drawn before."""
+    return seed // len(KINDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +75,11 @@ class Attack:
     @property
     def links(self) -> int:
         return len(self.cones)
+
+    @property
+    def round(self) -> int:
+        """How often its kind was drawn before: what else varies follows this, so that every kind meets all of it."""
+        return round_of(self.seed)
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Values of all constraints at points x, shape (N, B)."""
@@ -199,24 +210,24 @@ def _entry(k: int, i: int, j: int) -> Formula:
     return lambda f, q: q.links[k].I[i][j]
 
 
-def _room(rng: np.random.Generator) -> float:
-    return float(rng.choice([0.0, 1e-3, 0.1, 0.5, 3.0]))
+def _room(rng: np.random.Generator, kind: str = "") -> float:
+    return float(rng.choice([3.0, 1e3, 1e6, 1e9] if kind == "loose" else [0.0, 1e-3, 0.1, 0.5, 3.0]))
 
 
 def _physical_bounds(rng, kind, variables, scene, truth):
     """Bounds that a robot's description gives, with the truth within."""
     constraints, bounds, convex = [], [], True
-    bare = 0.5 if kind == "free" else 0.15
+    bare = 0.5 if kind in ("free", "loose") else 0.15
     for k, link in enumerate(variables.links):
         m, s, body = scene.mass[k], scene.length[k], scene.truth.links[k]
         if rng.random() > bare:
-            low, high = float(body.m) - m * _room(rng), float(body.m) + m * _room(rng)
+            low, high = (float(body.m) + sign * m * _room(rng, kind) for sign in (-1, 1))
             low = max(low, 0.0) if body.m > 0 else low
             constraints.append(mass_bounds(link, low, high))
             bounds.append(Bound(f"mass {k}", lambda f, q, k=k: q.links[k].m, low, high))
         if rng.random() > bare:
             c = np.array([float(v) for v in body.c])
-            low, high = c - s * np.array([_room(rng) for _ in c]), c + s * np.array([_room(rng) for _ in c])
+            low, high = (c + sign * s * np.array([_room(rng, kind) for _ in c]) for sign in (-1, 1))
             if kind == "thin" and rng.random() < 0.7:
                 low[1] = high[1] = c[1]
             constraints.append(com_box(link, low, high))
@@ -231,7 +242,7 @@ def _physical_bounds(rng, kind, variables, scene, truth):
                 formula = _entry(k, i, j)
                 bounds.append(Bound(f"inertia {k}{i}{j}", formula, low[p], high[p]))
             convex = False
-        if kind != "free" and rng.random() < 0.4:
+        if kind not in ("free", "loose") and rng.random() < 0.4:
             radius = np.sqrt(float(body.L[0][0] + body.L[1][1] + body.L[2][2]) / 2 / float(body.m)) * (1 + _room(rng))
             constraints.append(gyration_bound(link, radius * (1 + 1e-12)))
             reach = radius**2 * (1 + 1e-12) ** 2
@@ -254,7 +265,7 @@ def _hostile(rng, kind, variables, scene, truth):
         "soft": (*CONVEX, *CONVEX, *SMOOTH, *PIECEWISE), "semi": (*CONVEX, *SMOOTH), "extras": (*CONVEX, *SMOOTH),
         "thin": (*CONVEX, *SMOOTH), "units": (*CONVEX, *SMOOTH), "many": (*CONVEX, *CONVEX, *SMOOTH),
         "free": CONVEX, "calls": (*CALLS, *CALLS, *CONVEX), "domains": (*DOMAINS, *DOMAINS, *SMOOTH),
-        "labels": (*PIECEWISE, *CALLS),
+        "labels": (*PIECEWISE, *CALLS), "loose": (*CONVEX, *SMOOTH, *PIECEWISE, *CALLS),
     }  # fmt: skip
     symbolic, true = in_casadi(variables), in_numpy(truth, len(variables))
     constraints, bounds = [], []

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
+import resource
+import signal
 import sys
 import time
 import warnings
@@ -19,6 +22,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from tests.attack.claims import Finding, Tally, attack_one
+from tests.attack.problems import KINDS
 
 
 def one(seed: int, kind: str | None = None, methods: Sequence[str] | None = None) -> Tally:
@@ -31,9 +35,19 @@ def one(seed: int, kind: str | None = None, methods: Sequence[str] | None = None
         return Tally(problems=1, findings=[Finding(seed, str(kind), "attacker", f"{type(error).__name__}: {error}")])
 
 
-def _child(pipe: Connection, *task: Any) -> None:
+def _child(pipe: Connection, each: float, *task: Any) -> None:
+    limit = math.ceil(each)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))  # SIGXCPU ends the process
     pipe.send(one(*task))
     pipe.close()
+
+
+def _ended(seed: int, kind: str | None, each: float, late: bool) -> Tally:
+    """What a problem came to whose process ended without an answer."""
+    if late:
+        print(f"{seed} {kind or KINDS[seed % len(KINDS)]}: not done after {each:.0f} s of processor", file=sys.stderr)
+        return Tally(problems=1, seconds=each, slowest=each, late=1)
+    return Tally(problems=1, findings=[Finding(seed, str(kind), "crash", "the process died")])
 
 
 def attack(
@@ -49,8 +63,8 @@ def attack(
     Parameters
     ----------
     jobs
-        Processes at a time; every problem has one of its own, which is killed after ``each`` seconds. 0: none, all in
-        this process.
+        Processes at a time; every problem has one of its own, which ends after ``each`` seconds of processor: a busy
+        machine makes no problem late. 0: none, all in this process.
     """
     began, whole, waiting = time.perf_counter(), Tally(), list(seeds)[::-1]
     if jobs == 0:
@@ -58,30 +72,24 @@ def attack(
             whole.add(one(waiting.pop(), kind, methods))
         return whole
     context = multiprocessing.get_context("fork")
-    running: dict[Connection, tuple[BaseProcess, int, float]] = {}
+    running: dict[Connection, tuple[BaseProcess, int]] = {}
     while (waiting and time.perf_counter() - began < seconds) or running:
         while waiting and len(running) < jobs and time.perf_counter() - began < seconds:
             ours, theirs = context.Pipe(duplex=False)
             seed = waiting.pop()
-            process = context.Process(target=_child, args=(theirs, seed, kind, methods))
+            process = context.Process(target=_child, args=(theirs, each, seed, kind, methods))
             process.start()
             theirs.close()
-            running[ours] = process, seed, time.perf_counter()
+            running[ours] = process, seed
         for pipe in wait(list(running), timeout=1.0):
-            process, seed, _ = running.pop(pipe)
+            assert isinstance(pipe, Connection)
+            process, seed = running.pop(pipe)
             try:
                 whole.add(pipe.recv())
-            except EOFError:
-                whole.add(Tally(problems=1, findings=[Finding(seed, str(kind), "crash", "the process died")]))
-            process.join()
-        for pipe, (process, seed, start) in list(running.items()):
-            if time.perf_counter() - start > each:
-                process.kill()
                 process.join()
-                running.pop(pipe)
-                text = f"not done after {each:.0f} s"
-                whole.add(Tally(problems=1, seconds=each, slowest=each, late=1, findings=[]))
-                print(f"{seed} {text}", file=sys.stderr)
+            except EOFError:
+                process.join()
+                whole.add(_ended(seed, kind, each, process.exitcode == -signal.SIGXCPU))
     return whole
 
 
@@ -91,7 +99,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("--each", type=float, default=60.0, help="time limit of a problem [s]")
+    parser.add_argument("--each", type=float, default=60.0, help="processor time of a problem [s]")
     parser.add_argument("--kind")
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")

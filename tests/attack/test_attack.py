@@ -73,9 +73,11 @@ def test_no_claim_is_false():
 
 @pytest.mark.slow
 @pytest.mark.claim("no bound is discarded on slivers between branches (multipliers of 1e21) or on links of grams")
-@pytest.mark.parametrize("seed", [970, 976, 1399])
-def test_hard_cases_of_the_past(seed: int):
-    assert not [f for f in attack([seed]).findings if f.claim in FALSE]
+@pytest.mark.parametrize(
+    "seed, kind, method", [(970, "piecewise", "penalty"), (976, "units", "branches"), (1399, "piecewise", "annealing")]
+)
+def test_hard_cases_of_the_past(seed: int, kind: str, method: str):
+    assert not [f for f in attack([seed], kind=kind, methods=["direct", method]).findings if f.claim in FALSE]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.measurement import read_dataset
+from casid.measurement._readers import _OPTIONS
 from casid.testing._synthetic import motion
 
 if sys.version_info >= (3, 11):
@@ -59,6 +60,17 @@ def test_a_new_recording_is_read_as_it_stands_and_with_its_comments(tmp_path: Pa
     np.testing.assert_allclose(scaled.tau[:, 0], 10 * plain.tau[:, 0])
 
 
+@pytest.mark.claim("the template of a recording names every key, and needs no file")
+def test_the_template_of_a_recording_names_every_key(tmp_path: Path) -> None:
+    done = run(app, ["new", "recording", str(tmp_path / "absent.csv")])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "absent.toml").read_text(encoding="utf-8")
+    guide = Path(__file__).parents[2].joinpath("docs", "identification.md").read_text(encoding="utf-8")
+    for key in _OPTIONS:
+        assert f"\n# {key} = " in text, key
+        assert f"`{key}`" in guide, key
+
+
 @pytest.mark.parametrize("robot", ["panda", "three_link"])
 def test_a_new_problem_solves(robot: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
@@ -73,7 +85,7 @@ def test_a_new_problem_solves(robot: str, tmp_path: Path) -> None:
         (["robot", "arm.txt"], "ending .toml"),
         (["robot", "7up.toml"], "is not a name"),
         (["problem", "there.py"], "exists"),
-        (["recording", "absent.npz"], "no such recording"),
+        (["recording", "run.toml"], "name the recording itself"),
         (["problem", "p.py", "--robot", "pandda"], "pandda"),
     ],
 )

@@ -89,6 +89,20 @@ def test_bad_gains_are_refused(arm: tuple[casid.Model, np.ndarray]) -> None:
         momentum_observer(casid.Model(model.robot, model.terms, "input"), pi)
 
 
+@pytest.mark.claim("the observer's step is implicit: stable for any gain and step")
+def test_a_step_longer_than_the_lag_is_stable(arm: tuple[casid.Model, np.ndarray]) -> None:
+    model, pi = arm
+    gain, dt, push = 50.0, 0.1, np.array([0.0, 12.0, 0.0, 0.0, -3.0, 0.0])
+    q, still = np.linspace(-0.5, 0.5, 6), np.zeros(6)
+    tau = np.array(model.inverse_dynamics(q, still, still, pi)).ravel() - push
+    start, step = momentum_observer(model, pi, gain)
+    state, residual = np.array(start(q, still)).ravel(), np.zeros(6)
+    for _ in range(5):
+        expected = (residual + gain * dt * push) / (1 + gain * dt)  # dr/dt = K (push - r) by implicit Euler
+        residual, state = (np.array(value).ravel() for value in step(q, still, tau, state, dt))
+        np.testing.assert_allclose(residual, expected, atol=1e-9)
+
+
 def test_a_step_is_of_fourth_order():
     def error(h: float) -> float:
         return abs(float(rk4_step(lambda x, u: u * x, np.array([1.0]), -1.0, h)[0]) - np.exp(-h))

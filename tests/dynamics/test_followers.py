@@ -24,7 +24,6 @@ from casid.export import load as load_export
 from casid.identification import Checks, Choice, ModelOptions, identify, load_model
 from casid.identification.repair._check import check_file
 from casid.learning import Chart, TorqueLoss
-from casid.measurement import Processing
 from casid.motion import Motion, Sine
 from casid.regression import choose_friction
 from casid.retrieval import Prior, link_variables
@@ -112,7 +111,6 @@ def test_identification_recovers_dynamics_and_friction(recorded, tmp_path: Path)
         robot,
         data,
         model=ModelOptions(terms=["viscous", "coulomb"]),
-        processing=Processing(cutoff=50.0),
         choice=Choice(share=0.005),
         checks=Checks(folds=0),
     )

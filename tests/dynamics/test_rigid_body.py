@@ -2,9 +2,18 @@
 
 import casadi as ca
 import numpy as np
+import pytest
 
 import casid
-from casid.dynamics._rigid_body import factor_mass_matrix, mass_matrix, newton_euler, solve_mass_matrix
+from casid.dynamics._rigid_body import (
+    LinkMotion,
+    factor_mass_matrix,
+    inertial_wrench,
+    link_motion,
+    mass_matrix,
+    newton_euler,
+    solve_mass_matrix,
+)
 
 
 def test_the_mass_matrix_is_the_slope_of_inverse_dynamics_in_the_acceleration():
@@ -20,3 +29,17 @@ def test_the_mass_matrix_is_the_slope_of_inverse_dynamics_in_the_acceleration():
     np.testing.assert_allclose(composite, slope, atol=1e-12)
     np.testing.assert_allclose(identity, np.eye(n), atol=1e-10)
     assert len(factor_mass_matrix(M, robot).D) == n
+
+
+@pytest.mark.claim("the antisymmetric part of an unstructured inertia has its sign")
+def test_an_inertia_that_is_not_symmetric_acts_as_its_matrix_does():
+    rng = np.random.default_rng(0)
+    w, dw, ten, a = rng.normal(size=3), rng.normal(size=3), rng.normal(size=10), rng.normal(size=3)
+    symbol = ca.SX.sym("p", 13)
+    motion = link_motion(ca.SX(ca.DM(w)), ca.SX(ca.DM(dw)), ca.SX(3, 1))
+    assert isinstance(motion, LinkMotion)
+    wrench = ca.Function("wrench", [symbol], [inertial_wrench(symbol, motion).moment])
+    cross = np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
+    inertia = np.array([ten[[0, 1, 2]], ten[[1, 3, 4]], ten[[2, 4, 5]]]) + cross
+    moment = wrench(np.concatenate([ten, a])).full().ravel()
+    np.testing.assert_allclose(moment, inertia @ dw + np.cross(w, inertia @ w), atol=1e-12)

@@ -18,6 +18,7 @@ from casid.description._joint_parameters import (
 )
 from casid.dynamics import Model
 from casid.dynamics.terms import FRICTION_MODELS, JOINT_TERMS, JointSignals, JointTerm, friction_dictionary
+from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._dynamic_laws import Dahl
 from casid.dynamics.terms._friction import Friction, JointFriction
 from casid.dynamics.terms._joint_terms import terms_of
@@ -234,3 +235,16 @@ def test_parameters_of_every_law_return_from_files(tmp_path, law, ending):
     for name in alone:
         with pytest.raises(RobotError, match=f"'{name}' is an amplitude of a friction law"):
             terms_of((name,), [joint.name for joint in robot.joints])
+
+
+@pytest.mark.claim("friction of the load is the same whichever way the load points")
+@pytest.mark.parametrize("name", ["load", "loadeddahl", "loadedlugre"])
+def test_laws_of_the_load_take_its_size(name):
+    law = friction_model(name)
+    symbols = [ca.SX.sym(x) for x in ("q", "dq", "ddq", "sign", "load", "signal")]
+    memory = ca.SX.sym("memory", law.memory)
+    f = ca.Function("f", [*symbols, memory], [ca.vertcat(*law.columns(
+        JointSignals(0, *symbols, memory), law.candidates(2.0)[0]))])  # fmt: skip
+    up, down = (f(0.1, 0.4, 0.0, 1.0, load, 0.0, np.full(law.memory, 0.5)).full() for load in (7.0, -7.0))
+    np.testing.assert_array_equal(up, down)
+    assert (up != f(0.1, 0.4, 0.0, 1.0, 0.0, 0.0, np.full(law.memory, 0.5)).full()).any()

@@ -30,3 +30,13 @@ def test_every_unary_operation_is_enclosed_and_none_is_forgotten(x, code):
     assert (nan | ((values >= found.low[:, None]) & (values <= found.high[:, None]))).all()
     if code != ca.OP_ERFINV:
         assert (np.isfinite(found.low) & np.isfinite(found.high)).any()
+
+
+@pytest.mark.claim("a power of minus infinity, where a base overflows, lies in its range")
+@pytest.mark.parametrize("exponent", [0.5, 1.3, -0.7])
+def test_powers_of_minus_infinity(exponent):
+    x = ca.SX.sym("x", 2)
+    function = as_function(x[0] ** x[1], x)
+    point = np.array([-np.inf, exponent])
+    (found,) = enclose(function, point, point)
+    assert found.low <= float(function(point)) <= found.high

@@ -44,3 +44,11 @@ def test_linear_friction_is_kept_in_doubt(robot, data, monkeypatch):
     assert result.law is None and any(note.startswith("linear friction is kept") for note in result.notes)
     assert result.held_out is not None and result.held_out.tested["consistent"].total < 20.0
     assert all(row.chosen == (row.law == "linear") for row in result.candidates)
+
+
+@pytest.mark.claim("bounds of a parameter that the terms lack are refused before the recording is processed")
+def test_bounds_that_no_term_has_are_refused_first(robot, data, monkeypatch):
+    monkeypatch.setattr("casid.identification._identify.prepare", lambda *_: pytest.fail("the work has begun"))
+    options = ModelOptions(terms=("viscous", "coulomb"))
+    with pytest.raises(ProblemError, match="no term parameter 'fo1'"):
+        identify(robot, data, model=options, constraints=Constraints(bounds={"fo1": (-1, 1)}))

@@ -13,6 +13,7 @@ import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.errors import DatasetError, RobotError
 from casid.inertia import to_standard
 from casid.testing._synthetic import motion
 
@@ -88,6 +89,12 @@ def test_options_on_the_command_line_and_in_the_file(folder: Path, options: list
     assert same == (options[0] == "--angle-tolerance")  # a robot of exact angles
 
 
+def test_quick_gives_the_parameters_alone(folder: Path) -> None:
+    quick, plain = run(folder, "--quick"), run(folder)
+    assert quick["parameters"] == pytest.approx(plain["parameters"], rel=1e-6, abs=1e-9)
+    assert plain["verdict"] and not quick["verdict"] and not quick["held_out"]
+
+
 def test_what_options_do(folder: Path) -> None:
     bounded = run(folder, "--bounds", "m3=0:1.2", "--total-mass", "8:9")["parameters"]
     assert 0 < bounded["m3"] <= 1.2 + 1e-6 and 8 - 1e-6 <= sum(bounded[f"m{k}"] for k in (1, 2, 3)) <= 9 + 1e-6
@@ -145,3 +152,11 @@ def test_wrong_options_are_one_line(folder: Path, options: list[str], message: s
 def test_unknown_options_in_the_file_are_named(folder: Path) -> None:
     (folder / "odd.toml").write_text('file = "run.npz"\n[options]\ncutof = 3\n', encoding="utf-8")
     assert "unknown option 'cutof'" in run(folder, file="odd.toml")["output"]
+
+
+@pytest.mark.claim("identify takes names and paths as Model does")
+def test_names_and_paths_are_read(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"absent\.npz"):
+        casid.identify("spatial_2r", tmp_path / "absent.npz")
+    with pytest.raises(RobotError, match="no_such_robot"):
+        casid.identify("no_such_robot", [])

@@ -1,5 +1,6 @@
 """Loads on the last link, and gains from a known one."""
 
+import re
 from dataclasses import replace
 from importlib import import_module
 
@@ -12,11 +13,12 @@ from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.loads._gains import gains
-from casid.identification.loads._intervals import load_intervals
-from casid.identification.loads._payload import payload
+from casid.identification.loads._intervals import inflation, load_intervals
+from casid.identification.loads._payload import Payload, payload
 from casid.identification.loads._stack import LoadStack, load_stack, recordings
 from casid.inertia import express_in, to_standard
 from casid.measurement import Dataset
+from casid.regression import compress, wls
 from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -192,3 +194,48 @@ def test_a_stack_compresses_recordings_joint_by_joint(model, truth):
     assert len(stack.factors()) == model.n and stack.drift == []
     with pytest.raises(DatasetError, match="expected"):
         LoadStack(model, truth[:-1], False)
+
+
+@pytest.mark.claim("the robot controllers' products of inertia are in the order that each of them takes")
+def test_fields_of_controllers_have_the_order_of_their_manuals():
+    inertia = np.array([[11.0, -1.0, 2.0], [-1.0, 12.0, 3.0], [2.0, 3.0, 13.0]]) * 1e-3
+    load = Payload(to_standard(1.5, [0.01, 0.02, 0.03], inertia), {}, {}, None, 0.0, 0.0)
+    fields = load.controller_fields(np.eye(4))
+    ur = [float(number) for number in re.findall(r"-?[0-9.]+", fields["UR"])]
+    assert ur == [1.5, 0.01, 0.02, 0.03, 0.011, 0.012, 0.013, -0.001, 0.002, 0.003]  # Ixx Iyy Izz Ixy Ixz Iyz
+    franka = [float(number) for number in re.findall(r"-?[0-9.]+", fields["Franka"])]
+    assert franka == [1.5, 0.01, 0.02, 0.03, *inertia.T.ravel().round(6)]
+
+
+@pytest.mark.claim("a load's intervals contain the error of the robot's own parameters and that of the model")
+def test_intervals_grow_with_the_error_of_the_robot_and_of_the_model(model, truth):
+    with_load = recording(model, loaded_parameters(model, truth), samples=600, noise=0.05, seed=3)
+    widths = {}
+    for noise in (0.05, 1.0):
+        fit = wls(compress(model, recording(model, truth, samples=300, noise=noise, seed=5)))
+        known = np.linalg.pinv(model.base.K) @ fit.beta
+        found = payload(model, with_load, parameters=known, information=fit.information)
+        widths[noise] = np.ptp(found.intervals["m"])
+        assert found.intervals["m"][0] <= 1.7 <= found.intervals["m"][1] and not found.notes
+    exact = payload(model, with_load, parameters=truth)
+    assert any("count as exact" in note for note in exact.notes)
+    assert np.ptp(exact.intervals["m"]) < widths[0.05] < widths[1.0]
+    creeping = replace(
+        with_load, tau=with_load.tau + 0.4 * np.sign(with_load.dq) * np.exp(-((with_load.dq / 0.3) ** 2))
+    )
+    mistaken = payload(model, creeping, parameters=truth)
+    assert np.ptp(mistaken.intervals["m"]) > 2 * np.ptp(exact.intervals["m"])
+    with pytest.raises(DatasetError, match="information of"):
+        payload(model, with_load, parameters=truth, information=(np.eye(3), np.ones(3)))
+
+
+def test_variation_between_stretches_widens_what_it_is_about():
+    x = np.array([0.1] * 6 + [0.4, 0.0, 0.0, 2.0])
+    rng = np.random.default_rng(0)
+    left_out = np.tile(x, (10, 1))
+    left_out[:, 9] += 0.1 * rng.normal(size=10)
+    wider = inflation([left_out], x, 1e-4, np.eye(10), np.zeros((10, 10)))
+    student = (2.2622 / 1.9600) ** 2
+    assert wider["m"] == pytest.approx(student * 0.9 * 10 * np.var(left_out[:, 9]) / 1e-4, rel=1e-3)
+    assert wider["Lxx"] == 1.0 < wider["cx"]
+    assert inflation([], x, 1e-4, np.eye(10), 3 * np.eye(10))["Lxx"] == pytest.approx(3.0)

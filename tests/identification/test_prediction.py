@@ -32,3 +32,23 @@ def test_held_out_errors_are_of_the_parts_left_out(model, noisy):
     assert found.folds == 3 and found.stretches == len(data.segments)
     assert found.tested["consistent"].total == found.tested["unconstrained"].total > found.training["consistent"].total
     assert held_out(data.only([0]), wls, lambda fit: fit.beta) is None
+
+
+@pytest.mark.claim("a held-out part is not seen by the fit that predicts it")
+def test_fits_do_not_see_the_part_that_they_predict(model, noisy):
+    data = compress(model, noisy)
+    seen, squares = [], np.zeros((2, data.n))
+
+    def fitted(part):
+        seen.append(part.segments)
+        return wls(part)
+
+    found = held_out(data, fitted, lambda fit: fit.beta, folds=3)
+    for fold, segments in enumerate(seen):
+        apart = [i for i in range(len(data.segments)) if i % 3 == fold]
+        assert not {id(data.segments[i]) for i in apart} & set(map(id, segments))
+        assert len(segments) == len(data.segments) - len(apart)
+        part = data.only(apart).plain
+        beta = wls(data.only([i for i in range(len(data.segments)) if i % 3 != fold])).beta
+        squares += part.squared_errors(beta), part.squared_torques
+    assert found.tested["consistent"].total == pytest.approx(100 * np.sqrt(squares[0].sum() / squares[1].sum()))

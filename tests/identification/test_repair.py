@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,9 @@ from casid.description import Inertial, load_robot
 from casid.description._load import load_description
 from casid.description._write import description_of
 from casid.identification.repair import repair
-from casid.identification.repair._check import check_file
+from casid.identification.repair._check import FileCheck, LinkCheck, check_file
 from casid.identification.repair._feasibility import nearest_feasible
+from casid.identification.repair._repair import Body
 from casid.inertia import consistency
 
 ARM = """<robot name="arm">
@@ -129,3 +131,18 @@ def test_parameters_are_repaired_with_their_robot(tmp_path: Path) -> None:
     assert with_robot.repair is not None and with_robot.repair.verdict == "virtually feasible"
     run = CliRunner().invoke(app, ["check", str(tmp_path / "p.csv"), "--robot", str(path)])
     assert "virtually feasible" in run.output
+
+
+@pytest.mark.claim("'infeasible' is stated only where it is proven; else the verdict is 'marginal'")
+def test_what_is_not_proven_is_marginal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("casid.identification.repair._repair")
+    body = Body("one", np.ones(10), 0, np.eye(4))
+    A, beta = np.eye(1, 10), np.array([1.0])
+    moved = np.zeros((1, 10))
+    for bound, verdict in ((0.9, "infeasible"), (0.4, "marginal"), (0.0, "marginal")):
+        monkeypatch.setattr(module, "nearest_right_side", lambda *given, b=bound: (moved, b))
+        found = module._nearest((body,), np.zeros((1, 10)), A, beta, ("b",))
+        assert found.verdict == verdict and found.proven_distance == (bound if verdict == "infeasible" else 0.0)
+    link = LinkCheck("one", np.ones(10), np.ones(10), consistency(np.ones(10)))
+    check = FileCheck((link,), (), "", b"", found)
+    assert check.verdict.startswith("marginal: 1 of 1 bodies cannot exist, and consistent sets only approach")

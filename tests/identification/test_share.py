@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casid.identification import Checks, Choice, identify
-from casid.identification._share import ABOVE_BEST, chosen_share, fixed
+from casid.identification._share import ABOVE_BEST, FURTHER, SHARES, chosen_share, fixed
 from casid.regression import compress, wls
 
 
@@ -12,7 +12,7 @@ from casid.regression import compress, wls
 def test_the_largest_share_near_the_best_is_taken(model, noisy):
     data = compress(model, noisy)
     bend = {0.3: 1.5, 0.1: 1.0001, 0.05: 1.0, 0.02: 1.0001}
-    path = chosen_share(data, wls, lambda fit: {share: factor * fit.beta for share, factor in bend.items()}, 4)
+    path = chosen_share(data, wls, lambda fit, shares: {s: bend[s] * fit.beta for s in shares if s in bend}, 4)
     assert path.share == 0.1 and [step.share for step in path.steps] == [0.3, 0.1, 0.05, 0.02]
     assert path.best is not None and path.best.error <= next(s.error for s in path.steps if s.share == 0.1)
     assert all(step.deviation > 0 for step in path.steps)
@@ -25,7 +25,7 @@ def test_the_largest_share_near_the_best_is_taken(model, noisy):
 def test_shares_that_a_fold_lacks_are_left_out(model, noisy):
     data, calls = compress(model, noisy), []
 
-    def path(fit):
+    def path(fit, shares):
         calls.append(fit)
         return {0.1: fit.beta} if len(calls) > 1 else {0.1: fit.beta, 0.02: fit.beta}
 
@@ -38,3 +38,18 @@ def test_a_given_share_is_kept_and_its_ground_stated(robot, noisy):
     assert given.share.share == 0.03 and given.feasible.believable.share == pytest.approx(0.03, rel=1e-3)
     assert "nothing was held out" in fixed(None).reason
     assert given.record()["share"]["steps"] == []
+
+
+@pytest.mark.claim("where the largest share is the choice the path goes on, or says that it ends there")
+def test_the_path_goes_on_beyond_its_largest_share(model, noisy):
+    data, asked = compress(model, noisy), []
+
+    def path(fit, shares, most=0.6):
+        asked.append(tuple(shares))
+        return {share: (1.5 if share > most else 1.0) * fit.beta for share in shares}
+
+    further = chosen_share(data, wls, path, 3)
+    assert further.share == 0.45 and not further.ends and asked == [SHARES] * 3 + [FURTHER] * 3
+    assert {step.share for step in further.steps} == {*SHARES, *FURTHER} and "allow more" not in further.reason
+    end = chosen_share(data, wls, lambda fit, shares: path(fit, shares, 9.0), 3)
+    assert end.ends and end.share == max(FURTHER) and "the data would allow more" in end.reason

@@ -174,3 +174,8 @@ def test_a_failing_lookup_is_a_casid_error_and_a_key_error() -> None:
         with pytest.raises(error, match="there is no parameter 'x'"):
             given.with_values({"x": 1.0})
     assert "x" not in given and [] not in given and "x" not in given.links
+
+
+def test_parameters_become_a_dictionary() -> None:
+    parameters = Parameters.of_links(np.arange(1.0, 11.0), terms={"fv1": 0.5})
+    assert dict(parameters) == parameters.to_dict() and dict(parameters)["fv1"] == 0.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,9 +31,21 @@ def test_datasets_refuse_what_is_no_recording(change, message):
         Dataset(**{**good, **change})
 
 
+@pytest.mark.claim("transposed arrays are named as such")
+@pytest.mark.parametrize("name", ["q", "tau"])
+def test_transposed_arrays_are_named(name: str) -> None:
+    arrays = {"q": np.ones((20, 3)), "tau": np.ones((20, 3))}
+    arrays[name] = arrays[name].T
+    with pytest.raises(DatasetError, match=rf"expected \(20, 3\): it is transposed, give {name}\.T"):
+        Dataset(np.arange(20.0), **arrays)
+
+
 def test_masks():
     data = Processing(trim=0.5).apply(sine())
     assert data.only([1]).mask.sum() == len(data)
+    half = replace(data, mask=np.arange(2 * len(data)).reshape(-1, 2) < len(data))
+    assert np.array_equal(half.only([1]).mask[:, 1], half.mask[:, 1])  # what was masked before stays so
+    assert not half.only([1]).mask[:, 0].any()
     slow = data.moving(0.5)
     assert np.array_equal(slow.mask, np.abs(data.dq) >= 0.5)
     assert data.moving(0.5, margin=0.1).mask.sum() < slow.mask.sum()

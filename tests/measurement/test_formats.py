@@ -76,7 +76,8 @@ def test_a_large_recording_says_how_to_allow_it(tmp_path: Path, monkeypatch: pyt
 
 
 def test_each_path_belongs_to_one_format(tmp_path: Path) -> None:
-    for name, expected in (("a.npz", 0), ("a.csv", 1), ("a.csv.gz", 1), ("a.mat", 2), ("a.mcap", 3)):
+    order = {"a.npz": 0, "a.csv": 1, "a.csv.gz": 1, "a.mat": 2, "a.pt": 3, "a.parquet": 4, "a.mcap": 5}
+    for name, expected in order.items():
         accepted = [k for k, form in enumerate(FORMATS) if form.accepts(Path(name))]
         assert accepted[:1] == [expected], name
     assert Csv().name

@@ -10,7 +10,7 @@ import pytest
 from scipy.io import savemat
 
 from casid.errors import DatasetError
-from casid.measurement import read_dataset
+from casid.measurement import Processing, read_dataset
 from tests.measurement.conftest import TAU, Q, sine
 
 # ---------------------------------------------------------------------- readers
@@ -55,7 +55,7 @@ def test_reader_errors_name_file_and_column(tmp_path):
         DatasetError, match=r"no column 'tau_senzor'; did you mean 'tau_sensor'\?; it has t, q, tau_sensor"
     ):
         read_dataset(tmp_path / "r.npz", columns={"tau": "tau_senzor"})
-    with pytest.raises(DatasetError, match="columns may name t, q, dq, ddq, tau, not 'taus'"):
+    with pytest.raises(DatasetError, match="columns may name t, q, dq, ddq, q_des, tau, not 'taus'"):
         read_dataset(tmp_path / "r.npz", columns={"taus": "tau_sensor"})
     np.savez(tmp_path / "s.npz", q=np.zeros((20, 2)), tau=np.zeros((20, 2)))
     with pytest.raises(DatasetError, match="no time column"):
@@ -108,3 +108,24 @@ def test_descriptions_do_not_chain(tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text('file = "r.toml"\n', encoding="utf-8")
     with pytest.raises(DatasetError, match="not by a chain"):
         read_dataset(tmp_path / "r.toml")
+
+
+@pytest.mark.claim("samples that are not finite numbers are left out like a gap, and named, unless they are many")
+def test_samples_that_are_not_finite_become_a_gap(tmp_path: Path) -> None:
+    t = np.arange(0.0, 10.0, 0.01)
+    q = np.sin(t)[:, None] * [1.0, 0.5]
+    tau = 3.0 * np.cos(t)[:, None] * [1.0, 2.0]
+    holes = tau.copy()
+    holes[400:420, 1] = np.nan
+    np.savez(tmp_path / "holes.npz", t=t, q=q, tau=holes)
+    data = read_dataset(tmp_path / "holes.npz")
+    assert len(data) == len(t) - 20
+    assert any("20 samples, the first 400" in note and "tau of joint 2" in note for note in data.notes)
+    ready = Processing(cutoff=5.0).apply(data)
+    assert [one.kind for one in ready.defects] == ["gap"]
+    assert ready.mask is not None
+    np.testing.assert_allclose(np.interp(4.1, ready.t, ready.q[:, 0]), np.sin(4.1), atol=1e-2)
+    holes[:200] = np.inf
+    np.savez(tmp_path / "more.npz", t=t, q=q, tau=holes)
+    with pytest.raises(DatasetError, match="is not a finite number"):
+        read_dataset(tmp_path / "more.npz")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from casid.errors import ProblemError
+from casid.errors import DatasetError, ProblemError
 from casid.inertia import to_standard
 from casid.retrieval import Prior
 from casid.retrieval._objectives import LeastSquares, chi_square
@@ -16,6 +16,13 @@ from casid.testing._synthetic import BODY, arm
 def test_least_squares_objective_is_its_own_scale() -> None:
     objective = LeastSquares(np.eye(2), np.array([3.0, 4.0]), 1.0)
     assert objective.size == 26.0 and objective.negligible(np.zeros(2)) == pytest.approx(1e-20 * 25, abs=1e-14)
+
+
+@pytest.mark.claim("a constant that no sum of squares has is refused: -5 ended at 278, NaN in a traceback")
+@pytest.mark.parametrize("constant", [-5.0, np.nan, np.inf])
+def test_constant_of_a_sum_of_squares(constant: float) -> None:
+    with pytest.raises(DatasetError, match="finite and >= 0"):
+        LeastSquares(np.eye(2), np.ones(2), constant)
 
 
 @pytest.mark.parametrize("metric", ["pullback", "entropic", "euclidean"])

@@ -9,22 +9,35 @@ import pytest
 from scipy.optimize import NonlinearConstraint, minimize
 
 import casid
+from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import RegressionProblem
 from casid.identification._bounds import default_bounds
-from casid.inertia import consistency, pseudo_inertia
+from casid.inertia import consistency, pseudo_inertia, to_standard
+from casid.inertia._divergence import Divergence
 from casid.measurement import Processing
 from casid.regression import compress, wls
-from casid.retrieval import total_mass
+from casid.retrieval import Problem, link_variables, solve, total_mass
+from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._rows import split_rows
-from casid.retrieval.plausible._bodies import plausible_bodies, robot_bodies, skeleton_boxes, trustworthy
+from casid.retrieval.plausible._bodies import (
+    PlausibleBodies,
+    plausible_bodies,
+    robot_bodies,
+    skeleton_boxes,
+    trustworthy,
+    within_the_arm,
+)
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.retrieval.plausible._polish import polished
 from casid.retrieval.plausible._program import BallProgram
+from casid.retrieval.plausible._tolerance import coefficient_tolerance, sensitivity
 from casid.testing import recording
 from casid.testing._synthetic import BODY, blind, nearest, with_friction
+from problems import panda_retrieval, spatial_2r
 from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -247,3 +260,90 @@ def test_the_program_within_a_ball_keeps_the_rows():
     measure = Measure(np.array([False]), np.zeros(0), np.zeros(0))
     program = BallProgram(stated, linear, nonlinear, np.eye(size), np.zeros(size), measure, 1.0)
     assert program is not None
+
+
+@pytest.fixture(scope="module")
+def published():
+    return casid.solve(panda_retrieval.build())
+
+
+@pytest.mark.claim("coefficients alone give a tolerance that follows from their errors")
+def test_the_tolerance_of_coefficients_is_what_their_errors_make(published):
+    problem, objective = published.problem, published.problem.objective
+    shift = 1e-5 * np.random.default_rng(0).normal(size=len(objective.target))
+    moved = casid.solve(replace(problem, objective=replace(objective, target=objective.target + shift)))
+    change = objective.matrix @ (moved.x - published.x)
+    assert np.linalg.norm(change - sensitivity(published) @ shift) < 0.05 * np.linalg.norm(change)
+    tolerance = coefficient_tolerance(published)
+    sd = problem.coefficients.sd[problem.coefficients.used]
+    assert tolerance.given and tolerance.ratio > 10  # the best fit misses them by far more than their deviations
+    assert published.objective + tolerance.value == pytest.approx(tolerance.ratio**2 * np.sum(sd**2))
+    honest = replace(
+        problem, coefficients=replace(problem.coefficients, sd=0.02 * np.ones(len(problem.coefficients.sd)))
+    )
+    known = coefficient_tolerance(replace(published, problem=honest))
+    assert known.ratio == 1.0 and known.value == pytest.approx(0.02**2 * len(sd) - published.objective)
+    bare = replace(problem, coefficients=replace(problem.coefficients, sd=None))
+    assert 0.001 < coefficient_tolerance(replace(published, problem=bare)).ratio < 0.02
+    with pytest.raises(ProblemError, match="give a share"):
+        coefficient_tolerance(casid.solve(spatial_2r.build()))
+
+
+@pytest.mark.claim("the bodies of README's first picture lie within the arm")
+def test_published_coefficients_give_links_within_the_arm(published):
+    tolerance = coefficient_tolerance(published)
+    choice = believable(published.problem, published, tolerance=tolerance.value)
+    assert choice.certified and choice.objective <= published.objective + tolerance.value * (1 + 1e-9)
+    boxes = skeleton_boxes(published.problem.variables.robot)
+    for link, box in zip(choice.link_parameters, boxes, strict=True):
+        second = np.trace(link.inertia_com) / 2 * np.eye(3) - link.inertia_com
+        semi = np.sqrt(5 * np.linalg.eigvalsh(second) / link.mass)
+        assert semi[-1] < 1.75 * np.linalg.norm(box[:, 1] - box[:, 0]) / 2 and semi[0] > 0.05 * semi[-1], link.name
+    first = choice.link_parameters[0]
+    assert first.com[2] - np.sqrt(5 * first.principal_moments[-1] / first.mass) > -0.333  # above the table
+
+
+def test_described_bodies_are_shortened_to_the_arm():
+    panda = casid.load_robot("panda")
+    body, box = panda.links[4].inertial.standard_parameters(), skeleton_boxes(panda)[4]
+    made = within_the_arm(body, box)
+    assert made[9] == body[9] and made[6:9] == pytest.approx(body[6:9]) and consistency(made).full
+    assert np.trace(pseudo_inertia(made)[:3, :3]) < np.trace(pseudo_inertia(body)[:3, :3])
+    assert within_the_arm(made, box) == pytest.approx(made) and within_the_arm(body, 3 * box) == pytest.approx(body)
+
+
+@pytest.mark.claim("a best fit that the solver leaves without proof is proven by Newton's method")
+def test_a_best_fit_without_proof_is_polished(best):
+    solution = best.solution
+    loose = replace(solution, x=solution.x, lower_bound=solution.objective * (1 - 1e-4))
+    assert not loose.certified
+    made = polished(loose)
+    assert made.certified and made.gap <= 1e-6 and made.lower_bound <= solution.total
+    assert made.total <= loose.total and made.max_violation <= solution.tolerances.feasibility
+    assert polished(solution) is solution or not solution.certified
+
+
+# ---------------------------------------------------------------------- exact fits
+
+
+@pytest.mark.claim("the choice on an exact fit (F* = 0) is made and proven, not 'Invalid_Number_Detected'")
+@pytest.mark.parametrize("rows", [8, 20])
+@pytest.mark.parametrize("how", [{}, {"share": 0.05}, {"tolerance": 1e-300}])
+def test_choice_on_an_exact_fit(rows: int, how: dict[str, float]):
+    robot = Robot("two", (Joint("a", "revolute", -1, Link("A")), Joint("b", "revolute", 0, Link("B"))))
+    truth = np.concatenate(
+        [to_standard(2.0, [0.1, 0.02, 0.03], np.diag([0.02, 0.03, 0.025])),
+         to_standard(1.0, [0.05, 0.0, 0.1], np.diag([0.01, 0.012, 0.009]))]
+    )  # fmt: skip
+    matrix = np.random.default_rng(rows).normal(size=(rows, 20))
+    exact = Problem("exact", link_variables(robot), LeastSquares(matrix, matrix @ truth))
+    cube = to_standard(1.0, [0.0, 0.0, 0.0], 0.01 * np.eye(3))
+    found = believable(exact, solve(exact), PlausibleBodies(np.tile(cube, 2), ("description", "description")), **how)
+    assert found.certified
+    assert np.linalg.norm(matrix @ (found.x - truth)) <= 1.1e-6 * np.linalg.norm(matrix @ truth)
+    if rows == 20:
+        np.testing.assert_allclose(found.x, truth, atol=1e-4)
+    else:
+        assert found.divergence < sum(
+            float(Divergence(pseudo_inertia(cube)).value(pseudo_inertia(ten))) for ten in truth.reshape(2, 10)
+        )

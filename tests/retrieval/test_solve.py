@@ -20,6 +20,7 @@ from casid.retrieval import (
     least_squares,
     link_variables,
     mass_bounds,
+    multistart,
     parameter_intervals,
     solve,
 )
@@ -212,3 +213,40 @@ def test_interval_ends_with_a_saturating_constraint() -> None:
             assert found["m"].low - 1e-9 <= x[9] <= found["m"].high + 1e-9
             assert found["c"].low - 1e-9 <= x[8] / x[9] <= found["c"].high + 1e-9
     assert hits > 20
+
+
+# ---------------------------------------------------------------------- seeds and constants
+
+
+@pytest.mark.claim("a seed that is none is refused in one line by every method: -1 and 1.5 were tracebacks")
+@pytest.mark.parametrize("seed", [-1, 1.5, float("nan"), True, "1"])
+def test_seeds(problem_of_a_link: Problem, seed: object) -> None:
+    for method in METHODS:
+        with pytest.raises(ProblemError, match="seed: expected an integer >= 0"):
+            solve(problem_of_a_link, seed=seed, method=method)  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="seed"):
+        multistart(problem_of_a_link, 1, seed)  # type: ignore[arg-type]
+
+
+def test_any_whole_number_is_a_seed(problem_of_a_link: Problem) -> None:
+    for seed in (np.int64(3), 2**70):
+        assert solve(problem_of_a_link, seed=seed, method=SimulatedAnnealing(5, 50)).certified
+
+
+@pytest.mark.claim("a constant NaN in a constraint is named, wherever it stands in the expression")
+def test_constant_nan_in_an_expression() -> None:
+    link = link_variables(Robot("one", (Joint("j", "revolute", -1, Link("link")),)))[0]
+    nan = float("nan")
+    s = ca.SX.sym("s")
+    called = ca.Function("own", [s], [s + nan], {"never_inline": True})
+    for expression in (
+        link.mass * nan, ca.if_else(link.com[0] > 0, nan, 1), ca.if_else(link.com[0] > nan, 2, 1), called(link.mass)
+    ):  # fmt: skip
+        with pytest.raises(ProblemError, match="'c': the expression contains the constant NaN"):
+            Constraint("c", expression, upper=1.0)
+
+
+@pytest.fixture
+def problem_of_a_link() -> Problem:
+    links = link_variables(Robot("one", (Joint("j", "revolute", -1, Link("link")),)))
+    return Problem("one", links, least_squares(links, np.eye(10), BODY))

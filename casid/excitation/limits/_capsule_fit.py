@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,8 @@ def fit_capsules(urdf: str | Path, robot: Robot, packages: Sequence[str | Path] 
     robot
         Its links and frames carry the capsules.
     packages
-        Folders that hold the packages named in ``package://`` addresses; the URDF's parent folders are tried too.
+        Folders that hold the packages named in ``package://`` addresses; those that ROS_PACKAGE_PATH and
+        AMENT_PREFIX_PATH name and the URDF's parent folders are tried too.
 
     Returns
     -------
@@ -177,12 +179,19 @@ def _numbers(element: ElementTree.Element | None, key: str, default: str) -> lis
     return numbers
 
 
+def _ros_folders() -> list[Path]:
+    """Folders of packages that ROS names in the environment: ROS_PACKAGE_PATH, and share/ of AMENT_PREFIX_PATH."""
+    names = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
+    packages, prefixes = (os.environ.get(name, "").split(os.pathsep) for name in names)
+    return [*(Path(entry) for entry in packages if entry), *(Path(entry) / "share" for entry in prefixes if entry)]
+
+
 def _mesh(shape: ElementTree.Element, urdf: Path, packages: Sequence[Path], link: str) -> Array:
     address = shape.get("filename", "")
     relative = address.removeprefix("file://")
     if address.startswith("package://"):
         relative = address.removeprefix("package://")
-        folders = [*packages, *urdf.resolve().parents]
+        folders = [*packages, *_ros_folders(), *urdf.resolve().parents]
         names = [relative, relative.partition("/")[2]]
     else:
         folders, names = [urdf.resolve().parent], [relative]

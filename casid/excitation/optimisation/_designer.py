@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from casid.errors import ProblemError
+from casid.errors import ProblemError, checked_seed
 from casid.excitation.information._criteria import ConditionNumber, Criterion
 from casid.excitation.information._observation import Observation
 from casid.excitation.limits._constraints import StateConstraint
@@ -46,6 +46,8 @@ EVERY = 20
 _AT_MOST = "Maximum_Iterations_Exceeded"
 #: How far motions are pulled.
 PULLS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3)
+#: The same back towards a motion that keeps all limits.
+BACK = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.6)
 #: Part of the limits that a random first motion uses.
 FILL = 0.9
 
@@ -174,7 +176,7 @@ class Designer:
         with requests() as request:
             for k in range(starts):
                 limits = (time.perf_counter() + max_seconds, iterations, request)
-                start = self._start(seed + k, (k + 1, starts), stages, progress, limits)
+                start = self._start(checked_seed(seed) + k, (k + 1, starts), stages, progress, limits)
                 if start is None:
                     break
                 done.append(start)
@@ -309,16 +311,20 @@ class Designer:
         return np.asarray(slack - bend)
 
     def _offer(self, best: Best, x: Array, middle: Array) -> None:
-        """Take the end of a stage, pulled towards the standing pose until it keeps all limits, if it is better."""
-        for share in PULLS:
-            if best.request.made:
-                return
-            X = x + share * (middle - x)
-            if self._keeps_all(X):
-                value = self.objective.exact(X)
-                if value < best.value:
-                    best.coefficients, best.value = X, value
-                return
+        """Take the end of a stage where it keeps all limits, if it is better then.
+
+        It is pulled towards the standing pose, and back towards the best motion so far, until it does.
+        """
+        for target, shares in ((middle, PULLS), (best.coefficients, BACK)):
+            for share in shares:
+                if best.request.made:
+                    return
+                X = x + share * (target - x)
+                if self._keeps_all(X):
+                    value = self.objective.exact(X)
+                    if value < best.value:
+                        best.coefficients, best.value = X, value
+                    break
 
     def _certified(self, x: Array, middle: Array) -> tuple[Array, float]:
         """Pull a motion towards the standing pose until its joint limits are certified at every instant.

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms
+from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened
 from casid.identification.diagnosis._trial import (
+    HeldOutErrors,
     clocked,
     compared,
     held_out_errors,
@@ -76,7 +77,8 @@ class Trials:
     """
 
     def __init__(self, model: Model, datasets: Sequence[Dataset]) -> None:
-        self._model, self._datasets = model, datasets
+        self._model = model
+        self._datasets = [widened(data, model.base.rank) for data in datasets]
 
     def _plain(self, gravity: Array | None = None) -> Model:
         own = self._model.robot.gravity if self._model.gravity_vector is None else self._model.gravity_vector
@@ -84,7 +86,7 @@ class Trials:
         return Model(self._model.robot, plain_terms(self._model), g, self._model.velocity_deadband)
 
     @cached_property
-    def here(self) -> Array | None:
+    def here(self) -> HeldOutErrors | None:
         """Held-out errors as recorded."""
         return held_out_errors(self._plain(), self._datasets)
 

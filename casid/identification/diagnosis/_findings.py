@@ -15,7 +15,7 @@ class Cause(NamedTuple):
     ----------
     kind : str
         ``gravity``, ``sign``, ``joint order``, ``zero position``, ``clock``, ``torque scale``, ``delay``,
-        ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers`` or ``links``.
+        ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers``, ``spring`` or ``links``.
     text : str
         Evidence; a template of the finding's recording, joint and values.
     remedy : str
@@ -214,8 +214,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "mass at a bound": Cause(
             "links",
-            "the mass of {joint} lies on the largest mass that is allowed by default, {most:.3g} kg: these data do not "
-            "determine it",
+            "the mass of {joint} lies on a bound that is assumed by default, {most:.3g} kg: without it these data "
+            "leave {low:.3g} to {high:.3g} kg",
             "",
             about="links",
         ),
@@ -247,6 +247,7 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "",
             about="links",
         ),
+        "spring": Cause("spring", "{what}", "", wrong=False, about="links"),
         "not certified": Cause(
             "links",
             "the fit is not certified: relative gap {gap:.1e}",

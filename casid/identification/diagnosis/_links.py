@@ -7,15 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from casid.description import Robot
-from casid.identification._bounds import largest_mass, largest_torques
-from casid.identification._feasible_fit import FeasibleFit
+from casid.errors import CasidError
+from casid.identification._bounds import largest_torques
+from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._findings import Finding
 from casid.measurement import Dataset
 from casid.retrieval.plausible._described_arms import heaviest
 
-#: Share of the default bound from which a mass lies on it.
-AT_BOUND = 0.999
 #: Residual of the best consistent fit over the unconstrained one from which bodies contradict the torques.
 CONTRADICTION = 1.05
 
@@ -41,10 +40,7 @@ def link_findings(
     torques, _ = largest_torques(datasets)
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     strongest = float(np.where(revolute, torques, 0.0).max(initial=0.0))
-    most = largest_mass(robot, torques)
-    for link, mass in zip(robot.links, masses, strict=True):
-        if most > 0 and mass >= AT_BOUND * most and not np.isfinite(link.bounds.mass[1]):
-            found.append(Finding("mass at a bound", joint=link.name, values={"most": most}))
+    found += _held(robot, feasible)
     if strongest > 0 and robot.reach and revolute.all() and np.linalg.norm(robot.gravity) > 0:
         limit = heaviest(robot.reach, max(strongest, _rated(robot) / 3.0))
         total = float(masses.sum())
@@ -58,6 +54,26 @@ def link_findings(
         chosen = feasible.believable
         gap = feasible.gap if chosen is None or not feasible.solution.certified else chosen.gap
         found.append(Finding("not certified", values={"gap": gap}))
+    return found
+
+
+def _held(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
+    """Masses that lie on a default bound, with their proven ranges where that bound does not count."""
+    reached = {bound.quantity for bound in feasible.active if bound.kind == "constraint"}
+    found = []
+    for k, link in enumerate(robot.links):
+        labels = [f"{link.name} mass", f"{link.name} extent"]
+        if not reached & set(labels) or np.isfinite(link.bounds.mass[1]):
+            continue
+        mass = float(feasible.link_parameters[k].mass)
+        try:
+            entry = certified_intervals(feasible, without=labels).entries[0]
+            low, high = entry.low, entry.high
+        except CasidError:
+            low, high = 0.0, float("inf")
+        found.append(
+            Finding("mass at a bound", joint=link.name, values={"most": mass, "low": max(low, 0.0), "high": high})
+        )
     return found
 
 

@@ -1,13 +1,14 @@
 """Other readings of a recording, tried on a few hundred of its samples, and how well each explains the torques.
 
 Each reading is a linear least squares problem in all parameters: another direction of gravity, reversed or exchanged
-joints, another clock. They are compared by the relative residual ``||w (tau - Y x)|| / ||w tau||``, every joint
-weighted by the size of its torque.
+joints, another clock. They are compared by the geometric mean of the joints' relative residuals, every joint weighted
+by its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import casadi as ca
@@ -23,8 +24,12 @@ Array = NDArray[np.float64]
 
 #: Samples that readings are compared on, and fewer for the kinds with many readings.
 SAMPLES, FEWER = 240, 120
-#: Singular values below this share count as zero.
-RANK = 1e-9
+#: Independent torques for each parameter that a reading is compared on, and widest filter for them over the rate.
+PER_PARAMETER, WIDEST = 10.0, 0.2
+#: Singular values below this share count as zero; least residual of a joint, over its torques.
+RANK, LEAST = 1e-9, 1e-4
+#: Times that the joints are weighted by their residuals.
+TURNS = 3
 #: Tilts of gravity against its best axis that are tried on the way to its direction [rad].
 STEP = 0.05
 
@@ -51,7 +56,9 @@ class Readings:
         moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
         pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
         index = pool[np.linspace(0, len(pool) - 1, min(samples, len(pool))).astype(int)]
-        self.q, self.dq, self.ddq, self.tau = (a[index] for a in (dataset.q, dataset.dq, dataset.ddq, dataset.tau))
+        dataset = widened(dataset, model.base.rank)
+        self.q, self.dq, self.ddq = (a[index] for a in _smooth(dataset))
+        self.tau = dataset.tau[index]
         self.mask = np.ones(self.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask[index]
         self._regressor: ca.Function = self.model.regressor.map(len(index))
         self._here: Array | None = None
@@ -91,25 +98,29 @@ class Readings:
         return made
 
     def residual(self, regressor: Array, tau: Array | None = None) -> float:
-        """Relative residual of the best parameters."""
-        return self.fit(regressor, tau)[0]
+        """Relative residual of the best parameters: the geometric mean over the joints that count.
 
-    def fit(self, regressor: Array, tau: Array | None = None) -> tuple[float, Array]:
-        """Relative residual and the parameters of least norm, shape (N,)."""
+        Every joint is weighted by its own residual, in turns: the likelihood of noise that differs from joint to joint.
+        A wrong reading of two strong joints is not drowned by the noise of the others.
+        """
         torque = self.tau if tau is None else tau
-        counted = np.where(self.mask, torque, 0.0)
-        sizes = np.sqrt((counted**2).mean(axis=0))
-        floor = 1e-3 * float(sizes.max()) or 1.0
-        weights = np.where(self.mask, 1.0 / np.maximum(sizes, floor), 0.0)
-        rows = (regressor * weights[:, :, None]).reshape(-1, regressor.shape[2])
-        target = (torque * weights).ravel()
-        lengths = np.linalg.norm(rows, axis=0)
-        scale = np.where(lengths > 0, lengths, 1.0)
-        R: Array = np.asarray(np.linalg.qr(np.column_stack([rows / scale, target]), mode="r"))
-        size = rows.shape[1]
-        x = np.linalg.lstsq(R[:, :size], R[:, size], rcond=RANK)[0]
-        left = float(np.linalg.norm(R[:, :size] @ x - R[:, size]))
-        return left / max(float(np.linalg.norm(target)), 1e-300), x / scale
+        sizes = np.sqrt((np.where(self.mask, torque, 0.0) ** 2).mean(axis=0))
+        joints = np.flatnonzero(sizes > 1e-3 * sizes.max(initial=0.0))
+        if not len(joints):
+            return 0.0
+        lengths = np.linalg.norm(regressor.reshape(-1, regressor.shape[2]), axis=0)
+        scaled = regressor / np.where(lengths > 0, lengths, 1.0)
+        factors: list[Array] = []
+        for k in joints:
+            rows = np.column_stack([scaled[:, k], torque[:, k]])[self.mask[:, k]] / sizes[k]
+            factors.append(np.asarray(np.linalg.qr(rows, mode="r")) / np.sqrt(max(len(rows), 1)))
+        left = np.ones(len(joints))
+        for _ in range(TURNS):
+            stacked = np.vstack([f / w for f, w in zip(factors, left, strict=True)])
+            R: Array = np.asarray(np.linalg.qr(stacked, mode="r"))
+            x = np.append(np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=RANK)[0], -1.0)
+            left = np.maximum([np.linalg.norm(f @ x) for f in factors], LEAST)
+        return float(np.exp(np.log(left).mean()))
 
     # ------------------------------------------------------------------ readings
 
@@ -219,6 +230,38 @@ class Readings:
         """All velocities times a factor."""
         for factor in factors:
             yield factor, self.residual(self.regressor(clock=factor))
+
+
+def widened(dataset: Dataset, parameters: int) -> Dataset:
+    """The recording with a filter of the torques that leaves enough to tell readings apart.
+
+    Parameters
+    ----------
+    dataset
+        Processed.
+    parameters
+        Number of them. Where the torques' own filter leaves fewer than `PER_PARAMETER` independent torques for each,
+        any reading would be explained: a wider one is taken.
+    """
+    full = dataset.full
+    if full is None:
+        return dataset
+    own = full.low_pass
+    width = min(PER_PARAMETER * parameters * own.rate / (2.0 * len(full) * dataset.n), WIDEST * own.rate)
+    if width <= own.cutoff:
+        return dataset
+    low_pass = replace(own, cutoff=width)
+    return replace(dataset, tau=low_pass(full.tau)[full.index], full=replace(full, low_pass=low_pass))
+
+
+def _smooth(dataset: Dataset) -> tuple[Array, Array, Array]:
+    """Positions, velocities and accelerations through the torques' filter."""
+    assert dataset.dq is not None and dataset.ddq is not None
+    full = dataset.full
+    if full is None:
+        return dataset.q, dataset.dq, dataset.ddq
+    q, dq, ddq = (full.low_pass(values)[full.index] for values in (full.q, full.dq, full.ddq))
+    return q, dq, ddq
 
 
 def plain_terms(model: Model) -> list[JointTerm | str]:

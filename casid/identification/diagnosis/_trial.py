@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,8 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.diagnosis._findings import Trial
 from casid.measurement import Dataset
-from casid.regression import compress, wls
+from casid.regression import compress
+from casid.regression._cutoff_choice import held_out_squares
 
 Array = NDArray[np.float64]
 
@@ -72,44 +73,62 @@ def _changed(
     return replace(data, **of(data), mask=mask, full=full)
 
 
-def held_out_errors(model: Model, datasets: Sequence[Dataset], joints: Sequence[int] | None = None) -> Array | None:
-    """Squared errors of predicted stretches of the motion, each relative to all torques of its joint, (stretches,).
+class HeldOutErrors(NamedTuple):
+    """Squared errors of predicted stretches of the motion, and the joints' squared torques.
 
-    Unconstrained weighted least squares on the other parts; ``None`` where parts cannot be held out. Summed over the
-    stretches and divided by the number of joints they are the mean squared relative error, every joint alike.
+    Attributes
+    ----------
+    squares : ndarray, shape (stretches, n)
+    torques : ndarray, shape (n,)
+        Zero for joints that do not count.
+    """
+
+    squares: Array
+    torques: Array
+
+
+def held_out_errors(
+    model: Model, datasets: Sequence[Dataset], joints: Sequence[int] | None = None
+) -> HeldOutErrors | None:
+    """Errors of predicted stretches of the motion: unconstrained weighted least squares on the other parts.
 
     Parameters
     ----------
     model, datasets
     joints
         That count; default: all with torques.
+
+    Returns
+    -------
+    HeldOutErrors or None
+        ``None`` where parts cannot be held out.
     """
     try:
         data = compress(model, datasets)
-        count = len(data.segments)
-        if count < PARTS:
+        if len(data.segments) < PARTS:
             return None
-        size = data.plain.squared_torques
-        counted = size > 0
+        torques = data.plain.squared_torques
         if joints is not None:
-            counted &= np.isin(np.arange(data.n), joints)
-        share = np.where(counted, 1.0 / np.where(size > 0, size, 1.0), 0.0) / max(int(counted.sum()), 1)
-        errors = np.zeros(count)
-        for part in range(PARTS):
-            beta = wls(data.only([i for i in range(count) if i % PARTS != part])).beta
-            for i in range(part, count, PARTS):
-                errors[i] = float(share @ data.only([i]).plain.squared_errors(beta))
+            torques = np.where(np.isin(np.arange(data.n), joints), torques, 0.0)
+        return HeldOutErrors(held_out_squares(data, PARTS), torques)
     except CasidError:
         return None
-    return errors
 
 
-def compared(before: Array | None, after: Array | None) -> Trial | None:
-    """The trial of a remedy, if it improves the held-out error; stretches by stretch (`held_out_errors`)."""
-    if before is None or after is None or len(before) != len(after):
+def compared(before: HeldOutErrors | None, after: HeldOutErrors | None) -> Trial | None:
+    """The trial of a remedy, if it improves the held-out error, stretch by stretch.
+
+    The errors of every joint count over its own errors before, so that noisy joints do not hide what happens to others.
+    """
+    if before is None or after is None or len(before.squares) != len(after.squares):
         return None
-    gain = before - after
+    counted = (before.torques > 0) & (after.torques > 0) & (before.squares.sum(axis=0) > 0)
+    if not counted.any():
+        return None
+    own = before.squares[:, counted].sum(axis=0)
+    gain = ((before.squares - after.squares)[:, counted] / own).mean(axis=1)
     spread = float(np.std(gain, ddof=1) * np.sqrt(len(gain)))
-    old, new = (100.0 * float(np.sqrt(x.sum())) for x in (before, after))
+    old = 100.0 * float(np.sqrt((own / before.torques[counted]).mean()))
+    new = old * float(np.sqrt(max(1.0 - gain.sum(), 0.0)))
     sure = float(gain.sum()) / max(spread, 1e-300)
     return Trial("held-out error", old, new, sure) if new < RATIO * old and sure > SURE else None

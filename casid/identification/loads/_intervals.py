@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from casid.inertia._parameters import STANDARD_NAMES
 
@@ -11,10 +14,52 @@ Array = NDArray[np.float64]
 
 #: Singular values below this share of the largest count as zero: their directions are not determined.
 DETERMINED = 1e-7
+#: Quantities with an interval: their place among a load's parameters, and that of the mass which divides it.
+PLACES: dict[str, tuple[int, int | None]] = {
+    **{name: (k, None) for k, name in enumerate(STANDARD_NAMES[:10]) if k not in (6, 7, 8)},
+    "cx": (6, 9), "cy": (7, 9), "cz": (8, 9),
+}  # fmt: skip
 
 
-def load_intervals(R: Array, x: Array, tolerance: float) -> dict[str, tuple[float, float]]:
-    """Intervals of the ellipsoid ``||R (z - x)||^2 <= tolerance``."""
+def inflation(left_out: Sequence[Array], x: Array, variance: float, whole: Array, known: Array) -> dict[str, float]:
+    """By how much the variance of each quantity exceeds what noise explains; at least 1.
+
+    With f_g the quantity without stretch g, of G stretches of recordings of one kind, its variance by the jackknife is
+    ``(G - 1)/G sum_g (f_g - mean f)^2``, summed over the kinds, times the square of Student's quantile of G - 1 degrees
+    of freedom over the normal one.
+
+    Parameters
+    ----------
+    left_out
+        x with each stretch left out, shape (G, N) of each kind (`LoadStack.without_stretches`).
+    x
+        Load, then drifts, shape (N,).
+    variance, whole, known
+        Of a residual, and the covariances that belong to a residual of size 1 (`LoadStack.covariances`).
+    """
+    found = {}
+    for name, (k, over) in PLACES.items():
+        slope = np.zeros(len(x))
+        slope[k] = 1.0
+        if over is not None:
+            slope[k] = 1.0 / x[over]
+            slope[over] = -x[k] / x[over] ** 2
+        made = float((slope @ whole) @ slope)
+        measured = float((slope @ known) @ slope) * variance
+        for part in left_out:
+            values = part[:, k] if over is None else part[:, k] / part[:, over]
+            rest = len(part) - 1
+            student = float(stdtrit(rest, 0.975) / ndtri(0.975)) ** 2
+            measured += student * rest / len(part) * float(np.sum((values - values.mean()) ** 2))
+        enough = np.isfinite(measured) and made > 0 and variance > 0
+        found[name] = max(1.0, measured / (variance * made)) if enough else 1.0
+    return found
+
+
+def load_intervals(
+    R: Array, x: Array, tolerance: float, wider: Mapping[str, float] | None = None
+) -> dict[str, tuple[float, float]]:
+    """Intervals of the ellipsoid ``||R (z - x)||^2 <= tolerance``; ``wider`` multiplies the tolerance by quantity."""
     lengths = np.linalg.norm(R, axis=0)
     scale = np.where(lengths > 0, lengths, 1.0)
     _, s, Vt = np.linalg.svd(R / scale, full_matrices=True)
@@ -23,17 +68,14 @@ def load_intervals(R: Array, x: Array, tolerance: float) -> dict[str, tuple[floa
     sure = values > DETERMINED * values[0]
     inverse = (Vt[sure].T / values[sure]) / scale[:, None]
     free = (Vt[~sure].T) / scale[:, None]
-    found = {}
-    names = dict(zip(STANDARD_NAMES, range(10), strict=True))
-    for name, k in names.items():
-        if name in ("lx", "ly", "lz"):
-            continue
-        unit = np.eye(R.shape[1])[k]
-        half = _half(unit, inverse, free, tolerance, scale)
-        found[name] = (float(x[k] - half), float(x[k] + half))
-    mass = np.eye(R.shape[1])[9]
-    for axis, k in zip("xyz", (6, 7, 8), strict=True):
-        found[f"c{axis}"] = _ratio(np.eye(R.shape[1])[k], mass, x, inverse, free, tolerance, scale)
+    found, units = {}, np.eye(R.shape[1])
+    for name, (k, over) in PLACES.items():
+        allowed = tolerance * (wider or {}).get(name, 1.0)
+        if over is None:
+            half = _half(units[k], inverse, free, allowed, scale)
+            found[name] = (float(x[k] - half), float(x[k] + half))
+        else:
+            found[name] = _ratio(units[k], units[over], x, inverse, free, allowed, scale)
     return found
 
 

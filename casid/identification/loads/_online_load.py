@@ -89,7 +89,7 @@ class LoadEstimate:
 
     @cached_property
     def intervals(self) -> Mapping[str, tuple[float, float]]:
-        """95 % intervals of ``m, cx, cy, cz, Lxx ... Lzz``, simultaneous as those of `payload`."""
+        """95 % intervals of ``m, cx, cy, cz, Lxx ... Lzz``, all ten at once."""
         covariance = self.covariance
         if not np.isfinite(covariance).all():
             return {name: (-np.inf, np.inf) for name in load_intervals(np.eye(10), np.zeros(10), 1.0)}

@@ -12,7 +12,14 @@ may be fitted along.
 
 **Intervals.** Every x within ``||R x - r||^2 <= min + t``, consistent or not, lies in the ellipsoid ``||R (x - x*)||^2
 <= t``: a linear quantity c'x in ``c'x* +- sqrt(t c'(R'R)^-1 c)``, a centre of mass l/m in the roots of a quadratic
-(Fieller). The ends are exact; t is what noise explains with 95 % probability, ``s^2 chi^2``.
+(Fieller). The ends are exact; t is what noise explains with 95 % probability: ``s^2 chi^2_4`` for mass and centre of
+mass, ``s^2 chi^2_6`` for the inertia. The intervals of each of these two hold at once with 95 % probability; that of
+one quantity alone is wider than it requires.
+
+Residuals of real robots are errors of the model, not noise. What these are worth is measured: each of ten stretches of
+every recording is left out in turn, and where a quantity varies more than noise explains (the delete-a-group jackknife,
+Shao and Tu 1995, Sec. 2.3), t is as much larger for it. A robot known from an identification enters with its own
+information (`casid.regression.Fit.information`), so that its error is part of the intervals.
 """
 
 from __future__ import annotations
@@ -27,8 +34,8 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
-from casid.identification.loads._intervals import DETERMINED, load_intervals
-from casid.identification.loads._stack import load_stack, recordings
+from casid.identification.loads._intervals import PLACES, inflation, load_intervals
+from casid.identification.loads._stack import Known, least_norm, load_stack, recordings
 from casid.inertia import Parameters, express_in, from_standard, to_standard
 from casid.measurement import Dataset
 from casid.retrieval._objectives import LeastSquares, chi_square
@@ -47,6 +54,8 @@ Array = NDArray[np.float64]
 LARGEST_RADIUS, LARGEST_MASS = 1.0, 1000.0
 #: Edge of the cube that is the plausible body of a load [m].
 EDGE = 0.1
+#: How many quantities an interval holds at once with: mass and centre of mass, or the inertia.
+AT_ONCE = {name: 6 if k < 6 else 4 for name, (k, _) in PLACES.items()}
 #: Smallest margin of a load's physical consistency [SI].
 MARGIN = 1e-9
 
@@ -60,7 +69,8 @@ class Payload(ParameterResult):
     standard : ndarray, shape (10,)
         Standard parameters in the last link's frame: physically consistent.
     intervals : mapping of str to (float, float)
-        95 % intervals of ``m, cx, cy, cz, Lxx ... Lzz`` in that frame, infinite where the data determine nothing.
+        95 % intervals of ``m, cx, cy, cz``, together, and ``Lxx ... Lzz``, together, in that frame; infinite where the
+        data determine nothing.
     drift : mapping of str to float
         Change of offsets and Coulomb friction, by name.
     solution : Solution
@@ -132,6 +142,7 @@ def payload(
     unloaded: Dataset | Sequence[Dataset] | None = None,
     *,
     parameters: ArrayLike | None = None,
+    information: Known | None = None,
     drift: bool = True,
     confidence: float = 0.95,
 ) -> Payload:
@@ -147,6 +158,10 @@ def payload(
         Processed recordings without it; or
     parameters
         the robot's parameters, in the order of ``model.parameter_names``.
+    information
+        With the parameters: what the recordings of the robot alone determine, ``identification.unconstrained
+        .information``. The load is then fitted together with the base parameters; without it, the parameters count as
+        exact, and a note says so.
     drift
         Fit a change of each joint's offset, and in motion of its Coulomb friction.
     confidence
@@ -161,13 +176,15 @@ def payload(
     if (unloaded is None) == (parameters is None):
         raise DatasetError("payload: give recordings without the load or the robot's parameters, one of the two")
     with_load, without = recordings(loaded), recordings(unloaded)
-    stack = load_stack(model, with_load, without, parameters, drift)
+    stack = load_stack(model, with_load, without, parameters, drift, information)
     R, r, left, freedom = stack.compressed()
-    start = np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
+    start = least_norm(R, r)
     variance = left / max(freedom, 1.0)
     tolerance = variance * chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - confidence)
     standard, drifts, solution = _consistent(R, r, left, stack.names, tolerance)
-    intervals = load_intervals(R, start, tolerance)
+    wider = inflation(stack.without_stretches(), start, variance, *stack.covariances())
+    allowed = {name: wider[name] * chi_square(AT_ONCE[name], 1.0 - confidence) for name in wider}
+    intervals = load_intervals(R, start, variance, allowed)
     differ, (low, high) = _similar(without, with_load), intervals["m"]
     if high < 0:
         raise DatasetError(
@@ -175,6 +192,8 @@ def payload(
             f"without it are exchanged, or the sign of the torques is reversed{''.join(f'; {d}' for d in differ)}"
         )
     notes = [*differ, *_too_heavy(model, standard, with_load)]
+    if parameters is not None and information is None:
+        notes.append("the intervals leave out the error of the robot's own parameters, which count as exact")
     if low <= 0:
         notes.append("the load cannot be distinguished from none: record more motion against gravity")
     if solution.objective - left > tolerance + float(np.sum((R @ start - r) ** 2)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,10 @@ from casid.measurement import Dataset
 from casid.regression._observation import filtered_blocks, motion
 
 Array = NDArray[np.float64]
+#: Rows and targets of what is known of the robot's base parameters (`casid.regression.Fit.information`).
+Known = tuple[ArrayLike, ArrayLike]
+#: Stretches of a recording that are left out in turn.
+STRETCHES = 10
 
 
 def load_stack(
@@ -23,9 +28,11 @@ def load_stack(
     unloaded: Dataset | Sequence[Dataset] | None,
     parameters: ArrayLike | None,
     drift: bool,
+    information: Known | None = None,
 ) -> LoadStack:
     """R factors of recordings with and without a load; arguments as in `payload`."""
-    stack = LoadStack(model, None if parameters is None else np.asarray(parameters, dtype=float), drift)
+    given = None if parameters is None else np.asarray(parameters, dtype=float)
+    stack = LoadStack(model, given, drift, information)
     for data in recordings(unloaded):
         stack.add(data, False)
     for data in recordings(loaded):
@@ -47,14 +54,15 @@ def recordings(given: Dataset | Sequence[Dataset] | None) -> tuple[Dataset, ...]
 class LoadStack:
     """R factors of ``[W_b, W_l, drift, tau]`` joint by joint, and from them the load's own system."""
 
-    def __init__(self, model: Model, parameters: Array | None, drift: bool) -> None:
-        self.model, self.parameters = model, parameters
+    def __init__(self, model: Model, parameters: Array | None, drift: bool, information: Known | None = None) -> None:
         if parameters is not None and parameters.shape != (len(model.parameter_names),):
             raise DatasetError(f"payload: expected {len(model.parameter_names)} parameters, got {parameters.shape}")
-        self.base = 0 if parameters is not None else model.base.rank
+        self.model, self.parameters = model, parameters if information is None else None
+        self.base = 0 if self.parameters is not None else model.base.rank
         self.drift = [f"{kind}{k + 1}" for kind in ("fo", "fc") for k in range(model.n)] if drift else []
         self.names = [*self.drift]
-        self._rows: list[list[Array]] = [[] for _ in range(model.n)]
+        self._known = self._prior(information)
+        self._stretches: list[tuple[bool, list[list[Array]]]] = []
         self._loaded: list[list[Array]] = [[] for _ in range(model.n)]
         self.samples = np.zeros(model.n)
         self.weights = np.ones(model.n)
@@ -86,15 +94,34 @@ class LoadStack:
             columns.append(np.sign(dq[part])[:, :, None])
             return np.concatenate(columns, axis=2)
 
+        edges = np.linspace(0, len(data), STRETCHES + 1).astype(int)
+        stretches: list[list[list[Array]]] = [[[] for _ in range(n)] for _ in range(STRETCHES)]
+        self._stretches += [(loaded, stretch) for stretch in stretches]
         for first, block in filtered_blocks(data, evaluate):
-            rows = slice(first, first + len(block))
-            for k in range(n):
-                self._joint(k, block[:, k], data, rows, loaded)
+            stop = first + len(block)
+            for start, end in pairwise([first, *edges[(edges > first) & (edges < stop)].tolist(), stop]):
+                rows, part = block[start - first : end - first], int(np.searchsorted(edges, start, side="right")) - 1
+                for k in range(n):
+                    stretches[part][k].append(self._joint(k, rows[:, k], data, slice(start, end), loaded))
         counted = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
         self.samples += counted
         self.independent += counted / (1.0 if data.full is None else data.full.correlation)
 
-    def _joint(self, k: int, block: Array, data: Dataset, rows: slice, loaded: bool) -> None:
+    def _prior(self, information: Known | None) -> Array:
+        """Rows of what is known of the robot alone, as those of the joints; errors of unit variance."""
+        width = self.base + 11 + len(self.drift)
+        if information is None:
+            return np.zeros((0, width))
+        rows, targets = (np.asarray(part, dtype=float) for part in information)
+        if rows.ndim != 2 or rows.shape[1] != self.base or targets.shape != rows.shape[:1]:
+            raise DatasetError(
+                f"payload: expected information of {self.base} base parameters, shapes (r, {self.base}) and (r,), got "
+                f"{rows.shape} and {targets.shape}"
+            )
+        return np.column_stack([rows, np.zeros((len(rows), width - 1 - self.base)), targets])
+
+    def _joint(self, k: int, block: Array, data: Dataset, rows: slice, loaded: bool) -> Array:
+        """R factor of some rows of a joint."""
         keep = slice(None) if data.mask is None else data.mask[rows, k]
         part = block[keep]
         base, load, sign = part[:, : self.base], part[:, self.base : self.base + 10], part[:, -1]
@@ -104,14 +131,14 @@ class LoadStack:
             drift[:, k], drift[:, self.model.n + k] = 1.0, sign
         tau = data.tau[rows, k][keep]
         made = np.column_stack([base, load if loaded else np.zeros_like(load), drift, tau - known])
-        self._rows[k].append(_triangle(made))
         if loaded:
             entry = np.column_stack([base, load, drift, tau - known, tau])
             self._loaded[k].append(_triangle(entry))
+        return _triangle(made)
 
     def factors(self) -> list[Array]:
         """R factor of each joint's ``[W_b, W_l, drift, tau]``."""
-        return [_triangle(np.vstack(rows)) for rows in self._rows]
+        return [_triangle(np.vstack([r for _, s in self._stretches for r in s[k]])) for k in range(self.model.n)]
 
     def compressed(self) -> tuple[Array, Array, float, float]:
         """R, r of the load and the drifts, the residual sum of squares, and the degrees of freedom.
@@ -123,17 +150,68 @@ class LoadStack:
         sizes = np.array([np.linalg.norm(f[:, :-1] @ x - f[:, -1]) for f in factors])
         rms = sizes / np.sqrt(np.maximum(self.samples, 1))
         self.weights = np.where(rms > 0, 1.0 / np.where(rms > 0, rms, 1.0), 0.0)
-        stack = np.vstack([w * f for w, f in zip(self.weights, factors, strict=True)])
+        stack = np.vstack([*(w * f for w, f in zip(self.weights, factors, strict=True)), self.known])
         R: Array = np.asarray(np.linalg.qr(stack, mode="r"))
-        base = _reduced(R, self.base)
         width = stack.shape[1]
-        self._beta = base
-        own = R[self.base : width - 1, self.base : width - 1]
-        target = R[self.base : width - 1, width - 1]
+        self._whole = R
+        self._beta = _reduced(R, self.base)
+        own, target = self._own(R)
         left = float(np.sum(R[width - 1 :, width - 1] ** 2))
         if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= DETERMINED * np.linalg.norm(stack[:, self.base + 9]):
             raise DatasetError("payload: the load has no effect on these torques; record motion against gravity")
         return own, target, left, float(self.independent.sum()) - width + 1
+
+    @property
+    def known(self) -> Array:
+        """Rows of what is known of the robot alone, in units in which a residual of the recordings is 1."""
+        scale = np.sqrt(max(float(self.samples.sum()), 1.0) / max(float(self.independent.sum()), 1.0))
+        return np.asarray(scale * self._known)
+
+    def _own(self, R: Array) -> tuple[Array, Array]:
+        """The load's own equations, from the R factor of all."""
+        rest = slice(self.base, R.shape[1] - 1)
+        return R[rest, rest], R[rest, R.shape[1] - 1]
+
+    def covariances(self) -> tuple[Array, Array]:
+        """Of load and drifts, shape (10 + drifts, ...) each, for residuals of size 1; after `compressed`.
+
+        The whole, and the part of it that errors of what is known of the robot make. Directions that are not determined
+        are left out.
+        """
+        width = self._whole.shape[1] - 1
+        R = self._whole[:width, :width]
+        lengths = np.linalg.norm(R, axis=0)
+        scale = np.where(lengths > 0, lengths, 1.0)
+        _, s, Vt = np.linalg.svd(R / scale, full_matrices=False)
+        sure = s > DETERMINED * s[0]
+        root = (Vt[sure].T / s[sure]) / scale[:, None]
+        own = root[self.base :]
+        moved = self.known[:, :-1] @ root @ own.T
+        return np.asarray(own @ own.T), np.asarray(moved.T @ moved)
+
+    def without_stretches(self) -> list[Array]:
+        """Load and drifts with each stretch of the recordings left out in turn, shape (stretches, 10 + drifts).
+
+        One array for the recordings without the load, one for those with it; after `compressed`.
+        """
+        parts = [
+            (loaded, _triangle(np.vstack([w * r for w, rows in zip(self.weights, joints, strict=True) for r in rows])))
+            for loaded, joints in self._stretches
+            if any(len(r) for rows in joints for r in rows)
+        ]
+        before, after = [self.known], [self.known[:0]]  # R factors of the stretches before and after each
+        for (_, first), (_, last) in zip(parts, reversed(parts), strict=True):
+            before.append(_triangle(np.vstack([before[-1], first])))
+            after.append(_triangle(np.vstack([after[-1], last])))
+        found: list[Array] = []
+        for kind in (False, True):
+            chosen = [k for k, (loaded, _) in enumerate(parts) if loaded is kind]
+            if len(chosen) >= 3:
+                rest = [np.vstack([before[k], after[len(parts) - 1 - k]]) for k in chosen]
+                found.append(
+                    np.array([least_norm(*self._own(np.asarray(np.linalg.qr(rows, mode="r")))) for rows in rest])
+                )
+        return found
 
     def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
         stack = np.vstack([w * f for w, f in zip(weights, factors, strict=True)])
@@ -153,6 +231,11 @@ class LoadStack:
         size = np.sqrt(sum(float(f[:, -1] @ f[:, -1]) for f in factors))
         made = [np.sqrt(sum(float(np.sum((f[:, :-2] @ z - f[:, -2]) ** 2)) for f in factors)) for z in (without, whole)]
         return 100.0 * float(made[0] / size), 100.0 * float(made[1] / size)
+
+
+def least_norm(R: Array, r: Array) -> Array:
+    """Load and drifts of their own equations; 0 where nothing determines them."""
+    return np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
 
 
 def _triangle(rows: Array) -> Array:

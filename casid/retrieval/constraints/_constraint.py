@@ -21,7 +21,7 @@ from casid.expressions._affine import affine_rows
 from casid.expressions._conditions import alternatives
 from casid.expressions._domains import may_hide, required_domains
 from casid.expressions._evaluate import evaluate
-from casid.expressions._walk import as_function
+from casid.expressions._walk import as_function, constants
 from casid.inertia._parameter_vector import mass_index
 from casid.retrieval._quadrics import Quadric, find_quadric
 from casid.retrieval._region import Facts
@@ -105,8 +105,8 @@ class Constraint:
     Raises
     ------
     ProblemError
-        For a missing label, an expression that is no SX, bounds that cross, are NaN or of the wrong number, or a weight
-        that is not positive.
+        For a missing label, an expression that is no SX, bounds that cross, are NaN or of the wrong number, a
+        constant NaN, or a weight that is not positive.
     """
 
     label: str
@@ -137,6 +137,8 @@ class Constraint:
         if size == 0:
             raise ProblemError(f"constraint '{self.label}': the expression is empty")
         object.__setattr__(self, "expression", ca.densify(ca.vec(self.expression)))
+        if any(np.isnan(value) for value in constants(self.expression)):
+            raise ProblemError(f"constraint '{self.label}': the expression contains the constant NaN")
         for side in ("lower", "upper"):
             object.__setattr__(self, side, _bound(getattr(self, side), size, self.label, side))
         crossing = np.flatnonzero((self.lower > self.upper) | (self.lower == np.inf) | (self.upper == -np.inf))

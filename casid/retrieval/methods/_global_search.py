@@ -113,7 +113,7 @@ class SimulatedAnnealing(Method):
         bounds = np.stack([centre - self.spread, centre + self.spread], axis=1)
         found = dual_annealing(
             energy, bounds, maxiter=self.iterations, maxfun=self.evaluations, x0=centre, no_local_search=True,
-            seed=0 if start.seed is None else start.seed,
+            seed=0 if start.seed is None else start.seed % 2**32,
         )  # fmt: skip
         near = energy.point(np.asarray(found.x, dtype=float))
         polished = prepared.solve(start=near if energy.defined(near) else x0, throw=False)

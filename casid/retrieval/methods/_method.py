@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.errors import checked_seed
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
 from casid.retrieval.program._determined import applies, solve_determined
@@ -41,6 +42,10 @@ class Start:
     seed: int | None = None
     nominal: Array | None = None
     options: SolveOptions = SolveOptions()  # noqa: RUF009 - frozen
+
+    def __post_init__(self) -> None:
+        if self.seed is not None:
+            object.__setattr__(self, "seed", checked_seed(self.seed))
 
 
 class Method(ABC):

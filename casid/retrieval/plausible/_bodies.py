@@ -4,8 +4,10 @@ The source of each link's body is the first of these that is available:
 
 * the inertial values of the description, where they can be those of real bodies. A link of impossible density, or a
   needle longer than the arm, is left out by itself (`robot_bodies`); where this is so of more than a third of the
-  links, or most are placeholders (spheres, repeated numbers), none is used;
-* a uniform box half as wide again as the bounds of its centre of mass: a body reaches beyond them;
+  links, or most are placeholders (spheres, repeated numbers), none is used. A body that reaches far beyond its joints
+  is shortened about its centre of mass (`within_the_arm`);
+* a uniform box half as wide again as the bounds of its centre of mass (a body reaches beyond them), as far as it lies
+  within the box around the kinematic skeleton: bounds are often generous, and a link ends where the next ones begin;
 * a uniform box around the kinematic skeleton: from where the link's own joint sits to where those of its children sit.
 
 Where along its axis a joint sits is not a matter of kinematics: an offset along the axis of a joint is a tube that the
@@ -47,6 +49,9 @@ THICKNESS = 0.08
 LIGHTER, LEAST = 0.4, 0.1
 #: Largest extent of a given body from the centre of its box, in half diagonals of the box.
 REACH = 3.0
+#: Longest semi-axis of a given body, as an ellipsoid of uniform density, in half diagonals of its box: 0.85 (Kinova),
+#: 1.03 (UR3) and 1.5 (AR5) in the makers' CAD.
+LONGEST = 1.5
 #: Mass of all moving links over the mass that the largest torque holds at the arm's length.
 HELD = 3.2
 #: Smallest edge of a box [m].
@@ -98,12 +103,12 @@ def plausible_bodies(robot: Robot, nominal: bool = True, torques: ArrayLike | No
     bodies, origins = [], []
     for k, (link, box, share) in enumerate(zip(robot.links, boxes, carried, strict=True)):
         if described is not None and k not in described.repaired:
-            bodies.append(described.parameters[10 * k : 10 * k + 10])
+            bodies.append(within_the_arm(described.parameters[10 * k : 10 * k + 10], box))
             origins.append("description")
             continue
         com = link.bounds.com
         fills = bool(np.isfinite(com).all())  # the body reaches beyond the box of its centre
-        corners = com + np.array([-1.0, 1.0]) * (com[:, 1:] - com[:, :1]) / 4 if fills else box
+        corners = _common(com + np.array([-1.0, 1.0]) * (com[:, 1:] - com[:, :1]) / 4, box) if fills else box
         bodies.append(_uniform_box(corners, 1.0 if fills else share**LIGHTER))  # given bounds taper already
         origins.append("box of its centre of mass" if fills else "skeleton")
     made = PlausibleBodies(np.concatenate(bodies), tuple(origins))
@@ -162,6 +167,27 @@ def _skeleton(robot: Robot) -> tuple[Array, Array]:
         thickness = THICKNESS * reach
         boxes[k, :, 0], boxes[k, :, 1] = cloud.min(axis=0) - thickness / 2, cloud.max(axis=0) + thickness / 2
     return boxes, carried
+
+
+def _common(corners: Array, box: Array) -> Array:
+    """What a box shares with the skeleton's, both shape (3, 2); an axis along which they share nothing stays."""
+    both = np.column_stack([np.maximum(corners[:, 0], box[:, 0]), np.minimum(corners[:, 1], box[:, 1])])
+    return np.where((both[:, 1] - both[:, 0] > SMALLEST_EDGE)[:, None], both, corners)
+
+
+def within_the_arm(ten: Array, box: Array) -> Array:
+    """The body with its axes shortened to the extents of its box of the skeleton; mass and centre of mass are kept.
+
+    The eigenvalues of the second moment about the centre, ``Sigma = tr(I)/2 1 - I``, are limited to ``m s^2 / 5`` with
+    s 1.5 half diagonals of the box: those of an ellipsoid of uniform density whose semi-axes are s.
+    """
+    mass, com, inertia = from_standard(ten)
+    values, vectors = np.linalg.eigh(np.trace(inertia) / 2 * np.eye(3) - inertia)
+    most = mass * (LONGEST * float(np.linalg.norm(box[:, 1] - box[:, 0])) / 2) ** 2 / 5
+    if values[-1] <= most:
+        return ten
+    second = np.minimum(values, most)
+    return to_standard(mass, com, vectors @ np.diag(second.sum() - second) @ vectors.T)
 
 
 def _uniform_box(corners: Array, lighter: float) -> Array:

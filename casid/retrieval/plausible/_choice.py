@@ -24,9 +24,10 @@ from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
+from casid.retrieval.plausible._answer import MostPlausible
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
 from casid.retrieval.plausible._climb import MET
-from casid.retrieval.plausible._most_plausible import DivergenceProgram, MostPlausible
+from casid.retrieval.plausible._most_plausible import DivergenceProgram
 
 Array = NDArray[np.float64]
 
@@ -34,6 +35,8 @@ Array = NDArray[np.float64]
 LARGEST_SHARE = 0.005
 #: Gap up to which the choice counts as certified, and the largest violation of a constraint on re-check.
 CERTIFIED, FEASIBLE = 1e-6, 1e-7
+#: Increase of the objective that is always allowed, in units of its size: a smaller one is rounding in the proof.
+EXACT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,7 @@ class Believable(ParameterResult):
     choice: MostPlausible
     max_violation: float
     time: float
+    reason: str = ""
 
     @property
     def x(self) -> Array:
@@ -136,10 +140,11 @@ def believable(
     bodies
         Plausible bodies; default: `plausible_bodies` of the problem's robot.
     share
-        Relative increase of the residual's norm over the best fit that is allowed; default 0.5 %.
+        Relative increase of the residual's norm over the best fit that is allowed; default 0.5 %. Of an exact fit,
+        whose residual is rounding: a residual of 1e-6 of the size of the data.
     tolerance
         In place of ``share``: allowed increase of the objective, e.g. from standard deviations of the coefficients
-        (`casid.retrieval.insight._intervals.indistinguishable`).
+        (`casid.retrieval.insight._intervals.indistinguishable`); at least 1e-12 of its size.
     near
         Parameters to start from, shape (N,), such as the choice of a similar problem; default: the plausible bodies.
     rotors
@@ -166,11 +171,11 @@ def believable(
     best = solution.total
     if tolerance is None:
         part = LARGEST_SHARE if share is None else check_share(share)
-        limit = best * (1.0 + part) ** 2
+        limit = _allowed(problem, best, part)
     else:
         if not (np.isfinite(tolerance) and tolerance > 0):
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
-        limit = best + tolerance
+        limit = best + max(tolerance, EXACT * problem.objective.size)
     chosen = bodies or plausible_bodies(problem.variables.robot)
     program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
     found = program.solve(np.array(solution.x), near)
@@ -206,7 +211,7 @@ def believable_path(
     _check(problem, solution)
     best, chosen = solution.total, bodies or plausible_bodies(problem.variables.robot)
     ordered = sorted({check_share(share) for share in shares}, reverse=True)
-    limits = [best * (1.0 + share) ** 2 for share in ordered]
+    limits = [_allowed(problem, best, share) for share in ordered]
 
     def program_of(limit: float) -> DivergenceProgram:
         return DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
@@ -215,6 +220,11 @@ def believable_path(
     if all(found is None for found in path):  # rows that Newton's method does not take
         path = [program_of(limit).solve(np.array(solution.x)) for limit in limits]
     return tuple(_made(problem, best, chosen, found, began) for found in path if found is not None)
+
+
+def _allowed(problem: Problem, best: float, share: float) -> float:
+    """F of a share of the residual."""
+    return max(best * (1.0 + share) ** 2, best + EXACT * problem.objective.size)
 
 
 def _made(problem: Problem, best: float, bodies: PlausibleBodies, found: MostPlausible, began: float) -> Believable:

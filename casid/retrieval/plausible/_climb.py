@@ -6,8 +6,8 @@ import numpy as np
 
 from casid.retrieval.plausible._newton import Point, PricedNewton
 
-#: First price of the path of prices and the last one, in units of the least sum of squares, and the largest factor
-#: from one to the next.
+#: First price of the path of prices and the last one, in units of the least sum of squares asked for, and the largest
+#: factor from one to the next.
 CHEAP, DEAR, DEARER = 1e-9, 1e14, 30.0
 #: Relative error to which the increase of the sum of squares meets its limit, the prices tried for it, and how many
 #: of them may fail.
@@ -15,11 +15,11 @@ MET, TRIED, FAILURES = 1e-5, 25, 2
 
 
 class Climb:
-    """The path of growing prices, from the plausible bodies to the data."""
+    """The path of growing prices, from the plausible bodies to the data; ``room``: least sum of squares asked for."""
 
-    def __init__(self, newton: PricedNewton, least: float, first: Point, met: float) -> None:
+    def __init__(self, newton: PricedNewton, least: float, room: float, first: Point, met: float) -> None:
         self._newton, self._least, self._point, self._met = newton, least, first, met
-        self._unit = 1.0 / max(least, 1e-300)
+        self._unit = 1.0 / max(least, room, 1e-300)
         self.price = 0.0
 
     def _exact(self, point: Point, price: float) -> Point | None:

@@ -27,20 +27,21 @@ with ``D_k <= D(x)``, whose trace is bounded by D itself, and over the terms, wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import SolveError
-from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.inertia._divergence import SVEC_WEIGHTS, congruence, lower_triangle, symmetric
+from casid.inertia._divergence import SVEC_WEIGHTS, lower_triangle, symmetric
 from casid.inertia._parameter_vector import link_slice
+from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
-from casid.retrieval.plausible._climb import MET, Climb
+from casid.retrieval.plausible._answer import MostPlausible, coordinates
+from casid.retrieval.plausible._climb import DEARER, MET, Climb
 from casid.retrieval.plausible._measure import TERMS, Measure
 from casid.retrieval.plausible._newton import Point, PricedNewton
 from casid.retrieval.plausible._program import BallOutcome, BallProgram
@@ -48,46 +49,10 @@ from casid.retrieval.plausible._program import BallOutcome, BallProgram
 Array = NDArray[np.float64]
 #: Gap at which the solve is not repeated; ten times this gap ends the search for other starts.
 ENOUGH = 1e-7
+#: Prices on the way to a given one, each `DEARER` times the one before.
+CLIMB = 6
 #: Prices of the sum of squares, in units of the ball's radius, along the path from the plausible bodies to the data.
 PRICES = tuple(10.0 ** np.arange(-2.0, 8.1, 1.0))
-
-
-@dataclass(frozen=True, eq=False)
-class MostPlausible:
-    """Solution of the program.
-
-    Attributes
-    ----------
-    parameters : ndarray, shape (N,)
-        Standard parameters, then the extras.
-    scale : float
-        s.
-    divergence, lower_bound : float
-        D at the solution, and the proven smallest value of any feasible set (relative to bodies of that scale).
-    limit : float
-        F, of objective plus penalty, that the proof is for.
-    price : float
-        lambda: decrease of D for each unit by which the allowed sum of squares is raised.
-    multipliers : ndarray
-        Multipliers of the linear rows, > 0 at an upper bound.
-    iterations : int
-    status : str
-    """
-
-    parameters: Array
-    scale: float
-    divergence: float
-    lower_bound: float
-    limit: float
-    price: float
-    multipliers: Array
-    iterations: int
-    status: str
-
-    @property
-    def gap(self) -> float:
-        """``(D - lower bound) / max(D, 1)``."""
-        return float((self.divergence - self.lower_bound) / max(self.divergence, 1.0))
 
 
 class DivergenceProgram:
@@ -117,7 +82,7 @@ class DivergenceProgram:
         self.problem, self.limit, self.scaled = problem, limit, np.asarray(scaled, dtype=bool)
         self.linear, self.nonlinear = split_rows(problem)
         self._margins = np.array([cone.margin for cone in problem.cones])
-        self._basis, self._origin = _coordinates(problem, bodies, self._margins)
+        self._basis, self._origin = coordinates(problem, bodies, self._margins)
         self._links = len(problem.cones)
         start = 10 * self._links
         columns = np.linalg.norm(problem.objective.matrix[:, start:] @ self._basis[start:, start:], axis=0)
@@ -190,7 +155,7 @@ class DivergenceProgram:
         if newton is None:
             return found
         least = newton.residual(self._coordinates_of(start))
-        climb = Climb(newton, least, self._first(newton), met)
+        climb = Climb(newton, least, min(limits) - self.problem.objective.constant, self._first(newton), met)
         for k in sorted(range(len(limits)), key=lambda k: -limits[k]):
             room = limits[k] - self.problem.objective.constant
             point = climb.to(room)
@@ -199,18 +164,74 @@ class DivergenceProgram:
             found[k] = self._proven(newton, point, climb.price, limits[k])
         return found
 
-    def _first(self, newton: PricedNewton) -> Point:
+    def priced(
+        self,
+        price: float,
+        near: Array | None = None,
+        left_out: Sequence[str] = (),
+        objective: LeastSquares | None = None,
+    ) -> Array | None:
+        """Parameters of least ``D + price q``, shape (N,), some of the joint terms' unknowns zero; no proof.
+
+        Parameters
+        ----------
+        price
+            Of the sum of squares, as `MostPlausible.price`.
+        near
+            A point near the answer, within the cone, shape (N,); default: the path from the plausible bodies.
+        left_out
+            Names of unknowns that are zero; their bounds must allow it.
+        objective
+            In place of the problem's.
+
+        Returns
+        -------
+        ndarray or None
+            ``None`` where Newton's method does not apply or ends without an answer.
+        """
+        kept = np.array([name not in left_out for name in self.problem.variables.names])
+        newton = self._newton(kept, objective)
+        if newton is None:
+            return None
+        start = self._start() if near is None else self._coordinates_of(near)
+        point = _climbed(newton, newton.start(start[kept]), price, CLIMB if near is None else 0)
+        if not point.solved and near is not None:
+            return self.priced(price, None, left_out, objective)
+        y = np.zeros(len(kept))
+        y[kept] = point.y
+        return self._basis @ y + self._origin if point.solved else None
+
+    def duals(self, prices: Sequence[float]) -> Iterator[tuple[Array, Array]]:
+        """Parameters of least ``D + price q`` for growing prices, and multipliers of the linear rows in units of q.
+
+        Multipliers are > 0 at an upper bound; the numbers need not be exact, they serve for a bound. Nothing where
+        Newton's method does not apply.
+        """
+        newton = self._newton()
+        if newton is None:
+            return
+        point = self._first(newton)
+        for price in prices:
+            point = newton.solve(point, price, rough=price < prices[-1])
+            yield self._basis @ point.y + self._origin, self._row_multipliers(newton, point) / price
+
+    def _start(self) -> Array:
+        """The plausible bodies with the rotors that are expected."""
         y = np.zeros(self.problem.variables.size)
         for k in range(self._links):
             y[link_slice(k)] = lower_triangle(np.eye(4))
         y[10 * self._links :] = self.measure.rotors
-        return newton.start(y)
+        return y
 
-    def _newton(self) -> PricedNewton | None:
-        """Newton's method for this problem.
+    def _first(self, newton: PricedNewton) -> Point:
+        return newton.start(self._start())
 
-        None where the scale is an unknown, or a row is nonlinear, soft,
-        or an equation.
+    def _newton(
+        self, kept: NDArray[np.bool_] | None = None, objective: LeastSquares | None = None
+    ) -> PricedNewton | None:
+        """Newton's method for this problem, or for those of its unknowns that are kept, the others zero.
+
+        None where the scale is an unknown, or a row is nonlinear, soft, or an equation.
         """
         low, high = self.linear.lower, self.linear.upper
         equations = np.any(high - low <= 1e-9 * (1.0 + np.abs(low))) if len(low) else False
@@ -225,22 +246,27 @@ class DivergenceProgram:
         self._sides = np.isfinite(low), np.isfinite(high)
         rows = np.vstack([A[self._sides[0]], -A[self._sides[1]]])
         least = np.concatenate([(low - shift)[self._sides[0]], (shift - high)[self._sides[1]]])
-        objective = self.problem.objective
-        return PricedNewton(
-            self.measure,
-            objective.matrix @ self._basis,
-            objective.target - objective.matrix @ self._origin,
-            rows,
-            least,
-        )
+        squares, measure = objective or self.problem.objective, self.measure
+        matrix, target = squares.matrix @ self._basis, squares.target - squares.matrix @ self._origin
+        if kept is not None:
+            touched = np.abs(rows[:, kept]).max(axis=1, initial=0.0) > 0
+            rows, least, matrix = rows[touched][:, kept], least[touched], matrix[:, kept]
+            extras = kept[10 * self._links :]
+            measure = replace(measure, terms=measure.terms[extras], rotors=measure.rotors[extras])
+        return PricedNewton(measure, matrix, target, rows, least)
 
-    def _proven(self, newton: PricedNewton, point: Point, price: float, limit: float) -> MostPlausible:
-        """The point with its proof."""
+    def _row_multipliers(self, newton: PricedNewton, point: Point) -> Array:
+        """Multipliers of the linear rows, > 0 at an upper bound."""
         both = newton.row_multipliers(point)
         lower, upper = self._sides
         multipliers = np.zeros(len(lower))
         multipliers[lower] -= both[: int(lower.sum())]
         multipliers[upper] += both[int(lower.sum()) :]
+        return multipliers
+
+    def _proven(self, newton: PricedNewton, point: Point, price: float, limit: float) -> MostPlausible:
+        """The point with its proof."""
+        multipliers = self._row_multipliers(newton, point)
         x, scale = self._basis @ point.y + self._origin, 1.0
         reached = self.problem.objective(x)
         free = reached <= limit and price * (limit - reached) <= 1e-9  # the data do not pull at all
@@ -359,21 +385,8 @@ class DivergenceProgram:
         return bound
 
 
-def _coordinates(problem: Problem, bodies: Array, margins: Array) -> tuple[Array, Array]:
-    """``x = C y + x0``: a link's y is the lower triangle of M in the coordinates in which its plausible body is 1."""
-    size, lengths = problem.variables.size, np.linalg.norm(problem.objective.matrix, axis=0)
-    basis, origin = np.zeros((size, size)), np.zeros(size)
-    for k, margin in enumerate(margins):
-        link = link_slice(k)
-        body = pseudo_inertia(bodies[link])
-        smallest = float(np.linalg.eigvalsh(body)[0])
-        beyond = body - margin * np.eye(4) if smallest > 2 * margin else body
-        factor = np.linalg.cholesky(beyond)
-        basis[link, link] = congruence(factor)
-        origin[link] = from_pseudo_inertia(margin * np.eye(4))
-    for k in range(10 * len(margins), size):
-        basis[k, k] = 1.0 / lengths[k] if lengths[k] > 0 else 1.0
-    typical = float(np.median(np.linalg.norm(problem.objective.matrix @ basis[:, : 10 * len(margins)], axis=0)))
-    for k in range(10 * len(margins), size):
-        basis[k, k] *= typical or 1.0
-    return basis, origin
+def _climbed(newton: PricedNewton, point: Point, price: float, steps: int) -> Point:
+    """The answer at a price, by way of lower ones."""
+    for step in range(steps, 0, -1):
+        point = newton.solve(point, price * DEARER**-step, rough=True)
+    return newton.solve(point, price)

@@ -88,7 +88,10 @@ class PricedNewton:
         now = replace(now, slacks=np.maximum(now.slacks, floor), multipliers=np.maximum(now.multipliers, floor))
         slope, done = 0.0, False
         for _ in range(STEPS):
-            made = self._step(now, price, mu)
+            try:
+                made = self._step(now, price, mu)
+            except LinAlgError:  # a matrix on the boundary of its cone, within rounding
+                made = None
             if made is None:
                 break
             now, decrement, slope, along = made
@@ -103,7 +106,7 @@ class PricedNewton:
         """One step: the point, the decrement, the change of q with the logarithm of the price, the step's length."""
         y, s, z, measure = at.y, at.slacks, at.multipliers, self._measure
         M = measure.matrices(y)
-        W = _scaling(M, at.duals)
+        W = scaling(M, at.duals)
         H = measure.hessian(y, 0.0, W)[0] + 2.0 * price * self._gram + (self._rows.T * (z / s)) @ self._rows
         try:
             factor, inverse = cho_factor(H, lower=True), np.linalg.inv(W)
@@ -127,7 +130,7 @@ class PricedNewton:
         return made, decrement, slope, along
 
 
-def _scaling(M: Array, Z: Array) -> Array:
+def scaling(M: Array, Z: Array) -> Array:
     """Nesterov and Todd's W of each link, ``W Z W = M``, shape (links, 4, 4); M itself where ``Z = M^-1``."""
     values, vectors = np.linalg.eigh(M)
     root = vectors * np.sqrt(np.maximum(values, 1e-300))[:, None, :] @ np.swapaxes(vectors, 1, 2)

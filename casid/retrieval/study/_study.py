@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid._earlier import earlier_keywords
 from casid.display import Displayed
-from casid.errors import ProblemError
+from casid.errors import ProblemError, checked_seed
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
@@ -202,7 +202,7 @@ class Study(Displayed):
 
 def start_seeds(starts: int, seed: int) -> list[int]:
     """Independent seed of every start; the same whatever the order or process in which they run."""
-    return [int(s.generate_state(1)[0]) for s in np.random.SeedSequence(seed).spawn(starts)]
+    return [int(s.generate_state(1)[0]) for s in np.random.SeedSequence(checked_seed(seed)).spawn(starts)]
 
 
 def multistart(

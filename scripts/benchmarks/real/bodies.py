@@ -1,14 +1,20 @@
 """Masses of real robots by the default call, and the sureness of the plausible step: rows of the table ``real``.
 
 Numbers of the method (what largest torques hold, what rotors weigh, the rule that chooses the share) were set on AR5,
-UR10e, Rokae and Panda; UR10, KR300, Kinova and TX40 judge them.
+UR10e, Rokae and Panda; UR10, KR300, Kinova and TX40 judge them. By how much the held-out error must fall for a
+counterbalance to be accepted was set on KR300, UR10, AR5, Rokae and Kinova: the KR300's row does not judge that.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -30,6 +36,7 @@ from casid.testing import random_robot
 from casid.testing._synthetic import recording
 
 Result = tuple[str, bool]
+TERMS = ("viscous", "coulomb", "offset", "rotor")
 Read = Callable[[], tuple[Robot, list[Dataset]]]
 #: Gear ratios of the KR300: its torques are those of the motors.
 _KR300_GAINS = (
@@ -86,45 +93,52 @@ def _panda() -> tuple[Robot, list[Dataset]]:
 
 
 def _found(read: Read) -> Identification:
-    """The default call; processing is stated until it is the default for recordings with velocities."""
+    """The default call."""
     robot, data = read()
-    return identify(robot, data, processing=True, checks=Checks(verdict=False))
+    return identify(robot, data, checks=Checks(verdict=False))
 
 
-def masses(read: Read, low: float, high: float, error: float = np.inf) -> Result:
-    """Total mass of the moving links, error and held-out error by the default call."""
+def masses(read: Read, low: float, high: float, error: float = np.inf, sprung: tuple[str, ...] = ()) -> Result:
+    """Total mass of the moving links, error and held-out error by the default call; joints with counterbalances."""
     found = _found(read)
     total = float(found.standard_parameters[9::10].sum())
     at_bound = [bound.text for bound in found.feasible.active if "mass" in bound.text]
     held = "-" if found.held_out is None else f"{found.held_out.tested['consistent'].total:.2f}"
     fit = found.feasible.relative_error
     share = "no share" if found.share is None else found.share.reason
+    springs = [spring.joint for spring in found.springs]
     text = f"{total:.1f} kg, error {fit:.2f} %, held out {held} %; {share}; masses at a bound: {at_bound or 'none'}"
+    text += f"; counterbalances: {', '.join(springs) or 'none'}"
     chosen = found.feasible.believable
-    return text, low <= total <= high and not at_bound and fit <= error and chosen is not None and chosen.certified
+    met = low <= total <= high and not at_bound and fit <= error and set(sprung) <= set(springs)
+    return text, met and chosen is not None and chosen.certified
 
 
 # ---------------------------------------------------------------------- the step never fails
 
 
-def _random_case(seed: int) -> tuple[int, float, str]:
-    """Of one random robot and recording: steps of the path that were found, the largest gap, and an error's text."""
+def _random_problem(seed: int) -> tuple[Robot, Dataset]:
+    """A random robot's kinematics, and a recording of it with noise and with what no rigid body explains."""
     rng = np.random.default_rng(seed)
     bare = random_robot(seed, int(rng.integers(2, 8)), chain=True)
     joints = tuple(replace(joint, link=replace(joint.link, inertial=_random_body(rng))) for joint in bare.joints)
     robot = replace(bare, joints=joints, gravity=np.array([0.0, 0.0, -9.80665]))
-    terms = ("viscous", "coulomb", "offset", "rotor")
-    model = Model(robot, terms)
+    model = Model(robot, TERMS)
     extras = np.tile([0.5, 0.4, 0.1, 0.05 * rng.uniform()], robot.n)
     clean = recording(model, model.parameters(robot.standard_parameters(), extras), int(rng.integers(200, 800)), seed)
     size = np.sqrt((clean.tau**2).mean(axis=0))
     noise = 10.0 ** rng.uniform(-3, -0.7) * size * rng.normal(size=clean.tau.shape)
     bent = 0.1 * rng.uniform() * size * np.tanh(clean.tau / size * 3)  # what no rigid body explains
     data = replace(clean, tau=clean.tau + noise + bent)
-    unknown = blind(robot)
+    return blind(robot), data
+
+
+def _random_case(seed: int) -> tuple[int, float, str]:
+    """Of one random robot and recording: steps of the path that were found, the largest gap, and an error's text."""
+    unknown, data = _random_problem(seed)
     torques = np.abs(data.tau).max(axis=0)
     try:
-        fit = wls(compress(Model(unknown, terms), data))
+        fit = wls(compress(Model(unknown, TERMS), data))
         problem = RegressionProblem(fit, constraints=default_bounds(unknown, torques))
         bodies = plausible_bodies(unknown, torques=torques)
         path = problem.path(problem.solve(), SHARES, bodies, expected_rotors(fit.data.model, torques), rough=True)
@@ -151,13 +165,57 @@ def never_fails(runs: int = 500, jobs: int = 2) -> Result:
     return text, not failed and worst <= 1e-6
 
 
+# ---------------------------------------------------------------------- certified
+
+
+def _gaps(seed: int) -> tuple[float, float, str]:
+    """Gaps of the best fit and of the choice of one random identification, with an error's text."""
+    robot, data = _random_problem(1000 + seed)
+    try:
+        found = identify(robot, data, processing=False, checks=Checks(verdict=False)).feasible
+    except CasidError as error:
+        return np.inf, np.inf, str(error)
+    return found.gap, np.inf if found.believable is None else found.believable.gap, found.solution.status
+
+
+def readme_example() -> tuple[float, float]:
+    """Gaps of README's ``casid simulate`` and ``casid identify``."""
+    with TemporaryDirectory() as folder:
+        made = Path(folder)
+        simulate = (
+            "simulate panda --duration 20 --term-values viscous=0.5,coulomb=0.2 --bandwidth 60 --noise 1e-5,1e-3,0.05"
+        )
+        for line in (
+            f"{simulate} --out {made / 'run'}",
+            f"identify panda {made / 'run' / 'recording.npz'} --out {made / 'r'}",
+        ):
+            subprocess.run([sys.executable, "-m", "casid", *line.split()], check=True, capture_output=True)
+        record = json.loads((made / "r" / "identification.json").read_text(encoding="utf-8"))
+    return float(record["gap"]), float(record["believable"]["gap"])
+
+
+def all_certified(runs: int = 100, jobs: int = 2) -> Result:
+    made = Parallel(n_jobs=jobs)(delayed(_gaps)(seed) for seed in range(runs))
+    gaps = np.array([max(best, choice) for best, choice, _ in made])
+    example = max(readme_example())
+    missed = [f"{seed} {gaps[seed]:.0e} {made[seed][2]}"[:60] for seed in np.flatnonzero(gaps > 1e-6)]
+    text = (
+        f"README's example {example:.0e}; {np.sum(gaps <= 1e-6)} of {runs} random ones, largest gap {gaps.max():.0e}"
+        f"{'; missed: ' + ', '.join(missed[:5]) if missed else ''}"
+    )
+    return text, example <= 1e-6 and not missed
+
+
 BODY_ROWS = (
     Measure("AR5: masses by default (set on it)", "8-14 kg (CAD 10.7)", "240 kg", partial(masses, _ar5, 8, 14)),
     Measure("UR10e: masses by default (set on it)", "20-36 kg (28.7)", "73.6 kg", partial(masses, _ur10e, 20, 36)),
     Measure("Rokae: masses by default (set on it)", "13-28 kg (20.7)", "39-49 kg", partial(masses, _rokae, 13.4, 28)),
     Measure("Panda: masses by default (set on it)", "10-22 kg (16)", "19 kg", partial(masses, _panda, 10.4, 21.7)),
     Measure("UR10: masses by default", "20-36 kg (28.7)", "47-81 kg", partial(masses, _ur10, 20, 36)),
-    Measure("KR300, A and B: masses by default", "700-1900 kg", "5289 kg", partial(masses, _kr300, 700, 1900)),
+    Measure(
+        "KR300, A and B: masses by default", "700-1900 kg, joint 2's counterbalance found", "5289 kg",
+        partial(masses, _kr300, 700, 1900, sprung=("joint2",)),
+    ),
     Measure(
         "Kinova currents: masses by default", "4-10 kg (6.4)", "126 kg",
         partial(masses, partial(_kinova, "tau_current"), 4, 10),
@@ -169,5 +227,9 @@ BODY_ROWS = (
     Measure(
         "plausible step on random robots and data", "0 of 500 without a choice, gaps <= 1e-6", "12 of 80",
         never_fails, partial(never_fails, 20), "480 of 500",
+    ),
+    Measure(
+        "README's example and random identifications: certified", "all of 100, 1e-6", "8.8e-6 on README's",
+        all_certified, partial(all_certified, 10), "90 of 100",
     ),
 )  # fmt: skip

@@ -36,7 +36,7 @@ PIECES = 6
 
 
 @cache
-def _case(name: str) -> Case:
+def recording_of(name: str) -> Case:
     """Robot and raw recording."""
     folder = data_folder()
     if name == "Panda":
@@ -158,7 +158,7 @@ def _channels(robot: Robot, data: Dataset) -> Iterator[Fault]:
 
 def _judged(name: str, fault: str | None, piece: int = 0) -> tuple[bool, bool, str]:
     """Whether a fault is named (clean: whether it is called right), every remedy is better, and the headline."""
-    robot, data = _case(name)
+    robot, data = recording_of(name)
     kinds: tuple[str, ...] = ()
     if fault is not None:
         _, kinds, robot, data = next(one for one in faults(robot, data) if one.name == fault)
@@ -186,7 +186,7 @@ def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES
     """All faults of these robots, the clean recordings and their pieces, spread over processes."""
     work: list[tuple[str, str | None, int]] = [(name, None, k) for name in only for k in range(pieces + 1)]
     for name in only:
-        work += [(name, fault.name, 0) for fault in faults(*_case(name))]
+        work += [(name, fault.name, 0) for fault in faults(*recording_of(name))]
     made = list(zip(work, Parallel(n_jobs=jobs)(delayed(_judged)(*one) for one in work), strict=True))
     clean = [(one, result) for one, result in made if one[1] is None]
     faulty = [(one, result) for one, result in made if one[1] is not None]

@@ -15,7 +15,7 @@ from benchmarks.measure import Measure, data_folder
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.excitation import DesignSettings
-from casid.identification import Checks, ModelOptions, identify
+from casid.identification import Checks, Choice, ModelOptions, identify
 from casid.identification.loads._payload import payload
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing, prepare, read_dataset
@@ -25,18 +25,22 @@ Result = tuple[str, bool]
 
 
 def panda() -> Result:
-    result = identify(casid.load_robot("panda"), recordings.panda_raw(), model=ModelOptions(gravity=recordings.GRAVITY))
+    """The share of the residual is chosen by held-out error: it is judged there, against that of version 0.2."""
+    robot, data, options = casid.load_robot("panda"), recordings.panda_raw(), ModelOptions(gravity=recordings.GRAVITY)
+    result = identify(robot, data, model=options)
+    former = identify(robot, data, model=options, choice=Choice(share=0.005), checks=Checks(verdict=False))
     fit = result.feasible
-    assert fit.believable is not None
-    growth = float(np.sqrt(fit.objective / fit.solution.total)) - 1.0
+    assert fit.believable is not None and result.held_out is not None and former.held_out is not None
     thinnest = min(float(link.principal_moments[0]) for link in fit.link_parameters)
     bound = [b.text for b in fit.active if "mass" in b.text]
+    held, before = (found.held_out.tested["consistent"].total for found in (result, former) if found.held_out)
     text = (
-        f"residual + {100 * growth:.3f} %, smallest principal moment {thinnest:.1e}, masses at a bound: "
-        f"{bound or 'none'}, gaps {fit.solution.gap:.0e} and {fit.believable.gap:.0e}"
+        f"error {fit.relative_error:.2f} %, held out {held:.3f} % (share 0.5 %: {before:.3f} %), smallest principal "
+        f"moment {thinnest:.1e}, masses at a bound: {bound or 'none'}, gaps {fit.solution.gap:.0e} and "
+        f"{fit.believable.gap:.0e}"
     )
     certified = fit.solution.gap <= 1e-6 and fit.believable.gap <= 1e-6
-    return text, growth <= 0.00501 and thinnest >= 1e-4 and not bound and certified
+    return text, held <= before and thinnest >= 1e-4 and not bound and certified
 
 
 # ---------------------------------------------------------------------- Kinova, payload, time
@@ -200,19 +204,24 @@ def _load_motion(robot: Robot, rng: np.random.Generator, static: bool) -> tuple[
 
 
 def whole_time() -> Result:
+    """The default with progress, as the command line runs it."""
     data, robot = recordings.panda_raw(), casid.load_robot("panda")
+    steps: list[str] = []
     began, worked = time.perf_counter(), time.process_time()
-    result = identify(robot, data, model=ModelOptions(friction="auto", gravity=recordings.GRAVITY))
+    result = identify(robot, data, progress=lambda text, done, total: steps.append(text))
     seconds, cpu = time.perf_counter() - began, time.process_time() - worked
     assert result.held_out is not None and result.verdict is not None
     held = result.held_out.tested["consistent"].total
-    text = f"{seconds:.1f} s by the clock, {cpu:.1f} s of one core; held out {held:.2f} %"
-    return f"{text}; {result.verdict.line}", seconds <= 10.5
+    text = (
+        f"{seconds:.1f} s by the clock, {cpu:.1f} s of processor, {len(set(steps))} steps shown; held out {held:.2f} %"
+    )
+    return f"{text}; {result.verdict.line}", seconds <= 20.0 and bool(steps)
 
 
 IDENTIFICATION_ROWS = (
     Measure(
-        "Panda trajectory_1, default identify", "+ <= 0.5 %, moments >= 1e-4, no mass at a bound, gaps <= 1e-6",
+        "Panda trajectory_1, default identify",
+        "held out not worse than with the share of 0.2, moments >= 1e-4, no mass at a bound, gaps <= 1e-6",
         "needles, link 2 at 10 kg", panda,
     ),
     Measure("Kinova, each recording from the other", "feasible <= WLS; parameters <= 10 x", "1e5 N m", kinova),
@@ -221,5 +230,8 @@ IDENTIFICATION_ROWS = (
         "payload simulated, Franka-like, 200 runs", "mass 1 %, centre 1 mm (19 of 20 loads), intervals >= 95 %", "-",
         payload_simulated,
     ),
-    Measure("Panda, friction chosen, held out, verdict: time", "<= 10.5 s", "3.5 s", whole_time),
+    Measure(
+        "Panda, 20 k samples: time of the default", "<= 20 s on two cores with progress, --quick <= 4 s", "10.4 s",
+        whole_time,
+    ),
 )  # fmt: skip

@@ -47,17 +47,21 @@ NOISE, VISCOUS, COULOMB, OFFSET = 0.02, 0.05, 0.08, 0.02
 BARS = {False: (0.3, 0.5), True: (0.2, 0.4)}
 
 
-def _robot(name: str) -> Robot:
-    package, inside = (FILES | OTHERS)[name]
+def described(package: str, inside: str) -> Path:
+    """A file of a package; `NotMeasured` without it."""
     spec = find_spec("casid") if package == "cmeel.prefix" else find_spec(package)
     numpy_folder = Path(np.__file__).resolve().parents[1]
     roots = [numpy_folder / package] + ([Path(p) for p in spec.submodule_search_locations or ()] if spec else [])
     path = next((root / inside for root in roots if (root / inside).is_file()), None)
     if path is None:
         raise NotMeasured("needs the packages example-robot-data and pybullet")
+    return path
+
+
+def _robot(name: str) -> Robot:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return casid.load_robot(path, lock=LOCKED.get(name, ()))
+        return casid.load_robot(described(*(FILES | OTHERS)[name]), lock=LOCKED.get(name, ()))
 
 
 def blind(robot: Robot) -> Robot:
@@ -66,8 +70,8 @@ def blind(robot: Robot) -> Robot:
     return replace(robot, joints=joints, total_mass=(0.0, np.inf))
 
 
-def _motion(robot: Robot, seed: int) -> tuple[np.ndarray, ...]:
-    """A motion designed by casid for the condition number, 2000 samples."""
+def designed_motion(robot: Robot, seed: int, t: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+    """A motion designed by casid for the condition number; default: 2000 samples."""
     unlimited = ~np.isfinite(robot.limits.velocity) | (robot.limits.velocity <= 0)
     limits = replace(
         robot.limits,
@@ -79,7 +83,7 @@ def _motion(robot: Robot, seed: int) -> tuple[np.ndarray, ...]:
     )
     study = DesignSettings(collision=False, torque=False, samples=80)
     design = study.designer(replace(blind(robot), limits=limits)).run(1, seed, max_seconds=15.0, robot=robot.name)
-    t = np.arange(0.0, 20.0, 0.01)
+    t = np.arange(0.0, 20.0, 0.01) if t is None else t
     return t, *design.trajectory.motion(t)
 
 
@@ -90,7 +94,7 @@ def _simulated(robot: Robot, seed: int) -> tuple[Dataset, Dataset]:
     made = []
     terms: np.ndarray | None = None
     for part in (seed, seed + 1):
-        t, q, dq, ddq = _motion(robot, part)
+        t, q, dq, ddq = designed_motion(robot, part)
         rigid = model.parameters(robot.standard_parameters(), np.zeros(3 * robot.n))
         torque = model.inverse_dynamics.map(len(t))
         load = np.array(torque(q.T, dq.T, ddq.T, np.tile(rigid[:, None], len(t)))).T

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.seeds.pages import PAGE_ROWS
 from benchmarks.seeds.panda import PANDA_ROWS
+from benchmarks.seeds.statements import STATEMENT_ROWS
 from benchmarks.seeds.wam import WAM_ROWS
 
-MEASURES = (*PAGE_ROWS, *PANDA_ROWS, *WAM_ROWS)
+MEASURES = (*PAGE_ROWS, *PANDA_ROWS, *WAM_ROWS, *STATEMENT_ROWS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from papers.gaz2019_supplement import (
+    delta_anew,
     fig_9,
     fig_10,
     table_i,
@@ -21,6 +22,7 @@ ITEMS = (
     table_i.ITEM,
     table_ii.ITEM,
     table_iii.ITEM,
+    delta_anew.ITEM,
     *table_iv.ITEMS,
     *table_v.ITEMS,
     volumes.ITEM,

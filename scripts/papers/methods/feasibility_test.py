@@ -7,7 +7,8 @@ conic program,
 
     max t   subject to   K pi = beta,   M_k(pi) >= t 1,   pi_i >= t (friction),   t <= 1,
 
-feasible when ``t >= 0``, with pi as the witness. It is not their recursion, but it decides the same set. When ``t <
+feasible when ``t >= 0``, with pi as the witness. Their recursion is
+`methods.yoshida_recursion`; this program decides the same set. When ``t <
 0`` its dual gives ``Z_k >= 0`` whose adjoint is ``K'y + e`` with ``beta'y < 0`` and e of rounding size: since every
 feasible pi has ``sum <Z_k, M_k(pi)> >= 0``, one of length less than ``-beta'y / |e|`` cannot exist. Both proofs are
 evaluated in numpy.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from textwrap import fill
 
 import numpy as np
@@ -27,6 +28,8 @@ _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
     "Ting (theta)": ("#0891b2", ">", "none"),
     "Model reduction": ("#7c3aed", "P", ":"),
 }
+#: Errors above OLS [%] that are rounding alone: drawn here on a logarithmic axis.
+LEAST = 1e-6
 _PLOTTED = (
     "LMI-SDP",
     "casid",
@@ -69,16 +72,19 @@ def error_figure(sizes: Sequence[Size]) -> Figure:
     figure = new_figure(10.0, 8.6)
     top, bottom = figure.subplots(2, 1)
     zoomed = [size for size in sizes if size.links <= 17]
-    for axes, chosen in ((top, sizes), (bottom, zoomed)):
+    for axes, chosen, floor in ((top, sizes, LEAST), (bottom, zoomed, 0.0)):
         for name in _PLOTTED:
-            _curve(axes, chosen, name, lambda a: a.error_above_ols, legend=axes is top)
+            _curve(axes, chosen, name, partial(_at_least, floor), legend=axes is top)
         axes.set(ylabel="error above OLS [%]", xlabel="links")
         tidy(axes)
     top.set_yscale("log")
     highest = max((size.answers["Point masses (3^3)"].error_above_ols for size in zoomed), default=1.0)
     bottom.set_ylim(-0.03 * highest, 1.5 * highest)
     top.set_title(
-        "overview (logarithmic); open markers: infeasible or not solved", loc="left", fontsize=10, color=MUTED
+        "overview (logarithmic, from 1e-6 on); open markers: infeasible or not solved",
+        loc="left",
+        fontsize=10,
+        color=MUTED,
     )
     bottom.set_title("the first 17 sizes (linear)", loc="left", fontsize=10, color=MUTED)
     top.legend(frameon=False, fontsize=9, ncols=4, loc="lower right")
@@ -89,6 +95,10 @@ def error_figure(sizes: Sequence[Size]) -> Figure:
         "the method of Mata et al. is unpredictable, sometimes close to the optimum and sometimes far from it",
     )
     return figure
+
+
+def _at_least(floor: float, answer: Answer) -> float:
+    return max(answer.error_above_ols, floor)
 
 
 def time_figure(sizes: Sequence[Size]) -> Figure:

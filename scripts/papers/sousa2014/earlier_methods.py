@@ -36,8 +36,8 @@ def run(setting: Setting) -> Outcome:
             "by sequential quadratic programming and by IPOPT. Ting et al. (2006): any theta is a body. Ayusawa and "
             "Nakamura (2010): point masses; with the prior of eq. 2.76 in Table 6.2. Diaz-Rodriguez et al. (2010): "
             "model reduction, and Gautier et al. (2013): essential parameters pulled towards CAD values, in Fig. 6.4. "
-            "Yoshida and Khalil (2000): their recursion from link to link, by hand and with regions drawn on screen, "
-            "is not carried out; a conic program that decides the same set replaces it (Table 6.1).",
+            "Yoshida and Khalil (2000): their recursion from link to link in Sec. 6.2. Mata et al. with the prior term "
+            "of eq. 2.69 in Sec. 2.6.6.",
             "The excess is the sum of squared errors above that of OLS; relative to the optimum's: -1 is OLS itself, 0 "
             'the best feasible fit, 1 twice its excess. "Says solved" is the solver\'s own word.',
             "Margins (1e-6) keep links off the boundary; the eigenvalues' margin is asked of a 3x3 matrix, that of the "

@@ -39,8 +39,7 @@ def run(setting: Setting) -> Outcome:
             f"(proven: at least {nearest.proven_distance:.4e}). A conic interior-point solver, used for the "
             f"verdicts below, stops at {second.distance:.4e}: not the nearest.",
             *(v.text + "." for v in verdicts.values()),
-            "Their recursion from link to link, with regions drawn on screen, is replaced by a conic program that "
-            "decides the same set.",
+            "Their own recursion from link to link is the item Sec. 6.2.",
         ),
         checks=(
             Check("beta_t1 is feasible", verdicts["beta_t1", "semi"].verdict.feasible),

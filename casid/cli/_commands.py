@@ -1,0 +1,108 @@
+"""``identify`` for recordings that have commands and encoders and no torques."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from casid.cli import _options as o
+from casid.cli._shared import announce_written, present, steps
+from casid.errors import DatasetError
+
+if TYPE_CHECKING:
+    from casid.description import Robot
+
+
+def from_commands(recordings: Sequence[Path]) -> bool:
+    """Whether the recordings are identified by simulation.
+
+    Raises
+    ------
+    DatasetError
+        If some are and others are not.
+    """
+    from casid.measurement._commands import has_commands_only
+
+    kinds = [has_commands_only(path) for path in recordings]
+    if any(kinds) and not all(kinds):
+        one, other = (recordings[kinds.index(kind)].name for kind in (True, False))
+        raise DatasetError(f"{one} has commands and no torques, {other} has torques: identify them apart")
+    return all(kinds) and bool(kinds)
+
+
+def identify_commands(
+    robot: str, recordings: Sequence[Path], reading: o.Reading, files: Sequence[Path], folder: Path | None,
+    actuators: Sequence[Path] = (),
+) -> None:  # fmt: skip
+    """Identify a robot by simulation, print the report, write files of the robot and of its servos.
+
+    Raises
+    ------
+    DatasetError
+        If recordings describe their servos differently.
+    """
+    from casid.description import write_robot
+    from casid.files._texts import read_toml
+    from casid.output_error import identify_from_commands, read_commands, write_actuators, write_mjcf
+    from casid.output_error._actuators import format_of
+    from casid.output_error._mjcf import identified_robot
+    from casid.output_error._servo import Servo, servo_from
+    from casid.report import report_of
+
+    for path in actuators:
+        format_of(path)
+    settings = o.Settings.merged(recordings, **reading.given())
+    loaded = settings.robot(robot)
+    with steps() as progress:
+        data = [read_commands(path, loaded) for path in recordings]
+        described = {
+            path.name: servo_from(read_toml(path, "recording", DatasetError), path.name)
+            for path in recordings
+            if path.suffix == ".toml"
+        }
+        if len(set(map(repr, described.values()))) > 1:
+            raise DatasetError(f"{', '.join(described)} describe the servos differently; say it alike in all of them")
+        servo = next(iter(described.values()), Servo())
+        result = identify_from_commands(loaded, data, servo, progress=progress)
+    present(report_of(result), folder)
+    for path in (*files, *actuators):
+        if path in actuators:
+            notes = write_actuators(result, path)[1]
+        elif path.suffix in (".xml", ".mjcf"):
+            notes = write_mjcf(result, path)[1]
+        else:
+            notes = write_robot(identified_robot(result), path).notes
+        for note in notes:
+            typer.echo(f"note: {note}", err=True)
+        typer.echo(f"Written to {path.parent}: {path.name}")
+
+
+def excite_commands(
+    robot: Robot, recording: Path, duration: float, share: float, iterations: int, seed: int, folder: Path | None,
+    rate: float,
+) -> None:  # fmt: skip
+    """Design position commands for the servos of a recording, print what they will tell, write them."""
+    from casid.excitation import MotionLimits
+    from casid.files import write_files
+    from casid.files._texts import read_toml
+    from casid.motion._files import trajectory_text
+    from casid.output_error import design_commands, identify_from_commands, read_commands
+    from casid.output_error._servo import Servo, servo_from
+
+    limits = MotionLimits.of_robot(robot, share)
+    described = recording.suffix == ".toml"
+    servo = servo_from(read_toml(recording, "recording", DatasetError), recording.name) if described else Servo()
+    with steps() as progress:
+        found = identify_from_commands(robot, [read_commands(recording, robot)], servo, progress=progress)
+        design = design_commands(
+            found.runs, found.theta, limits, duration=duration, iterations=iterations, seed=seed,
+            progress=lambda done, total, value: progress(f"commands: {100 * value:.3g} %", done, total),
+        )  # fmt: skip
+    typer.echo(f"{design.evaluations} motions tried; expected standard deviation of the worst parameter, "
+               f"{design.worst}: {100 * design.value:.3g} % (first motion {100 * design.first:.3g} %)")  # fmt: skip
+    if folder is not None:
+        texts = {f"commands.{form}": trajectory_text(design.trajectory, form, rate) for form in ("toml", "csv")}
+        announce_written(folder, write_files(folder, texts))

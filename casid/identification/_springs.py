@@ -1,0 +1,279 @@
+"""Springs and counterbalances, found by held-out error.
+
+A hydraulic or spring counterbalance holds part of what gravity holds, ``a sin q + b cos q`` of its joint's position; a
+torsion spring is ``k (q - q0)`` with k >= 0 (q0 by the joint's offset). Consistent links that miss either must be heavy
+where they are not. The model with counterbalances at all joints, and that with springs at all, is therefore tried on
+parts of the motion that a fit did not see. One is accepted where the held-out error falls by more than two standard
+errors over the stretches of the motion and by more than an eighth; both numbers were set on KR300, UR10, AR5, Rokae
+and Kinova's currents. Joints are then added one by one, the best first, until all of them are not better by more than a
+standard error. The error that is stated is nested: on each part of the motion with the joints chosen on the others.
+
+All candidates are columns of one compressed regressor: those that are not tried are zero. A trial is the most plausible
+set at the price of the residual that the model without springs has (`DivergenceProgram.priced`), found from its answer
+within a few Newton steps on the Gram matrices of the stretches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.dynamics import Model
+from casid.errors import CasidError, SolveError
+from casid.identification._regression import Bounds, RegressionProblem
+from casid.measurement import Dataset
+from casid.regression import CompressedData, Fit, compress, wls
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval.plausible._most_plausible import DivergenceProgram
+
+Array = NDArray[np.float64]
+
+#: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms.JOINT_TERMS`.
+COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)
+#: Standard errors by which the held-out error must fall, and the error before over that after.
+STANDARD_ERRORS, FALL = 2.0, 1.15
+#: Kind and joint.
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class FoundSpring:
+    """A spring or counterbalance that is part of the model.
+
+    Attributes
+    ----------
+    joint, kind : str
+        ``counterbalance`` or ``spring``.
+    before, after : float
+        Held-out error without and with it, chosen from the other parts of the motion [%].
+    sure : float
+        Standard errors between the two.
+    torque, held : float
+        Largest torque that it makes in the recordings, and largest one of the joint without it [N.m].
+    """
+
+    joint: str
+    kind: str
+    before: float
+    after: float
+    sure: float
+    torque: float
+    held: float
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Its joint terms."""
+        return _terms(self.kind, self.joint)
+
+    @property
+    def text(self) -> str:
+        """What was found, in words."""
+        return (
+            f"a {self.kind} at {self.joint} is part of the model, up to {self.torque:.3g} N.m: held-out error "
+            f"{self.before:.2f} -> {self.after:.2f} %, by {self.sure:.1f} standard errors"
+        )
+
+
+def search(
+    base: Fit, datasets: Sequence[Dataset], problem_of: Callable[[Fit, Bounds], Priced], folds: int
+) -> tuple[FoundSpring, ...]:
+    """Springs and counterbalances that lower the held-out error.
+
+    Parameters
+    ----------
+    base
+        Unconstrained fit of the model without them.
+    datasets
+        Processed.
+    problem_of
+        From an unconstrained fit and bounds of joint terms to the consistent one at a price.
+    folds
+        Parts of the motion that are held out in turn.
+    """
+    model = base.data.model
+    joints = model.robot.coordinates
+    every: list[Key] = [("spring", joint.name) for joint in joints]
+    every += [("counterbalance", joint.name) for joint in joints if joint.type == "revolute"]
+    terms = [term for key in every for term in _terms(*key)]
+    try:
+        extended = compress(model.like(terms=(*model.terms, *terms)), datasets)
+        trial = _Trials.of(extended, np.asarray(base.weights), datasets, problem_of, folds)
+        if trial is None:
+            return ()
+        bare = trial.errors(())
+        kinds = [[key for key in every if key[0] == kind] for kind in ("counterbalance", "spring")]
+        whole = min((keys for keys in kinds if keys), key=lambda keys: float(trial.errors(keys).sum()))
+        return _located(trial, bare, whole) if _gain(bare, trial.errors(whole))[1] else ()
+    except CasidError:
+        return ()
+
+
+def _terms(kind: str, joint: str) -> tuple[str, ...]:
+    """Joint terms of a spring or counterbalance."""
+    return tuple(f"{name}@{joint}" for name in (COUNTERBALANCE if kind == "counterbalance" else SPRING))
+
+
+def _located(trial: _Trials, bare: Array, whole: Sequence[Key]) -> tuple[FoundSpring, ...]:
+    """The joints that have one; none where joints chosen on other parts of the motion do not lower the error."""
+    parts = np.arange(len(bare)) % trial.folds
+    nested = np.zeros(len(bare))
+    for part in range(trial.folds):
+        chosen = _forward(trial, whole, parts != part)
+        nested[parts == part] = trial.errors(chosen)[parts == part]
+    sure, _ = _gain(bare, nested)
+    chosen = _forward(trial, whole, parts >= 0)
+    if sure <= 1.0 or not _gain(bare, trial.errors(chosen))[1]:
+        return ()
+    before, after = (100.0 * float(np.sqrt(errors.sum())) for errors in (bare, nested))
+    return tuple(FoundSpring(key[1], key[0], before, after, sure, *trial.torques(chosen, key)) for key in chosen)
+
+
+def _forward(trial: _Trials, whole: Sequence[Key], seen: NDArray[np.bool_]) -> list[Key]:
+    """Joints added one by one until all of them are not better by more than a standard error, on what is seen."""
+    taken: list[Key] = []
+    while len(taken) < len(whole):
+        left = [key for key in whole if key not in taken]
+        taken.append(min(left, key=lambda key: float(trial.errors([*taken, key])[seen].sum())))
+        if _gain(trial.errors(taken)[seen], trial.errors(whole)[seen])[0] <= 1.0:
+            break
+    return taken
+
+
+def _gain(before: Array, after: Array) -> tuple[float, bool]:
+    """Standard errors by which the logarithm of the stretches' errors falls, and whether it falls enough.
+
+    In logarithms an error that falls alike on all stretches, loud and quiet ones, is a sure one.
+    """
+    gain = np.log(np.maximum(before, 1e-300)) - np.log(np.maximum(after, 1e-300))
+    error = float(np.std(gain, ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else np.inf
+    sure = float(gain.mean()) / error if error > 0 else 0.0
+    return sure, sure > STANDARD_ERRORS and float(before.sum()) > FALL**2 * float(after.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A feasible regression whose most plausible parameters are found at one price of the residual."""
+
+    problem: RegressionProblem
+    program: DivergenceProgram
+    price: float
+
+    def found(self, squares: LeastSquares, left_out: Sequence[str], near: Array | None) -> Array:
+        """The problem's unknowns for other squares; SolveError if none are found."""
+        made = self.program.priced(self.price, near, left_out, squares)
+        if made is None:
+            raise SolveError("no plausible parameters at this price", None)
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class _Trials:
+    """Squares of all but one part of the motion, of a model with every spring, and the answers without springs."""
+
+    model: Model
+    priced: Priced
+    squares: tuple[LeastSquares, ...]
+    held: Array
+    datasets: tuple[Dataset, ...]
+    near: list[Array] = field(default_factory=list)
+    known: dict[frozenset[Key], Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        data: CompressedData,
+        weights: Array,
+        datasets: Sequence[Dataset],
+        problem_of: Callable[[Fit, Bounds], Priced],
+        folds: int,
+    ) -> _Trials | None:
+        """``None`` where the motion is too short to keep a part of it."""
+        count, rank = len(data.segments), data.base.rank
+        folds = min(folds, count)
+        if folds < 2:
+            return None
+        priced = problem_of(wls(data), _bounds(data))
+        columns = data.base.K[:, priced.problem.columns]
+        parts = np.arange(count) % folds
+        pulled = np.array([_gram(segment.factors, weights, rank + 1) for segment in data.segments])
+        held = np.array([_gram(segment.factors, np.ones(data.n), rank + 1) for segment in data.segments])
+        squares = tuple(_squares(pulled[parts != part].sum(axis=0), columns) for part in range(folds))
+        made = cls(data.model, priced, squares, held, tuple(datasets))
+        without = made.left_out(())
+        made.near.extend(priced.found(one, without, None) for one in squares)
+        return made
+
+    @property
+    def folds(self) -> int:
+        """Number of parts."""
+        return len(self.squares)
+
+    def errors(self, keys: Sequence[Key]) -> Array:
+        """Squared held-out error of each stretch with these springs, over the squares of all torques."""
+        if frozenset(keys) not in self.known:
+            self.known[frozenset(keys)] = self._errors(keys)
+        return self.known[frozenset(keys)]
+
+    def left_out(self, keys: Sequence[Key]) -> list[str]:
+        """Names of the springs' parameters that are not tried."""
+        tried = {term for key in keys for term in _terms(*key)}
+        names = [joint.name for joint in self.model.robot.coordinates]
+        return [
+            self.model.parameter_names[column]
+            for column, (term, joint) in self.model.term_columns.items()
+            if term.name in (*SPRING, *COUNTERBALANCE) and f"{term.name}@{names[joint]}" not in tried
+        ]
+
+    def torques(self, keys: Sequence[Key], key: Key) -> tuple[float, float]:
+        """Largest torque of one of these springs, and of its joint without it [N.m]; the first part left out."""
+        values = self.priced.problem.values(self.priced.found(self.squares[0], self.left_out(keys), self.near[0]))
+        names = [joint.name for joint in self.model.robot.coordinates]
+        shapes: dict[str, Callable[[Array], Array]] = {
+            "spring": np.positive, "spring_sine": np.sin, "spring_cosine": np.cos,
+        }  # fmt: skip
+        own, held = 0.0, 0.0
+        for data in self.datasets:
+            q, tau = (a[:, names.index(key[1])] for a in (data.q, data.tau))
+            counted = np.isfinite(tau) if data.mask is None else data.mask[:, names.index(key[1])]
+            made = np.zeros(len(q))
+            for column, (term, joint) in self.model.term_columns.items():
+                if f"{term.name}@{names[joint]}" in _terms(*key):
+                    made = made + values[column] * shapes[term.name](q)
+            own = max(own, float(np.abs(made[counted]).max(initial=0.0)))
+            held = max(held, float(np.abs((tau - made)[counted]).max(initial=0.0)))
+        return own, held
+
+    def _errors(self, keys: Sequence[Key]) -> Array:
+        left_out, errors = self.left_out(keys), np.zeros(len(self.held))
+        for part, (squares, near) in enumerate(zip(self.squares, self.near, strict=True)):
+            beta = self.model.base.values(self.priced.problem.values(self.priced.found(squares, left_out, near)))
+            direction = np.append(-beta, 1.0)
+            errors[part :: self.folds] = [direction @ one @ direction for one in self.held[part :: self.folds]]
+        return np.asarray(errors / max(float(self.held[:, -1, -1].sum()), 1e-300))
+
+
+def _gram(factors: Sequence[Array], weights: Array, size: int) -> Array:
+    """Gram matrix of ``[W_b, tau]`` of one stretch, joints weighted."""
+    of = [w * factor[:, :size] for w, factor in zip(weights, factors, strict=True)]
+    return np.asarray(sum((one.T @ one for one in of), np.zeros((size, size))))
+
+
+def _squares(gram: Array, columns: Array) -> LeastSquares:
+    """``||R K x - rho||^2`` of a Gram matrix of base parameters and torque."""
+    values, vectors = np.linalg.eigh(gram[:-1, :-1])
+    roots = np.sqrt(np.maximum(values, 1e-14 * values[-1]))
+    return LeastSquares((vectors * roots).T @ columns, vectors.T @ gram[:-1, -1] / roots)
+
+
+def _bounds(data: CompressedData) -> dict[str, tuple[float, float]]:
+    """Stiffness is not negative; no spring or offset makes more than a hundred times the largest torque."""
+    model = data.model
+    most = 100.0 * float(np.sqrt(data.squared_torques.max()))
+    return {
+        model.parameter_names[column]: (0.0 if term.name in SPRING else -most, most)
+        for column, (term, _) in model.term_columns.items()
+        if term.name in (*SPRING, *COUNTERBALANCE) or not term.nonnegative
+    }

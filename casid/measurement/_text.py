@@ -1,0 +1,227 @@
+"""Text tables as controllers write them: any encoding, separator and decimal mark, preambles, several header lines.
+
+`TextLayout` says how one file is laid out (`casid import` finds it); `read_cells` reads it.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.errors import DatasetError
+from casid.files._words import reason, shown
+
+#: One column: its name, and numbers or, where a cell is none, the cells as text.
+Cells = tuple[tuple[str, NDArray[Any]], ...]
+#: What begins a comment.
+COMMENTS = ("#", "%", "//")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+")
+_CLOCK = re.compile(r"(?:^|[T\s])(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*([AaPp][Mm])?")
+_DAY = 86400.0
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """How a text table is laid out.
+
+    Attributes
+    ----------
+    encoding : str
+        A codec of Python, e.g. ``"utf-8-sig"``, ``"cp1252"``, ``"utf-16"``.
+    separator : str
+        Between cells: one character, or a blank for any number of blanks.
+    decimal : str
+        Decimal mark, a point or a comma.
+    header : tuple of int
+        Lines that name the columns, counted from 1; their words are joined. Empty: columns are called ``column 1`` ...
+    first : int, optional
+        First line of numbers; by default the one below the header.
+    """
+
+    encoding: str = "utf-8-sig"
+    separator: str = ","
+    decimal: str = "."
+    header: tuple[int, ...] = (1,)
+    first: int | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            b"".decode(self.encoding)
+        except (LookupError, ValueError):
+            raise DatasetError(f"text.encoding: {shown(self.encoding)} is no encoding that Python knows") from None
+        if len(self.separator) != 1 or self.separator in '"\r\n' or self.separator == self.decimal == ".":
+            raise DatasetError(f"text.separator: expected one character, got {shown(self.separator)}")
+        if self.decimal not in (".", ","):
+            raise DatasetError(f'text.decimal: expected "." or ",", got {shown(self.decimal)}')
+        lines = (*self.header, *(() if self.first is None else (self.first,)))
+        if not all(type(k) is int and k > 0 for k in lines) or list(lines) != sorted(set(lines)):
+            raise DatasetError(
+                f"text.header, text.first: expected ascending numbers of lines from 1, got {shown(lines)}"
+            )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], where: str) -> TextLayout:
+        """From the table ``text`` of a recording's TOML.
+
+        Raises
+        ------
+        DatasetError
+            Naming the key that is not known or of another kind.
+        """
+        kinds: dict[str, Any] = {
+            "encoding": str,
+            "separator": str,
+            "decimal": str,
+            "header": (list, tuple),
+            "first": int,
+        }
+        for key, value in given.items():
+            if key not in kinds or not isinstance(value, kinds[key]):
+                raise DatasetError(f"{where}: text.{key}: expected {', '.join(kinds)}, got {shown(value)}")
+        settings: dict[str, Any] = {key: tuple(value) if key == "header" else value for key, value in given.items()}
+        return cls(**settings)
+
+
+def text_lines(content: bytes, encoding: str, where: str) -> list[str]:
+    """Lines of a text.
+
+    Raises
+    ------
+    DatasetError
+        If the bytes are no text in this encoding.
+    """
+    try:
+        return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    except (UnicodeError, LookupError) as problem:
+        raise DatasetError(f"{where}: it is no text in {encoding}: {reason(problem)}") from None
+
+
+def split_line(line: str, separator: str) -> list[str]:
+    """Cells of one line."""
+    if separator == " ":
+        return line.split()
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])]
+    except csv.Error:
+        return []
+
+
+def joined_names(rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:
+    """Names of columns from one or several header lines; an empty cell above another line repeats the one before it."""
+    filled = []
+    for k, row in enumerate(rows):
+        cells = [*row, *[""] * (width - len(row))][:width]
+        for j in range(1, width):
+            if not cells[j] and k < len(rows) - 1:
+                cells[j] = cells[j - 1]
+        filled.append(cells)
+    names = (" ".join(filter(None, column)) for column in zip(*filled, strict=True)) if filled else [""] * width
+    return tuple(name or f"column {k}" for k, name in enumerate(names, start=1))
+
+
+def read_cells(content: bytes, layout: TextLayout, where: str) -> tuple[Cells, tuple[str, ...]]:
+    """Columns of a text table by name, and notes on what was left out at its end.
+
+    Raises
+    ------
+    DatasetError
+        If there is no line of numbers, or one between others has another number of cells; it is named.
+    """
+    lines = text_lines(content, layout.encoding, where)
+    first = layout.first or (layout.header[-1] + 1 if layout.header else 1)
+    body = [(k, line) for k, line in enumerate(lines[first - 1 :], start=first) if _counts(line)]
+    rows = [split_line(line, layout.separator) for _, line in body]
+    if not rows:
+        raise DatasetError(f"{where}: there are no numbers from line {first} on")
+    width = len(rows[0])
+    heads = [split_line(uncommented(lines[k - 1]), layout.separator) for k in layout.header if k <= len(lines)]
+    if all(len(row) < width or not row[-1] for row in (*rows[: len(rows) // 2], *heads)):  # separators end the lines
+        width = width - 1 if not rows[0][-1] else width
+    end = len(rows)
+    while end and not _fits(rows[end - 1], width):
+        end -= 1
+    wrong = next((k for k in range(end) if not _fits(rows[k], width)), None)
+    if wrong is not None:
+        raise DatasetError(
+            f"{where}: line {body[wrong][0]} has {len(rows[wrong])} cells, line {body[0][0]} has {width}; mend or "
+            "remove this line"
+        )
+    named = max((len(row) - (not row[-1]) for row in heads if row), default=width)
+    if named > width or (named < width - 1 and len(heads) == 1):
+        raise DatasetError(f"{where}: {named} column names for {width} columns")
+    if named == width - 1 and len(heads) == 1:  # names of rows, as R writes them
+        heads = [["row", *heads[0]]]
+    names = joined_names(heads, width)
+    notes = () if end == len(rows) else (f"{where}: line {body[end][0]} and what follows is no row: left out",)
+    columns = [[row[k] for row in rows[:end]] for k in range(width)]
+    return tuple(zip(names, (_numbers(column, layout.decimal) for column in columns), strict=True)), notes
+
+
+def clock_seconds(cells: NDArray[Any], where: str) -> NDArray[np.float64]:
+    """Seconds from the first of times of day such as ``2026-05-01T12:30:00.125``; midnight may lie between them.
+
+    Raises
+    ------
+    DatasetError
+        Naming the first cell that is no time.
+    """
+    found = np.empty(len(cells))
+    for k, cell in enumerate(cells):
+        match = _CLOCK.search(str(cell))
+        if match is None:
+            raise DatasetError(f"{where}: sample {k} is {shown(str(cell))}: neither a number nor a time of day")
+        hours, minutes, seconds, half = match.groups()
+        hour = int(hours) % 12 + 12 * (half.lower() == "pm") if half else int(hours)
+        found[k] = 3600.0 * hour + 60.0 * int(minutes) + float((seconds or "0").replace(",", "."))
+    found += _DAY * np.concatenate([[0], np.cumsum(np.diff(found) < -_DAY / 2)])
+    elapsed: NDArray[np.float64] = np.round(found - found[0], 9)
+    return elapsed
+
+
+def uncommented(line: str) -> str:
+    """A header line without the sign of a comment before it."""
+    text = line.strip()
+    for sign in COMMENTS:
+        text = text[len(sign) :].lstrip() if text.startswith(sign) else text
+    return text
+
+
+def is_number(cell: str, decimal: str) -> bool:
+    """Whether a cell is a finite number with this decimal mark."""
+    return _NUMBERS[decimal].fullmatch(cell) is not None
+
+
+_NUMBERS = {
+    ".": re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?"),
+    ",": re.compile(r"[+-]?(\d+,?\d*|,\d+|\d{1,3}(\.\d{3})+,\d+)([eEdD][+-]?\d+)?"),
+}
+
+
+def _counts(line: str) -> bool:
+    text = line.strip()
+    return bool(text) and not text.startswith(COMMENTS)
+
+
+def _fits(row: Sequence[str], width: int) -> bool:
+    return len(row) == width or (len(row) == width + 1 and not row[-1])
+
+
+def _numbers(column: list[str], decimal: str) -> NDArray[Any]:
+    """Numbers where all cells are, an empty one as NaN; else the cells."""
+    plain = column
+    if decimal == ",":
+        plain = [
+            c.replace(".", "").replace(",", ".") if _THOUSANDS.fullmatch(c) else c.replace(",", ".") for c in column
+        ]
+    if any(column) and not all(column):
+        plain = [cell or "nan" for cell in plain]
+    try:
+        return np.array(plain, dtype=str).astype(np.float64)
+    except ValueError:
+        return np.array(column, dtype=str)

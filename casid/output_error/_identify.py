@@ -1,0 +1,355 @@
+"""Identification by simulation: from commands and encoders to the parameters of drives, with what is known of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.display import Displayed
+from casid.errors import DatasetError
+from casid.measurement._commands import CommandRecording
+from casid.output_error._readings import further
+from casid.output_error._runs import FreeRuns, Parameter, Point
+from casid.output_error._search import Normal, Search
+from casid.output_error._servo import Servo, Unknown
+from casid.output_error._start import ConvexStart, convex_start
+from casid.output_error._statistics import Estimate, estimates, gain_ratios
+from casid.output_error._verdict import CommandFinding, check_recordings, judge, tried
+
+Array = NDArray[np.float64]
+Progress = Callable[[str, int, int], None]
+
+#: Weak priors: standard deviation as a multiple of the value's size, so that what the data leave open stays in place.
+_WEAK = 3.0
+#: Deviation of the weak prior of command offsets [rad] and of delays [s].
+_OFFSET, _DELAY = 0.1, 0.05
+#: The same for gains that nothing known fixes.
+_HELD = 0.05
+#: Cut-off frequencies of the convex starts [Hz].
+_CUTOFFS = (1.5, 3.0, 6.0)
+#: Starts within this ratio of the best start's cost are searched too.
+_RIVAL = 1.5
+
+
+@dataclass(frozen=True)
+class SimulationOptions:
+    """How free runs are made and searched.
+
+    Attributes
+    ----------
+    step : float
+        Longest integration step of the search [s].
+    refined : float
+        The last iterations take the errors of steps so many times shorter.
+    longest : float
+        Longest piece that is run from one initial state [s].
+    coarse : float
+        The search goes over about so many seconds of pieces first, then over all [s].
+    iterations : int
+        Of Gauss-Newton.
+    budget : float
+        Runs through all recordings that the search may spend before its last steps, one with derivatives counted as
+        `FreeRuns.cost`.
+    robust : float
+        Errors beyond so many deviations count linearly.
+    folds : int
+        Groups of motions that are held out in turn; 0: none.
+    threads : int
+    """
+
+    step: float = 5e-3
+    refined: float = 4.0
+    longest: float = 10.0
+    coarse: float = 200.0
+    iterations: int = 25
+    budget: float = 50.0
+    robust: float = 4.0
+    folds: int = 4
+    threads: int = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CommandIdentification(Displayed):
+    """Result of `identify_from_commands`.
+
+    Attributes
+    ----------
+    robot : Robot
+    servo : Servo
+    recordings : tuple of CommandRecording
+    estimates : tuple of Estimate
+        Each unknown with interval, partner and words.
+    covariance : ndarray, shape (unknowns, unknowns)
+    errors : ndarray, shape (n,)
+        Free-run error of each joint [rad or m], root mean square.
+    held_out : float
+        The same over motions that a fit did not see; NaN without.
+    start : ConvexStart
+        Best of the convex starts.
+    start_error : float
+        Free-run error there.
+    rollouts, seconds, simulated : float
+        Runs through all recordings, time taken [s], simulated time of one run [s].
+    findings : tuple of CommandFinding
+    ratios : mapping of str to (float, float)
+        Ratios to kp with half widths of 95 %.
+    runs : FreeRuns
+    """
+
+    robot: Robot
+    servo: Servo
+    recordings: tuple[CommandRecording, ...]
+    estimates: tuple[Estimate, ...]
+    covariance: Array
+    errors: Array
+    held_out: float
+    start: ConvexStart
+    start_error: float
+    rollouts: float
+    seconds: float
+    simulated: float
+    findings: tuple[CommandFinding, ...]
+    ratios: dict[str, tuple[float, float]]
+    runs: FreeRuns
+
+    @property
+    def theta(self) -> Array:
+        """Values of the unknowns."""
+        return np.array([e.value for e in self.estimates])
+
+    @property
+    def error(self) -> float:
+        """Free-run error over all joints [rad or m]."""
+        return float(np.sqrt(np.mean(self.errors**2)))
+
+    @property
+    def table(self) -> dict[str, Array]:
+        """Values of all joints by attribute, known ones included."""
+        from casid.output_error._rollout import KINDS
+        from casid.output_error._servo import ATTRIBUTES
+
+        values = self.runs.table(self.theta)
+        return {name: values[:, KINDS.index(kind)] for name, (kind, _, _) in ATTRIBUTES.items()}
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one line."""
+        wrong = [f for f in self.findings if f.wrong]
+        if wrong:
+            return f"not to be trusted: {wrong[0].kind}{f' of {wrong[0].joint}' if wrong[0].joint else ''}"
+        opened = sum(not e.determined for e in self.estimates)
+        left = f"; {opened} of {len(self.estimates)} parameters not determined by these data" if opened else ""
+        noted = ", ".join(dict.fromkeys(f"{f.kind}{f' of {f.joint}' if f.joint else ''}" for f in self.findings))
+        return f"explains the motion to {1e3 * self.error:.3g} mrad{left}{f'; check: {noted}' if noted else ''}"
+
+    def simulate(self, recording: CommandRecording) -> Array:
+        """Free run of a recording from its commands, shape (N, n); gaps of the recording are left out."""
+        runs = self.runs.of([recording])
+        return np.concatenate(runs.simulate(runs.point(self.theta)))
+
+    def error_of(self, recordings: Sequence[CommandRecording]) -> float:
+        """Free-run error of recordings, root mean square over samples and joints [rad or m]."""
+        runs = self.runs.of(recordings)
+        return float(np.sqrt(np.mean(runs.errors(runs.point(self.theta)) ** 2)))
+
+    def record(self) -> dict[str, object]:
+        """Plain numbers and text."""
+        return {
+            "robot": self.robot.name,
+            "recordings": [data.name for data in self.recordings],
+            "headline": self.headline,
+            "free_run_error": self.error,
+            "joint_errors": self.errors.tolist(),
+            "held_out_error": None if np.isnan(self.held_out) else self.held_out,
+            "start": {"error": self.start_error, "gap": self.start.gap, "cutoff": self.start.cutoff},
+            "rollouts": self.rollouts,
+            "seconds": self.seconds,
+            "simulated_seconds": self.simulated,
+            "parameters": [
+                {"name": e.name, "attribute": e.attribute, "joint": e.joint, "value": e.value, "unit": e.unit,
+                 "sd": e.sd, "low": e.low, "high": e.high, "determined": e.determined, "partner": e.partner,
+                 "correlation": e.correlation, "words": e.words}
+                for e in self.estimates
+            ],
+            "ratios_to_kp": {name: list(pair) for name, pair in self.ratios.items()},
+            "findings": [
+                {"kind": f.kind, "joint": f.joint, "text": f.text, "remedy": f.remedy, "wrong": f.wrong}
+                for f in self.findings
+            ],
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"CommandIdentification({self.robot.name}: {self.headline})"
+
+
+def identify_from_commands(
+    robot: Robot,
+    recordings: Sequence[CommandRecording],
+    servo: Servo | None = None,
+    options: SimulationOptions | None = None,
+    start: ArrayLike | None = None,
+    progress: Progress | None = None,
+) -> CommandIdentification:
+    """Identify drives and servos from commands and encoders, without torques.
+
+    Convex starts (`casid.output_error._start`) are compared by a free run, the best are improved by Gauss-Newton on
+    free runs. Whatever start is given, the convex ones are tried too, so that the answer does not hang on it.
+
+    Parameters
+    ----------
+    robot
+        With inertial values, on a fixed base.
+    recordings
+        One or more, of all joints of the robot.
+    servo
+        What is known; default: gains, drives and one delay unknown.
+    options
+    start
+        Further start, one value an unknown (`FreeRuns.parameters`).
+    progress
+        Called with a text, a number and a total.
+
+    Raises
+    ------
+    DatasetError
+        If recordings do not fit the robot, nothing moves, or nothing is unknown.
+    ExportError
+        Without a C compiler.
+    """
+    began, options = time.perf_counter(), options or SimulationOptions()
+    names = [joint.name for joint in robot.coordinates]
+    runs = FreeRuns(robot, servo or Servo(), recordings, options.step, options.longest, options.threads)
+    if not runs.parameters:
+        raise DatasetError("everything about the servos is given: nothing is left to find")
+    findings = list(check_recordings(recordings, names))
+    search, fine, best, point, normal, weak = _fitted(runs, options, start, progress)
+    listed, C = estimates(search, point, normal, weak, best.ratios)
+    held = _held_out(search, point, normal, options.folds)
+    if not any(f.wrong for f in findings):
+        findings += further(fine, point, names, not findings)
+    findings += judge(fine, point, names)
+    errors = np.sqrt(normal.squares / normal.count)
+    if any(f.kind in ("sign", "joint order") for f in findings):
+        findings = [
+            _try(f, robot, recordings, runs, names, options, float(np.sqrt(np.mean(errors**2)))) for f in findings
+        ]
+    rollouts, fine.rollouts = search.runs.rollouts, 0.0
+    ratios = gain_ratios(fine.parameters, point.theta, C, 1.96)
+    return CommandIdentification(
+        robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], rollouts,
+        time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
+    )  # fmt: skip
+
+
+def _fitted(
+    runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress | None
+) -> tuple[Search, FreeRuns, ConvexStart, Point, Normal, Array]:
+    """Best point of all starts."""
+    if progress is not None:
+        progress("convex start", 0, 1)
+    whole, runs = runs, runs.thinned(options.coarse)
+    convex = [convex_start(runs, cutoff) for cutoff in _CUTOFFS if cutoff * 2.2 * runs.period < 1.0]
+    candidates = [(one, one.theta) for one in convex]
+    if start is not None:
+        theta = np.asarray(start, dtype=float)
+        if theta.shape != (len(runs.parameters),) or not np.isfinite(theta).all():
+            raise DatasetError(f"start: expected {len(runs.parameters)} finite numbers, got {theta.shape}")
+        lower, upper = (np.array([getattr(p, side) for p in runs.parameters]) for side in ("lower", "upper"))
+        candidates.append((convex[0], np.clip(theta, lower, upper)))
+    reached = [float(np.sqrt(np.mean(runs.errors(runs.point(theta)) ** 2))) for _, theta in candidates]
+    order = list(np.argsort(reached))
+    base = convex[int(np.argmin(reached[: len(convex)]))]
+    runs.parameters, weak = _weakly(runs.parameters, base)
+    result: tuple[float, Search, ConvexStart, Point, Normal] | None = None
+    for number, k in enumerate(order):
+        if number and (reached[k] > _RIVAL * reached[order[0]] or number > 1):
+            break
+        search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
+        if result is not None:  # the same yardstick
+            search.scale, search.inflation = result[1].scale, result[1].inflation
+        point, normal = search.run(runs.point(candidates[k][1]), options.iterations if not number else 6)
+        if result is None or normal.rms < result[0]:
+            result = normal.rms, search, candidates[k][0], point, normal
+    assert result is not None
+    _, search, best, point, normal = result
+    whole.rollouts += (runs.rollouts if runs is not whole else 0.0) * len(runs.pieces) / len(whole.pieces)
+    whole.parameters = runs.parameters
+    search = Search(
+        whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=search.history
+    )
+    point, normal = search.run(whole.point(point.theta) if runs is not whole else point)
+    fine = whole.of(whole.recordings, whole.step / options.refined)
+    point, normal = search.polished(point, fine)
+    whole.rollouts += options.refined * fine.rollouts
+    return search, fine, best, point, normal, weak
+
+
+def _weakly(parameters: Sequence[Parameter], start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:
+    """The parameters with weak priors around a start where the user gave none, and those priors' deviations.
+
+    Gains that nothing fixes are held at what is assumed, so that their joints' other values are those for that gain.
+    """
+    theta = start.theta
+    sizes: dict[str, list[float]] = {}
+    for p, value in zip(parameters, theta, strict=True):
+        sizes.setdefault(p.attribute, []).append(abs(float(value)))
+    made, weak = [], np.full(len(parameters), np.inf)
+    for i, p in enumerate(parameters):
+        if p.unknown.value is not None and np.isfinite(p.unknown.sd):
+            made.append(p)
+            continue
+        size = max(abs(float(theta[i])), float(np.median(sizes[p.attribute])), 1e-3)
+        sd = {"bias": _OFFSET, "delay": _DELAY}.get(p.attribute, _WEAK * size)
+        if p.attribute == "kp" and p.joint in start.ratios:
+            sd = _HELD * size
+        weak[i] = sd
+        mean = 0.0 if p.attribute == "bias" else float(theta[i])
+        made.append(replace(p, unknown=Unknown(mean, sd, p.lower, p.upper)))
+    return tuple(made), weak
+
+
+def _held_out(search: Search, point: Point, normal: Normal, folds: int) -> float:
+    """Free-run error over motions that were left out, each group's fit by one Gauss-Newton step from the whole's."""
+    runs = search.runs
+    motions = list(dict.fromkeys(piece.recording.motion for piece in runs.pieces))
+    if len(motions) >= 2:
+        group = [motions.index(piece.recording.motion) % max(folds, 2) for piece in runs.pieces]
+    else:
+        group = list(np.minimum(np.arange(len(runs.pieces)) * max(folds, 2) // len(runs.pieces), folds - 1))
+    if folds < 2 or len(set(group)) < 2:
+        return float("nan")
+    total, count = 0.0, 0
+    for fold in sorted(set(group)):
+        kept = [k for k, g in enumerate(group) if g != fold]
+        left = [k for k, g in enumerate(group) if g == fold]
+        part = search.reduced(normal, kept, point.theta)
+        theta = search.step(part, Point(point.theta, []), 1e-3)[0].theta
+        for q, piece in zip(runs.simulate(runs.point(theta), left), (runs.pieces[k] for k in left), strict=True):
+            total += float(((piece.measured - q) ** 2).sum())
+            count += piece.measured.size
+    return float(np.sqrt(total / count))
+
+
+def _try(
+    finding: CommandFinding, robot: Robot, recordings: Sequence[CommandRecording], runs: FreeRuns, names: Sequence[str],
+    options: SimulationOptions, before: float,
+) -> CommandFinding:  # fmt: skip
+    """A finding whose remedy was tried: columns exchanged, or a command reversed."""
+    joints = [names.index(name) for name in finding.joint.split(", ") if name in names]
+    if finding.kind not in ("sign", "joint order"):
+        return finding
+    changed = []
+    for data in recordings:
+        u = np.array(data.q_des)
+        u[:, joints] = -u[:, joints] if finding.kind == "sign" else u[:, joints[::-1]]
+        changed.append(replace(data, q_des=u))
+    again = FreeRuns(robot, runs.servo, changed, options.step, options.longest, options.threads)
+    again.branches = runs.branches
+    theta = convex_start(again, _CUTOFFS[0]).theta
+    after = float(np.sqrt(np.mean(again.errors(again.point(theta)) ** 2)))
+    return tried(finding, before, after)

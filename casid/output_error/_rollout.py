@@ -1,0 +1,193 @@
+"""Compiled free runs of a robot under its servos, with the derivatives of all positions in the parameters.
+
+Between samples positions and velocities leapfrog, v half a step before q, damping is centred, dry friction is exact::
+
+    M(q) (v+ - v) / h + c(q, v) + g(q) + (fv + e kd) (v + v+) / 2 + fo + f = e kp (u - q) + d,     q+ = q + h v+
+    f_j = fc_j sign(v+_j) where joint j slides, |f_j| <= fc_j where v+_j = 0
+
+with ``fc_j + fl_j |c + g|_j + fs_j exp(-(v_j / vs_j)^2)`` in place of fc_j where friction depends on load or speed
+(M with the armatures; u: delayed and offset command, its mean over the time from v to v+; e: 1 where the servo is on,
+times its gain setting; d: a known torque). Of second order between changes of the friction's sign. The friction is a
+linear complementarity problem with a positive definite matrix, solved by pivoting: it has one solution, continuous in
+the parameters (Stewart and Trinkle 1996). With the modes of a step fixed, its derivative is that of the step itself, so
+the sensitivities below are those of the computed motion, not of an ideal one::
+
+    H Sv+ = (M - h D / 2) Sv - h (dID/dq + e kp) Sq - h dID/dv Sv + columns,   Sq+ = Sq + h Sv+,   H = M + h D / 2
+
+with D = fv + e kd.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.codegen._library import Program, c_name
+from casid.codegen._source import CFunction, scalar_source
+from casid.description import Robot
+from casid.dynamics import Model
+from casid.errors import RobotError
+from casid.output_error._step_source import STEP
+
+Array = NDArray[np.float64]
+
+#: What a joint's servo and drive are described by, in the order of the compiled code. ``bias``: added to the command
+#: [rad or m]; ``limit``: of the servo's torque; ``fo``: constant torque; ``delay`` of the command [s]; ``fl``: dry
+#: friction for each N.m of load; ``fs``, ``vs``: dry friction more at rest than in motion, and its speed (Stribeck);
+#: ``duty``: error [rad] times gain setting at which a voltage servo is fully on; ``emf``: its motor's damping.
+KINDS = ("kp", "kd", "Ia", "fv", "fc", "bias", "limit", "fo", "delay", "scale", "fl", "fs", "vs", "duty", "emf")
+#: A parameter of this joint number acts at all joints.
+ALL = -1
+
+
+@dataclass(frozen=True)
+class Column:
+    """A parameter whose derivatives are wanted: its kind and its joint (of the branch), or `ALL`."""
+
+    kind: str
+    joint: int
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """What drives a piece of motion, one row an integration step.
+
+    Attributes
+    ----------
+    h : ndarray, shape (steps,)
+        Lengths of the steps [s].
+    u, du : ndarray, shape (steps, n)
+        Command as it acts and its derivative in the delay.
+    on : ndarray, shape (steps, n)
+        Factor of the gains: 0 where the servo is off.
+    torque : ndarray, shape (steps, n)
+        Known torque beside the servo's.
+    emit : ndarray, shape (steps,)
+        Whether a sample follows the step.
+    """
+
+    h: Array
+    u: Array
+    du: Array
+    on: Array
+    torque: Array
+    emit: NDArray[np.int64]
+
+
+def branches(robot: Robot) -> tuple[tuple[int, ...], ...]:
+    """Coordinates that move each other: those of one chain or tree on the fixed base.
+
+    Raises
+    ------
+    RobotError
+        If joints follow others or motors act on several joints.
+    """
+    if robot.coupled or robot.transmission is not None:
+        raise RobotError(
+            f"robot '{robot.name}': joints that follow others or share motors are not simulated from commands; lock "
+            "the followers (lock)"
+        )
+    root: list[int] = []
+    for k, joint in enumerate(robot.joints):
+        root.append(k if joint.parent < 0 else root[joint.parent])
+    return tuple(tuple(k for k, r in enumerate(root) if r == first) for first in dict.fromkeys(root))
+
+
+class Branch:
+    """One tree of joints on the fixed base, ready to run.
+
+    Parameters
+    ----------
+    robot
+        With inertial values of all links.
+    joints
+        Coordinates of the branch, as from `branches`.
+    """
+
+    def __init__(self, robot: Robot, joints: Sequence[int]) -> None:
+        self.robot, self.joints = robot, tuple(joints)
+        self.n = len(self.joints)
+
+    @cached_property
+    def functions(self) -> tuple[ca.Function, ca.Function]:
+        """``(q, v, s) -> M, b`` and ``(q, v, a, s) -> dID/dq, dID/dv, dID/ds``; s: factors of the links' bodies."""
+        model, n = Model(self.robot), self.n
+        nominal = self.robot.standard_parameters().reshape(-1, 10)
+        q, v, a, s = (ca.SX.sym(name, n) for name in ("q", "v", "a", "s"))
+
+        def whole(part: ca.SX) -> ca.SX:
+            full = ca.SX(model.n, 1)
+            full[list(self.joints)] = part
+            return full
+
+        pi = ca.SX(ca.DM(nominal.ravel()))
+        for place, k in enumerate(self.joints):
+            pi[10 * k : 10 * k + 10] = pi[10 * k : 10 * k + 10] * s[place]
+        rows = list(self.joints)
+        torque = model.inverse_dynamics(whole(q), whole(v), whole(a), pi)[rows]
+        M = model.mass_matrix(whole(q), pi)[rows, rows]
+        still = model.inverse_dynamics(whole(q), whole(v), ca.SX(model.n, 1), pi)[rows]
+        slopes = [ca.densify(ca.jacobian(torque, x)) for x in (q, v, s)]
+        first = ca.Function("motion", [q, v, s], [ca.densify(M), ca.densify(still)], {"cse": True})
+        second = ca.Function("slopes", [q, v, a, s], slopes, {"cse": True})
+        return first, second
+
+    @cached_property
+    def _routine(self) -> ctypes._NamedFuncPointer:
+        names = [c_name(function) for function in self.functions]
+        kinds = "\n".join(f"#define {kind.upper()} {number}" for number, kind in enumerate(KINDS))
+        head = f"#define N {self.n}\n#define KINDS {len(KINDS)}\n#define MOTION {names[0]}\n#define SLOPES {names[1]}\n"
+        template = head + kinds + STEP
+
+        def written(built: Sequence[CFunction]) -> str:
+            return scalar_source(list(built), "casid") + template
+
+        return Program(self.functions, written, "rollout", (template,)).load().casid_rollout
+
+    def run(
+        self, drive: Drive, parameters: Array, start: Array, columns: Sequence[Column] = (), free: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Positions at every sample, and their derivatives.
+
+        Parameters
+        ----------
+        drive
+            With arrays of this branch's joints.
+        parameters
+            Shape (n, kinds), see `KINDS`.
+        start
+            ``[q, v]`` at the first sample, shape (2 n,).
+        columns
+            Parameters whose derivatives are wanted.
+        free
+            Whether derivatives in ``start`` are wanted too; they come last.
+
+        Returns
+        -------
+        q : ndarray, shape (samples, n)
+        S : ndarray, shape (samples, n, columns)
+            Empty without columns.
+        end : ndarray, shape (2 n,)
+            State after the last step.
+        """
+        n, P = self.n, len(columns) + (2 * self.n if free else 0)
+        count = int(drive.emit.sum()) + 1
+        q, S = np.empty((count, n)), np.empty((count, n, P))
+        x = np.array(start, dtype=float)
+        kinds = np.array([KINDS.index(c.kind) for c in columns], dtype=np.int64)
+        joints = np.array([c.joint for c in columns], dtype=np.int64)
+        work = np.zeros((3 * n) * max(P, 1))
+        arrays = (
+            drive.h, drive.u, drive.du, drive.on, drive.torque, drive.emit,
+            np.ascontiguousarray(parameters, dtype=float), kinds, joints, x, q, S, work,
+        )  # fmt: skip
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+        sizes = [ctypes.c_long(len(drive.h)), ctypes.c_long(len(columns)), ctypes.c_long(P)]
+        self._routine(*sizes, *pointers)
+        return q, S, x

@@ -1,0 +1,226 @@
+"""What is known of the servos and of the robot, and what is to be found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from casid.errors import DatasetError
+from casid.files._words import listed, near, shown
+
+#: Attribute of `Servo` -> kind of parameter of the simulation, and bounds where the user gives none [SI].
+ATTRIBUTES: Mapping[str, tuple[str, float, float]] = {
+    "kp": ("kp", 1e-3, 1e5),
+    "kd": ("kd", 0.0, 1e4),
+    "armature": ("Ia", 1e-6, 1e3),
+    "viscous": ("fv", 0.0, 1e4),
+    "coulomb": ("fc", 0.0, 1e3),
+    "bias": ("bias", -0.3, 0.3),
+    "limit": ("limit", 1e-3, 1e6),
+    "offset": ("fo", -1e3, 1e3),
+    "delay": ("delay", -0.05, 0.25),
+    "scale": ("scale", 0.3, 3.0),
+    "duty": ("duty", 1e-6, 1e9),
+    "back_emf": ("emf", 0.0, 1e4),
+    "load_friction": ("fl", 0.0, 2.0),
+    "stribeck": ("fs", 0.0, 1e3),
+    "stribeck_speed": ("vs", 1e-3, 10.0),
+}
+#: Units by attribute, for tables.
+UNITS = {
+    "kp": "N.m/rad", "kd": "N.m.s/rad", "armature": "kg.m^2", "viscous": "N.m.s/rad", "coulomb": "N.m", "bias": "rad",
+    "limit": "N.m", "offset": "N.m", "delay": "s", "scale": "",
+    "load_friction": "", "duty": "rad", "back_emf": "N.m.s/rad", "stribeck": "N.m", "stribeck_speed": "rad/s",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A value that is to be found.
+
+    Attributes
+    ----------
+    value, sd : float, optional
+        Prior, Gaussian: mean and standard deviation; without ``sd`` the value is a start only.
+    lower, upper : float, optional
+        Bounds; default: those of the kind.
+
+    Raises
+    ------
+    DatasetError
+        If bounds cross, ``sd`` is not positive, or the value is outside its bounds.
+    """
+
+    value: float | None = None
+    sd: float = np.inf
+    lower: float | None = None
+    upper: float | None = None
+
+    def __post_init__(self) -> None:
+        lower = -np.inf if self.lower is None else self.lower
+        upper = np.inf if self.upper is None else self.upper
+        if not lower < upper:
+            raise DatasetError(f"unknown value: the bounds {lower:g} and {upper:g} leave nothing between them")
+        if not self.sd > 0:
+            raise DatasetError(f"unknown value: the standard deviation must be positive, got {self.sd:g}")
+        if self.value is not None and not lower <= self.value <= upper:
+            raise DatasetError(f"unknown value: {self.value:g} is not between {lower:g} and {upper:g}")
+
+
+#: To be found, nothing known.
+FREE = Unknown()
+Value = float | Unknown | Sequence[float | Unknown]
+
+
+@dataclass(frozen=True)
+class Servo:
+    """Position servos and drives of all joints; a value is known (a number) or an `Unknown`, or there is one a joint.
+
+    The drive law of joint j, with the gain setting e of the recording (0 while it is off)::
+
+        tau = clip(kp clip(e (q_des(t - delay) + bias - q), -duty, duty) - e kd dq - back_emf dq, -limit, limit)
+
+    Attributes
+    ----------
+    kp, kd
+        Gains [N.m/rad, N.m.s/rad] at gain setting 1. Where the servo is always on and has one setting, kd and viscous
+        friction have the same effect: leave kd at its known value or 0, and ``viscous`` holds the rest.
+    armature, viscous, coulomb, offset
+        Of the drive train: rotor inertia [kg.m^2], friction [N.m.s/rad, N.m], constant torque [N.m].
+    duty, back_emf
+        Of servos that set a voltage: the error times gain setting at which it is fully on [rad], known, and the
+        damping of the motor while it is on [N.m.s/rad].
+    load_friction, stribeck, stribeck_speed
+        Dry friction for each N.m of the links' weight and Coriolis torque; dry friction that vanishes with speed, and
+        that speed: ``coulomb + load_friction |load| + stribeck exp(-(dq / stribeck_speed)^2)``.
+    bias
+        Command offset [rad].
+    limit
+        Largest torque [N.m].
+    delay
+        From command to effect [s]; one for all joints unless a sequence is given.
+    hold
+        ``"zero-order"``: a command acts until the next one; ``"linear"``: commands are interpolated.
+    links
+        ``"nominal"``: bodies as described; ``"scaled"``: one factor of each body is found, see `scale`.
+    scale
+        Factors of the bodies, with ``links="scaled"``.
+    """
+
+    kp: Value = FREE
+    kd: Value = 0.0
+    armature: Value = FREE
+    viscous: Value = FREE
+    coulomb: Value = FREE
+    bias: Value = FREE
+    limit: Value = np.inf
+    offset: Value = 0.0
+    delay: Value = FREE
+    hold: Literal["zero-order", "linear"] = "zero-order"
+    links: Literal["nominal", "scaled"] = "nominal"
+    duty: float | Sequence[float] = np.inf
+    back_emf: Value = 0.0
+    load_friction: Value = 0.0
+    stribeck: Value = 0.0
+    stribeck_speed: Value = 0.1
+    scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
+
+    def __post_init__(self) -> None:
+        if self.hold not in ("zero-order", "linear") or self.links not in ("nominal", "scaled"):
+            raise DatasetError(
+                "servo: hold is 'zero-order' or 'linear', links 'nominal' or 'scaled'; got "
+                f"{self.hold!r}, {self.links!r}"
+            )
+
+    def of(self, attribute: str, n: int) -> list[float | Unknown]:
+        """One value a joint.
+
+        Raises
+        ------
+        DatasetError
+            If there are as many values neither as joints nor one, or a known value is impossible.
+        """
+        given = getattr(self, attribute)
+        if attribute == "scale" and self.links == "nominal":
+            given = 1.0
+        many = not isinstance(given, (Unknown, int, float)) and np.ndim(given) > 0
+        values = [v if isinstance(v, Unknown) else float(v) for v in given] if many else [given] * n
+        if len(values) != n:
+            raise DatasetError(f"servo: {attribute} has {len(values)} values for {n} joints")
+        _, lower, upper = ATTRIBUTES[attribute]
+        for k, value in enumerate(values):
+            if isinstance(value, Unknown):
+                continue
+            zero = attribute in ("kp", "armature") and value == 0.0
+            if (
+                np.isnan(value)
+                or value < (0.0 if zero else lower)
+                or (value > upper and attribute not in ("limit", "duty"))
+            ):
+                raise DatasetError(
+                    f"servo: {attribute} of joint {k + 1} is {value:g}; expected {lower:g} to {upper:g}, or "
+                    "leave it unknown"
+                )
+        return values
+
+    def shared_delay(self) -> bool:
+        """Whether all joints have one delay."""
+        return isinstance(self.delay, (Unknown, int, float))
+
+
+def servo_from(tables: Mapping[str, Any], where: str) -> Servo:
+    """Servo from the tables ``[servo]`` and ``[unknown]`` and the key ``links`` of a recording's TOML.
+
+    A number is a known value, ``"free"`` an unknown one, ``{ value, sd, lower, upper }`` an unknown with a prior; a row
+    of these has one a joint.
+
+    Raises
+    ------
+    DatasetError
+        Naming file, table and key.
+    """
+    known = [f.name for f in fields(Servo) if f.name != "links"]
+    made: dict[str, Any] = {}
+    for title in ("servo", "unknown"):
+        table = tables.get(title, {})
+        if not isinstance(table, Mapping):
+            raise DatasetError(f"{where}: '{title}' must be a table")
+        for key, value in table.items():
+            if title == "servo" and key in ("enabled", "gain", "torque"):  # columns, see `read_commands`
+                continue
+            if key not in known:
+                raise DatasetError(
+                    f"{where}: [{title}] has no key {shown(key)}{near(key, known)} (keys: {listed(known)})"
+                )
+            if key in made:
+                raise DatasetError(f"{where}: {key} stands in [servo] and in [unknown]; leave one out")
+            made[key] = value if key == "hold" else _value(value, f"{where}: [{title}] {key}")
+    if "links" in tables:
+        made["links"] = tables["links"]
+    try:
+        return Servo(**made)
+    except DatasetError as error:
+        raise DatasetError(f"{where}: {error.message}") from None
+
+
+def _value(value: Any, where: str) -> Value:
+    if isinstance(value, list):
+        return [_one(v, where) for v in value]
+    return _one(value, where)
+
+
+def _one(value: Any, where: str) -> float | Unknown:
+    if value == "free":
+        return FREE
+    if isinstance(value, Mapping):
+        keys = ("value", "sd", "lower", "upper")
+        for key, number in value.items():
+            if key not in keys or isinstance(number, bool) or not isinstance(number, (int, float)):
+                raise DatasetError(f"{where}: expected numbers {listed(keys)}, got {shown(key)} = {shown(number)}")
+        return Unknown(**{key: float(number) for key, number in value.items()})
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DatasetError(f'{where}: expected a number, "free" or {{ value, sd, lower, upper }}, got {shown(value)}')
+    return float(value)

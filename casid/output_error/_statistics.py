@@ -1,0 +1,171 @@
+"""What the data tell of each parameter: intervals, the partner it is confused with, and what stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from casid.output_error._rollout import ALL
+from casid.output_error._runs import Parameter, Point
+from casid.output_error._search import Block, Normal, Search, correlation
+
+Array = NDArray[np.float64]
+
+#: A posterior deviation above this share of the weak prior's: the data do not tell.
+OPEN = 0.5
+#: Fewest pieces whose scores give a variance of their own.
+_PIECES = 10
+#: Parameters of a drive, which all carry its scale.
+_SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A parameter with what the data tell of it.
+
+    Attributes
+    ----------
+    name, attribute, unit : str
+    joint : int
+        Coordinate; -1: all.
+    value, sd : float
+    low, high : float
+        Interval of 95 %; the bounds where the data do not determine it.
+    determined : bool
+        Whether the data, not a bound or the weak prior, give the value.
+    partner : str
+        The parameter that it is confused with most; empty below a correlation of 0.5.
+    correlation : float
+        With that partner.
+    words : str
+        What to know of it.
+    """
+
+    name: str
+    attribute: str
+    unit: str
+    joint: int
+    value: float
+    sd: float
+    low: float
+    high: float
+    determined: bool
+    partner: str
+    correlation: float
+    words: str
+
+    @property
+    def bounded_above_only(self) -> bool:
+        """Whether the data give an upper bound of a value that cannot be negative, and no more."""
+        return self.determined and self.attribute != "bias" and self.low <= 1e-5 and 0 <= self.value
+
+
+def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, float]:
+    """Covariance of the parameters by data, priors of the user and weak priors, and degrees of freedom.
+
+    Fisher information of errors whose correlation counts (each joint's own inflation), or the variance of the pieces'
+    scores where that is larger (White 1982).
+    """
+    runs = search.runs
+    errors = [piece.measured - q for piece, q in zip(runs.pieces, runs.simulate(point), strict=True)]
+    inflation = correlation(errors)
+    A = normal.A
+    D = search.scaling(normal, point.theta)
+    inverse = np.linalg.pinv(A / np.outer(D, D), rcond=1e-10, hermitian=True) / np.outer(D, D)
+    factor = float((normal.squares * inflation).sum() / (normal.count * len(inflation)))
+    factor /= search.scale**2 * search.inflation
+    fisher = inverse * max(factor, 1e-300)
+    count = sum(len(e) / inflation for e in errors)
+    freedom = max(1.0, float(np.sum(count)) - len(point.theta))
+    if len(normal.blocks) < _PIECES:
+        return fisher, freedom
+    scores = np.array([_score(made, len(point.theta)) for made in normal.blocks])
+    scores = scores - scores.mean(axis=0)
+    m = len(scores)
+    sandwich = inverse @ (scores.T @ scores * m / (m - 1)) @ inverse
+    grow = np.sqrt(np.maximum(np.diag(sandwich), 1e-300) / np.maximum(np.diag(fisher), 1e-300))
+    grow = np.maximum(grow, 1.0)
+    return fisher * np.outer(grow, grow), min(freedom, m - 1.0)
+
+
+def _score(made: Sequence[Block], size: int) -> Array:
+    """Gradient of one piece in the parameters, its initial state eliminated."""
+    g = np.zeros(size)
+    for block in made:
+        m = len(block.places)
+        g[block.places] += block.g[:m] - block.A[:m, m:] @ np.linalg.solve(block.A[m:, m:], block.g[m:])
+    return g
+
+
+def estimates(
+    search: Search, point: Point, normal: Normal, weak: Array, ratios: Sequence[int]
+) -> tuple[tuple[Estimate, ...], Array]:
+    """All parameters, and their covariance.
+
+    Parameters
+    ----------
+    weak
+        Standard deviations of the weak priors; infinite where the user gave a prior.
+    ratios
+        Joints whose gain nothing known fixes.
+    """
+    C, freedom = covariance(search, point, normal)
+    sd = np.sqrt(np.maximum(np.diag(C), 0.0))
+    rho = C / np.maximum(np.outer(sd, sd), 1e-300)
+    width = float(student.ppf(0.975, freedom))
+    parameters = search.runs.parameters
+    made = []
+    for i, p in enumerate(parameters):
+        others = np.abs(rho[i]).copy()
+        others[i] = 0.0
+        best = int(others.argmax()) if len(others) > 1 else i
+        partner = parameters[best].name if others[best] >= 0.5 else ""
+        value = float(point.theta[i])
+        low, high = max(value - width * sd[i], p.lower), min(value + width * sd[i], p.upper)
+        opened = bool(sd[i] > OPEN * weak[i]) or (p.joint in ratios and p.attribute in _SCALED)
+        if opened:
+            low, high = p.lower, p.upper
+        words = _words(p, value, low, high, opened, partner, float(rho[i, best]), p.joint in ratios)
+        made.append(
+            Estimate(p.name, p.attribute, p.unit, p.joint, value, float(sd[i]), low, high, not opened, partner,
+                     float(rho[i, best]) if partner else 0.0, words)
+        )  # fmt: skip
+    return tuple(made), C
+
+
+def _words(
+    p: Parameter, value: float, low: float, high: float, opened: bool, partner: str, rho: float, ratio: bool
+) -> str:
+    near = f", traded with {partner}" if partner and abs(rho) > 0.9 else ""
+    if ratio and p.attribute == "kp":
+        return "no known torque fixes the gain: assumed; only ratios to kp are found"
+    if ratio and p.attribute in _SCALED:
+        return "ratio to kp is found, the value carries the assumed kp"
+    if opened:
+        return f"not determined{near}"
+    if p.lower == 0.0 and low <= 1e-9 * max(high, 1.0) and p.attribute != "bias":
+        return f"at most {high:.3g}{near}"
+    if value <= p.lower or value >= p.upper:
+        return f"at its bound{near}"
+    return f"traded with {partner} ({rho:+.2f})" if near else ""
+
+
+def gain_ratios(
+    parameters: Sequence[Parameter], theta: Array, C: Array, width: float
+) -> dict[str, tuple[float, float]]:
+    """Ratios of a drive's parameters to its kp with half widths of 95 %, by name."""
+    place = {(p.attribute, p.joint): i for i, p in enumerate(parameters)}
+    found = {}
+    for i, p in enumerate(parameters):
+        g = place.get(("kp", p.joint))
+        if p.attribute not in _SCALED[1:] or g is None or p.joint == ALL:
+            continue
+        ratio = theta[i] / theta[g]
+        slope = np.array([1.0 / theta[g], -ratio / theta[g]])
+        spread = float(np.sqrt(max(slope @ C[np.ix_([i, g], [i, g])] @ slope, 0.0)))
+        found[f"{p.name} / kp"] = (float(ratio), width * spread)
+    return found

@@ -1,0 +1,149 @@
+"""How far the most plausible parameters may be from the best fit where there are only coefficients.
+
+Nothing can be held out of a list of coefficients, so that the tolerance rests on their errors. A best fit that misses
+them by more than their standard deviations s allow shows that these are too small: an identification's deviations are
+those of noise, its errors those of the model. They are then raised by one factor, the Birge ratio b, until what is
+missed is what would be expected.
+
+Only those errors are missed that no consistent parameters follow. Near the best fit x* the fitted coefficients are a
+smooth function of the given ones, ``d(M x) = S dr``, S the sensitivity of the barrier problem, whose cones have the
+curvature of Nesterov and Todd's scaling W of ``J_k`` and their multipliers Z_k (active rows: multiplier over slack):
+
+    S = 2 M (2 M'M + H)^-1 M',        E ||M x* - r||^2 = b^2 tr((1 - S) C (1 - S)'),    C = diag(s^2)
+
+Without standard deviations all coefficients are taken to err alike, ``C = 1``. The choice may miss the coefficients by
+what the true parameters are expected to, ``||M x - r||^2 = b^2 tr C``: the discrepancy principle.
+
+References
+----------
+R. T. Birge, "The calculation of errors by the method of least squares", Physical Review 40(2), 1932. V. A. Morozov, "On
+the solution of functional equations by the method of regularization", Soviet Math. Doklady 7, 1966. Y. Nesterov, M.
+Todd, "Primal-dual interior-point methods for self-scaled cones", SIAM J. Optimization 8(2), 1998.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.errors import ProblemError
+from casid.inertia import pseudo_inertia
+from casid.inertia._divergence import STANDARD_MAP, SVEC_WEIGHTS, congruence
+from casid.inertia._parameter_vector import link_slice
+from casid.retrieval._rows import split_rows
+from casid.retrieval._solution import Solution
+from casid.retrieval.plausible._newton import scaling
+
+Array = NDArray[np.float64]
+#: Eigenvalues of matrices on the boundary of their cone, as a share of the largest.
+BOUNDARY = 1e-12
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Allowed increase of the sum of squares, and what it rests on.
+
+    Attributes
+    ----------
+    value : float
+    ratio : float
+        Birge ratio b: what the standard deviations were multiplied with; the deviation itself where none are given.
+    given : bool
+        Whether the coefficients have standard deviations.
+    """
+
+    value: float
+    ratio: float
+    given: bool
+
+    @property
+    def reason(self) -> str:
+        """What it rests on, in words."""
+        if not self.given:
+            return f"deviation of the coefficients {self.ratio:.2g}, from what the best fit misses"
+        if self.ratio <= 1.0:
+            return "standard deviations of the coefficients"
+        return (
+            f"standard deviations of the coefficients times {self.ratio:.3g}: the best fit shows that they are so large"
+        )
+
+
+def coefficient_tolerance(solution: Solution) -> Tolerance:
+    """The tolerance that follows from a problem's coefficients.
+
+    Parameters
+    ----------
+    solution
+        The best fit of a problem with coefficients.
+
+    Raises
+    ------
+    ProblemError
+        If the problem has no coefficients, or the best fit is perfect and their deviations are not given.
+    """
+    problem = solution.problem
+    given = problem.coefficients
+    if given is None:
+        raise ProblemError(f"problem '{problem.name}': it has no coefficients from which a tolerance could follow")
+    sd = np.ones(len(problem.objective.target)) if given.sd is None else np.asarray(given.sd, dtype=float)[given.used]
+    missed = np.eye(len(sd)) - sensitivity(solution)
+    expected = float(np.sum((missed * sd) ** 2))
+    found = max(solution.objective - problem.objective.constant, 0.0)
+    birge = float(np.sqrt(found / expected)) if expected > 0 else 0.0
+    if given.sd is None and found <= 1e-11 * problem.objective.size:
+        raise ProblemError(
+            f"problem '{problem.name}': the fit of the coefficients is perfect and their standard deviations are not "
+            "given: give a share"
+        )
+    ratio = birge if given.sd is None else max(1.0, birge)
+    allowed = float(np.sum((ratio * sd) ** 2))
+    return Tolerance(max(allowed - found, 0.0), ratio, given.sd is not None)
+
+
+def sensitivity(solution: Solution) -> Array:
+    """Change S of the fitted values with the target, shape (rows, rows); the module's equation."""
+    problem, x = solution.problem, np.array(solution.x)
+    rows, multipliers = _rows(solution)
+    left = problem.objective.gradient(x) + rows.T @ multipliers[0]
+    M, standard = problem.objective.matrix, problem.variables.standard_size
+    basis = np.eye(problem.variables.size)
+    curvature = np.zeros(problem.variables.size)
+    for k, entry in enumerate(problem.cones):
+        link = link_slice(k)
+        J = pseudo_inertia(x[link]) - entry.margin * np.eye(4)
+        Z = (STANDARD_MAP.T @ left[link]).reshape(4, 4)
+        W = scaling(_inside(J)[None], _inside((Z + Z.T) / 2)[None])[0]
+        basis[link, link] = congruence(np.linalg.cholesky(W))
+        curvature[link] = SVEC_WEIGHTS**2
+    curvature[standard:] = 1e-12 * max(float(np.abs(M).max()) ** 2, 1e-300)
+    A, G = M @ basis, rows @ basis
+    H = np.diag(curvature) + 2 * A.T @ A + (G.T * multipliers[1]) @ G
+    return np.asarray(2 * A @ np.linalg.solve(H, A.T))
+
+
+def _rows(solution: Solution) -> tuple[Array, tuple[Array, Array]]:
+    """Linear hard rows, their multipliers, and these over their slacks."""
+    linear, _ = split_rows(solution.problem)
+    place: dict[str, int] = {}
+    multipliers, weights = np.zeros(len(linear.rows)), np.zeros(len(linear.rows))
+    values = linear.matrix @ np.array(solution.x)
+    for k, row in enumerate(linear.rows):
+        known = solution.multipliers.get(row.label)
+        position = place.get(row.label, 0)
+        place[row.label] = position + 1
+        if row.constraint < 0 or known is None or position >= len(known):
+            continue
+        multipliers[k] = float(known[position])
+        slack = linear.upper[k] - values[k] if multipliers[k] > 0 else values[k] - linear.lower[k]
+        if np.isfinite(slack):
+            weights[k] = abs(multipliers[k]) / max(float(slack), 1e-12 * (1.0 + abs(values[k])))
+    return linear.matrix, (multipliers, weights)
+
+
+def _inside(matrix: Array) -> Array:
+    """The matrix with its eigenvalues lifted off the boundary of the cone."""
+    values, vectors = np.linalg.eigh(matrix)
+    least = BOUNDARY * max(float(np.abs(values).max()), 1e-300)
+    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)

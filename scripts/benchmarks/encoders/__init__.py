@@ -1,0 +1,44 @@
+"""Robots with encoders and position commands, and no torque sensor: identification by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from benchmarks.encoders import designed, faults, measured, simulated
+from benchmarks.measure import Measure
+
+
+def _open(reason: str) -> Callable[[], tuple[str, bool]]:
+    """A row that nothing measures yet: missed."""
+    return lambda: (f"not built: {reason}", False)
+
+
+MEASURES = (
+    Measure("free runs held out, against CMA-ES", "<= 0.9 x the best of three seeds, each of SO-101, Go2, XL330",
+            "issue: 14.3, 9.0 mrad", partial(measured.against_cma, range(3)),
+            partial(measured.against_cma, range(1), 0.1), "two seeds, nine tenths of the runs"),
+    Measure("friction with load and speed, free runs held out", "no worse than the plain law on each",
+            "issue: XL330 at another gain 127 mrad", measured.richer_friction),
+    Measure("rollouts and time", "<= 100, <= 20 s each", "issue: 22-71, 1-13 s", measured.effort),
+    Measure("20 random starts, and none", "within 3 % of the best, 20 of 20 each", "random starts fail",
+            partial(measured.random_starts, 20), partial(measured.random_starts, 2), "18 starts"),
+    Measure("repeatability: halves, two gain settings", "inside the intervals in >= 90 % of parameters each",
+            "none gives one", measured.repeatability),
+    Measure("simulated: intervals hold the truth, open ones named", "95 % +- 3; all named", "-",
+            partial(simulated.coverage, 10), partial(simulated.coverage, 2), "8 of 10 draws a robot"),
+    Measure("simulated: two gain settings, unknown scale", "agree; refused in words, ratios given", "pace#13, #17",
+            simulated.gains),
+    Measure("underdamped joint, backlash, stiffness, LuGre, warm-up injected", "found within 10 % (5 %), no alias", "-",
+            _open("models of backlash, elastic joints, warm-up")),
+    Measure("backlash of SO-101 against its static recording", "within 20 %", "-", _open("model of backlash")),
+    Measure("EMPS: free run after the first 18,000 samples", "< 0.5 x IDIM-LS on the same samples",
+            "official test: pNARX 5.17, linear 5.53, output error 6.06, IDIM-LS 8.87 mm", measured.emps_free_run),
+    Measure("written MJCF replayed in MuJoCo", "<= 0.2 mrad smooth, <= 1 mrad with friction", "-", measured.replay),
+    Measure("Go2: total mass, bodies scaled", "within 25 % of nominal, not at a bound", "33.7 kg by plain identify",
+            measured.go2_mass),
+    Measure("designed position commands, worst interval", "<= 0.5 x at equal length", "-",
+            partial(designed.designed, 400), partial(designed.designed, 60), "340 of 400 motions"),
+    Measure("faults injected, 12 kinds x 3 robots; clean pieces", "headline names >= 90 %; 0 of 30 false", "-",
+            partial(faults.faults, 3, 10), partial(faults.faults, 1, 2), "2 of 3 robots, 28 of 30 clean pieces"),
+)  # fmt: skip

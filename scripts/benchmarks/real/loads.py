@@ -1,0 +1,131 @@
+"""Intervals of loads in simulation: how often they hold the true value. Rows of the table ``real``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks.measure import Measure
+from casid.codegen import evaluate_batch
+from casid.description import Joint, Link, Robot
+from casid.description._placement import modified_dh
+from casid.dynamics import Model
+from casid.identification.loads import payload
+from casid.inertia import to_standard
+from casid.measurement import Dataset
+from casid.regression import compress, wls
+from casid.testing._synthetic import motion
+
+RUNS = 200
+_RATE, _NOISE = 25, 0.2  # 1/s, N.m
+_FRICTION = ("viscous", "coulomb", "offset")
+#: Quantities that are held against the truth.
+_HELD = ("m", "cx", "cy", "cz")
+
+
+@cache
+def _arm() -> tuple[Model, np.ndarray]:
+    """A small arm of three joints, and its parameters."""
+    placements = (
+        modified_dh(0.0, 0.0, 0.3, 0.0), modified_dh(0.0, -np.pi / 2, 0.0, 0.0), modified_dh(0.4, 0.0, 0.0, 0.0),
+    )  # fmt: skip
+    joints = tuple(Joint(f"j{k + 1}", "revolute", k - 1, Link(f"l{k + 1}"), T) for k, T in enumerate(placements))
+    bodies = [
+        to_standard(m, c, m * np.diag([0.006, 0.008, 0.005]))
+        for m, c in ((5.0, [0.0, 0.0, 0.1]), (4.0, [0.2, 0.0, 0.05]), (2.0, [0.12, 0.02, 0.0]))
+    ]
+    model = Model(Robot("three joints", joints), _FRICTION)
+    return model, model.parameters(np.concatenate(bodies), np.tile([1.0, 1.5, 0.2], 3))
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """How a load is identified: seconds without and with it, and what the model leaves out.
+
+    Attributes
+    ----------
+    known : bool
+        The robot alone is identified first (`payload(..., parameters, information)`), in place of a pair.
+    stribeck : float
+        Amplitude of friction at low speeds, which the model does not have, over the Coulomb friction.
+    correlation : float
+        Of the noise, from one sample to the next.
+    """
+
+    name: str
+    without: float = 10.0
+    loaded: float = 60.0
+    known: bool = False
+    stribeck: float = 0.0
+    correlation: float = 0.0
+
+
+_CONDITIONS = (
+    _Condition("pair, 10 s / 60 s"),
+    _Condition("pair, 60 s / 10 s", 60.0, 10.0),
+    _Condition("pair, friction mismatch", stribeck=0.6),
+    _Condition("pair, 60 s / 60 s, friction mismatch", 60.0, stribeck=0.6),
+    _Condition("identification of 10 s", known=True),
+    _Condition("identification of 10 s, friction mismatch", known=True, stribeck=0.6),
+    _Condition("identification of 60 s / 10 s, friction mismatch", 60.0, 10.0, True, 0.6),
+    _Condition("pair, correlated noise", correlation=0.9),
+)
+
+
+def _recorded(x: np.ndarray, seconds: float, seed: int, condition: _Condition) -> Dataset:
+    model, _ = _arm()
+    every = 100 // _RATE
+    t, q, dq, ddq = (part[::every] for part in motion(model.n, int(100 * seconds), seed, periodic=False))
+    rng = np.random.default_rng([seed, 1])
+    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, x))[..., 0]
+    tau = tau + condition.stribeck * 1.5 * np.sign(dq) * np.exp(-((dq / 0.15) ** 2))
+    noise = rng.normal(size=tau.shape)
+    for k in range(1, len(noise) if condition.correlation else 0):
+        noise[k] = condition.correlation * noise[k - 1] + np.sqrt(1 - condition.correlation**2) * noise[k]
+    return Dataset(t, q, tau + _NOISE * noise, dq, ddq)
+
+
+def _one(condition: _Condition, run: int) -> tuple[list[bool], float, float]:
+    """Which intervals hold the truth, the relative error of the mass and the relative width of its interval."""
+    rng = np.random.default_rng([23, run])
+    model, truth = _arm()
+    mass, com = rng.uniform(0.5, 3.0), rng.uniform(-0.05, 0.05, 3) + np.array([0.3, 0.0, 0.0])
+    x = truth.copy()
+    x[np.asarray(model.link_columns[-1])] += to_standard(mass, com, 0.004 * mass * np.eye(3))
+    for column, (term, _) in model.term_columns.items():
+        x[column] += rng.uniform(-0.2, 0.2) if term.symbol in ("fo", "fc") else 0.0
+    without = _recorded(truth, condition.without, 2 * run, condition)
+    loaded = _recorded(x, condition.loaded, 2 * run + 1, condition)
+    if condition.known:
+        fit = wls(compress(model, without))
+        found = payload(model, loaded, parameters=np.linalg.pinv(model.base.K) @ fit.beta, information=fit.information)
+    else:
+        found = payload(model, loaded, without)
+    true = dict(zip(_HELD, (mass, *com), strict=True))
+    held = [found.intervals[name][0] <= value <= found.intervals[name][1] for name, value in true.items()]
+    low, high = found.intervals["m"]
+    return held, abs(found.mass / mass - 1.0), (high - low) / mass
+
+
+def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
+    """All conditions: shares of the runs whose intervals hold the truth."""
+    texts, met = [], True
+    for condition in _CONDITIONS:
+        made = Parallel(n_jobs=jobs)(delayed(_one)(condition, run) for run in range(runs))
+        held = 100 * np.mean([one[0] for one in made], axis=0)
+        mass, width = (100 * np.median([one[k] for one in made]) for k in (1, 2))
+        values = ", ".join(f"{name} {value:.1f}" for name, value in zip(_HELD, held, strict=True))
+        texts.append(f"{condition.name}: {values} % (mass off by {mass:.1f} %, interval {width:.0f} % wide)")
+        met = met and bool(held.min() >= 92.0)
+    return "; ".join(texts), met
+
+
+LOAD_ROWS = (
+    Measure(
+        f"intervals of loads, {len(_CONDITIONS)} conditions, {RUNS} runs each", "95 % +- 3 or wider, said",
+        "58 and 35 % for the mass", coverage, lambda: coverage(20), f"{RUNS - 20} of {RUNS} runs",
+    ),
+)  # fmt: skip

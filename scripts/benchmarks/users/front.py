@@ -1,0 +1,82 @@
+"""The README's first lines in a clean environment, and Ctrl-C and load in the commands that take long."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.measure import Measure, need
+
+ROOT = Path(__file__).resolve().parents[3]
+#: Most words before the first result.
+_WORDS = 120
+
+
+def first_lines() -> tuple[list[str], int]:
+    """Commands of the README's first block, and the number of words until the result that follows it."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    before = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text[: block.end()])
+    return block[1].strip().splitlines(), len(before.split())
+
+
+def _readme() -> tuple[str, bool]:
+    need("build", "test")
+    lines, words = first_lines()
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")} | {"BROWSER": "true"}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        subprocess.run([sys.executable, "-m", "venv", str(place / "venv")], check=True, env=clean)
+        pip = [str(place / "venv/bin/pip"), "install", "-q", "--disable-pip-version-check", str(ROOT)]
+        subprocess.run(pip, check=True, env=clean, capture_output=True)
+        clean["PATH"] = f"{place / 'venv/bin'}{os.pathsep}{clean.get('PATH', '')}"
+        started, failed = time.perf_counter(), []
+        for line in lines:
+            done = subprocess.run(line, shell=True, cwd=place, env=clean, capture_output=True, text=True, check=False)
+            if done.returncode:
+                failed.append(f"{line}: {done.stderr.strip()[-200:]}")
+        spent = time.perf_counter() - started
+    text = f"{words} words; {len(lines) - len(failed)} of {len(lines)} lines run, {spent:.0f} s"
+    return f"{text}{''.join(f' ({one})' for one in failed)}", words <= _WORDS and not failed
+
+
+def _tables() -> tuple[str, bool]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "tests/cli/test_tables.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    return done.stdout.strip().splitlines()[-1], done.returncode == 0
+
+
+def _busy() -> tuple[str, bool]:
+    """The README's design beside busy processes: the same condition number, whatever the load."""
+    spin = [sys.executable, "-c", "while True: pass"]
+    command = "excite panda --duration 13.33 --ramp 0.5 --floor 0.1"
+    found: dict[int, float] = {}
+    for load in (1, 4, 8):
+        others = [subprocess.Popen(spin) for _ in range(load - 1)]
+        try:
+            run = [sys.executable, "-m", "casid", *command.split()]
+            text = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+        finally:
+            for other in others:
+                other.kill()
+        match = re.search(r"condition number of this motion\s+([\d.]+)", text)
+        assert match is not None
+        found[load] = float(match[1])
+    same = max(found.values()) <= 1.03 * min(found.values())
+    return ", ".join(f"{load} busy: {value:.4g}" for load, value in found.items()), same and max(found.values()) <= 31.0
+
+
+ROWS = [
+    Measure("every command's tables at 80, 100, 120 columns", "0 cut", "through a pseudo-terminal", _tables),
+    Measure("excite by README's command beside 1, 4, 8 busy processes", "same +- 3 %; Panda <= 31", "0.2: 62.8", _busy),
+    Measure(
+        "README: words to the first result; its lines in a clean environment", "<= 120; all run",
+        "0.2: 1,845; no", _readme,
+    )
+]  # fmt: skip

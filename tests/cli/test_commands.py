@@ -1,0 +1,77 @@
+"""``casid identify`` of recordings that have commands and no torques."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from casid.description import load_robot
+from casid.output_error import Servo
+from casid.testing import broadband_commands, commanded_motion
+
+URDF = """<robot name="arm"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0.1 0 0.01"/><mass value="0.4"/>
+<inertia ixx="3e-4" ixy="0" ixz="0" iyy="1.5e-3" iyz="0" izz="1.5e-3"/></inertial></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="10" velocity="10"/></joint></robot>"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands")
+    (folder / "arm.urdf").write_text(URDF)
+    robot = load_robot(folder / "arm.urdf")
+    t = np.arange(700) * 0.02
+    servo = Servo(kp=12.0, armature=0.03, viscous=0.4, coulomb=0.1, bias=0.0, delay=0.01)
+    data = commanded_motion(robot, servo, t, broadband_commands(t, [0.2], 0.7), quantum=1.5e-3)
+    table = np.column_stack([data.t, data.q, data.q_des])
+    np.savetxt(folder / "log.csv", table, delimiter=",", header="t,q_shoulder,q_des_shoulder", comments="")
+    (folder / "log.toml").write_text('file = "log.csv"\n[servo]\ndelay = 0.01\n')
+    return folder
+
+
+def casid(folder, *words):
+    environment = {**os.environ, "COLUMNS": "80"}
+    return subprocess.run(
+        [sys.executable, "-m", "casid", *words], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def test_a_recording_without_torques_is_identified_by_simulation(folder):
+    done = casid(folder, "identify", "arm.urdf", "log.csv", "--mjcf", "found.xml", "--out", "result")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "explains the motion" in done.stdout and "shoulder" in done.stdout
+    record = json.loads((folder / "result" / "identification.json").read_text())
+    values = {p["name"]: p["value"] for p in record["parameters"]}
+    assert values["kp shoulder"] == pytest.approx(12.0, rel=0.1)
+    text = (folder / "found.xml").read_text()
+    assert "<actuator>" in text and "frictionloss" in text and "armature" in text
+
+
+def test_what_is_known_stands_in_the_recordings_toml(folder):
+    done = casid(folder, "identify", "arm.urdf", "log.toml")
+    assert done.returncode == 0, done.stderr
+    assert "delay" not in done.stdout
+
+
+def test_recordings_of_both_kinds_are_refused(folder):
+    table = np.genfromtxt(folder / "log.csv", delimiter=",", names=True)
+    mixed = np.column_stack([table["t"], table["q_shoulder"], table["q_shoulder"]])
+    np.savetxt(folder / "torque.csv", mixed, delimiter=",", header="t,q1,tau1", comments="")
+    done = casid(folder, "identify", "arm.urdf", "log.csv", "torque.csv")
+    assert done.returncode == 1 and "identify them apart" in done.stderr
+
+
+def test_commands_are_designed_for_the_servos_of_a_log_and_servos_written(folder):
+    words = ("--position-commands", "log.csv", "--duration", "12", "--iterations", "20", "--out", "design")
+    done = casid(folder, "excite", "arm.urdf", *words)
+    assert done.returncode == 0, done.stderr
+    assert "worst parameter" in done.stdout and (folder / "design" / "commands.toml").exists()
+    done = casid(folder, "excite", "arm.urdf", *words, "--criterion", "d-optimal")
+    assert done.returncode == 2 and "position-commands" in done.stderr
+    done = casid(folder, "identify", "arm.urdf", "log.csv", "--actuators", "found.usda")
+    assert done.returncode == 0 and "physxJointAxis:angular:armature" in (folder / "found.usda").read_text()

@@ -1,0 +1,112 @@
+"""Logs of any layout: what is found, what is asked for, and that the TOML reads back the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from casid.description import Robot, load_robot
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.measurement import Dataset, read_dataset
+from casid.measurement.importing import Answers, propose
+from casid.measurement.importing._layout import find_layout
+from casid.measurement.importing._names import Meaning, meaning
+from casid.testing import motion
+
+
+@pytest.fixture(scope="module")
+def arm() -> tuple[Robot, Dataset]:
+    """A planar arm with friction, at 100 Hz."""
+    robot = load_robot("spatial_2r")
+    model = Model(robot, ("viscous", "coulomb", "offset"))
+    t, q, dq, ddq = motion(2, 801, 2, speed=0.7)
+    t = np.arange(801) * 0.01
+    body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
+    pi = np.array([*body, 0.5, 0.4, 0.1, 0.5, 0.4, 0.1])
+    tau = np.array([model.inverse_dynamics(*row, pi).full().ravel() for row in zip(q, dq, ddq, strict=True)])
+    return robot, Dataset(t, q, tau)
+
+
+def written(path: Path, data: Dataset, sign: float = 1.0, names: str = "Zeit [ms];A1_Ist [°];A2_Ist [°];M1;M2") -> Path:
+    """A German log: preamble, degrees, milliseconds, decimal commas, a status column."""
+    rows = [
+        ";".join(f"{x:.6f}".replace(".", ",") for x in (1e3 * t, *np.rad2deg(q), tau[0], sign * tau[1])) + ";läuft"
+        for t, q, tau in zip(data.t, data.q, data.tau, strict=True)
+    ]
+    text = "\r\n".join(["Gerät 7", "", f"{names};Zustand", *rows, ""])
+    path.write_bytes(text.encode("cp1252"))
+    return path
+
+
+@pytest.mark.claim("a controller's log needs no edits outside casid")
+def test_a_german_log_reads_without_a_question(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
+    robot, data = arm
+    log = written(tmp_path / "log.csv", data, names="Zeit [ms];A1_Ist [°];A2_Ist [°];A1_Moment;A2_Moment")
+    found = propose(log, robot)
+    assert not found.questions
+    assert found.settings["text"]["encoding"] == "cp1252" and found.settings["text"]["decimal"] == ","
+    (tmp_path / "log.toml").write_text(found.toml(), encoding="utf-8")
+    read = read_dataset(tmp_path / "log.toml")
+    np.testing.assert_allclose(read.t, data.t, atol=1e-9)
+    np.testing.assert_allclose(read.q, data.q, atol=1e-7)
+    np.testing.assert_allclose(read.tau, data.tau, atol=1e-6)
+
+
+def test_a_reversed_torque_is_asked_for(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
+    robot, data = arm
+    log = written(tmp_path / "log.csv", data, -1.0, "Zeit [ms];A1_Ist [°];A2_Ist [°];A1_Moment;A2_Moment")
+    assert [one.option for one in propose(log, robot).questions] == ["--reversed"]
+    found = propose(log, robot, Answers(reversed=(2,)))
+    assert not found.questions and found.settings["gains"] == [1.0, -1.0]
+
+
+def test_currents_and_wrong_columns_are_asked_for(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
+    robot, data = arm
+    log = written(tmp_path / "log.csv", data, names="Zeit [ms];A1_Ist [°];A2_Ist [°];Strom_1 [A];Strom_2 [A]")
+    assert "--gains" in [one.option for one in propose(log, robot).questions]
+    noise = Dataset(data.t, data.q, np.random.default_rng(0).normal(size=data.q.shape))
+    log = written(tmp_path / "noise.csv", noise, names="Zeit [ms];A1_Ist [°];A2_Ist [°];M_1 [Nm];M_2 [Nm]")
+    assert "--as-is" in [one.option for one in propose(log, robot).questions]
+
+
+def test_decimal_commas_between_commas_are_refused() -> None:
+    lines = ["t,q1,q2", *("0,01,1,5,2,5" for _ in range(9))]
+    with pytest.raises(DatasetError, match="3 names for 6 cells"):
+        find_layout("\n".join(lines).encode(), "log.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("actual_q_3", Meaning("q", "measured", False, "3", "")),
+        ("A1_Sollwert [°]", Meaning("q", "commanded", False, "a1", "deg")),
+        ("tau_J_d_0", Meaning("tau", "commanded", False, "j0", "")),
+        ("Motorstrom A2 [A]", Meaning("current", "", False, "a2", "A")),
+        ("current position 2", Meaning("q", "measured", False, "2", "")),
+        ("Joint 4 Velocity (deg/s)", Meaning("dq", "", False, "joint4", "deg/s")),
+        ("tau_ext_hat_filtered_0", Meaning("other", "", False, "tauhat0", "")),
+    ],
+)
+def test_names_say_signal_role_joint_and_unit(name: str, expected: Meaning) -> None:
+    got = meaning(name)
+    assert (got.signal, got.role, got.unit) == (expected.signal, expected.role, expected.unit)
+    if expected.signal != "other":
+        assert got.label == expected.label
+
+
+def test_times_of_day_pass_midnight(tmp_path: Path) -> None:
+    rows = [
+        f"23:59:{59 + k / 10:07.4f};{k};{k}" if k < 10 else f"00:00:{(k - 10) / 10:07.4f};{k};{k}" for k in range(20)
+    ]
+    (tmp_path / "a.log").write_text("\n".join(["when;q1;tau1", *rows]))
+    (tmp_path / "a.toml").write_text(
+        'file = "a.log"\ntext = { separator = ";" }\ncolumns = { t = "when", q = ["q1"], tau = ["tau1"] }\n'
+        'units = { q = "deg", tau = "mN.m" }\n'
+    )
+    read = read_dataset(tmp_path / "a.toml")
+    np.testing.assert_allclose(read.t, np.arange(20) / 10, atol=1e-6)
+    np.testing.assert_allclose(read.q[:, 0], np.deg2rad(np.arange(20)))
+    np.testing.assert_allclose(read.tau[:, 0], 1e-3 * np.arange(20))

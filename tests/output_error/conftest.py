@@ -1,0 +1,27 @@
+import pytest
+
+from casid.description import load_robot
+
+URDF = """<robot name="arm"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0.1 0 0.01"/><mass value="0.4"/>
+<inertia ixx="3e-4" ixy="0" ixz="0" iyy="1.5e-3" iyz="0" izz="1.5e-3"/></inertial></link>
+<link name="fore"><inertial><origin xyz="0.08 0 0"/><mass value="0.25"/>
+<inertia ixx="1e-4" ixy="0" ixz="0" iyy="8e-4" iyz="0" izz="8e-4"/></inertial></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="10" velocity="10"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="fore"/><origin xyz="0.2 0 0"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="10" velocity="10"/></joint></robot>"""
+
+
+@pytest.fixture(scope="session")
+def arm(tmp_path_factory):
+    path = tmp_path_factory.mktemp("arm") / "arm.urdf"
+    path.write_text(URDF)
+    return load_robot(path)
+
+
+@pytest.fixture(scope="session")
+def arm_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("arm_file") / "arm.urdf"
+    path.write_text(URDF)
+    return path

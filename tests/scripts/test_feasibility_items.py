@@ -1,0 +1,131 @@
+"""What the items on infeasibility, Yoshida's recursion, penalties and forms of the regression are made of."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import casid
+from casid.dynamics import Model
+from casid.errors import CasidError
+
+pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
+
+from benchmarks.measure import NotMeasured, data_folder
+from papers.catalogue import PAPERS
+from papers.claims import CLAIMS, Claim
+from papers.gaz2019.penalties import constant
+from papers.item import Status
+from papers.methods.lmi import lmi
+from papers.methods.penalised_retrieval import PenalisedRetrieval
+from papers.methods.random_data import random_regression
+from papers.methods.yoshida_khalil import BETA_T1, BETA_T2
+from papers.methods.yoshida_recursion import Recursion, least_lyy, most_left, walk
+from papers.overview import overview, tally
+from papers.sousa2014.formulations import ols_by_sdp
+from papers.sousa2014.planar_arm import by_lmi, closed_form, planar_arm
+from papers.sousa2014.prior_term import with_prior
+
+
+@pytest.fixture(scope="module")
+def recursions():
+    base = Model(casid.load_robot("three_link")).base
+    return [Recursion(base, np.array([table[name] for name in base.names])) for table in (BETA_T1, BETA_T2)]
+
+
+@pytest.mark.claim("the recursion of Yoshida and Khalil decides their example as the matrix inequality does")
+def test_the_recursion_ends_for_the_feasible_set_alone(recursions):
+    feasible, infeasible = recursions
+    assert most_left(feasible)[0] == pytest.approx(0.197143, abs=1e-6)
+    assert most_left(infeasible)[0] == pytest.approx(-0.002857, abs=1e-6)
+    assert walk(feasible, seed=0).found and not walk(infeasible, seed=0, outer=50).found
+
+
+def test_a_link_of_the_recursion_has_the_base_parameters(recursions):
+    one, rng = recursions[0], np.random.default_rng(0)
+    last = one.choose(2, np.zeros((30, 1)), np.array([2.0]), np.array([0.1]))
+    second = one.choose(1, last, np.array([50.0]), rng.normal(size=1))
+    links = np.concatenate([one.link(k, second)[:, 0] for k in range(3)])
+    assert_allclose(one.base.K @ links, one.beta, atol=1e-12)
+
+
+def test_the_least_lyy_makes_the_inertia_singular():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        x = rng.normal(size=10)
+        x[[5, 9]] = 5.0, 3.0
+        t = float(least_lyy(x[:, None])[0])
+        L = np.array([[x[0] + t, x[1], x[2]], [x[1], x[3] + t, x[4]], [x[2], x[4], x[5]]])
+        moment = x[6:9]
+        inertia = L - ((moment @ moment) * np.eye(3) - np.outer(moment, moment)) / x[9]
+        assert np.linalg.eigvalsh(inertia)[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_constant_penalties_count_violations_and_have_no_slope():
+    problem = PenalisedRetrieval.of(casid.load_problem("panda_retrieval"))
+    steps, p = constant(problem), problem.uniform(np.random.default_rng(0), 5)
+    broken = (problem.violations(p) > 1e-6).sum(axis=1)
+    assert broken.max() > 0
+    assert_allclose(steps.value(p, 30.0), problem.phi(p) + 30.0 * broken, rtol=1e-12)
+    assert_allclose(steps.value_and_gradient(p[0], 30.0)[1], problem.value_and_gradient(p[0], 0.0)[1])
+
+
+def test_the_prior_term_pulls_from_the_fit_to_the_prior():
+    data, towards = random_regression(1, seed=2, points=40, kind="semi"), np.zeros(10)
+    towards[[0, 3, 5, 9]] = 0.1, 0.1, 0.1, 2.0
+    assert_allclose(lmi(with_prior(data, towards, 0.0), 1e-11).x, lmi(data, 1e-11).x, atol=1e-5)
+    assert_allclose(lmi(with_prior(data, towards, 1e8), 1e-11).x, towards, atol=1e-4)
+
+
+def test_least_squares_as_a_semidefinite_program():
+    rng = np.random.default_rng(4)
+    W, w = rng.normal(size=(12, 3)), rng.normal(size=12)
+    found, u = ols_by_sdp(W, w)
+    best = np.linalg.lstsq(W, w, rcond=None)[0]
+    assert_allclose(found, best, atol=1e-6)
+    assert u == pytest.approx(float(np.sum((w - W @ best) ** 2)), abs=1e-6)
+
+
+@pytest.mark.parametrize(("first", "feasible"), [(0.3, True), (0.05, False)])
+def test_the_planar_arm_by_hand_and_by_the_inequality(first, feasible):
+    model = Model(planar_arm())
+    values = {"Lzz1": first, "lx1": 0.3, "ly1": 0.1, "Lzz2": 0.15, "lx2": 0.2, "ly2": 0.1}
+    beta = np.array([values[name] for name in model.base.names])
+    assert closed_form(values) is feasible and by_lmi(model, beta) is feasible
+
+
+def test_every_statement_is_computed_by_listed_items():
+    items, claims = tally()
+    assert items.total() + claims.total() >= 110 and claims[Status.IMPOSSIBLE] == 0
+    assert claims.total() == sum(len(CLAIMS[paper.key]) for paper in PAPERS)
+    text = overview({})
+    for paper in PAPERS:
+        names = [claim.name for claim in CLAIMS[paper.key]]
+        assert len(names) == len(set(names)) and all(f"| {name} |" in text for name in names)
+    with pytest.raises(KeyError, match="no item 'Table X'"):
+        Claim("Sec. 1", "nothing", ("Table X",)).items("gaz2019")
+
+
+@pytest.fixture(scope="module")
+def wam():
+    try:
+        data_folder()
+        from papers.sousa2014 import infeasible_terms
+    except (NotMeasured, CasidError) as reason:
+        pytest.skip(str(reason))
+    return infeasible_terms
+
+
+@pytest.mark.claim("gravity is never spoilt by infeasibility; Coriolis torques, mass matrix and friction are")
+def test_terms_by_themselves(wam):
+    assert wam.alone("gravity", "beta_WLS")[1] < 1e-9
+    for term in ("Coriolis", "mass matrix", "friction"):
+        rank, distance, radius = wam.alone(term, "beta_WLS")
+        assert rank > 12 and distance > 1e-2 and radius > 1e4
+        assert wam.alone(term, "beta*")[1] < wam.ROUNDING
+
+
+def test_shares_of_spoilt_states(wam):
+    from papers import wam_cases as thesis
+
+    bad, good = (wam.TermValues.of(thesis.parameters(name), 200).shares() for name in ("beta_WLS", "beta*"))
+    assert bad[0] > 50 and bad[2] > 50 and max(good) == 0
