@@ -128,7 +128,7 @@ def identify(
     if not choices.believable:
         refuse(context, ("share",), "does not go with --no-believable")
     folder, files = out_folder(output.out), output.robots()
-    if "tau" not in reading.given() and from_commands(recording):
+    if reading.tau is None and from_commands(recording):
         identify_commands(robot, recording, reading, files, folder, output.actuators or ())
         return
     refuse(context, ("actuators",), "needs recordings of commands without torques")

@@ -23,7 +23,7 @@ def climbed():
     )
     least = newton.residual(best)
     start = newton.start(np.asarray(lower_triangle(np.eye(4))))
-    return newton, least, Climb(newton, least, start, MET)
+    return newton, least, Climb(newton, least, 1.05 * least, start, MET)
 
 
 def test_smaller_and_smaller_sums_are_met_at_growing_prices(climbed):
@@ -41,7 +41,7 @@ def test_smaller_and_smaller_sums_are_met_at_growing_prices(climbed):
 def test_what_plausible_bodies_explain_themselves_costs_no_price(climbed):
     newton, least, _ = climbed
     plausible = np.asarray(lower_triangle(np.eye(4)))
-    climb = Climb(newton, least, newton.start(plausible), MET)
+    climb = Climb(newton, least, 0.0, newton.start(plausible), MET)
     point = climb.to(1.01 * newton.residual(plausible))
     assert point is not None
     np.testing.assert_allclose(point.y, plausible, atol=1e-4)
