@@ -309,8 +309,8 @@ def reverse_engineer(
     reports = [report_of(result.solution)]
     if result.validation is not None:
         reports.append(report_of(result.validation, joints=[joint.name for joint in loaded.joints]))
-    for table in (table for report in reports for table in report.tables()):
-        screen.print(table)
+    for report in reports:
+        present(report, None)
     if folder is not None:
         contents = {"identification.json": json_bytes(result.record())}
         for report in reports:

@@ -204,6 +204,16 @@ def choose_signals(
                 f"{where}: some signals are of joints {listed(joints)}, '{counted}' is numbered: name all columns "
                 "alike, by joint or by number"
             )
+    _check_needed(found, needed, arrays, where)
+    if "t" in found and names.get("t") is None:
+        found["t"] = found["t"] * SCALED_TIMES.get(str(_present(arrays, "t")).lower(), 1.0)
+    if "tau" in needed and found["tau"].shape != found["q"].shape:
+        raise DatasetError(f"{where}: torques {found['tau'].shape} and positions {found['q'].shape} differ in shape")
+    return found, joints
+
+
+def _check_needed(found: Mapping[str, Array], needed: Sequence[str], arrays: Mapping[str, object], where: str) -> None:
+    """Refuse a file without a signal that is needed."""
     meanings = {"q": "joint positions", "tau": "torques", "q_des": "commanded positions"}
     for key, meaning in meanings.items():
         if key in needed and key not in found:
@@ -212,11 +222,6 @@ def choose_signals(
                 f'{where}: no {meaning}: it has {listed(arrays)}; name the column: columns = {{ {key} = "NAME" }} in '
                 f"a TOML for the recording{option}"
             )
-    if "t" in found and names.get("t") is None:
-        found["t"] = found["t"] * SCALED_TIMES.get(str(_present(arrays, "t")).lower(), 1.0)
-    if "tau" in needed and found["tau"].shape != found["q"].shape:
-        raise DatasetError(f"{where}: torques {found['tau'].shape} and positions {found['q'].shape} differ in shape")
-    return found, joints
 
 
 def _listed_columns(columns: Columns, names: Sequence[str | int], key: str, where: str) -> Array:

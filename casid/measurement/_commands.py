@@ -245,13 +245,7 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
         gain = float(np.ravel(extra["gain"])[0])
         if np.ptp(extra["gain"]) > 0:
             raise DatasetError(f"{where}: the gain '{servo['gain']}' changes during the recording; split it there")
-    scale = np.pi / 180 if options.get("degrees") else 1.0
-    q, u = (
-        np.array(found[key]) * (factors(units[key], key, found[key].shape[1], where) if key in units else scale)
-        for key in ("q", "q_des")
-    )
-    if "position_offset" in options:
-        q, u = (value + np.asarray(options["position_offset"]) for value in (q, u))
+    q, u = (_positions(found[key], key, options, where) for key in ("q", "q_des"))
     which = _chosen(robot, joints, q.shape[1], where)
     enabled = extra.get("enabled")
     data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), float(gain),
@@ -263,6 +257,14 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
         first, last = np.searchsorted(data.t, options["between"])
         data = data.rows(slice(int(first), int(last)))
     return data
+
+
+def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) -> Array:
+    """Encoders or commands in SI, with the offset of the recording's TOML."""
+    units = options.get("units", {})
+    usual = np.pi / 180 if options.get("degrees") else 1.0
+    scale = factors(units[key], key, values.shape[1], where) if key in units else usual
+    return np.asarray(values * scale + np.asarray(options.get("position_offset", 0.0)))
 
 
 def _table(path: Path, options: Mapping[str, Any]) -> Columns:

@@ -20,7 +20,8 @@ same torques, so that held-out errors can be compared: the cut-off of the positi
 while parts of the motion are predicted better from the others, for differences of the positions and for velocities as
 measured.
 
-Each recording is compared with its own fit: a noisy one has no say in the band of a quiet one.
+Each recording is compared with its own fit: a noisy one has no say in the band of a quiet one. Only where the lowest
+band that a recording can fit by itself is not balanced, lower ones are asked about with the fit of all recordings.
 """
 
 from __future__ import annotations
@@ -76,17 +77,23 @@ def choose_processing(model: Model, raw: Sequence[Dataset], processing: Processi
     """
     if processing.cutoff != "auto" or processing.torque_cutoff != "same" or not processing.filter_columns:
         return tuple(processing for _ in raw)
-    return tuple(_of_one(model, data, processing) for data in raw)
+    return tuple(_of_one(model, data, processing, [*raw[:k], *raw[k + 1 :]]) for k, data in enumerate(raw))
 
 
-def _of_one(model: Model, data: Dataset, processing: Processing) -> Processing:
-    """The processing of one recording."""
-    ladder = [c for c in CANDIDATES if _lowest(model, data) <= c <= HIGHEST / data.period]
-    if len(ladder) < 2:
+def _of_one(model: Model, data: Dataset, processing: Processing, others: Sequence[Dataset]) -> Processing:
+    """The processing of one recording; the others help where it is too short."""
+    bottom, top = _lowest(model, [data]), HIGHEST / data.period
+    ladder = [c for c in CANDIDATES if bottom <= c <= top]
+    lower = [c for c in CANDIDATES if others and _lowest(model, [data, *others]) <= c <= top]
+    if len(ladder) < 2 and len(lower) < 2:
         return processing
     try:
         data = _thinned(_middle(data))
-        cutoff = _climbed(model, data, processing, ladder)
+        cutoff = _climbed(model, data, processing, ladder, ()) if len(ladder) > 1 else None
+        if cutoff in (None, ladder[0]) and lower and lower[0] < bottom:
+            cutoff = _climbed(model, data, processing, lower, [_thinned(_middle(other)) for other in others])
+        if cutoff is None:
+            return processing
         motion, velocity = _smoothing(model, data, processing, cutoff)
     except CasidError:
         return processing
@@ -136,11 +143,12 @@ def _processed_at_all(data: Dataset, settings: Processing | bool | None) -> bool
 REASON = "the highest below which the model explains the torques"
 
 
-def _lowest(model: Model, data: Dataset) -> float:
-    """Lowest candidate [Hz]."""
-    length = float(data.t[-1] - data.t[0])
-    joints = data.n if data.mask is None else int(data.mask.any(axis=0).sum())
-    return max(PER_PARAMETER * model.base.rank / (2.0 * length * max(joints, 1)), FEWEST_PERIODS / length)
+def _lowest(model: Model, recordings: Sequence[Dataset]) -> float:
+    """Lowest candidate of the first recording that all together determine [Hz]."""
+    lengths = [float(data.t[-1] - data.t[0]) for data in recordings]
+    joints = [data.n if data.mask is None else int(data.mask.any(axis=0).sum()) for data in recordings]
+    torques = sum(length * max(count, 1) for length, count in zip(lengths, joints, strict=True))
+    return max(PER_PARAMETER * model.base.rank / (2.0 * torques), FEWEST_PERIODS / lengths[0])
 
 
 def _middle(data: Dataset) -> Dataset:
@@ -149,8 +157,10 @@ def _middle(data: Dataset) -> Dataset:
     return data if spare <= 0 else data.between(float(data.t[0]) + spare / 2, float(data.t[-1]) - spare / 2)
 
 
-def _climbed(model: Model, data: Dataset, processing: Processing, ladder: Sequence[float]) -> float:
-    """Cut-off of the torques [Hz]."""
+def _climbed(
+    model: Model, data: Dataset, processing: Processing, ladder: Sequence[float], others: Sequence[Dataset]
+) -> float:
+    """Cut-off of the torques [Hz]; the fits are of the others, too."""
     top = ladder[-1]
     columns: FullRateColumns | None = None
     below: tuple[Dataset, Array, Fit] | None = None
@@ -161,7 +171,12 @@ def _climbed(model: Model, data: Dataset, processing: Processing, ladder: Sequen
         W = columns.of(made)
         if below is not None and _unbalanced(model, below, made, W) > PASS:
             break
-        chosen, below = cutoff, (made, W, wls(compress(model, made, columns=[W])))
+        fit = wls(
+            compress(model, [made, *(_processed(other, processing, cutoff, cutoff, top) for other in others)])
+            if others
+            else compress(model, made, columns=[W])
+        )
+        chosen, below = cutoff, (made, W, fit)
     return chosen
 
 

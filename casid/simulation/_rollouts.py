@@ -75,8 +75,8 @@ def simulate_many(
         raise DatasetError(f"rollouts: every, count >= 1, and {n} joints in reference and controller are needed")
     motions = [reference.at(sampling.times) for reference in several]
     starts = np.zeros((total, plant.size))
-    starts[:, :n] = found.get("q0", np.array([motion.q[0] for motion in motions]))
-    starts[:, n : 2 * n] = found.get("dq0", np.array([motion.dq[0] for motion in motions]))
+    for key, held in (("q", slice(n)), ("dq", slice(n, 2 * n))):
+        starts[:, held] = found.get(f"{key}0", np.array([getattr(motion, key)[0] for motion in motions]))
     integrator = integrator or default_integrator(plant, sampling, starts[0, :n])
     integrator.check_friction(plant, starts[0, :n])
     own = np.atleast_2d(found["parameters"]) if "parameters" in found else None
