@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Said(o.OptionGroup):
+class Answered(o.OptionGroup):
     """What the user says where the log leaves it open."""
 
     panel = "What the log leaves open"
@@ -65,7 +65,7 @@ def import_(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="A log of any layout: text, npz, mat, parquet, a bag.")],
     robot: RobotArgument,
     *,
-    said: Said,
+    given: Answered,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="The file to write; default: beside it.")
     ] = None,
@@ -89,12 +89,12 @@ def import_(
     if path.exists() and not overwrite:
         raise DatasetError(f"'{path}' exists; choose another name (--out), or --overwrite it")
     owner = load_robot(robot)
-    found = propose(log, owner, said.answers())
+    found = propose(log, owner, given.answers())
     if found.questions and sys.stdin.isatty():
         present(report_of(found))
         for question in found.questions:
-            said = _asked(said, question)
-        found = propose(log, owner, said.answers())
+            given = _asked(given, question)
+        found = propose(log, owner, given.answers())
     present(report_of(found))
     if found.questions:
         console().print("\n".join(f"Open: {one.text}  ({one.option})" for one in found.questions), highlight=False)
@@ -106,7 +106,7 @@ def import_(
     typer.echo(f"{data!r}\nNext: casid identify {robot} {path} --out result")
 
 
-def _asked(said: Said, question: Question) -> Said:
+def _asked(given: Answered, question: Question) -> Answered:
     """The options with the answer to one question; an empty answer leaves it open."""
     option = question.option.split()[0].rstrip(",")
     name, _, signal = option.removeprefix("--").replace("-", "_").partition("=")
@@ -114,12 +114,12 @@ def _asked(said: Said, question: Question) -> Said:
         signal = signal or question.option.partition(" ")[2].rstrip("=")
     answer = typer.prompt(f"{question.text}\n{question.option}", default="", show_default=False)
     if not answer:
-        return said
+        return given
     if name == "columns":
-        return replace(said, columns=[*(said.columns or ()), answer if "=" in answer else f"{signal}={answer}"])
+        return replace(given, columns=[*(given.columns or ()), answer if "=" in answer else f"{signal}={answer}"])
     if name == "as_is":
-        return replace(said, as_is=answer.strip().lower() in ("y", "yes"))
-    return replace(said, sampling_rate=float(answer)) if name == "sampling_rate" else replace(said, **{name: answer})
+        return replace(given, as_is=answer.strip().lower() in ("y", "yes"))
+    return replace(given, sampling_rate=float(answer)) if name == "sampling_rate" else replace(given, **{name: answer})
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -259,10 +259,7 @@ def reverse_engineer(
     context: typer.Context,
     robot: RobotArgument,
     samples: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SAMPLES", help="npz with q (N, n), g (N, n) and, if known, M (N, n, n) of a controller."
-        ),
+        Path, typer.Argument(metavar="SAMPLES", help="npz of a controller: q, g (N, n) and, if known, M (N, n, n).")
     ],
     recording: Annotated[
         Path | None, typer.Argument(metavar="[RECORDING]", help="Positions and torques: for friction and validation.")

@@ -118,14 +118,14 @@ def _value(e: Estimate) -> str:
 
 def _remarks(found: CommandIdentification) -> list[str]:
     """Common parameters, and in words what the data do not tell, alike ones together."""
-    said: dict[str, list[str]] = {}
+    notes: dict[str, list[str]] = {}
     common = [e for e in found.estimates if e.joint < 0]
     for e in found.estimates:
         if e.words and e.joint >= 0:
-            said.setdefault(e.words, []).append(e.name)
+            notes.setdefault(e.words, []).append(e.name)
     lines = [f"{e.name} of all joints {e.value:.4g} ±{max(e.high - e.value, e.value - e.low):.2g} {e.unit}"
              f"{f' ({e.words})' if e.words else ''}" for e in common]  # fmt: skip
-    return lines + [f"{', '.join(names)}: {words}" for words, names in said.items()]
+    return lines + [f"{', '.join(names)}: {words}" for words, names in notes.items()]
 
 
 @report_of.register(CommandIdentification)

@@ -50,10 +50,8 @@ def simulate_many(
         One for all, or B of them; B, where nothing else determines it.
     integrator
         With fixed steps; default: as for `simulate`.
-    q0, dq0
-        Shape (n,) or (B, n); default: at the reference.
-    parameters
-        Of the plant, shape (B, N); default: the plant's own.
+    q0, dq0, parameters
+        Shape (n,) or (B, n), and of the plant (B, N); default: at the reference, the plant's own.
     sensor
         Every rollout has errors of its own.
     every, threads

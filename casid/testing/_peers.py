@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import numpy as np
 import scipy.sparse as sparse
 
-import casid
-from casid.description import Robot
+from casid.description import Robot, load_robot
+from casid.dynamics import Model
 from casid.identification import RegressionProblem
 from casid.inertia import express_in, to_pinocchio
 from casid.inertia._parameter_vector import link_slice
@@ -155,7 +155,7 @@ def relative_error(value: object, expected: np.ndarray, scale: float = 0.0) -> f
 def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3) -> dict[str, float]:
     """Relative error of every dynamics function of `casid.Model` against Pinocchio, worst over random states."""
     pin = need("pinocchio")
-    model = casid.Model(robot)
+    model = Model(robot)
     peer, data = build(robot, parameters)
     order = [peer.joints[peer.getJointId(joint.name)].idx_v for joint in robot.joints]
     to = np.argsort(order)  # Pinocchio's order from casid's
@@ -209,7 +209,7 @@ def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3
 
 
 def _compare_kinematics(
-    robot: Robot, model: casid.Model, peer: Any, data: Any, q: np.ndarray, order: list[int], note: Note
+    robot: Robot, model: Model, peer: Any, data: Any, q: np.ndarray, order: list[int], note: Note
 ) -> None:
     """Placements and Jacobians of all links at one posture."""
     pin = need("pinocchio")
@@ -240,7 +240,7 @@ def compare_urdf(path: Path, seed: int = 0) -> float:
     """
     pin = need("pinocchio")
     mimics = mimicking_joints(path)
-    robot = casid.load_robot(path, lock=mimics)
+    robot = load_robot(path, lock=mimics)
     peer = pin.buildModelFromUrdf(str(path))
     peer = pin.buildReducedModel(peer, [peer.getJointId(name) for name in mimics], pin.neutral(peer))
     peer.gravity = pin.Motion(np.array(robot.gravity), np.zeros(3))
@@ -248,7 +248,7 @@ def compare_urdf(path: Path, seed: int = 0) -> float:
     rng = np.random.default_rng(seed)
     worst = 0.0
     parameters = robot.standard_parameters()
-    inverse_dynamics = casid.Model(robot).inverse_dynamics
+    inverse_dynamics = Model(robot).inverse_dynamics
     for _ in range(3):
         q, dq, ddq = rng.uniform(-2, 2, (3, robot.n))
         pq, pdq, pddq = np.zeros(peer.nq), np.zeros(peer.nv), np.zeros(peer.nv)

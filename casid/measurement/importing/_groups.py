@@ -27,7 +27,7 @@ class Group:
 
     Attributes
     ----------
-    said : Meaning
+    meaning : Meaning
         What the names say, without the joint.
     names : str or tuple of (str or int)
         As `columns` of a recording's TOML takes them: an array, or the columns in the order of the joints.
@@ -38,7 +38,7 @@ class Group:
         Whether names or numbers of the joints give the order of the columns.
     """
 
-    said: Meaning
+    meaning: Meaning
     names: str | tuple[str | int, ...]
     labels: tuple[str, ...]
     values: Array
@@ -57,10 +57,10 @@ def signal_groups(table: Columns, robot: Robot) -> list[Group]:
     for k, (name, value) in enumerate(table.cells):
         if value.dtype.kind != "f":
             continue
-        said = meaning(name)
-        label = said.label
+        of_name = meaning(name)
+        label = of_name.label
         prefix = _NUMBER.sub("", label) if _NUMBER.search(label) and _joint(label, robot) is None else ""
-        gathered.setdefault((said.signal, said.role, said.motor, said.unit, prefix), []).append((label, k))
+        gathered.setdefault((of_name.signal, of_name.role, of_name.motor, of_name.unit, prefix), []).append((label, k))
     found = []
     for (signal, role, motor, unit, _), members in gathered.items():
         order, ordered = _order([label for label, _ in members], robot)
@@ -104,11 +104,11 @@ def chosen_group(table: Columns, pattern: str, n: int, where: str) -> Group:
             f"{where}: {shown(pattern)} names {len(picked)} columns of numbers, {n} are needed; there are "
             f"{listed(names or table.arrays)}"
         )
-    said = [meaning(names[k]) for k in picked]
-    unit = said[0].unit if len({one.unit for one in said}) == 1 else ""
+    each = [meaning(names[k]) for k in picked]
+    unit = each[0].unit if len({one.unit for one in each}) == 1 else ""
     called = tuple(names[k] if names.count(names[k]) == 1 else k + 1 for k in picked)
     values = np.column_stack([table.cells[k][1] for k in picked])
-    return Group(replace(said[0], label="", unit=unit), called, tuple(one.label for one in said), values)
+    return Group(replace(each[0], label="", unit=unit), called, tuple(one.label for one in each), values)
 
 
 def best(groups: Iterable[Group], signals: Sequence[str], n: int) -> list[Group]:
@@ -116,12 +116,12 @@ def best(groups: Iterable[Group], signals: Sequence[str], n: int) -> list[Group]
     ranks: Mapping[str, int] = {"measured": 0, "": 1, "commanded": 2}
 
     def rank(group: Group) -> tuple[int, int, bool]:
-        return ranks[group.said.role] // 2, signals.index(group.said.signal), group.said.motor
+        return ranks[group.meaning.role] // 2, signals.index(group.meaning.signal), group.meaning.motor
 
-    fitting = [group for group in groups if group.said.signal in signals and group.values.shape[1] == n]
+    fitting = [group for group in groups if group.meaning.signal in signals and group.values.shape[1] == n]
     first = min(map(rank, fitting), default=None)
     tied = [group for group in fitting if rank(group) == first]
-    return [group for group in tied if group.said.role == "measured"] or tied
+    return [group for group in tied if group.meaning.role == "measured"] or tied
 
 
 def _order(labels: Sequence[str], robot: Robot) -> tuple[list[int], bool]:

@@ -51,7 +51,7 @@ def find_layout(content: bytes, where: str) -> tuple[TextLayout, list[tuple[str,
     if separator == "," and not header and 2 < named and width >= 2 * named - 2:
         raise DatasetError(
             f"{where}: {named} names for {width} cells, separated by commas: these seem to be decimal commas, which "
-            "cannot be told from separators; export it with semicolons or tabs between cells, or with decimal points"
+            "look like separators; export it with semicolons or tabs between cells, or with decimal points"
         )
     return TextLayout(encoding, separator, decimal, header, first), evidence
 

@@ -78,7 +78,7 @@ class Meaning:
     role : str
         ``measured``, ``commanded``, or empty where the name does not say it.
     motor : bool
-        Whether it is said to be the motor's side.
+        Whether it is the motor's side.
     label : str
         What is left: the joint's name or letter and, at the end, its number.
     unit : str

@@ -84,8 +84,8 @@ class Proposal:
             f"file = {_toml(self.path.name)}",
         ]
         for key, value in self.settings.items():
-            said = [text for what, text in reasons.items() if what.split(",")[0] in _SAID.get(key, ())]
-            lines += ["", *(f"# {text}" for text in said)]
+            given = [text for what, text in reasons.items() if what.split(",")[0] in _STATED.get(key, ())]
+            lines += ["", *(f"# {text}" for text in given)]
             if isinstance(value, Mapping) and key == "columns":
                 lines += [f"[{key}]", *(f"{name} = {_toml(entry)}" for name, entry in value.items())]
             else:
@@ -100,7 +100,7 @@ class Proposal:
 
 
 #: Key of the TOML -> the guesses that it states.
-_SAID: Mapping[str, tuple[str, ...]] = {
+_STATED: Mapping[str, tuple[str, ...]] = {
     "text": ("encoding", "cells", "decimal mark", "header"),
     "units": ("time", "angles", "velocities", "unit of torques"),
     "rate": ("time",),

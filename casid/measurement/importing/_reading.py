@@ -133,7 +133,7 @@ class _Reading:
         found = best(self.groups, signals, n)
         if not found and not needed:
             return None
-        others = [group for group in self.groups if group.said.signal in signals]
+        others = [group for group in self.groups if group.meaning.signal in signals]
         if not found:
             there = "; ".join(f"{group} ({group.values.shape[1]})" for group in others) or "none by their names"
             names = listed([name for name, _ in self.table.cells] or self.table.arrays)
@@ -146,7 +146,7 @@ class _Reading:
                 self._ask(f"--columns {signal}=", f"which are the {what}: {' or '.join(map(str, found))}?")
             return None
         group = found[0]
-        if group.said.role == "commanded":
+        if group.meaning.role == "commanded":
             if needed:
                 self._ask(f"--columns {signal}=", f"only commanded {what} are found ({group}); are they to be taken?")
             return None
@@ -158,10 +158,10 @@ class _Reading:
                     f"joints {joints}? Give the names with | between"
                 )  # fmt: skip
             return None
-        side = ", the motor's side" if group.said.motor else ""
-        why = f"{group.said.role or 'by their names'}{side}; joints {listed(group.labels)}"
+        side = ", the motor's side" if group.meaning.motor else ""
+        why = f"{group.meaning.role or 'by their names'}{side}; joints {listed(group.labels)}"
         self.evidence.append((what, str(group), why))
-        if group.said.motor and signal == "q":
+        if group.meaning.motor and signal == "q":
             self._ask("--columns q=", f"{group} are the motor's positions; name the joint's, or add a transmission")
             return None
         return self._take(signal, group)
@@ -177,27 +177,27 @@ class _Reading:
         if "t" in self.answers.columns:
             group = chosen_group(self.table, self.answers.columns["t"], 1, self.path.name)
             name = group.names if isinstance(group.names, str) else group.names[0]
-            found = [(name, group.values[:, 0], group.said.unit)]
+            found = [(name, group.values[:, 0], group.meaning.unit)]
         else:
             for name, cells in self.table.cells:
                 if cells.dtype.kind == "U" and (times := clock_of(cells, self.path.name)) is not None:
                     found.append((name, times, "clock"))
             for group in self.groups:
-                if group.said.signal == "t" and group.values.shape[1] == 1:
+                if group.meaning.signal == "t" and group.values.shape[1] == 1:
                     name = group.names if isinstance(group.names, str) else group.names[0]
-                    found.append((name, group.values[:, 0], group.said.unit))
+                    found.append((name, group.values[:, 0], group.meaning.unit))
         good = [one for one in found if advances(one[1])]
         if not good:
             names = [(name, value) for name, value in self.table.cells if value.dtype.kind == "f"]
             clock = even_clock([value for _, value in names])
             good = [] if clock is None else [(*names[clock], "")]
         if not good:
-            told = "; ".join(f"'{name}' does not advance from sample to sample" for name, *_ in found)
+            unusable = "; ".join(f"'{name}' does not advance from sample to sample" for name, *_ in found)
             lines = [shown(line) for line in self._preamble()][:4]
             above = f" Lines above the table: {'; '.join(lines)}" if lines else ""
             self._ask(
                 "--sampling-rate HZ",
-                f"no time column ({told or 'none by its name'}): at what rate was it sampled?{above}",
+                f"no time column ({unusable or 'none by its name'}): at what rate was it sampled?{above}",
             )
             return None
         if len(good) > 1 and len({round(float(np.ptp(t) / np.median(np.diff(t)))) for _, t, _ in good}) > 1:
@@ -233,7 +233,7 @@ class _Reading:
     def _units(self, t: Array, q: Group, dq: Group | None) -> tuple[Array, Array] | None:
         """Time and positions in SI: the only pair of units that limits, rates and velocities allow; or a question."""
         times = [self.units["t"]] if "t" in self.units else ["s", "ms", "us", "ns"]
-        stated = self.answers.angles or q.said.unit
+        stated = self.answers.angles or q.meaning.unit
         angles = [stated] if stated else ["rad", "deg"]
         fitting = []
         for time in times:
@@ -247,7 +247,7 @@ class _Reading:
                 bad = small or beyond_limits(self.robot, q.values * factor) or not LEAST_SPEED <= speed <= MOST_SPEED
                 if not bad or (len(times) == 1 and len(angles) == 1):
                     fitting.append((time, angle, speed))
-        if dq is not None and dq.said.unit and len(fitting) > 1:
+        if dq is not None and dq.meaning.unit and len(fitting) > 1:
             fitting = [one for one in fitting if self._agrees(t, q, dq, one[0], one[1])] or fitting
         if len(fitting) != 1:
             self._undecided(fitting, times, angles)
@@ -260,7 +260,7 @@ class _Reading:
         if "rate" in self.settings:
             self.units.pop("t", None)
         reach = float(np.abs(q.values).max())
-        why = "as asked for" if self.answers.angles else "by their names" if q.said.unit else (
+        why = "as asked for" if self.answers.angles else "by their names" if q.meaning.unit else (
             f"fits limits, speeds and strokes; as {'deg' if angle == 'rad' else 'rad'} it does not"
         )  # fmt: skip
         limits = "; OUTSIDE the joint limits" if beyond_limits(self.robot, q.values * UNITS["q"][angle]) else ""
@@ -285,7 +285,7 @@ class _Reading:
 
     def _agrees(self, t: Array, q: Group, dq: Group, time: str, angle: str) -> bool:
         factor, _ = velocity_factors(
-            t * UNITS["t"][time], q.values * UNITS["q"][angle], dq.values * UNITS["dq"][dq.said.unit]
+            t * UNITS["t"][time], q.values * UNITS["q"][angle], dq.values * UNITS["dq"][dq.meaning.unit]
         )
         return bool(0.8 < np.nanmedian(factor) < 1.25)
 
@@ -294,7 +294,9 @@ class _Reading:
         factor, correlation = velocity_factors(t, q, dq.values)
         middle = float(np.nanmedian(factor)) if np.isfinite(factor).any() else np.nan
         near = {unit: abs(np.log(max(middle, 1e-12) / size)) for unit, size in UNITS["dq"].items()}
-        unit = dq.said.unit if dq.said.unit and near[dq.said.unit] < 0.1 else min(near, key=lambda one: near[one])
+        unit = (
+            dq.meaning.unit if dq.meaning.unit and near[dq.meaning.unit] < 0.1 else min(near, key=lambda one: near[one])
+        )
         even = np.nanmax(np.abs(factor / middle - 1), initial=0.0) < 0.2
         if near[unit] < 0.1 and even and np.nanmin(correlation, initial=1.0) > 0.8:
             self.units["dq"] = unit
@@ -308,17 +310,17 @@ class _Reading:
 
     def _gains(self, tau: Group) -> Array:
         """Factors of the torques, from their unit and the gains that the user gives."""
-        n, unit = self.robot.n, self.answers.torque_unit or tau.said.unit
+        n, unit = self.robot.n, self.answers.torque_unit or tau.meaning.unit
         if self.answers.gains:
             if len(self.answers.gains) != n:
                 raise DatasetError(f"--gains: {len(self.answers.gains)} numbers for {n} joints")
             gains = np.array(self.answers.gains) * (1e-3 if unit == "mA" else 1.0)
             self.evidence.append(("torques", f"{tau} times gains", "as asked for"))
             return gains
-        if tau.said.signal in ("current", "share") and not self.answers.torque_unit:
-            what = "currents" if tau.said.signal == "current" else "shares of a rated torque"
+        if tau.meaning.signal in ("current", "share") and not self.answers.torque_unit:
+            what = "currents" if tau.meaning.signal == "current" else "shares of a rated torque"
             self._ask(
-                "--gains", f"{tau} are {what}: give the torque of one {tau.said.unit or 'A'} at each joint, torque "
+                "--gains", f"{tau} are {what}: give the torque of one {tau.meaning.unit or 'A'} at each joint, torque "
                 "constant times gear ratio; --torque-unit if they are torques"
             )  # fmt: skip
             return np.ones(n)
@@ -331,7 +333,7 @@ class _Reading:
             self.evidence.append(("unit of torques", "N.m", "not stated: taken as such"))
         return np.ones(n)
 
-    def _torques(self, t: Array, q: Array, said: Group, tau: Group) -> tuple[tuple[str, ...], ...]:
+    def _torques(self, t: Array, q: Array, positions: Group, tau: Group) -> tuple[tuple[str, ...], ...]:
         """One row a joint; questions about signs, and about columns that the dynamics do not explain."""
         gains = self._gains(tau)
         values = tau.values * gains * (UNITS["tau"][self.units["tau"]] if "tau" in self.units else 1.0)
@@ -359,7 +361,7 @@ class _Reading:
         if flips:
             self.evidence.append(("signs", f"joints {', '.join(map(str, flips))} reversed", "as asked for"))
         self._in_limits(values)
-        return self._rows(q, values, fit, said, tau)
+        return self._rows(q, values, fit, positions, tau)
 
     def _in_limits(self, values: Array) -> None:
         """Torques far beyond what the drives can give, or far below, are of another unit."""
@@ -372,11 +374,11 @@ class _Reading:
             self._ask("--torque-unit", f"torques reach {ratio:.3g} times the robot's limits: what is their unit?")
 
     def _rows(
-        self, q: Array, tau: Array, fit: Explained | None, said: Group, torque: Group
+        self, q: Array, tau: Array, fit: Explained | None, positions: Group, torque: Group
     ) -> tuple[tuple[str, ...], ...]:
         rows = []
         for k, joint in enumerate(self.robot.coordinates):
-            columns = [g.names if isinstance(g.names, str) else str(g.names[k]) for g in (said, torque)]
+            columns = [g.names if isinstance(g.names, str) else str(g.names[k]) for g in (positions, torque)]
             scale = 180.0 / np.pi if joint.type == "revolute" else 1e3
             unit = "deg" if joint.type == "revolute" else "mm"
             stroke = f"{scale * q[:, k].min():.1f} to {scale * q[:, k].max():.1f} {unit}"

@@ -125,7 +125,7 @@ def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
 
 LOAD_ROWS = (
     Measure(
-        f"intervals of loads, {len(_CONDITIONS)} conditions, {RUNS} runs each", "95 % +- 3 or wider, said",
+        f"intervals of loads, {len(_CONDITIONS)} conditions, {RUNS} runs each", "95 % +- 3 or wider, stated",
         "58 and 35 % for the mass", coverage, lambda: coverage(20), f"{RUNS - 20} of {RUNS} runs",
     ),
 )  # fmt: skip
