@@ -12,6 +12,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, read_dataset
 from casid.measurement.importing import Answers, propose
+from casid.measurement.importing._evidence import _basis
 from casid.measurement.importing._layout import find_layout
 from casid.measurement.importing._names import Meaning, meaning
 from casid.testing import motion
@@ -110,3 +111,11 @@ def test_times_of_day_pass_midnight(tmp_path: Path) -> None:
     np.testing.assert_allclose(read.t, np.arange(20) / 10, atol=1e-6)
     np.testing.assert_allclose(read.q[:, 0], np.deg2rad(np.arange(20)))
     np.testing.assert_allclose(read.tau[:, 0], 1e-3 * np.arange(20))
+
+
+@pytest.mark.claim("a column that only rounding fills decides nothing about the signs of torques")
+def test_columns_of_rounding_are_no_part_of_a_basis() -> None:
+    rng = np.random.default_rng(0)
+    columns = np.column_stack([rng.normal(size=(8, 2)), np.full(8, 5e-324), 1e-14 * rng.normal(size=8)])
+    basis = _basis(columns)
+    assert basis.shape == (8, 2) and np.allclose(basis.T @ basis, np.eye(2))

@@ -142,7 +142,8 @@ def _joint(rows: Array, fixed: Array, inertia: Array, dq: Array, tau: Array) -> 
 def _basis(columns: Array) -> Array:
     """Orthonormal basis of what columns span."""
     scale = np.linalg.norm(columns, axis=0)
-    u, s, _ = np.linalg.svd(columns[:, scale > 0] / scale[scale > 0], full_matrices=False)
+    used = scale > 1e-10 * scale.max(initial=0.0)  # what rounding leaves of a column that does not act
+    u, s, _ = np.linalg.svd(columns[:, used] / scale[used], full_matrices=False)
     kept: Array = u[:, s > 1e-8 * s.max(initial=0.0)]
     return kept
 
