@@ -233,12 +233,13 @@ def copied_helpers() -> list[str]:
 
 
 def banned_words() -> list[str]:
-    """Banned words in code, tests, scripts and pages."""
+    """Banned words in code, tests, scripts and pages; the page of results, which quotes this list, is left out."""
+    left_out = ("changelog.md", "results.md")
     paths = [
         path
         for folder in ("casid", "tests", "scripts", "problems", "robots", "docs")
         for path in sorted((ROOT / folder).rglob("*"))
-        if path.suffix in (".py", ".md", ".toml", ".c", ".h", ".js", ".html", ".cpp") and path.name != "changelog.md"
+        if path.suffix in (".py", ".md", ".toml", ".c", ".h", ".js", ".html", ".cpp") and path.name not in left_out
     ]
     found = []
     for path in (*paths, ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
