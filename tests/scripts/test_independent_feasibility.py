@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.scripts.plain_dynamics import leading, regressor
-from tests.scripts.test_independent import DATA, numbers, panda_rows, standard, table, wam_rows
+from tests.scripts.published_numbers import DATA, numbers, panda_rows, standard, table, wam_rows
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
