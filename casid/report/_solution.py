@@ -99,7 +99,7 @@ class BodiesSection(ReportSection):
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``links``."""
         problem = self.solution.problem
-        title = f"{problem.name}: links as ellipsoids of uniform density"
+        title = f"{problem.name}: the best-fitting links, as ellipsoids of uniform density"
         parameters = self.solution.standard_parameters
         return {"links": lambda: links_figure(problem.variables.robot, parameters, title=title)}
 

@@ -69,7 +69,7 @@ def test_a_right_recording_has_no_finding(robot, data):
 def test_wrong_gravity_is_named_with_the_option_that_corrects_it(robot, data, gravity):
     judged = verdict(replace(robot, gravity=np.array(gravity)), data)
     (finding,) = [f for f in judged.findings if f.wrong][:1]
-    assert finding.kind == "gravity" and finding.remedy.startswith("--gravity=")
+    assert finding.kind == "gravity" and finding.remedy == "--gravity=-z"
     assert judged.line.startswith("WRONG")
 
 

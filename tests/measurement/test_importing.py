@@ -119,3 +119,15 @@ def test_columns_of_rounding_are_no_part_of_a_basis() -> None:
     columns = np.column_stack([rng.normal(size=(8, 2)), np.full(8, 5e-324), 1e-14 * rng.normal(size=8)])
     basis = _basis(columns)
     assert basis.shape == (8, 2) and np.allclose(basis.T @ basis, np.eye(2))
+
+
+@pytest.mark.claim("files of every known format are read by their reader, not as text")
+def test_another_format_is_read_by_its_own_reader(tmp_path: Path) -> None:
+    for name, words in (("log.pt", "log.pt"), ("log.npz", "log.npz"), ("log.mat", "log.mat")):
+        path = tmp_path / name
+        path.write_text("t;q1\n0;1\n")
+        with pytest.raises(DatasetError, match=words) as raised:
+            propose(path, load_robot("three_link"))
+        assert "separator" not in str(raised.value) and "layout" not in str(raised.value)
+    with pytest.raises(DatasetError, match="nowhere"):
+        propose(tmp_path / "nowhere.csv", load_robot("three_link"))

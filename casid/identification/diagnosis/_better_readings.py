@@ -145,6 +145,10 @@ def better_readings(
     return [], tried
 
 
+#: Residuals closer than this share explain the recording alike; the usual direction of gravity is taken.
+TIED = 1e-6
+
+
 def _compared(reading: float, recorded: float) -> dict[str, float | str]:
     """Relative residuals of another reading and of the recording as it is, in percent."""
     return {"reading": 100 * reading, "recorded": 100 * recorded}
@@ -153,7 +157,9 @@ def _compared(reading: float, recorded: float) -> dict[str, float | str]:
 def _gravity(readings: Readings, here: float) -> _Better:
     """Gravity along another axis, or in the best direction near it."""
     axes = list(readings.axes())
-    name, g, value = min(axes, key=lambda axis: axis[2])
+    least = min(value for _, _, value in axes)
+    tied = [axis for axis in axes if axis[2] <= (1.0 + TIED) * least]  # a sign that no inertia couples to is open
+    name, g, value = min(tied, key=lambda axis: axis[0] != "-z")
     if here > DOUBT or value < 0.97 * here:
         turned, best = readings.direction(g)
         if best < 0.93 * value:

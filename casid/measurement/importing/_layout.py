@@ -5,10 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from casid.errors import DatasetError
 from casid.files._words import shown
-from casid.measurement._text import COMMENTS, TextLayout, is_number, split_line, text_lines, uncommented
+from casid.measurement._columns import Columns
+from casid.measurement._formats import FORMATS, Csv, text_content
+from casid.measurement._text import (
+    COMMENTS,
+    TextLayout,
+    is_number,
+    read_cells,
+    split_line,
+    text_lines,
+    uncommented,
+)
 from casid.measurement.importing._names import meaning, unit_cells
 
 #: Lines that are looked at, and fewest in a row that are a table.
@@ -18,6 +29,19 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ":
 _TOGETHER = re.compile(r"\d\s*[;,\t|]\s*[-+]?\d")
 #: A date or a time of day.
 _TIME = re.compile(r"\d{1,4}[-./:]\d{1,2}[-./:]\d{1,4}.*")
+
+
+def columns_of(path: Path, evidence: list[tuple[str, str, str]]) -> tuple[Columns, TextLayout | None]:
+    """Columns of a file of any format; those of a text table by the layout that is found, with its evidence."""
+    form = next((one for one in FORMATS if one.accepts(path)), None)
+    if form is not None and not isinstance(form, Csv):
+        return form.read(path, None), None
+    content = text_content(path)
+    layout, found = find_layout(content, path.name)
+    evidence += found
+    cells, notes = read_cells(content, layout, path.name)
+    evidence += [("end of the table", "left out", note) for note in notes]
+    return Columns({}, cells=cells), layout
 
 
 def find_layout(content: bytes, where: str) -> tuple[TextLayout, list[tuple[str, str, str]]]:

@@ -12,9 +12,8 @@ import numpy as np
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files._words import listed, shown
-from casid.measurement._columns import Columns
-from casid.measurement._formats import read_columns, text_content
-from casid.measurement._text import TextLayout, read_cells, text_lines
+from casid.measurement._formats import text_content
+from casid.measurement._text import text_lines
 from casid.measurement._units import UNITS
 from casid.measurement.importing._evidence import (
     FASTEST,
@@ -30,7 +29,7 @@ from casid.measurement.importing._evidence import (
     velocity_factors,
 )
 from casid.measurement.importing._groups import Group, best, chosen_group, signal_groups
-from casid.measurement.importing._layout import find_layout
+from casid.measurement.importing._layout import columns_of
 from casid.measurement.importing._names import meaning
 from casid.measurement.importing._order import advances, blocks, clock_of, even_clock, rate_text
 from casid.measurement.importing._proposal import Answers, Proposal, Question
@@ -68,7 +67,7 @@ class _Reading:
         self.questions: list[Question] = []
         self.settings: dict[str, Any] = {}
         self.units: dict[str, str] = {}
-        self.table, layout = _table(path, self.evidence)
+        self.table, layout = columns_of(path, self.evidence)
         if layout is not None:
             self.settings["text"] = {k: list(v) if k == "header" else v for k, v in vars(layout).items()}
         self.groups = signal_groups(self.table, robot)
@@ -389,17 +388,3 @@ class _Reading:
             )
             rows.append((joint.name, *columns, stroke, f"{np.abs(tau[:, k]).max():.4g}", *known))
         return tuple(rows)
-
-
-def _table(path: Path, evidence: list[tuple[str, str, str]]) -> tuple[Columns, TextLayout | None]:
-    """Columns of a file of any format, text tables by their layout."""
-    content = b""
-    if path.is_file() and path.suffix not in (".npz", ".mat", ".mcap", ".db3", ".parquet"):
-        content = text_content(path)
-    if not content:
-        return read_columns(path, None), None
-    layout, found = find_layout(content, path.name)
-    evidence += found
-    cells, notes = read_cells(content, layout, path.name)
-    evidence += [("end of the table", "left out", note) for note in notes]
-    return Columns({}, cells=cells), layout

@@ -121,7 +121,7 @@ def gains() -> tuple[str, bool]:
     for k, joint in enumerate(light.coordinates):
         ratio, half = found.ratios[f"viscous {joint.name} / kp"]
         viscous, kp = (float(np.atleast_1d(getattr(servo, name))[k]) for name in ("viscous", "kp"))
-        held.append(abs(ratio - viscous / kp) <= 1.5 * half)
+        held.append(abs(ratio - viscous / kp) <= half)
     words = f"gain settings: {sum(agree)} of {len(agree)} agree; scale refused: {refused}"
     text = f"{words}, {sum(held)} of {len(held)} ratios hold"
-    return text, bool(np.mean(agree) >= 0.9 and refused and np.mean(held) >= 0.8)
+    return text, bool(all(agree) and refused and all(held))
