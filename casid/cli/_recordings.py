@@ -34,7 +34,8 @@ class Modelled(o.OptionGroup):
     terms: Annotated[
         str | None,
         typer.Option(
-            help="Joint terms, separated by commas; name@joint for one joint. Default viscous,coulomb,offset,rotor."
+            help="Joint terms, separated by commas; name@joint for one joint. Default viscous,coulomb,offset,rotor and "
+            "those of motors that turn several joints."
         ),
     ] = None
     friction: Annotated[

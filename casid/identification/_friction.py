@@ -89,7 +89,7 @@ def identified_friction(
         As `choose_friction` and `fit_jointly`.
     """
     linear = options.friction == "linear"
-    terms = [t for t in options.terms if linear or t not in LINEAR_FRICTION]
+    terms = [t for t in options.terms_of(robot) if linear or t not in LINEAR_FRICTION]
     model = Model(robot, terms, options.gravity, options.velocity_deadband)
     if linear:
         return IdentifiedFriction(model)
@@ -111,7 +111,7 @@ def check_bounds(robot: Robot, options: ModelOptions, bounds: Mapping[str, tuple
         With the parameters, or the symbols of the laws, that there are.
     """
     linear = options.friction == "linear"
-    terms = [t for t in options.terms if linear or t not in LINEAR_FRICTION]
+    terms = [t for t in options.terms_of(robot) if linear or t not in LINEAR_FRICTION]
     model = Model(robot, terms, options.gravity, options.velocity_deadband)
     if linear:
         extra_bounds(model, bounds)

@@ -177,7 +177,7 @@ class _Pipeline:
         """The recordings checked against the robot and processed, a delay of the torques taken out."""
         checked = tuple(check_against(data, self.robot) for data in self.raw)
         options = self.model
-        plain = Model(self.robot, options.terms, options.gravity, options.velocity_deadband)
+        plain = Model(self.robot, options.terms_of(self.robot), options.gravity, options.velocity_deadband)
         settings = processing_of_each(plain, checked, self.processing)
         datasets = tuple(prepare(data, each) for data, each in zip(checked, settings, strict=True))
         if self.delay is None:

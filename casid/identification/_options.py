@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.description import Robot
 from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import DatasetError
 from casid.identification._regression import Bounds
@@ -25,6 +27,8 @@ from casid.retrieval.plausible._choice import check_share
 LINEAR_FRICTION = ("viscous", "coulomb", "offset")
 #: Joint terms of an identification: a geared drive's rotor inertia would else be put into the links.
 DEFAULT_TERMS = (*LINEAR_FRICTION, "rotor")
+#: Terms of a motor that turns several joints (`Robot.transmission`): its friction and rotor act on all of them.
+MOTOR_TERMS = ("motor_viscous", "motor_coulomb", "motor_rotor")
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,9 @@ class ModelOptions:
 
     Attributes
     ----------
-    terms : sequence of str or JointTerm
-        Joint terms. With nonlinear ``friction``, viscous, coulomb and offset are left out of them.
+    terms : sequence of str or JointTerm, optional
+        Joint terms; default: `DEFAULT_TERMS`, and `MOTOR_TERMS` of the motors that turn several joints. With nonlinear
+        ``friction``, viscous, coulomb and offset are left out of them.
     friction : str
         ``linear``; ``auto``: chosen joint by joint by cross-validation (`casid.regression.choose_friction`); or the
         name of a law, fitted jointly with the inertial parameters (`casid.regression.fit_jointly`).
@@ -47,11 +52,19 @@ class ModelOptions:
         linear and ``terms`` have none.
     """
 
-    terms: Sequence[str | JointTerm] = DEFAULT_TERMS
+    terms: Sequence[str | JointTerm] | None = None
     friction: str = "linear"
     velocity_deadband: float = 0.0
     gravity: ArrayLike | None = None
     springs: bool = True
+
+    def terms_of(self, robot: Robot) -> tuple[str | JointTerm, ...]:
+        """Joint terms that a robot gets: as given, or the default."""
+        if self.terms is not None:
+            return tuple(self.terms)
+        T = np.eye(robot.n) if robot.transmission is None else np.asarray(robot.transmission)
+        coupled = [joint.name for joint, turned in zip(robot.coordinates, T.T, strict=True) if (turned != 0).sum() > 1]
+        return (*DEFAULT_TERMS, *(f"{term}@{joint}" for term in MOTOR_TERMS for joint in coupled))
 
 
 @dataclass(frozen=True)

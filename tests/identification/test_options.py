@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from casid.description import load_robot
 from casid.errors import DatasetError, ProblemError
 from casid.identification import Checks, Choice, Constraints, ModelOptions, identify
-from casid.identification._options import FORMER, with_former
+from casid.identification._options import DEFAULT_TERMS, FORMER, MOTOR_TERMS, with_former
 from casid.regression.estimators import OLS
 
 PLAIN = {
@@ -48,3 +49,12 @@ def test_old_and_new_arguments_give_the_same(robot, noisy):
     quick = {"choice": Choice(believable=False), "checks": Checks(folds=0, verdict=False)}
     new = identify(robot, noisy, processing=False, estimator=OLS(), **quick)
     np.testing.assert_array_equal(old.parameters.values, new.parameters.values)
+
+
+@pytest.mark.claim("a motor that turns several joints has its own friction and rotor by default")
+def test_default_terms_follow_the_transmission():
+    coupled = load_robot("tx40")
+    assert ModelOptions().terms_of(load_robot("panda")) == DEFAULT_TERMS
+    motors = tuple(f"{term}@joint_6" for term in MOTOR_TERMS)
+    assert ModelOptions().terms_of(coupled) == (*DEFAULT_TERMS, *motors)
+    assert ModelOptions(terms=("viscous",)).terms_of(coupled) == ("viscous",)

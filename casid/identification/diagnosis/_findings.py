@@ -15,7 +15,8 @@ class Cause(NamedTuple):
     ----------
     kind : str
         ``gravity``, ``sign``, ``joint order``, ``zero position``, ``clock``, ``torque scale``, ``delay``,
-        ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers``, ``spring`` or ``links``.
+        ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers``, ``spring``, ``model`` or
+        ``links``.
     text : str
         Evidence; a template of the finding's recording, joint and values.
     remedy : str
@@ -198,6 +199,14 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "{recording}: the torque of joint '{joint}' does not follow the motion (error {error:.0f} % of it): noise, "
             "or the torque of another joint",
             "--only {others}",
+        ),
+        "unexplained joint": Cause(
+            "model",
+            "the model leaves {error:.0f} % of the torque of joint '{joint}' unexplained, at the other joints "
+            "{usual:.0f} % (median): coupled drives (transmission in the robot's file), other friction, or a torque of "
+            "another origin",
+            "",
+            wrong=False,
         ),
         "one way": Cause(
             "one way",

@@ -43,6 +43,8 @@ UNDECIDED, LIGHTER_FIT = 1.25, 0.9
 PROVEN = 0.5
 #: Share of the mass below which the opposite gravity is the better reading, at up to this ratio of the residuals.
 LIGHTER, EQUAL_FIT = 0.5, 1.1
+#: Share of a joint's torque that a fit leaves unexplained from which it is named, and over that of the other joints.
+UNEXPLAINED, OUTSTANDING = 25.0, 3.0
 #: Ranges of real arms: torque over nominal torque, and largest torque over g reach^4 [kg/m^3].
 GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
 #: Kinds of findings after which the fit's errors mean nothing.
@@ -99,9 +101,23 @@ def judge(
     progress(4, 4)
     if not any(f.kind in (*MISREAD, "clock") for f in found):
         found += delay_finding(raw[longest], datasets[longest], feasible.model, feasible.fit.weights)
+    if not any(f.wrong for f in found):
+        found += _unexplained(fit)
     found += link_findings(robot, datasets, feasible, held_out, choosing)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
     return Verdict(tuple(found), feasible.relative_error, held, tried)
+
+
+def _unexplained(fit: Fit) -> list[Finding]:
+    """Joints whose torque the model explains far worse than that of the others."""
+    errors = fit.relative_errors
+    found = []
+    for k, joint in enumerate(fit.data.model.robot.coordinates):
+        usual = float(np.nanmedian(np.delete(errors, k))) if len(errors) > 1 else np.nan
+        if errors[k] > max(UNEXPLAINED, OUTSTANDING * usual):
+            values = {"error": float(errors[k]), "usual": usual}
+            found.append(Finding("unexplained joint", joint=joint.name, values=values))
+    return found
 
 
 def _friction(
