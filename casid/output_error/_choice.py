@@ -50,8 +50,12 @@ def held_out(search: Search, point: Point, normal: Normal, group: Sequence[int])
     return squares
 
 
-def with_terms(search: Search, point: Point, normal: Normal, folds: int) -> tuple[Search, Point, Normal, Array]:
-    """The search with those of `TERMS` that lower the error held out by more than one standard error, and noticeably.
+def with_terms(
+    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str]
+) -> tuple[Search, Point, Normal, Array]:
+    """The search with those terms (attributes of `TERMS`) that prove themselves on motions held out.
+
+    Each lowers the mean square error held out by more than one standard error, and noticeably.
 
     The standard error is that of the difference between motions, or between pieces of fewer than four motions
     (Breiman et al. 1984, Sec. 3.4.3: the plainest model within one standard error of the best).
@@ -64,7 +68,8 @@ def with_terms(search: Search, point: Point, normal: Normal, folds: int) -> tupl
     """
     added: list[float] = []
     group = folds_of(search.runs, folds)
-    for attribute, (first, sd) in TERMS.items():
+    for attribute in terms:
+        first, sd = TERMS[attribute]
         if not group or any(value != 0.0 for value in search.runs.servo.of(attribute, search.runs.robot.n)):
             continue
         wide, before = _extended(search, attribute, sd), search.runs.rollouts

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.display import Displayed
 from casid.errors import DatasetError
+from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording
-from casid.output_error._choice import folds_of, held_out, with_terms
+from casid.output_error._choice import TERMS, folds_of, held_out, with_terms
 from casid.output_error._readings import further
 from casid.output_error._runs import FreeRuns, Parameter, Point
 from casid.output_error._search import Normal, Search
@@ -62,7 +63,15 @@ class SimulationOptions:
         Errors beyond so many deviations count linearly.
     folds : int
         Groups of motions that are held out in turn; 0: none.
+    terms : tuple of str
+        Attributes of `Servo`, given as 0, that are tried and kept where they lower the error held out by more than its
+        standard error: ``"load_friction"``; empty: none.
     threads : int
+
+    Raises
+    ------
+    DatasetError
+        If a term is none of these.
     """
 
     step: float = 5e-3
@@ -74,6 +83,13 @@ class SimulationOptions:
     robust: float = 4.0
     folds: int = 4
     threads: int = 2
+    terms: tuple[str, ...] = tuple(TERMS)
+
+    def __post_init__(self) -> None:
+        for term in self.terms:
+            if term not in TERMS:
+                raise DatasetError(f"simulation options: {shown(term)} is no term that can be tried{near(term, TERMS)} "
+                                   f"(terms: {listed(TERMS)})")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -285,7 +301,7 @@ def _fitted(
     assert result is not None
     _, search, best, point, normal = result
     trace = search.history
-    search, point, normal, more = with_terms(search, point, normal, options.folds)
+    search, point, normal, more = with_terms(search, point, normal, options.folds, options.terms)
     weak, runs = np.append(weak, more), search.runs
     whole.rollouts = runs.rollouts * len(runs.pieces) / len(whole.pieces)
     whole.parameters, whole.servo = runs.parameters, runs.servo

@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 OPEN = 0.5
 #: Fewest pieces whose scores give a variance of their own.
 _PIECES = 10
+#: Directions with less than this share of a piece's information are left out where pieces are compared.
+_RANK = 1e-6
 #: Harmonics of the error of an encoder's steps.
 _HARMONICS = 6
 #: Parameters of a drive, which all carry its scale.
@@ -86,12 +88,33 @@ def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, flo
     count = sum(len(e) / inflation for e in errors)
     freedom = max(1.0, float(np.sum(count)) - len(point.theta))
     if len(normal.blocks) < _PIECES:
+        fisher = fisher * max(1.0, _heterogeneity(normal, point, factor))
         return fisher, freedom
     scores = np.array([_score(made, len(point.theta)) for made in normal.blocks])
     scores = scores - scores.mean(axis=0)
     m = len(scores)
     sandwich = inverse @ (scores.T @ scores * m / (m - 1)) @ inverse
     return _widened(fisher, sandwich), min(freedom, m - 1.0)
+
+
+def _heterogeneity(normal: Normal, point: Point, factor: float) -> float:
+    """How much farther the estimates of the pieces are apart than their covariances let expect.
+
+    ``Q / dof`` with Cochran's ``Q = sum_m (theta_m - theta)' A_m (theta_m - theta)`` in units of the errors' variance
+    (Cochran 1954; as a factor of variances: Birge 1932): one number of all parameters, for pieces too few to give each
+    parameter a variance of its own.
+    """
+    size, total, rank = len(point.theta), 0.0, 0
+    for made in normal.blocks:
+        A, s = np.zeros((size, size)), _score(made, size)
+        for block in made:
+            A[np.ix_(block.places, block.places)] += _eliminated(block, _eliminated(block, block.A).T)
+        D = np.sqrt(np.maximum(np.diag(A), 1e-300))
+        w, V = np.linalg.eigh(A / np.outer(D, D))
+        kept = w > _RANK * w[-1]
+        total += float((((V.T @ (s / D))[kept]) ** 2 / w[kept]).sum())
+        rank += int(kept.sum())
+    return total / max(rank - size, 1) / max(factor, 1e-300)
 
 
 def _widened(C: Array, other: Array) -> Array:

@@ -41,19 +41,23 @@ def found(make: Callable[[], Bench]) -> CommandIdentification:
     return identify_from_commands(bench.robot, bench.train, bench.servo)
 
 
-def against_cma(seeds: Sequence[int], share: float = 1.0) -> tuple[str, bool]:
-    """Held-out error over that of the best seed of CMA-ES, on each robot."""
+def against_cma(make: Callable[[], Bench], seeds: Sequence[int], share: float = 1.0) -> tuple[str, bool]:
+    """Held-out error over that of the best seed of CMA-ES; beside it that without what no fit could foresee.
+
+    In the SO-101's `single_joint_wrist_roll` the joint meets a stop at -1.03 rad that neither the model nor any
+    training motion has, a stall that every model misses by up to 0.57 rad.
+    """
     need("cma", "encoders")
-    texts, met = [], True
-    for make in BENCHES:
-        bench, mine = make(), found(make)
-        count = int(ROLLOUTS[bench.name] * share)
-        peers = [1e3 * cma_es.fitted(bench, seed, count)["test"] for seed in seeds]
-        own = 1e3 * mine.error_of(bench.test)
-        met &= own <= 0.9 * min(peers)
-        listed = ", ".join(f"{value:.1f}" for value in peers)
-        texts.append(f"{bench.name} {own:.1f} mrad, CMA-ES ({count} runs) {listed}: {own / min(peers):.2f}")
-    return "; ".join(texts), met
+    bench, mine = make(), found(make)
+    count = int(ROLLOUTS[bench.name] * share)
+    peers = [1e3 * cma_es.fitted(bench, seed, count)["test"] for seed in seeds]
+    own = 1e3 * mine.error_of(bench.test)
+    listed = ", ".join(f"{value:.1f}" for value in peers)
+    text = f"{bench.name} {own:.1f} mrad, CMA-ES ({count} runs) {listed}: {own / min(peers):.2f}"
+    free = [data for data in bench.test if data.name != "single_joint_wrist_roll"]
+    if len(free) < len(bench.test):
+        text += f"; {1e3 * mine.error_of(free):.1f} mrad without the recording that meets a stop"
+    return text, own <= 0.9 * min(peers)
 
 
 def richer_friction() -> tuple[str, bool]:
@@ -112,10 +116,11 @@ def repeatability() -> tuple[str, bool]:
     }  # fmt: skip
     for name, (bench, first, second) in halves.items():
         a, b = (identify_from_commands(bench.robot, part, bench.servo) for part in (first, second))
+        other = {e.name: e for e in b.estimates if e.determined}
         inside = [
-            abs(x.value - y.value) <= np.hypot(_half(x), _half(y))
-            for x, y in zip(a.estimates, b.estimates, strict=True)
-            if x.determined and y.determined
+            abs(x.value - other[x.name].value) <= np.hypot(_half(x), _half(other[x.name]))
+            for x in a.estimates
+            if x.determined and x.name in other
         ]
         met &= bool(np.mean(inside) >= 0.9)
         texts.append(f"{name}: {sum(inside)} of {len(inside)}")
