@@ -62,5 +62,5 @@ def test_columns_that_a_user_names() -> None:
     assert chosen_group(log, "M1|M2", 2, "log").names == ("M1", "M2")
     assert chosen_group(log, "I [A]", 1, "log").meaning.unit == "A"
     assert chosen_group(log, "4-5", 2, "log").meaning.unit == ""  # two units
-    with pytest.raises(DatasetError, match="log: 'M.' names 2 columns of numbers, 3 are needed; there are t, M2"):
+    with pytest.raises(DatasetError, match=r"log: 'M.' names 2 columns of numbers, 3 are needed; there are t, M2"):
         chosen_group(log, "M*", 3, "log")
