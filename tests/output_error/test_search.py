@@ -8,12 +8,13 @@ from casid.output_error._search import Search, correlation
 from casid.testing import broadband_commands, commanded_motion
 
 TRUE = {"kp": [12.0, 9.0], "armature": 0.03, "viscous": 0.4, "coulomb": 0.0, "bias": 0.01, "delay": 0.01}
-T = np.arange(200) * 0.02
+T = np.arange(250) * 0.02
 
 
 @pytest.fixture(scope="module")
 def data(arm):
-    return commanded_motion(arm, Servo(**TRUE), T, broadband_commands(T, [0.2, -0.3], 0.5), noise=1e-3)
+    whole = commanded_motion(arm, Servo(**TRUE), T, broadband_commands(T, [0.2, -0.3], 0.5), noise=1e-3)
+    return whole.rows(slice(50, 250))  # without the fall into the first posture
 
 
 def runs(arm, data, **unknown):
@@ -41,7 +42,7 @@ def test_the_search_ends_at_the_truth_from_afar(arm, data):
     search = Search(made)
     point, normal = search.run(made.point(np.array([5.0, 20.0, 2.0, 0.05])))
     assert point.theta == pytest.approx([12.0, 9.0, 0.4, 0.4], rel=0.03)
-    assert np.all(np.diff(search.history) <= 1e-12) and normal.rms == pytest.approx(1e-3, rel=0.1)
+    assert np.all(np.diff(search.history) <= 1e-12) and normal.rms == pytest.approx(1e-3, rel=0.2)
     assert 0.5 * 1e-3 < search.scale < 2e-3
 
 

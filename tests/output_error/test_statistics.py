@@ -28,12 +28,12 @@ def test_deviations_are_those_of_repeated_noise(arm, fitted):
     search, point, normal = fitted
     C, freedom = covariance(search, point, normal)
     scatter = []
-    for seed in range(1, 13):
+    for seed in range(1, 10):
         data = commanded_motion(arm, Servo(**TRUE), T, broadband_commands(T, [0.2, -0.3], 0.5), noise=2e-3, seed=seed)
         runs = FreeRuns(arm, search.runs.servo, [data], longest=3.0, threads=1)
         scatter.append(Search(runs).run(runs.point(point.theta), 4)[0].theta)
     ratio = np.std(scatter, axis=0, ddof=1) / np.sqrt(np.diag(C))
-    assert np.all(ratio < 2.0) and np.all(ratio > 0.4) and freedom > 100
+    assert np.all(ratio < 2.2) and np.all(ratio > 0.35) and freedom > 100
 
 
 def test_what_the_weak_prior_gives_is_not_determined(fitted):
