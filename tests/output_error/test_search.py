@@ -43,7 +43,8 @@ def test_the_search_ends_at_the_truth_from_afar(arm, data):
     point, normal = search.run(made.point(np.array([5.0, 20.0, 2.0, 0.05])))
     assert point.theta == pytest.approx([12.0, 9.0, 0.4, 0.4], rel=0.03)
     assert np.all(np.diff(search.history) <= 1e-12) and normal.rms == pytest.approx(1e-3, rel=0.2)
-    assert 0.5 * 1e-3 < search.scale < 2e-3
+    search.rescale(point)
+    assert search.scale == pytest.approx(normal.rms, rel=0.15) and search.inflation >= 1.0
 
 
 def test_bounds_and_priors_hold(arm, data):
