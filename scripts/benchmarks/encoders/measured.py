@@ -61,7 +61,9 @@ def against_cma(make: Callable[[], Bench], seeds: Sequence[int], share: float = 
     own = 1e3 * mine.error_of(bench.test)
     listed = ", ".join(f"{value:.1f}" for value in peers)
     same = 1e3 * plainly(make).error_of(bench.test)
-    text = f"{bench.name} {own:.1f} mrad (its parameters: {same:.1f}), CMA-ES ({count} runs) {listed}: {own / min(peers):.2f}"
+    text = (
+        f"{bench.name} {own:.1f} mrad (its parameters: {same:.1f}), CMA-ES ({count}) {listed}: {own / min(peers):.2f}"
+    )
     free = [data for data in bench.test if data.name != "single_joint_wrist_roll"]
     if len(free) < len(bench.test):
         text += f"; {1e3 * mine.error_of(free):.1f} mrad without the recording that meets a stop"
