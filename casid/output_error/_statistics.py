@@ -105,11 +105,12 @@ def _heterogeneity(normal: Normal, point: Point, factor: float) -> float:
     parameter a variance of its own.
     """
     size, total, rank = len(point.theta), 0.0, 0
+    least = 1e-12 * np.diag(normal.A) + 1e-100
     for made in normal.blocks:
         A, s = np.zeros((size, size)), _score(made, size)
         for block in made:
             A[np.ix_(block.places, block.places)] += _eliminated(block, _eliminated(block, block.A).T)
-        D = np.sqrt(np.maximum(np.diag(A), 1e-300))
+        D = np.sqrt(np.maximum(np.diag(A), least))
         w, V = np.linalg.eigh(A / np.outer(D, D))
         kept = w > _RANK * w[-1]
         total += float((((V.T @ (s / D))[kept]) ** 2 / w[kept]).sum())
