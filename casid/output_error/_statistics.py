@@ -105,15 +105,19 @@ def _heterogeneity(normal: Normal, point: Point, factor: float) -> float:
     parameter a variance of its own.
     """
     size, total, rank = len(point.theta), 0.0, 0
-    least = 1e-12 * np.diag(normal.A) + 1e-100
+    least = 1e-12 * np.maximum(np.diag(normal.A), 0.0)
     for made in normal.blocks:
         A, s = np.zeros((size, size)), _score(made, size)
         for block in made:
             A[np.ix_(block.places, block.places)] += _eliminated(block, _eliminated(block, block.A).T)
-        D = np.sqrt(np.maximum(np.diag(A), least))
-        w, V = np.linalg.eigh(A / np.outer(D, D))
+        known = np.flatnonzero(np.diag(A) > least)
+        D = np.sqrt(np.diag(A)[known])
+        scaled = A[np.ix_(known, known)] / np.outer(D, D)
+        if not (len(known) and np.isfinite(scaled).all() and np.isfinite(s).all()):
+            continue
+        w, V = np.linalg.eigh(scaled)
         kept = w > _RANK * w[-1]
-        total += float((((V.T @ (s / D))[kept]) ** 2 / w[kept]).sum())
+        total += float((((V.T @ (s[known] / D))[kept]) ** 2 / w[kept]).sum())
         rank += int(kept.sum())
     return total / max(rank - size, 1) / max(factor, 1e-300)
 
@@ -188,7 +192,8 @@ def estimates(
     """
     C, freedom = covariance(search, point, normal)
     sd = np.sqrt(np.maximum(np.diag(C), 0.0))
-    rho = C / np.maximum(np.outer(sd, sd), 1e-300)
+    unit = np.where(sd > 0, sd, np.inf)
+    rho = C / unit / unit[:, None]
     width = float(student.ppf(0.975, freedom))
     parameters = search.runs.parameters
     made = []

@@ -52,6 +52,17 @@ def test_pieces_that_disagree_widen_the_intervals(arm, fitted):
     assert np.all(ratio > 2.0)
 
 
+@pytest.mark.claim("a piece that tells nothing of a parameter, or whose equations have lost all digits, is left out")
+def test_pieces_without_information_are_left_out(fitted):
+    _, point, normal = fitted
+    usual = _heterogeneity(normal, point, 1.0)
+    blank = [replace(block, A=np.diag(np.full(len(block.A), -1e-9)), g=0.0 * block.g) for block in normal.blocks[0]]
+    lost = [replace(block, A=block.A * np.inf) for block in normal.blocks[0]]
+    assert _heterogeneity(replace(normal, blocks=[*normal.blocks, blank]), point, 1.0) == pytest.approx(usual)
+    with np.errstate(all="ignore"):
+        assert np.isfinite(_heterogeneity(replace(normal, blocks=[*normal.blocks, lost]), point, 1.0))
+
+
 @pytest.mark.claim("samples of an encoder that stands on one step count as one")
 def test_steps_of_the_encoders_widen_the_intervals(arm):
     slow = broadband_commands(T, [0.2, -0.3], 0.02, highest=0.3)
