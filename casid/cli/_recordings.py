@@ -39,7 +39,11 @@ class Modelled(o.OptionGroup):
         ),
     ] = None
     friction: Annotated[
-        str | None, typer.Option(help="linear (default), auto (chosen by cross-validation), or a law such as stribeck.")
+        str | None,
+        typer.Option(
+            help="auto (default: chosen by cross-validation, linear in doubt and with --terms), linear, or a law such "
+            "as stribeck."
+        ),
     ] = None
     total_mass: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links \\[kg].")] = None
     bounds: Annotated[
