@@ -175,8 +175,9 @@ def _better(search: FrictionSearch, plain: Model, consistent: Callable[[Fit], Ar
         return IdentifiedFriction(plain, None, kept, None, "linear friction is kept: no joint is explained better")
     ordinary = search.data(search.linear)
     nested = [search.data(search.without(part, PARTS)) for part in range(PARTS)]
+    tested: HeldOut | None = None
     words = ""
-    for kind, beta in (("unconstrained", lambda fit: np.asarray(fit.beta)), ("consistent", consistent)):
+    for kind, beta in (("unconstrained", _unconstrained), ("consistent", consistent)):
         linear = _held_out([ordinary] * PARTS, search.samples, beta)
         chosen = _held_out(nested, search.samples, beta)
         if linear is None:
@@ -185,7 +186,7 @@ def _better(search: FrictionSearch, plain: Model, consistent: Callable[[Fit], Ar
         if chosen is None:
             note = f"linear friction, held-out error {before:.2f} %: no {kind} fit with laws chosen joint by joint"
             return IdentifiedFriction(plain, None, kept, None, note)
-        after = chosen.held_out.tested["consistent"].total
+        tested, after = chosen.held_out, chosen.held_out.tested["consistent"].total
         words = f"held-out error {after:.2f} % with laws chosen joint by joint, {before:.2f} % with linear friction"
         gain = linear.stretches - chosen.stretches
         error = float(np.std(gain, ddof=1) * np.sqrt(len(gain))) if len(gain) > 1 else np.inf
@@ -193,7 +194,11 @@ def _better(search: FrictionSearch, plain: Model, consistent: Callable[[Fit], Ar
             return IdentifiedFriction(plain, None, kept, None, f"linear friction is kept ({kind} fit): {words}")
     choice = search.chosen()
     note = f"friction: {words}"
-    return IdentifiedFriction(choice.model, choice.friction, choice.table, chosen.held_out, note, "auto")
+    return IdentifiedFriction(choice.model, choice.friction, choice.table, tested, note, "auto")
+
+
+def _unconstrained(fit: Fit) -> Array:
+    return np.asarray(fit.beta)
 
 
 def _held_out(

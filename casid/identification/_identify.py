@@ -154,7 +154,7 @@ class _Pipeline:
         springs = self._springs(fitted, read.datasets)
         if springs:
             model = model.like(terms=(*model.terms, *(term for spring in springs for term in spring.terms)))
-            friction = replace(friction, model=model)
+            friction = replace(friction, model=model, held_out=None)  # known without springs only
             fitted = self._fitted(model, read, chosen, springs)
         observations, fit, fits, path = fitted.observations, fitted.fit, fitted.fits, fitted.path
         data = observations.compressed

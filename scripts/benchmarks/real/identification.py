@@ -91,13 +91,16 @@ def payload_pair() -> Result:
 
     measured = pair()
     model = Model(casid.load_robot("ur10e"), (*recordings.FRICTION, "rotor"), recordings.GRAVITY)
-    whole = payload(model, *measured)
-    left_out, commons = [], []
+    whole = payload(model, measured[0], measured[1])
+    left_out: list[float] = []
+    commons: list[float] = []
     for part in (0, 1):
-        found = gains(model, *half(measured, part), mass=2.805)
+        with_load, without = half(measured, part)
+        found = gains(model, with_load, without, mass=2.805)
         factors = found.joints if found.determined else found.common
-        left_out.append(payload(model, *half(pair(factors), 1 - part)).mass)
-        commons.append(payload(model, *half(pair(found.common), 1 - part)).mass)
+        for masses, scale in ((left_out, factors), (commons, found.common)):
+            with_load, without = half(pair(scale), 1 - part)
+            masses.append(payload(model, with_load, without).mass)
     low, high = whole.intervals["m"]
     text = (
         f"{whole.mass:.3f} kg, {low:.3f} to {high:.3f}; `gains` with 2.805 kg on one half, the "
