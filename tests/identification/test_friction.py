@@ -8,10 +8,12 @@ import pytest
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.dynamics.terms._catalogue import friction_model
 from casid.errors import ProblemError
 from casid.identification import Checks, Constraints, ModelOptions, identify
 from casid.identification._friction import _laws
 from casid.identification._identification import load_model
+from casid.regression.friction._choice import STATIC
 from casid.testing._synthetic import recording
 
 LINEAR = ("viscous", "coulomb", "offset")
@@ -91,6 +93,14 @@ def test_friction_is_chosen_by_default(robot):
     model, values = load_model(result.record(), robot)
     np.testing.assert_allclose(values, result.feasible.values)
     assert model.parameter_names == result.model.parameter_names
+
+
+@pytest.mark.claim("no default friction has a negative amplitude, and all have viscous, Coulomb and offset")
+def test_laws_of_the_default_have_positive_amplitudes():
+    for name in STATIC:
+        amplitudes = friction_model(name).amplitudes
+        assert {"fv", "fc", "fo"} <= {a.symbol for a in amplitudes}
+        assert all(a.nonnegative for a in amplitudes if a.symbol != "fo")
 
 
 def test_given_terms_and_nothing_held_out_mean_linear_friction():

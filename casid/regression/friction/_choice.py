@@ -53,11 +53,9 @@ CANDIDATES = (
     "loadedlugre",
     "loadedlugre+spring",
 )
-#: Static laws without springs, all with viscous and Coulomb friction and an offset: their parameters are always there.
-STATIC = tuple(
-    f"{law}{load}" for load in ("", "+load") for law in ("linear", "deadband", "smooth", "polynomial", "stribeck")
-    if law + load != "deadband+load"
-)  # fmt: skip
+#: Static laws without springs whose amplitudes are all positive: viscous and Coulomb friction and an offset are always
+#: among them, and no other tool gets a negative damping.
+STATIC = ("linear", "deadband", "smooth", "stribeck", "linear+load", "smooth+load", "stribeck+load")
 #: Most samples that the choice looks at.
 MOST_SAMPLES = 6_000
 #: Factors by which the shapes of the chosen laws are then changed, one comparison after the other.
