@@ -194,7 +194,7 @@ def _rungs(seeds: int) -> tuple[dict[str, Array], dict[str, str]]:
     return {name: scores[seeds * k : seeds * (k + 1)] for k, name in enumerate(["truth", *names])}, epochs
 
 
-def _network(kind: str, seeds: int) -> tuple[dict[str, Array], dict[str, str]]:
+def _network(kind: str, seeds: int, share: float) -> tuple[dict[str, Array], dict[str, str]]:
     """Scores of a network trained from each seed with the whole budget, and what the training reached."""
     import jax
     import jax.numpy as jnp
@@ -204,7 +204,7 @@ def _network(kind: str, seeds: int) -> tuple[dict[str, Array], dict[str, str]]:
 
     kinds: dict[str, Callable[[], Network]] = {"MLP": mlp.MLP, "MLP tuned": mlp.tuned, "DeLaN": delan.DeLaN}
     network, motion = kinds[kind](), sines().rows(slice(None, None, NETWORK_EVERY))
-    network.epochs = -(-NETWORKS[kind] // (len(motion) * 9 // 10 // NETWORK_BATCH))
+    network.epochs = -(-round(share * NETWORKS[kind]) // (len(motion) * 9 // 10 // NETWORK_BATCH))
     check = motion.rows(slice(None, None, 8))
     weights, reached, ends, began = [], [], [], process_time()
     for seed in range(seeds):
@@ -234,11 +234,14 @@ def _network(kind: str, seeds: int) -> tuple[dict[str, Array], dict[str, str]]:
     return {kind: _track(torques, [*range(seeds)])}, {kind: words}
 
 
-def tracking_scores(seeds: int = SEEDS) -> tuple[dict[str, Array], dict[str, str]]:
-    """NMSE of every model in the loop, shape (seeds, 4): sine q, dq, end effector x, v; and what its training took."""
+def tracking_scores(seeds: int = SEEDS, share: float = 1.0) -> tuple[dict[str, Array], dict[str, str]]:
+    """NMSE of every model in the loop, shape (seeds, 4): sine q, dq, end effector x, v; and what its training took.
+
+    The networks are given a share of their budgets.
+    """
     need("jax", "learning")
     need("optax", "learning")
-    tasks = [*(delayed(_network)(name, seeds) for name in NETWORKS), delayed(_rungs)(seeds)]
+    tasks = [*(delayed(_network)(name, seeds, share) for name in NETWORKS), delayed(_rungs)(seeds)]
     scores: dict[str, Array] = {}
     epochs: dict[str, str] = {}
     for found, used in Parallel(n_jobs=2)(tasks):
