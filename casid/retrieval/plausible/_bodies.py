@@ -86,6 +86,12 @@ class PlausibleBodies:
         """Links whose masses are known up to a common factor only, shape (n,)."""
         return self.boxes & (not self.weighed)
 
+    def weighing(self, mass: float) -> PlausibleBodies:
+        """The bodies with boxes that weigh so much together [kg]: their masses are then known."""
+        tens, boxes = self.parameters.reshape(-1, 10).copy(), self.boxes
+        tens[boxes] *= mass / float(tens[boxes, 9].sum())
+        return PlausibleBodies(tens.ravel(), self.origins, weighed=True)
+
 
 def plausible_bodies(robot: Robot, nominal: bool = True, torques: ArrayLike | None = None) -> PlausibleBodies:
     """Plausible bodies of all links.
@@ -117,22 +123,24 @@ def plausible_bodies(robot: Robot, nominal: bool = True, torques: ArrayLike | No
 
 def _weighed(robot: Robot, bodies: PlausibleBodies, torques: ArrayLike | None) -> PlausibleBodies:
     """The bodies with the masses of the boxes that are expected of this robot."""
-    boxes, tens = bodies.boxes, bodies.parameters.reshape(-1, 10).copy()
-    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    boxes, tens = bodies.boxes, bodies.parameters.reshape(-1, 10)
     if not boxes.any():
         return bodies
     if not boxes.all():  # the described links of the same robot, over their own boxes
         whole = plausible_bodies(robot, nominal=False).parameters.reshape(-1, 10)
         factor = float(np.exp(np.median(np.log(tens[~boxes, 9] / whole[~boxes, 9]))))
-    elif torques is None or not revolute.any() or not robot.reach:
-        return bodies
     else:
-        strongest = float(np.abs(np.asarray(torques, dtype=float))[revolute].max())
-        factor = HELD * strongest / (STANDARD_G * robot.reach) / float(tens[:, 9].sum())
-    if not (np.isfinite(factor) and factor > 0):
-        return bodies
-    tens[boxes] *= factor
-    return PlausibleBodies(tens.ravel(), bodies.origins, weighed=True)
+        factor = (0.0 if torques is None else held_mass(robot, torques)) / float(tens[:, 9].sum())
+    return bodies.weighing(factor * float(tens[boxes, 9].sum())) if np.isfinite(factor) and factor > 0 else bodies
+
+
+def held_mass(robot: Robot, torques: ArrayLike) -> float:
+    """Mass of the moving links of which the largest torques tell, ``3.2 tau / (g reach)`` [kg]; 0 where none do."""
+    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    if not revolute.any() or not robot.reach:
+        return 0.0
+    strongest = float(np.abs(np.asarray(torques, dtype=float))[revolute].max())
+    return HELD * strongest / (STANDARD_G * robot.reach)
 
 
 def skeleton_boxes(robot: Robot) -> Array:
