@@ -5,10 +5,10 @@ terms, explain the recorded torques best: least squares of one number ``f >= 0``
 
     min sum_j || tau_j - W_j (f K pi_0 + K_t t) ||^2,
 
-every joint with its torque as it is, so that the strong ones, which carry the arm, decide. Mass at the axes of the first
-joints makes no torque: described robots weigh 1.1 times as much. On iiwa, UR5, UR10, Z1, xArm7 and Talos' arm, where
-this number was set, it is 1.06, 1.27, 1.49, 0.93, 0.91, 1.03. Of ten other described arms the mean is 1.03 and the
-standard deviation 35 %, of eight legs 1.4: their motors sit at the hip.
+every joint with its torque as it is, so that the strong ones, which carry the arm, decide. Mass at the axes of the
+first joints makes no torque: described robots weigh 1.1 times as much. On iiwa, UR5, UR10, Z1, xArm7 and Talos' arm,
+where this number was set, it is 1.06, 1.27, 1.49, 0.93, 0.91, 1.03. Of twelve other described arms the geometric mean
+is 1.03 and the standard deviation 34 %, of twelve legs 1.4: their motors sit at the hip.
 
 A counterbalance that is no part of the model holds the weight in place of the drives; the largest torque then still
 tells what an arm weighs at least: a third of ``3.2 tau / (g reach)``.
