@@ -10,6 +10,8 @@ robot's mass lies with 95 % in
 Student's interval of one further value; of single links with the quantiles of all of them. Within the bounds of the
 description, and within the proven ranges where they were asked for.
 
+Of fourteen simulated robots b is 0.08 and s 0.26; of sixteen others, which these numbers were not set on, the interval
+of the total mass held the truth of fifteen (not of a humanoid's arm with three wrist joints at one point, 0.21).
 `scripts/acceptance.py real` measures how often the intervals hold the truth, on robots that these numbers were not set
 on.
 """
@@ -26,7 +28,7 @@ from casid.retrieval.insight._intervals import Intervals
 
 #: Ends of the 95 % interval over the chosen mass, of all links and of a single one, of the fourteen simulated robots
 #: that `scripts/benchmarks/real/simulated_robots.py` names.
-TOTAL, SINGLE = (0.6, 2.0), (0.3, 2.4)
+TOTAL, SINGLE = (0.6, 2.0), (0.35, 2.6)
 #: Ends of an interval over each other from which the mass is called open.
 OPEN = 1.5
 

@@ -51,7 +51,7 @@ def link_findings(
     found += _contradiction(feasible, held_out)
     whole = mass_intervals(robot, masses.tolist())[0]
     chosen = feasible.believable
-    if whole.open and (chosen is None or chosen.bodies.boxes.any()):
+    if whole.open and chosen is not None and chosen.bodies.boxes.any():
         values = {"mass": whole.value, "low": whole.low, "high": whole.high}
         found.append(Finding("open masses", values=values))
     if choosing and feasible.believable is None:

@@ -17,8 +17,8 @@ two links share, half of it each; an offset across it belongs to the parent. The
 reach. Arms are hollow and every joint has a motor, so that mass grows less than volume: with its cube root. And arms
 taper: a link that carries less of the reach has lighter motors. These four numbers were set once, on five arms whose
 inertial values are known (`scripts/acceptance.py real` measures them), and checked on four others; the errors hardly
-depend on them. An ellipsoid, not the box itself: real links are thick where their motors are, not at their ends (their
-moments of inertia are 0.6 to 0.8 of the boxes', `scripts/benchmarks/real/simulated_robots.py`).
+depend on them. An ellipsoid, not the box itself: real links are thick where their motors are, not at their ends, and
+the boxes' moments of inertia were 1.3 times theirs in the median.
 
 The common factor of the boxes' masses is not known from the kinematics. Where torques were measured it follows them
 (`casid.identification._expected_mass`); it is else estimated with the parameters
