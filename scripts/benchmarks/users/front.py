@@ -8,9 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+
+import casid
 from benchmarks.measure import Measure, need
+from casid.description import identified_names, identified_record
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Most words before the first result.
@@ -72,9 +77,30 @@ def _busy() -> tuple[str, bool]:
     return ", ".join(f"{load} busy: {value:.4g}" for load, value in found.items()), same and max(found.values()) <= 31.0
 
 
+def _library(most: int | None = None) -> tuple[str, bool]:
+    """Entries whose command makes them again, to 0.1 % of the largest parameter."""
+    names = identified_names()
+    differ: list[str] = []
+    chosen = names if most is None else [name for name in names if "sha256" not in identified_record(name)][:most]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in chosen:
+            command = [sys.executable, str(ROOT / "scripts/library.py"), name, "--out", folder]
+            subprocess.run(command, check=True, capture_output=True)
+            again = casid.load_robot(Path(folder) / f"{name}.toml").standard_parameters()
+            stored = casid.load_robot(name).standard_parameters()
+            if np.abs(again - stored).max() > 1e-3 * np.abs(stored).max():
+                differ.append(name)
+    text = f"{len(names)} entries; {len(chosen) - len(differ)} of {len(chosen)} made again"
+    return f"{text}{': not ' + ', '.join(differ) if differ else ''}", len(names) >= 15 and not differ
+
+
 ROWS = [
     Measure("every command's tables at 80, 100, 120 columns", "0 cut", "through a pseudo-terminal", _tables),
     Measure("excite by README's command beside 1, 4, 8 busy processes", "same +- 3 %; Panda <= 31", "0.2: 62.8", _busy),
+    Measure(
+        "library of identified robots: entries, each made again by its command", ">= 15, all", "0.2: 0",
+        _library, partial(_library, 2), "those from recordings",
+    ),
     Measure(
         "README: words to the first result; its lines in a clean environment", "<= 120; all run",
         "0.2: 1,845; no", _readme,
