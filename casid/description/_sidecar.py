@@ -95,6 +95,7 @@ FEATURES = frozenset(
 )  # fmt: skip
 _LIMITS = ("velocity", "acceleration", "jerk", "effort")
 _RANGE = ("lower", "upper")
+_JOINT_KEYS = ("name", "link", "inertial", "limits", "terms")
 
 
 def lost(description: Description, form: Format) -> dict[str, Any]:
@@ -126,6 +127,8 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
                 body = merged[body]
             if joint.link.name != f"{body}/{joint.name}":
                 joints.setdefault(joint.name, {})["link"] = joint.link.name
+            if joint.link.inertial is None:
+                joints.setdefault(joint.name, {})["inertial"] = False
     joints = {renamed.get(name, name): table for name, table in joints.items()}
     for name, written in renamed.items():
         joints[written] = {"name": name, **joints.get(written, {})}
@@ -207,8 +210,12 @@ def words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     lines += ["the link below the base"] if "base" in tables else []
     renamed = [table["name"] for table in joints.values() if "name" in table]
     lines += [f"names of joints: {', '.join(renamed)}"] if renamed else []
-    named = [name for name, table in joints.items() if "link" in table]
+    named = [name for name, table in joints.items() if set(table) == {"link"}]
     lines += [f"names of fixed joints: {', '.join(named)}"] if named else []
+    links = [table["link"] for table in joints.values() if "link" in table and set(table) != {"link"}]
+    lines += [f"names of links: {', '.join(links)}"] if links else []
+    unknown = [table.get("link", name) for name, table in joints.items() if "inertial" in table]
+    lines += [f"bodies that are not known: {', '.join(unknown)}"] if unknown else []
     return tuple(lines)
 
 
@@ -231,7 +238,7 @@ def restore(description: Description, content: bytes, where: str) -> Description
         joints.insert(0, RawJoint(mount.text("joint"), "fixed", mount.text("name"), base))
         base = Link(mount.text("name"))
     for name, entry in _by_name(table, "joint"):
-        joints = _restored(joints, name, Table(entry, f"{where}: joint '{name}'", ("name", "link", "limits", "terms")))
+        joints = _restored(joints, name, Table(entry, f"{where}: joint '{name}'", _JOINT_KEYS))
     for name, entry in _by_name(table, "bounds"):
         bounds = Table(entry, f"{where}: bounds of '{name}'", ("mass", "com", "inertia_com"))
         index = [k for k, joint in enumerate(joints) if joint.link.name == name]
@@ -299,6 +306,10 @@ def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]
             else joint
             for joint in joints
         ]
+    if "inertial" in table.data:
+        if table.data["inertial"] is not False:
+            table.fail("key 'inertial': false (the link's body is not known) is all that it can be")
+        new = replace(new, link=replace(new.link, inertial=None))
     if link is not None and link != old.link.name:
         new = replace(new, link=replace(new.link, name=link))
         joints = [replace(joint, parent=link) if joint.parent == old.link.name else joint for joint in joints]

@@ -106,6 +106,14 @@ class ConsistencyCone(ABC):
     def matrix(self, parameters: ArrayLike) -> Array:
         """The matrix that must be positive definite."""
 
+    def dual_matrices(self, share: Array) -> tuple[Array, ...]:
+        """Linear in the share; the share is in the dual cone where all are positive semidefinite."""
+        raise NotImplementedError
+
+    def dual_gain(self, share: Array, margin: float) -> float:
+        """What the margin adds to ``share'z``, ``margin tr Z``, for a share in the dual cone; linear in the share."""
+        raise NotImplementedError
+
     @abstractmethod
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
         """Bound of ``share'z`` over the bodies z of the cone."""
@@ -174,10 +182,17 @@ class Full(ConsistencyCone):
         triangle = np.tril(symmetric(t))
         return lower_triangle(triangle @ triangle.T)
 
+    def dual_matrices(self, share: Array) -> tuple[Array, ...]:
+        """Z of this module's docstring."""
+        return (_symmetric((STANDARD_MAP.T @ share).reshape(4, 4)),)
+
+    def dual_gain(self, share: Array, margin: float) -> float:
+        """``margin tr Z``."""
+        return margin * float(np.trace(self.dual_matrices(share)[0]))
+
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""
-        dual = _symmetric((STANDARD_MAP.T @ share).reshape(4, 4))
-        gain = margin * float(np.trace(dual))
+        dual, gain = self.dual_matrices(share)[0], self.dual_gain(share, margin)
         limit = max(limits.trace - 4 * margin, 0.0)
         if not np.isfinite(limit) and limits.body is not None:
             factor = np.linalg.cholesky(pseudo_inertia(limits.body) - margin * np.eye(4))
@@ -238,14 +253,22 @@ class Semi(ConsistencyCone):
             triangle[i, j] = value
         return to_standard(t[0] ** 2, t[1:4] / t[0], triangle @ triangle.T) if t[0] else np.zeros(10)
 
-    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
-        """By the formula of this module's docstring."""
+    def dual_matrices(self, share: Array) -> tuple[Array, ...]:
+        """G and Q of this module's docstring."""
         inertia = tensor(share[:6] * np.array([1, 0.5, 0.5, 1, 0.5, 1]))
         quadratic = np.zeros((4, 4))
         quadratic[:3, :3] = np.trace(inertia) * np.eye(3) - inertia
         quadratic[:3, 3] = quadratic[3, :3] = share[6:9] / 2
         quadratic[3, 3] = share[9]
-        gain = margin * float(np.trace(inertia) + share[9])
+        return inertia, quadratic
+
+    def dual_gain(self, share: Array, margin: float) -> float:
+        """``margin (tr G + gamma)``."""
+        return margin * float(share[_DIAGONAL].sum() + share[9])
+
+    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
+        """By the formula of this module's docstring."""
+        (inertia, quadratic), gain = self.dual_matrices(share), self.dual_gain(share, margin)
         trace, mass, searched = float(limits.box[_DIAGONAL].sum()), float(limits.box[9]), False
         if not np.isfinite(trace + mass) and limits.body is not None:
             matrix = spatial_inertia(limits.body)

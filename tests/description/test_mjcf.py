@@ -10,6 +10,8 @@ import pytest
 
 import casid
 from casid.description import load_robot
+from casid.description._load import load_description
+from casid.description._write import write_description
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.testing import MuJoCo, running
@@ -213,3 +215,25 @@ def test_odd_attributes(tmp_path, joint, more, behind, message):
         return
     with pytest.raises(casid.CasidError, match=message):
         casid.load_robot(path)
+
+
+@pytest.mark.claim("a link whose body is not known stays so through MJCF")
+def test_links_without_a_body_between_joints_of_one_body_stay_unknown(tmp_path):
+    (tmp_path / "hip.urdf").write_text(
+        '<robot name="hip"><link name="base"/><link name="between"/>'
+        '<link name="leg"><inertial><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
+        "</inertial></link>"
+        '<joint name="yaw" type="continuous"><parent link="base"/><child link="between"/><axis xyz="0 0 1"/></joint>'
+        '<joint name="roll" type="continuous"><parent link="between"/><child link="leg"/><axis xyz="1 0 0"/></joint>'
+        "</robot>"
+    )
+    given = load_description(tmp_path / "hip.urdf")
+    written = write_description(given, tmp_path / "hip.xml")
+    back = load_description(tmp_path / "hip.xml")
+    assert [link.inertial is None for link in back.links] == [link.inertial is None for link in given.links]
+    assert [link.name for link in back.links] == [link.name for link in given.links]
+    assert "bodies that are not known: between" in written.sidecar
+    sidecar = tmp_path / "hip.xml.casid.toml"
+    sidecar.write_text(sidecar.read_text().replace("inertial = false", "inertial = 3"))
+    with pytest.raises(RobotError, match=r"joint 'yaw'.*key 'inertial': false"):
+        load_description(tmp_path / "hip.xml")

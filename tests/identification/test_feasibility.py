@@ -13,7 +13,6 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.repair._check import check_file
 from casid.identification.repair._feasibility import (
-    Proof,
     feasibility_test,
     nearest_consistent,
     nearest_feasible,
@@ -67,17 +66,15 @@ def test_the_triangle_inequality_makes_both_infeasible(three_link):
 
 
 @pytest.mark.claim("the feasibility test decides wherever any bound above rounding is positive")
-def test_a_bound_far_below_the_distance_decides_and_signs_alone_prove(three_link):
+def test_a_bound_far_below_the_distance_decides(three_link):
     robot, forms, _, t2, _ = three_link
     found = nearest_feasible(robot, forms, t2, consistency="semi")
-    weak = replace(found, solution=replace(found.solution, lower_bound=1e-6 * found.distance**2), proofs=())
+    none = replace(found.plane, distance=0.0)
+    weak = replace(found, solution=replace(found.solution, lower_bound=1e-6 * found.distance**2), plane=none)
     assert 0 < weak.proven_distance < 0.01 * found.distance and weak.verdict == "infeasible"
-    none = replace(found, solution=replace(found.solution, lower_bound=0.0), proofs=())
-    assert none.verdict == "undecided"
-    assert replace(none, proofs=(Proof(1e-4, 1e3, 10.0),)).verdict == "infeasible"
-    negative = t2.copy()
-    negative[12] = -0.3  # Lzz3 by itself
-    assert nearest_feasible(robot, forms, negative, consistency="semi").proofs[0].distance == pytest.approx(0.3)
+    weakest = replace(found, solution=replace(found.solution, lower_bound=0.0), plane=none)
+    assert weakest.verdict == "undecided"
+    assert replace(weakest, plane=replace(none, distance=1e-4)).verdict == "infeasible"
 
 
 @pytest.mark.claim("rounded digits are a box, and a separating plane proves that nothing in it is feasible")
@@ -86,7 +83,9 @@ def test_the_box_of_rounded_digits_is_excluded_only_while_the_plane_separates_it
     found = nearest_feasible(robot, forms, t2, consistency="semi")
     d = found.corrected - t2
     reach = float(d @ d) / np.abs(d).sum()
-    assert found.excludes(0.9 * reach) and not found.excludes(1.01 * reach)
+    best = found.plane.distance / np.abs(found.plane.direction).sum()
+    assert best == pytest.approx(reach, rel=0.05)
+    assert found.excludes(0.99 * max(best, reach)) and not found.excludes(1.01 * max(best, reach))
     assert np.abs(d).max() < reach * 2.5  # a box that holds the corrected set is never excluded
     assert not found.excludes(float(np.abs(d).max()))
 

@@ -4,9 +4,8 @@ Both are one convex problem, ``minimise ||K pi - beta||^2`` over consistent pi. 
 decides: a positive one proves infeasibility, a consistent pi at distance zero proves feasibility.
 
 Where nothing bounds the links, the infimum may lie at bodies without end, and the multipliers of such a solution prove
-little. Two further bounds then decide. The signs of the parameters limit each base parameter by itself
-(``_LinearForms.outside``), whatever the size of the bodies; and the same problem is solved again among bodies of
-limited mass and reach (`WIDEST` first), whose certificate is sharp.
+little. A plane that separates the given parameters from those of all consistent bodies, whatever their size, then gives
+the bound (`casid.identification.repair._separating_plane`).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.identification._regression import Bounds, complement, extra_bounds
+from casid.identification.repair._separating_plane import ConsistentForms, Plane, energy_shares
 from casid.inertia import Parameters
 from casid.inertia._parameters import standard_names
 from casid.retrieval._load import ConstraintBuilder
@@ -29,9 +29,8 @@ from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
-from casid.retrieval._variables import LinkVariables, link_variables
-from casid.retrieval.constraints._bounds import ConsistencyKind, com_box, consistency_cone, total_mass
-from casid.retrieval.constraints._constraint import Constraint
+from casid.retrieval._variables import link_variables
+from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsistency, consistency_cone
 from casid.retrieval.methods._solve import solve
 from casid.retrieval.solver._build import SolveOptions
 
@@ -41,28 +40,8 @@ Array = NDArray[np.float64]
 REACHED = 1e-6
 #: Smallest proven distance, by the same measure, that is more than rounding of squared values.
 ROUNDING = 1e-8
-#: Largest total mass [kg] and distance of centres of mass from their link frames [m] of the bodies in a further proof.
-WIDEST = ((1e3, 10.0), (1e2, 10.0))
-#: Of a link's ten standard parameters, those that no consistent body has negative: Lxx, Lyy, Lzz and m.
-_NOT_NEGATIVE = (True, False, False, True, False, True, False, False, False, True)
-
-
-@dataclass(frozen=True)
-class Proof:
-    """A lower bound of the distance of feasible base parameters, and the bodies among which it holds.
-
-    Attributes
-    ----------
-    distance : float
-        >= 0.
-    mass, reach : float
-        Largest total mass [kg] and largest coordinate of a centre of mass in its link frame [m]; infinite where the
-        bound does not depend on them.
-    """
-
-    distance: float
-    mass: float = np.inf
-    reach: float = np.inf
+#: No plane.
+_NONE = Plane(np.zeros(0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +57,9 @@ class Feasibility(ParameterResult):
         name: `parameters`.
     solution : Solution
         Of the problem ``min ||K pi - beta||^2``.
-    proofs : tuple of Proof
-        Bounds of the distance; that of the solution holds within its ``search_region``.
+    plane : Plane
+        Separates the given base parameters from those of all consistent bodies; of distance 0 where none was found.
+        The bound of the solution holds within its ``search_region``, that of the plane everywhere.
     """
 
     given: Array
@@ -87,7 +67,7 @@ class Feasibility(ParameterResult):
     names: tuple[str, ...]
     values: Array
     solution: Solution
-    proofs: tuple[Proof, ...] = ()
+    plane: Plane
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -101,24 +81,21 @@ class Feasibility(ParameterResult):
         return float(np.linalg.norm(self.corrected - self.given))
 
     @property
-    def proof(self) -> Proof:
-        """The largest bound."""
-        own = Proof(float(np.sqrt(max(self.solution.lower_bound, 0.0))))
-        return max((own, *self.proofs), key=lambda proof: proof.distance)
-
-    @property
     def proven_distance(self) -> float:
-        """Certified lower bound of the distance of any feasible base parameters, see `proof`."""
-        return self.proof.distance
+        """Certified lower bound of the distance of any feasible base parameters."""
+        return max(float(np.sqrt(max(self.solution.lower_bound, 0.0))), self.plane.distance)
 
     def excludes(self, half_width: float) -> bool:
         """Whether no feasible base parameters lie in the box ``|beta_i - given_i| <= half_width`` (rounded digits).
 
-        With ``d = corrected - given``, the certificate's bound b of ``||K pi - given||^2`` is one of its linearisation
-        at the solution, hence ``d'(beta - given) >= (b + d'd) / 2`` for every feasible beta: a separating plane. In the
-        box, ``d'(beta - given) <= half_width ||d||_1``.
+        Two planes can separate them. Every feasible beta has ``p'(beta - given) >= distance`` with the unit vector p of
+        `plane`, every beta in the box ``p'(beta - given) <= half_width ||p||_1``. With ``d = corrected - given``, the
+        certificate's bound b of ``||K pi - given||^2`` is one of its linearisation at the solution, hence
+        ``d'(beta - given) >= (b + d'd) / 2`` for every feasible beta.
         """
-        d = self.corrected - self.given
+        d, p = self.corrected - self.given, self.plane.direction
+        if self.plane.distance > half_width * float(np.abs(p).sum()):
+            return True
         return (self.solution.lower_bound + float(d @ d)) / 2 > half_width * float(np.abs(d).sum())
 
     @property
@@ -186,20 +163,23 @@ class _LinearForms:
         Q = complement(self.freedom)
         return LeastSquares.compressed(Q.T @ self.matrix, Q.T @ self.values)
 
-    def outside(self, bodies: NDArray[np.bool_], extras: Bounds) -> float:
-        """Distance of the values from the ranges that each form has by the signs and bounds of its parameters.
+    def plane(self, robot: Robot, cones: Sequence[PhysicalConsistency], extras: Bounds) -> Plane:
+        """The best plane between the values and the forms of consistent parameters of any size.
 
-        The first of x are standard parameters, ``bodies`` says which belong to links that must be consistent; the
-        others have their bounds in ``extras``. Forms with a free parameter have no range. Feasible values lie in the
-        box of the ranges.
+        Of extras with two bounds the lower one counts, which is sound.
         """
-        low = np.where(bodies & np.tile(_NOT_NEGATIVE, len(bodies) // 10), 0.0, -np.inf)
-        bounds = np.array([extras[name] for name in self.kept[len(bodies) :]]).reshape(-1, 2)
-        low, high = np.append(low, bounds[:, 0]), np.append(np.full(len(bodies), np.inf), bounds[:, 1])
-        up, down = np.clip(self.matrix, 0.0, None), np.clip(self.matrix, None, 0.0)
-        least, most = _product(up, low) + _product(down, high), _product(up, high) + _product(down, low)
-        outside = np.maximum(0.0, np.maximum(least - self.values, self.values - most))
-        return float(np.linalg.norm(outside[~self.freedom.any(axis=1)]))
+        bounds = np.array([extras[name] for name in self.kept[10 * len(cones) :]]).reshape(-1, 2)
+        from_above = np.isinf(bounds[:, 0])
+        signs = np.concatenate([np.ones(10 * len(cones)), np.where(from_above, -1.0, 1.0)])
+        complete = complement(self.freedom)
+        forms = ConsistentForms(
+            complete.T @ self.matrix * signs,
+            [(cone.cone, cone.margin) for cone in cones],
+            np.where(from_above, -bounds[:, 1], bounds[:, 0]),
+            np.concatenate([energy_shares(robot), np.ones(len(bounds))]),
+        )
+        found = forms.separate(complete.T @ self.values)
+        return Plane(complete @ found.direction, found.distance)
 
     def best_free(self, x: Array) -> Array:
         """The y of that minimum."""
@@ -250,30 +230,10 @@ def nearest_feasible(
     solution = solve(problem, options=SolveOptions(initial_gradient=1e3))
     x, y = solution.x, given.best_free(solution.x)
     corrected = given.matrix @ x + given.freedom @ y
-    bodies = np.repeat([entry.constrains for entry in problem.cones], 10)
-    signs = Proof(given.outside(bodies, extras))
-    found = Feasibility(given.values, corrected, (*given.kept, *given.free), np.concatenate([x, y]), solution, (signs,))
-    for mass, reach in WIDEST:
-        if found.verdict != "undecided":
-            break
-        limited = problem.with_constraints(*_limits(variables, mass, reach))
-        bounded = solve(limited, options=SolveOptions(initial_gradient=1e3), throw=False)
-        if bounded.status != "infeasible":
-            proof = Proof(float(np.sqrt(max(bounded.lower_bound, 0.0))), mass, reach)
-            found = replace(found, proofs=(*found.proofs, proof))
-    return found
-
-
-def _limits(links: LinkVariables, mass: float, reach: float) -> tuple[Constraint, ...]:
-    """At most this total mass, centres of mass at most this far along each axis of their link frames."""
-    sides = np.full(3, reach)
-    boxes = (com_box(link, -sides, sides, f"{link.name} com, largest body") for link in links.links)
-    return (*boxes, total_mass(links.links, 0.0, mass, "total mass, largest body"))
-
-
-def _product(matrix: Array, bounds: Array) -> Array:
-    """``matrix @ bounds`` where zeros annul infinite bounds."""
-    return np.asarray(np.where(matrix != 0, matrix * np.where(matrix != 0, bounds, 0.0), 0.0).sum(axis=1))
+    found = Feasibility(given.values, corrected, (*given.kept, *given.free), np.concatenate([x, y]), solution, _NONE)
+    if found.feasible or not all(cone.constrains for cone in problem.cones):
+        return found
+    return replace(found, plane=given.plane(robot, problem.cones, extras))
 
 
 def feasibility_test(

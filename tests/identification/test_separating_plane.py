@@ -1,0 +1,73 @@
+"""The plane that separates given base parameters from those of all consistent bodies, whatever their size."""
+
+import numpy as np
+import pytest
+
+import casid
+from casid.dynamics import Model
+from casid.identification.repair import feasibility_test, nearest_feasible
+from casid.identification.repair._separating_plane import energy_shares
+from casid.inertia import to_standard
+
+
+def bodies(generator, count, triangle):
+    """Bodies of 1e-6 to 1e9 kg, needles and discs among them, centres of mass up to 100 m away."""
+    for _ in range(count):
+        mass = 10.0 ** generator.uniform(-6, 9)
+        second = 10.0 ** generator.uniform(-8, 4, size=3) * (generator.random(3) > 0.3)
+        moments = second.sum() - second if triangle else second
+        turn = np.linalg.qr(generator.normal(size=(3, 3)))[0]
+        yield to_standard(
+            mass, 10.0 ** generator.uniform(-4, 2) * generator.normal(size=3), turn @ np.diag(moments) @ turn.T
+        )
+
+
+@pytest.mark.claim("the plane of an infeasible verdict has every consistent body on its far side, whatever its size")
+@pytest.mark.parametrize("kind", ["semi", "full"])
+def test_no_consistent_body_of_any_size_lies_before_the_plane(kind):
+    robot = casid.load_robot("three_link")
+    base = Model(robot).base
+    generator = np.random.default_rng(3)
+    outside = base.K @ np.concatenate([to_standard(1.0, [0.1, 0.2, 0.3], np.diag([0.1, 0.2, 0.25]))] * 3)
+    outside[base.row("Lxy3")] += 2.0
+    found = nearest_feasible(robot, base.K, outside, consistency=kind, margin=0.0)
+    p, distance = found.plane.direction, found.plane.distance
+    assert np.linalg.norm(p) == pytest.approx(1.0)
+    assert 0.999 * found.distance < distance <= found.distance * (1 + 1e-9)
+    p_outside, nearest = float(p @ outside), np.inf
+    for _ in range(2000):
+        x = np.concatenate(list(bodies(generator, 3, kind == "full")))
+        terms = np.abs(p @ base.K) @ np.abs(x)
+        nearest = min(nearest, float(p @ base.K @ x) - p_outside - distance + 1e-9 * terms)
+    assert nearest >= 0
+
+
+def test_the_margin_counts_for_the_distance():
+    robot = casid.load_robot("three_link")
+    base = Model(robot).base
+    beta = np.zeros(len(base.names))
+    beta[base.row("Lzz3")] = -0.3
+    distances = [nearest_feasible(robot, base.K, beta, margin=margin).plane.distance for margin in (0.0, 1e-2)]
+    assert distances[0] == pytest.approx(0.3, rel=1e-6) and distances[1] > distances[0] + 0.01
+
+
+def test_signs_of_friction_and_rotors_alone_prove():
+    model = Model(casid.load_robot("spatial_2r"), ("viscous", "rotor", "offset"))
+    links = np.tile(to_standard(1.0, [0.1, 0.0, 0.2], np.diag([0.02, 0.03, 0.04])), 2)
+    truth = model.parameters(links, np.tile([0.4, -0.1, 0.1], 2))  # viscous, offset, rotor
+    beta = model.base.values(truth)
+    assert feasibility_test(model, beta).feasible
+    beta[model.base.row("fv2")] = -0.2
+    found = feasibility_test(model, beta)
+    assert found.verdict == "infeasible" and found.plane.distance == pytest.approx(0.2, rel=1e-6)
+    bounded = feasibility_test(model, model.base.values(truth), bounds={"fv1": (-np.inf, 0.1)})
+    assert bounded.plane.distance == pytest.approx(0.3, rel=1e-6)
+
+
+def test_energy_shares_are_positive_for_every_body_that_moves():
+    robot = casid.load_robot("panda")
+    shares = energy_shares(robot)
+    for link in range(7):
+        x = np.zeros(70)
+        x[10 * link : 10 * link + 10] = to_standard(1.0, [0.1, -0.2, 0.05], np.diag([0.02, 0.03, 0.04]))
+        assert shares @ x > 0
