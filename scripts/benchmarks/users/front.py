@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -15,11 +14,14 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Measure, need
+from benchmarks.users.packages import installed, wheel
 from casid.description import identified_names, identified_record
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Most words before the first result.
 _WORDS = 120
+#: From an empty environment to the last line's result [s].
+_SECONDS = 120.0
 
 
 def first_lines() -> tuple[list[str], int]:
@@ -34,21 +36,20 @@ def first_lines() -> tuple[list[str], int]:
 def _readme() -> tuple[str, bool]:
     need("build", "test")
     lines, words = first_lines()
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")} | {"BROWSER": "true"}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        subprocess.run([sys.executable, "-m", "venv", str(place / "venv")], check=True, env=clean)
-        pip = [str(place / "venv/bin/pip"), "install", "-q", "--disable-pip-version-check", str(ROOT)]
-        subprocess.run(pip, check=True, env=clean, capture_output=True)
-        clean["PATH"] = f"{place / 'venv/bin'}{os.pathsep}{clean.get('PATH', '')}"
+        file = wheel(place)
         started, failed = time.perf_counter(), []
+        clean = installed(file, place / "venv")
+        ready = time.perf_counter()
         for line in lines:
             done = subprocess.run(line, shell=True, cwd=place, env=clean, capture_output=True, text=True, check=False)
             if done.returncode:
                 failed.append(f"{line}: {done.stderr.strip()[-200:]}")
-        spent = time.perf_counter() - started
-    text = f"{words} words; {len(lines) - len(failed)} of {len(lines)} lines run, {spent:.0f} s"
-    return f"{text}{''.join(f' ({one})' for one in failed)}", words <= _WORDS and not failed
+        end = time.perf_counter()
+    text = f"{words} words; {len(lines) - len(failed)} of {len(lines)} lines run, {end - ready:.0f} s"
+    text += f"; from nothing {end - started:.0f} s{''.join(f' ({one})' for one in failed)}"
+    return text, words <= _WORDS and not failed and end - started <= _SECONDS
 
 
 def _tables() -> tuple[str, bool]:
@@ -102,7 +103,7 @@ ROWS = [
         _library, partial(_library, 2), "those from recordings",
     ),
     Measure(
-        "README: words to the first result; its lines in a clean environment", "<= 120; all run",
+        "README: words to the first result; its lines in a clean environment", "<= 120; all run; 120 s from nothing",
         "0.2: 1,845; no", _readme,
     )
 ]  # fmt: skip
