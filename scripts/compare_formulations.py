@@ -213,7 +213,8 @@ def measure(name: str, solve: Solve, problem: Problem, starts: Sequence[Array], 
     for x0 in starts:
         answer = solve(x0)
         value = problem.objective(answer.x)
-        bound = lower_bound(problem, answer.x, prepared.linear, answer.linear, prepared.nonlinear, answer.nonlinear)
+        curved = prepared.nonlinear, answer.nonlinear
+        bound = lower_bound(problem, answer.x, prepared.linear, answer.linear, curved)
         feasible = problem.hard_violation(problem.violations(answer.x)) <= 1e-8
         negligible = problem.objective.negligible(answer.x)
         gaps.append(relative_gap(value, bound.lower_bound, negligible) if feasible else np.inf)

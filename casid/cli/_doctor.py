@@ -104,7 +104,8 @@ def _compiler() -> Iterator[Finding]:
     import casadi as ca
     import numpy as np
 
-    from casid.codegen import cache_directory, evaluate_batch, find_compiler
+    from casid.codegen import cache_directory, evaluate_batch
+    from casid.codegen._compiler import find_compiler
     from casid.errors import CasidError
 
     command = find_compiler()

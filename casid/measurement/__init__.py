@@ -6,13 +6,10 @@ from casid import _earlier
 
 # recordings
 from casid.measurement._dataset import Dataset as Dataset
-from casid.measurement._defects import Defect as Defect
 from casid.measurement._readers import read_dataset as read_dataset
 
 # isort: split
 # processing
-from casid.measurement._low_pass import LowPass as LowPass
-from casid.measurement._low_pass import choose_cutoff as choose_cutoff
 from casid.measurement._processing import Processing as Processing
 from casid.measurement._processing import prepare as prepare
 

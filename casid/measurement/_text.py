@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections.abc import Mapping, Sequence
@@ -52,7 +53,7 @@ class TextLayout:
 
     def __post_init__(self) -> None:
         try:
-            b"".decode(self.encoding)
+            codecs.lookup(self.encoding)
         except (LookupError, ValueError):
             raise DatasetError(f"text.encoding: {shown(self.encoding)} is no encoding that Python knows") from None
         if len(self.separator) != 1 or self.separator in '"\r\n' or self.separator == self.decimal == ".":

@@ -16,7 +16,7 @@ from casid.measurement._commands import CommandRecording
 from casid.output_error._readings import further
 from casid.output_error._runs import FreeRuns, Parameter, Point
 from casid.output_error._search import Normal, Search
-from casid.output_error._servo import Servo, Unknown
+from casid.output_error._servo import QUANTITIES, Servo, Unknown
 from casid.output_error._start import ConvexStart, convex_start
 from casid.output_error._statistics import Estimate, estimates, gain_ratios
 from casid.output_error._verdict import CommandFinding, check_recordings, judge, tried
@@ -130,11 +130,7 @@ class CommandIdentification(Displayed):
     @property
     def table(self) -> dict[str, Array]:
         """Values of all joints by attribute, known ones included."""
-        from casid.output_error._rollout import KINDS
-        from casid.output_error._servo import ATTRIBUTES
-
-        values = self.runs.table(self.theta)
-        return {name: values[:, KINDS.index(kind)] for name, (kind, _, _) in ATTRIBUTES.items()}
+        return dict(zip(QUANTITIES, self.runs.table(self.theta).T, strict=True))
 
     @property
     def headline(self) -> str:

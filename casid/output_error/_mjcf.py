@@ -14,6 +14,7 @@ from casid.files import write_files
 from casid.files._read import read_bytes
 from casid.inertia import Parameters
 from casid.output_error._identify import CommandIdentification
+from casid.output_error._servo import QUANTITIES
 
 #: Of the written file [s]: small and of fourth order, so that the motion is that of the equation, as here.
 _TIMESTEP = 0.002
@@ -27,8 +28,8 @@ def identified_robot(found: CommandIdentification) -> Robot:
     terms = {}
     for k in range(robot.n):
         place = robot.joints.index(robot.coordinates[k]) + 1
-        for symbol, name in (("Ia", "armature"), ("fv", "viscous"), ("fc", "coulomb")):
-            terms[f"{symbol}{place}"] = float(table[name][k])
+        for name in ("armature", "viscous", "coulomb"):
+            terms[f"{QUANTITIES[name].kind}{place}"] = float(table[name][k])
     bodies = robot.standard_parameters().reshape(-1, 10) * table["scale"][:, None]
     return robot.with_parameters(Parameters.of_links(bodies.ravel(), tuple(link.name for link in robot.links), terms))
 

@@ -33,15 +33,11 @@ from casid.codegen._source import CFunction, scalar_source
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import RobotError
+from casid.output_error._servo import KINDS
 from casid.output_error._step_source import STEP
 
 Array = NDArray[np.float64]
 
-#: What a joint's servo and drive are described by, in the order of the compiled code. ``bias``: added to the command
-#: [rad or m]; ``limit``: of the servo's torque; ``fo``: constant torque; ``delay`` of the command [s]; ``fl``: dry
-#: friction for each N.m of load; ``fs``, ``vs``: dry friction more at rest than in motion, and its speed (Stribeck);
-#: ``duty``: error [rad] times gain setting at which a voltage servo is fully on; ``emf``: its motor's damping.
-KINDS = ("kp", "kd", "Ia", "fv", "fc", "bias", "limit", "fo", "delay", "scale", "fl", "fs", "vs", "duty", "emf")
 #: A parameter of this joint number acts at all joints.
 ALL = -1
 

@@ -16,8 +16,8 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement._commands import CommandRecording, held_commands
-from casid.output_error._rollout import ALL, KINDS, Branch, Column, Drive, branches
-from casid.output_error._servo import ATTRIBUTES, UNITS, Servo, Unknown
+from casid.output_error._rollout import ALL, Branch, Column, Drive, branches
+from casid.output_error._servo import KINDS, QUANTITIES, Servo, Unknown
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -35,22 +35,22 @@ class Parameter:
     @property
     def kind(self) -> str:
         """Kind in the compiled step."""
-        return ATTRIBUTES[self.attribute][0]
+        return QUANTITIES[self.attribute].kind
 
     @property
     def unit(self) -> str:
         """Of its value."""
-        return UNITS[self.attribute]
+        return QUANTITIES[self.attribute].unit
 
     @property
     def lower(self) -> float:
         """Lower bound."""
-        return ATTRIBUTES[self.attribute][1] if self.unknown.lower is None else self.unknown.lower
+        return QUANTITIES[self.attribute].lower if self.unknown.lower is None else self.unknown.lower
 
     @property
     def upper(self) -> float:
         """Upper bound."""
-        return ATTRIBUTES[self.attribute][2] if self.unknown.upper is None else self.unknown.upper
+        return QUANTITIES[self.attribute].upper if self.unknown.upper is None else self.unknown.upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +301,7 @@ def _parameters(robot: Robot, servo: Servo, earliest: float) -> tuple[Array, tup
     n = robot.n
     names = [joint.name for joint in robot.coordinates]
     known, unknown = np.zeros((n, len(KINDS))), []
-    for attribute, (kind, _, _) in ATTRIBUTES.items():
+    for attribute, quantity in QUANTITIES.items():
         values = servo.of(attribute, n)
         if attribute == "delay":  # encoders may be read up to a cycle after their time stamp
             values = [replace(v, lower=earliest) if isinstance(v, Unknown) and v.lower is None else v for v in values]
@@ -313,5 +313,5 @@ def _parameters(robot: Robot, servo: Servo, earliest: float) -> tuple[Array, tup
                 given = replace(value)
                 unknown.append(Parameter(attribute, k, f"{attribute} {names[k]}", given))
             else:
-                known[k, KINDS.index(kind)] = min(value, 1e300)
+                known[k, KINDS.index(quantity.kind)] = min(value, 1e300)
     return known, tuple(unknown)

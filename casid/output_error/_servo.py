@@ -8,33 +8,63 @@ from typing import Any, Literal
 
 import numpy as np
 
+from casid.description._joint_parameters import COULOMB, LOAD, OFFSET, ROTOR, STRIBECK, VISCOUS, JointParameter
+from casid.dynamics.terms._laws import SPEED
 from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 
-#: Attribute of `Servo` -> kind of parameter of the simulation, and bounds where the user gives none [SI].
-ATTRIBUTES: Mapping[str, tuple[str, float, float]] = {
-    "kp": ("kp", 1e-3, 1e5),
-    "kd": ("kd", 0.0, 1e4),
-    "armature": ("Ia", 1e-6, 1e3),
-    "viscous": ("fv", 0.0, 1e4),
-    "coulomb": ("fc", 0.0, 1e3),
-    "bias": ("bias", -0.3, 0.3),
-    "limit": ("limit", 1e-3, 1e6),
-    "offset": ("fo", -1e3, 1e3),
-    "delay": ("delay", -0.05, 0.25),
-    "scale": ("scale", 0.3, 3.0),
-    "duty": ("duty", 1e-6, 1e9),
-    "back_emf": ("emf", 0.0, 1e4),
-    "load_friction": ("fl", 0.0, 2.0),
-    "stribeck": ("fs", 0.0, 1e3),
-    "stribeck_speed": ("vs", 1e-3, 10.0),
+
+@dataclass(frozen=True)
+class Quantity:
+    """What an attribute of `Servo` means.
+
+    Attributes
+    ----------
+    kind : str
+        Name in the compiled step; of a joint term, its symbol in the catalogue of joint parameters.
+    unit : str
+        Of its values at a revolute joint, for tables.
+    lower, upper : float
+        Bounds where the user gives none [SI].
+    typical : float
+        Value where nothing is known.
+    """
+
+    kind: str
+    unit: str
+    lower: float
+    upper: float
+    typical: float = 0.0
+
+
+def _term(parameter: JointParameter, lower: float, upper: float, typical: float = 0.0) -> Quantity:
+    return Quantity(parameter.symbol, parameter.unit.strip("-"), lower, upper, typical)
+
+
+#: Attribute of `Servo` -> what it means, in the order of the compiled code. ``bias`` is added to the command, ``limit``
+#: is that of the servo's torque, ``duty`` the error times gain setting at which a voltage servo is fully on, ``emf``
+#: the damping of its motor, ``scale`` a factor of the joint's body.
+QUANTITIES: Mapping[str, Quantity] = {
+    "kp": Quantity("kp", "N.m/rad", 1e-3, 1e5, 10.0),
+    "kd": Quantity("kd", "N.m.s/rad", 0.0, 1e4),
+    "armature": _term(ROTOR, 1e-6, 1e3, 0.01),
+    "viscous": _term(VISCOUS, 0.0, 1e4, 0.1),
+    "coulomb": _term(COULOMB, 0.0, 1e3, 0.1),
+    "bias": Quantity("bias", "rad", -0.3, 0.3),
+    "limit": Quantity("limit", "N.m", 1e-3, 1e6),
+    "offset": _term(OFFSET, -1e3, 1e3),
+    "delay": Quantity("delay", "s", -0.05, 0.25),
+    "scale": Quantity("scale", "", 0.3, 3.0, 1.0),
+    "duty": Quantity("duty", "rad", 1e-6, 1e9),
+    "back_emf": Quantity("emf", VISCOUS.unit, 0.0, 1e4),
+    "load_friction": _term(LOAD, 0.0, 2.0, 0.05),
+    "stribeck": _term(STRIBECK, 0.0, 1e3, 0.02),
+    "stribeck_speed": Quantity("vs", SPEED.unit, 1e-3, 10.0, 0.1),
 }
 #: Units by attribute, for tables.
-UNITS = {
-    "kp": "N.m/rad", "kd": "N.m.s/rad", "armature": "kg.m^2", "viscous": "N.m.s/rad", "coulomb": "N.m", "bias": "rad",
-    "limit": "N.m", "offset": "N.m", "delay": "s", "scale": "",
-    "load_friction": "", "duty": "rad", "back_emf": "N.m.s/rad", "stribeck": "N.m", "stribeck_speed": "rad/s",
-}  # fmt: skip
+UNITS = {attribute: quantity.unit for attribute, quantity in QUANTITIES.items()}
+#: What a joint's servo and drive are described by, in the order of the compiled code.
+KINDS = tuple(quantity.kind for quantity in QUANTITIES.values())
 
 
 @dataclass(frozen=True)
@@ -150,7 +180,7 @@ class Servo:
         values = [v if isinstance(v, Unknown) else float(v) for v in given] if many else [given] * n
         if len(values) != n:
             raise DatasetError(f"servo: {attribute} has {len(values)} values for {n} joints")
-        _, lower, upper = ATTRIBUTES[attribute]
+        lower, upper = QUANTITIES[attribute].lower, QUANTITIES[attribute].upper
         for k, value in enumerate(values):
             if isinstance(value, Unknown):
                 continue

@@ -21,14 +21,15 @@ from scipy.optimize import lsq_linear
 from scipy.signal import butter, sosfiltfilt
 
 from casid.codegen import evaluate_batch
+from casid.description._joint_parameters import COULOMB, OFFSET, ROTOR, VISCOUS
 from casid.measurement._commands import CommandRecording, held_commands
-from casid.output_error._rollout import ALL, KINDS
+from casid.output_error._rollout import ALL
 from casid.output_error._runs import FreeRuns
-from casid.output_error._servo import Unknown
+from casid.output_error._servo import KINDS, QUANTITIES, Unknown
 
 Array = NDArray[np.float64]
 #: Unknowns of a joint in the order of the regression's columns.
-_LINEAR = ("kp", "Ia", "fv", "kd", "emf", "fc", "fo", "bias")
+_LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "emf", COULOMB.symbol, OFFSET.symbol, "bias")
 #: Slower than so many deviations of the filtered speed counts as rest.
 _REST = 6.0
 #: Cells of the grid of delays.
@@ -37,8 +38,8 @@ _GRID = 13
 _DETERMINED = 5.0
 #: So many samples of the filtered equation's error tell as much as one.
 _CORRELATED = 20.0
-#: Values where nothing is known: kp [N.m/rad], and the others by their kind.
-_TYPICAL = {"kp": 10.0, "Ia": 0.01, "fv": 0.1, "fc": 0.1, "scale": 1.0, "fl": 0.05, "fs": 0.02, "vs": 0.1}
+#: Values where nothing is known, by kind.
+_TYPICAL = {quantity.kind: quantity.typical for quantity in QUANTITIES.values()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
         grid = np.linspace(max(lower[i], -period), min(upper[i], max(5 * period, 0.08)), _GRID)
         delays = np.broadcast_to(grid, (n, _GRID))
     stretches = [s for data in runs.recordings for s in _stretches(runs, data, cutoff, delays)]
-    theta = np.array([x.unknown.value if x.unknown.value is not None else _TYPICAL.get(x.kind, 0.0) for x in p])
+    theta = np.array([x.unknown.value if x.unknown.value is not None else _TYPICAL[x.kind] for x in p])
     joints = [_factors(runs, stretches, k, place) for k in range(n)]
     priors = {k: p[place["kp", k]].unknown for k in range(n) if ("kp", k) in place}
     bounds = {key: (lower[i], upper[i]) for key, i in place.items()}
@@ -166,12 +167,12 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
         use[:edge] = use[-edge:] = False
         columns = {
             "kp": tau,
-            "Ia": ddq,
-            "fv": dq,
+            ROTOR.symbol: ddq,
+            VISCOUS.symbol: dq,
             "kd": on * dq,
             "emf": (on > 0) * dq,
-            "fc": signs,
-            "fo": np.ones_like(q),
+            COULOMB.symbol: signs,
+            OFFSET.symbol: np.ones_like(q),
             "bias": -on,
         }
         made.append(_Stretch(columns, errors, use, on))
@@ -228,16 +229,14 @@ def _solve(
     A, b = joint.R[:, :m], joint.R[:, m + delay]
     if joint.count < 8 * max(m, 1) or not m:
         gain = 1.0 / _TYPICAL["kp"] if "kp" in joint.free else 1.0
-        still = [
-            gain if c == "kp" else 0.0 if c in ("bias", "fo", "kd", "emf") else gain * _TYPICAL[c] for c in joint.free
-        ]
+        still = [gain * (1.0 if c == "kp" else _TYPICAL[c]) for c in joint.free]
         return np.array(still), float(b @ b), 0.0, False
     low, high = np.zeros(m), np.full(m, np.inf)
     for i, kind in enumerate(joint.free):
         below, above = bounds[kind, k]
         if kind == "kp":
             low[i], high[i] = 1 / above, 1 / below
-        elif kind in ("bias", "fo"):
+        elif kind in ("bias", OFFSET.symbol):
             low[i], high[i] = (below, above) if kind == "bias" else (-np.inf, np.inf)
     scale = np.maximum(np.linalg.norm(A, axis=0), 1e-12)
     B, y = np.vstack([A / scale, 1e-4 * np.eye(m)]), np.append(b, np.zeros(m))

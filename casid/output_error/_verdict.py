@@ -58,7 +58,8 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
     q = np.concatenate([data.q for data in recordings])
     u = np.concatenate([data.q_des for data in recordings])
     driven = any(data.torque is not None for data in recordings)
-    quantum = np.array([np.min(s[s > 1e-9], initial=1e-6) for s in np.abs(np.diff(q, axis=0)).T])
+    steps = np.array([np.min(s[s > 1e-9], initial=np.inf) for s in np.abs(np.diff(q, axis=0)).T])
+    quantum = np.where(np.isfinite(steps), steps, 1e-6)
     moves = np.ptp(q, axis=0) > _STEPS * quantum
     if not moves.any():
         raise DatasetError("no joint moves: there is nothing to identify; record motions of every joint")

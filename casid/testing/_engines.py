@@ -151,6 +151,13 @@ class MuJoCo(Engine):
         self.mujoco.mj_step(self.model, self.data)
         return np.array(self.data.qpos[self.order]), np.array(self.data.qvel[self.order])
 
+    def command(self, values: Array, step: float) -> Array:
+        """Positions after a step [s] under commands to the file's actuators, one a coordinate."""
+        self.model.opt.timestep = step
+        self.data.ctrl[:] = values
+        self.mujoco.mj_step(self.model, self.data)
+        return np.array(self.data.qpos[self.order])
+
 
 class Bullet(Engine):
     """A robot's URDF in PyBullet."""

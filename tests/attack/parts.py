@@ -135,7 +135,7 @@ def _bounds(attack: Attack, points: np.ndarray, near: np.ndarray, rng: np.random
             multipliers = size * rng.normal(size=len(linear.rows)) * (rng.random(len(linear.rows)) < 0.5) / scale
             bent = size * rng.normal(size=curved.size) * (rng.random(curved.size) < 0.5)
             found = lower_bound(
-                problem, x, linear, multipliers, curved, bent, Search(nominal, 1e12), relaxation=relaxation
+                problem, x, linear, multipliers, (curved, bent), Search(nominal, 1e12), relaxation=relaxation
             )
             if found.lower_bound > values.min() * (1 + _ROUNDING) + rounding:
                 wrong.append(f"bound {found.lower_bound!r} of arbitrary multipliers, feasible {values.min()!r}")

@@ -8,9 +8,12 @@ import sys
 import numpy as np
 import pytest
 
+from casid.cli._commands import from_commands
 from casid.description import load_robot
+from casid.errors import DatasetError
 from casid.output_error import Servo
 from casid.testing import broadband_commands, commanded_motion
+from tests.helpers import run
 
 URDF = """<robot name="arm"><link name="base"/>
 <link name="upper"><inertial><origin xyz="0.1 0 0.01"/><mass value="0.4"/>
@@ -41,7 +44,9 @@ def casid(folder, *words):
 
 
 def test_a_recording_without_torques_is_identified_by_simulation(folder):
-    done = casid(folder, "identify", "arm.urdf", "log.csv", "--mjcf", "found.xml", "--out", "result")
+    done = casid(
+        folder, "identify", "arm.urdf", "log.csv", "--mjcf", "found.xml", "--actuators", "found.usda", "--out", "result"
+    )
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "explains the motion" in done.stdout and "shoulder" in done.stdout
@@ -50,28 +55,36 @@ def test_a_recording_without_torques_is_identified_by_simulation(folder):
     assert values["kp shoulder"] == pytest.approx(12.0, rel=0.1)
     text = (folder / "found.xml").read_text()
     assert "<actuator>" in text and "frictionloss" in text and "armature" in text
+    assert "physxJointAxis:angular:armature" in (folder / "found.usda").read_text()
 
 
-def test_what_is_known_stands_in_the_recordings_toml(folder):
-    done = casid(folder, "identify", "arm.urdf", "log.toml")
-    assert done.returncode == 0, done.stderr
-    assert "delay" not in done.stdout
+def test_what_is_known_stands_in_the_recordings_toml(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert "delay" not in run("identify", "arm.urdf", "log.toml")
 
 
 def test_recordings_of_both_kinds_are_refused(folder):
     table = np.genfromtxt(folder / "log.csv", delimiter=",", names=True)
     mixed = np.column_stack([table["t"], table["q_shoulder"], table["q_shoulder"]])
     np.savetxt(folder / "torque.csv", mixed, delimiter=",", header="t,q1,tau1", comments="")
-    done = casid(folder, "identify", "arm.urdf", "log.csv", "torque.csv")
-    assert done.returncode == 1 and "identify them apart" in done.stderr
+    both = [folder / "log.csv", folder / "torque.csv"]
+    assert from_commands(both[:1]) and not from_commands(both[1:]) and not from_commands([])
+    with pytest.raises(DatasetError, match=r"log.csv has commands and no torques, torque.csv has torques"):
+        from_commands(both)
+    with pytest.raises(DatasetError, match=r"torque.csv"):
+        from_commands(both[::-1])
 
 
-def test_commands_are_designed_for_the_servos_of_a_log_and_servos_written(folder):
-    words = ("--position-commands", "log.csv", "--duration", "12", "--iterations", "20", "--out", "design")
-    done = casid(folder, "excite", "arm.urdf", *words)
-    assert done.returncode == 0, done.stderr
-    assert "worst parameter" in done.stdout and (folder / "design" / "commands.toml").exists()
-    done = casid(folder, "excite", "arm.urdf", *words, "--criterion", "d-optimal")
-    assert done.returncode == 2 and "position-commands" in done.stderr
-    done = casid(folder, "identify", "arm.urdf", "log.csv", "--actuators", "found.usda")
-    assert done.returncode == 0 and "physxJointAxis:angular:armature" in (folder / "found.usda").read_text()
+def test_servos_described_differently_are_refused(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "other.toml").write_text('file = "log.csv"\n[servo]\ndelay = 0.02\n')
+    assert "log.toml, other.toml describe the servos differently" in run(
+        "identify", "arm.urdf", "log.toml", "other.toml", code=1
+    )
+
+
+def test_commands_are_designed_for_the_servos_of_a_log(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    words = ("--position-commands", "log.csv", "--duration", "6", "--iterations", "4", "--out", "design")
+    assert "worst parameter" in run("excite", "arm.urdf", *words) and (folder / "design" / "commands.toml").exists()
+    assert "position-commands" in run("excite", "arm.urdf", *words, "--criterion", "d-optimal", code=2)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import casid
 from casid.cli._simulation import Integration, Reference, Simulated
+from casid.description import write_robot
+from casid.report._simulation import _animation
 from tests.helpers import run
 
 
@@ -34,9 +37,13 @@ def test_a_wall_stands_before_the_flange_or_the_frame_that_is_named() -> None:
     assert Simulated(wall="0.3,0,0.4,0,0,2,1e4,50").plant(robot, "link5").forces[0].frame == "link5"
 
 
-def test_what_is_written_is_what_is_shown(tmp_path: Path) -> None:
-    text = run("simulate", "panda", "--duration", 0.3, "--term-values", "viscous=0.5", "--out", tmp_path)
-    names = {path.name for path in tmp_path.iterdir()}
+def test_what_is_written_is_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("casid.report._simulation._animation", partial(_animation, frames=4))
+    body = [0.1, 0, 0, 0.1, 0, 0.1, 0, 0, 0.1, 1.0]
+    write_robot(casid.load_robot("spatial_2r").with_parameters(body * 2), tmp_path / "arm.toml")
+    out = tmp_path / "out"
+    text = run("simulate", tmp_path / "arm.toml", "--duration", 0.3, "--term-values", "viscous=0.5", "--out", out)
+    names = {path.name for path in out.iterdir()}
     assert names == {"simulation.json", "recording.npz", "motion.png", "energy.png", "animation.gif"}
-    energy = json.loads((tmp_path / "simulation.json").read_text(encoding="utf-8"))["energy"]
+    energy = json.loads((out / "simulation.json").read_text(encoding="utf-8"))["energy"]
     assert f"{energy['work']:.6g}" in text and "Energy [J]" in text

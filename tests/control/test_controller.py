@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import find_compiler
+from casid.codegen._compiler import find_compiler
 from casid.control import PD, CascadedDrive, Controller, Passive, Saturated, Switched
 from casid.dynamics import Model
 from casid.errors import DatasetError

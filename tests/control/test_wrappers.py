@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import find_compiler
+from casid.codegen._compiler import find_compiler
 from casid.control import PD, OperationalSpace, Saturated, Switched, nominal
 from casid.control._catalogue import controller_of
 from casid.errors import DatasetError

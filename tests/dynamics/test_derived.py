@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import find_compiler
+from casid.codegen._compiler import find_compiler
 from casid.dynamics import momentum_observer
 from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import find_compiler
+from casid.codegen._compiler import find_compiler
 from casid.control import ComputedTorque, nominal
 from casid.description import load_robot, write_robot
 from casid.description._parts import Capsule

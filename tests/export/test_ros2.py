@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.codegen import find_compiler
+from casid.codegen._compiler import find_compiler
 from casid.description._joint_parameters import JointParameter
 from casid.dynamics.terms import JointTerm
 from casid.errors import CasidWarning, ExportError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from casid.codegen import find_compiler
+from casid.codegen._compiler import find_compiler
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.export import export_robot

@@ -64,6 +64,14 @@ def run(folder: Path, *options: str, file: str = "run.npz") -> dict:
     return json.loads((out / "identification.json").read_text(encoding="utf-8")) | {"output": result.output}
 
 
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> dict:
+    """Record of the identification without options."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("casid.report._section.pictures", lambda make: {})
+        return run(folder)
+
+
 @pytest.mark.claim("every option does on the command line what it does in the recording's TOML")
 @pytest.mark.parametrize(
     ("options", "text"),
@@ -81,26 +89,26 @@ def run(folder: Path, *options: str, file: str = "run.npz") -> dict:
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_options_on_the_command_line_and_in_the_file(folder: Path, options: list[str], text: str) -> None:
+def test_options_on_the_command_line_and_in_the_file(folder: Path, plain: dict, options: list[str], text: str) -> None:
     (folder / "run.toml").write_text(f'file = "run.npz"\n\n[options]\n{text}\n', encoding="utf-8")
-    here, there, plain = run(folder, *options), run(folder, file="run.toml"), run(folder)
+    here, there = run(folder, "--quick", *options), run(folder, "--quick", file="run.toml")
     assert here["parameters"] == pytest.approx(there["parameters"], rel=1e-6, abs=1e-9)
     same = here["parameters"] == pytest.approx(plain["parameters"], rel=1e-6, abs=1e-9)
     assert same == (options[0] == "--angle-tolerance")  # a robot of exact angles
 
 
-def test_quick_gives_the_parameters_alone(folder: Path) -> None:
-    quick, plain = run(folder, "--quick"), run(folder)
+def test_quick_gives_the_parameters_alone(folder: Path, plain: dict) -> None:
+    quick = run(folder, "--quick")
     assert quick["parameters"] == pytest.approx(plain["parameters"], rel=1e-6, abs=1e-9)
     assert plain["verdict"] and not quick["verdict"] and not quick["held_out"]
 
 
 def test_what_options_do(folder: Path) -> None:
-    bounded = run(folder, "--bounds", "m3=0:1.2", "--total-mass", "8:9")["parameters"]
+    bounded = run(folder, "--quick", "--bounds", "m3=0:1.2", "--total-mass", "8:9")["parameters"]
     assert 0 < bounded["m3"] <= 1.2 + 1e-6 and 8 - 1e-6 <= sum(bounded[f"m{k}"] for k in (1, 2, 3)) <= 9 + 1e-6
     assert "--gravity=-z" in run(folder, "--gravity", "+z")["output"]
-    by_name = run(folder, "--only", "joint1,joint2", file="run.csv")
-    by_number = run(folder, "--only", "joint1,joint2")
+    by_name = run(folder, "--quick", "--only", "joint1,joint2", file="run.csv")
+    by_number = run(folder, "--quick", "--only", "joint1,joint2")
     assert by_name["parameters"] == pytest.approx(by_number["parameters"], rel=1e-5, abs=1e-7)
 
 

@@ -50,7 +50,7 @@ def test_one_way_joints_keep_small_friction(robot):
     dq = np.where(np.arange(7) == 2, one_way[:, None], data.dq)
     tau = data.tau + 0.05 * rng.normal(size=data.tau.shape)
     data = replace(data, dq=dq, tau=tau)
-    result = identify(blind(robot), data, processing=AS_IT_IS, checks=Checks(folds=0))
+    result = identify(blind(robot), data, processing=AS_IT_IS, checks=Checks(folds=0, verdict=False))
     largest = np.abs(tau).max()
     assert np.abs(list(result.feasible.extras.values())).max() <= 10 * largest
     fit = result.unconstrained
@@ -61,7 +61,7 @@ def test_one_way_joints_keep_small_friction(robot):
 
 def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, truth):
     model, values = truth
-    data = recording(model, values, samples=900, noise=0.3)
+    data = recording(model, values, samples=500, noise=0.3)
     steps = []
     result = identify(robot, data, processing=AS_IT_IS, progress=lambda *step: steps.append(step))
     assert result.held_out.tested["consistent"].total >= result.held_out.training["consistent"].total * 0.9
@@ -72,7 +72,8 @@ def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, truth
     def light(variables):
         return (*default_bounds(robot)(variables), total_mass(variables, 0.0, 5.0))
 
-    tight = identify(robot, data, processing=AS_IT_IS, constraints=Constraints(build=light), checks=Checks(folds=0))
+    alone = Checks(folds=0, verdict=False)
+    tight = identify(robot, data, processing=AS_IT_IS, constraints=Constraints(build=light), checks=alone)
     assert any("total mass" in bound.text for bound in tight.feasible.active)
     assert any("bounds that are reached" in note for note in tight.notes)
     record = result.record()

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Inertial, Joint, Link, Robot
+from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
 from casid.identification import Checks, ModelOptions, identify
+from casid.identification._springs import FALL, FoundSpring, _forward, _gain, _squares
 from casid.testing import recording
 from casid.testing._synthetic import blind
 
@@ -60,7 +61,51 @@ def test_a_counterbalanced_lift_has_its_weight(arm):
 
 
 def test_none_is_looked_for_where_that_is_asked(arm):
-    found = identify(blind(arm), recorded(arm, ()), processing=False, checks=QUIET, model=ModelOptions(springs=False))
+    short = blind(replace(arm, joints=arm.joints[:3], limits=Limits.unlimited(3), frames=()))
+    data = recorded(replace(short, joints=arm.joints[:3]), ())
+    found = identify(short, data, processing=False, checks=QUIET, model=ModelOptions(springs=False))
     assert found.springs == () and "spring" not in " ".join(found.notes)
-    again = identify(blind(arm), recorded(arm, ()), processing=False, checks=QUIET)
+    again = identify(short, data, processing=False, checks=QUIET)
     assert again.springs == () and np.array_equal(found.feasible.values, again.feasible.values)
+
+
+def test_a_gain_must_be_sure_and_large():
+    before = np.array([1.0, 2.0, 0.5, 1.0])
+    sure, taken = _gain(before, before / (1.2 * FALL**2) * [1.0, 1.01, 0.99, 1.0])
+    assert sure > 10 and taken
+    sure, taken = _gain(before, before / 1.1)  # alike on all stretches, but too little
+    assert sure == 0.0 or not taken
+    assert not _gain(before, before * [0.01, 1.2, 1.5, 1.1])[1]  # on one stretch alone
+    assert not _gain(before[:1], 0.1 * before[:1])[1]  # nothing to compare
+
+
+class Errors:
+    """Trials whose error falls by what each joint's spring explains."""
+
+    def __init__(self, **falls):
+        self.falls = falls
+
+    def errors(self, keys):
+        left = 1.0 - sum(self.falls[joint] for _, joint in keys)
+        return left * np.array([1.0, 1.1, 0.9, 1.05]) + 1e-3 * np.array([1, -1, 1, 0]) * len(keys)
+
+
+def test_joints_are_added_until_the_rest_explains_nothing():
+    every = [("spring", name) for name in "abc"]
+    found = _forward(Errors(a=0.1, b=0.5, c=0.0), every, np.ones(4, bool))
+    assert found == [("spring", "b"), ("spring", "a")]
+
+
+def test_squares_of_a_gram_matrix_are_those_of_its_columns():
+    rng = np.random.default_rng(0)
+    W, tau, columns = rng.normal(size=(50, 4)), rng.normal(size=50), rng.normal(size=(4, 3))
+    A = np.column_stack([W, tau])
+    squares, x = _squares(A.T @ A, columns), rng.normal(size=3)
+    best = float(((tau - W @ np.linalg.lstsq(W, tau, rcond=None)[0]) ** 2).sum())
+    assert squares(x) == pytest.approx(float(((W @ columns @ x - tau) ** 2).sum()) - best)
+
+
+def test_the_finding_names_joint_torque_and_errors():
+    one = FoundSpring("elbow", "counterbalance", 4.0, 2.5, 3.2, 120.0, 400.0)
+    assert one.terms == ("spring_sine@elbow", "spring_cosine@elbow")
+    assert one.text.startswith("a counterbalance at elbow") and "120 N.m" in one.text and "4.00 -> 2.50 %" in one.text

@@ -11,8 +11,9 @@ from scipy.signal import butter, filtfilt
 from casid.codegen import evaluate_batch
 from casid.errors import DatasetError
 from casid.identification import ModelOptions, identify
-from casid.measurement import Dataset, LowPass, Processing, prepare
+from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._full_rate import FullRate
+from casid.measurement._low_pass import LowPass
 from casid.regression import compress, wls
 from casid.regression._fit import irls, predicted_torques, residual_torques
 from casid.regression._observation import torques

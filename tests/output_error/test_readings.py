@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from casid.output_error import CommandRecording, Servo, SimulationOptions, identify_from_commands
+from casid.output_error import CommandRecording, FreeRuns, Servo, SimulationOptions, identify_from_commands
+from casid.output_error._readings import further
 from casid.testing import broadband_commands, commanded_motion
 
 TRUE = Servo(kp=[12.0, 9.0], armature=0.03, viscous=0.3, coulomb=0.1, bias=0.0, delay=0.01)
@@ -55,3 +56,19 @@ def test_a_wrong_gain_is_named(arm):
 
 def test_saturation_is_named(arm):
     assert "saturation" in [kind for kind, _ in kinds(arm, motion(arm, replace(TRUE, limit=[1.5, 0.6])))]
+
+
+def test_findings_have_their_amounts(arm):
+    """Of the true servo: five cycles lost, a command that stands for six seconds, nothing else."""
+    data = motion(arm)
+    kept = np.delete(np.arange(len(data)), [100, 200, 201, 300, 400])
+    u = np.array(data.q_des)
+    u[250:550, 1] = u[250, 1]
+    for made, words in (
+        (data, []),
+        (CommandRecording(data.t[kept], data.q[kept], data.q_des[kept]), ["4 steps of the clock miss 5 cycles"]),
+        (replace(data, q_des=u), ["while its command stands, for 4.5 s"]),
+    ):
+        runs = FreeRuns(arm, TRUE, [made], threads=1)
+        found = further(runs, runs.point(np.zeros(0)), ["shoulder", "elbow"], trials=False)
+        assert bool(found) == bool(words) and all(word in found[0].text for word in words), found

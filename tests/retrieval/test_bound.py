@@ -282,7 +282,8 @@ def test_no_bound_exceeds_its_own_point(consistency: str) -> None:
         x = inside[k % 20] + 10.0 ** rng.uniform(-14, 0) * rng.normal(size=len(target))
         # multipliers of slivers: enormous, and on both sides
         given = [10.0 ** rng.uniform(-3, 15) * rng.normal(size=len(rows.rows)) for rows in (linear, curved)]
-        found = lower_bound(problem, x, linear, given[0], curved, given[1], Search(nominal, 1e3), relaxation=relaxation)
+        curves, search = (curved, given[1]), Search(nominal, 1e3)
+        found = lower_bound(problem, x, linear, given[0], curves, search, relaxation=relaxation)
         assert found.lower_bound <= problem.objective(x) + problem.penalty(x)
         elsewhere = inside[(k + 7) % 20]  # a feasible point but for the total mass: what it misses is subtracted there
         other = problem.objective(elsewhere) + problem.penalty(elsewhere)

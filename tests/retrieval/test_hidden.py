@@ -150,10 +150,19 @@ HIDDEN = {
 }
 
 
+#: The methods' other kinds stay in the quick check.
+LONG = (("global", "logic"), ("smoothed", "condition"), ("smoothed", "guarded"))
+
+
 @pytest.mark.claim("a point where an expression is undefined is infeasible, whatever hides it; bounds follow the same")
-@pytest.mark.parametrize("kind", HIDDEN)
-@pytest.mark.parametrize("method", METHODS)
-def test_points_without_a_value_are_infeasible_by_one_rule(kind, method):
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        pytest.param(method, kind, marks=[pytest.mark.slow] if (method, kind) in LONG else [])
+        for method in METHODS for kind in HIDDEN
+    ],
+)  # fmt: skip
+def test_points_without_a_value_are_infeasible_by_one_rule(method, kind):
     formula, low = HIDDEN[kind]
     problem, x = small_problem(lambda v: (Constraint("u", formula(v.links[0].com), lower=low),), (0.0, 0.45, 0.0))
     assert problem.violations(x)["u"] == np.inf

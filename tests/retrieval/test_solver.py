@@ -97,7 +97,7 @@ def test_wrong_multipliers_never_prove_too_much(problem: Problem, solution: casi
         multipliers = scale * rng.normal(size=len(linear.rows))
         curved = scale * rng.normal(size=nonlinear.size)
         x = solution.standard_parameters + scale * rng.normal(size=70)
-        found = lower_bound(problem, x, linear, multipliers, nonlinear, curved)
+        found = lower_bound(problem, x, linear, multipliers, (nonlinear, curved))
         assert found.lower_bound <= solution.objective
     multipliers[:] = np.nan
     assert lower_bound(problem, x, linear, multipliers).lower_bound <= solution.objective

@@ -59,7 +59,11 @@ def test_simulate_identify_validate_from_the_command_line(tmp_path: Path) -> Non
     assert done.exit_code == 0, done.output
 
 
-def test_a_simulation_that_ends_early_says_so_on_the_command_line(tmp_path: Path) -> None:
+def test_a_simulation_that_ends_early_says_so_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("casid.report._section.pictures", lambda make: {})
+    monkeypatch.setattr("casid.report._simulation._animation", lambda simulation: b"")
     command = ["simulate", "panda", "--controller", "pd", "--kp", "1e5", "--kd", "1e4", "--no-limits"]
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
     assert done.exit_code == 2

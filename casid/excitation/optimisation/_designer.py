@@ -369,14 +369,8 @@ class Designer:
             known |= set(zip(part.component.tolist(), part.instants.tolist(), strict=True))
             known |= set(zip(component.tolist(), self.fine[at].tolist(), strict=True))
             pairs = sorted(known)
-            refined.append(
-                StateRows(
-                    part.constraint,
-                    np.array([c for c, _ in pairs], dtype=int),
-                    np.array([t for _, t in pairs]),
-                    BACKOFF,
-                )
-            )
+            components, times = np.array([c for c, _ in pairs], dtype=int), np.array([t for _, t in pairs])
+            refined.append(StateRows(part.constraint, components, times, BACKOFF))
         return refined, broken
 
     def _select_one(self, constraint: StateConstraint, x: Array) -> tuple[np.ndarray, Array]:

@@ -71,6 +71,9 @@ _REVERSED = (
     "{recorded:.0f} %"
 )
 
+#: Of every finding, in files.
+_RECORDED = ("kind", "cause", "recording", "joint", "values", "text", "about", "remedy", "trial", "wrong")
+
 #: Every cause by its name.
 CAUSES: Mapping[str, Cause] = MappingProxyType(
     {
@@ -386,18 +389,8 @@ class Verdict:
             "torques": self.torques,
             "links": self.links,
             "findings": [
-                {
-                    "kind": f.kind,
-                    "cause": f.cause,
-                    "recording": f.recording,
-                    "joint": f.joint,
-                    "values": dict(f.values),
-                    "text": f.text,
-                    "about": f.about,
-                    "remedy": f.remedy,
-                    "trial": None if f.trial is None else f.trial.record(),
-                    "wrong": f.wrong,
-                }
+                {name: getattr(f, name) for name in _RECORDED}
+                | {"values": dict(f.values), "trial": None if f.trial is None else f.trial.record()}
                 for f in self.findings
             ],
         }

@@ -195,8 +195,7 @@ def lower_bound(
     x: Array,
     linear: LinearRows,
     multipliers: Array,
-    nonlinear: NonlinearRows | None = None,
-    nonlinear_multipliers: Array | None = None,
+    nonlinear: tuple[NonlinearRows, Array] | None = None,
     search: Search | None = None,
     regions: Sequence[LinkRegion] | None = None,
     relaxation: Relaxation | None = None,
@@ -212,8 +211,8 @@ def lower_bound(
     linear, multipliers
         Hard and soft linear rows, and the solver's multipliers of them, > 0 at an upper bound; the signs are not
         trusted.
-    nonlinear, nonlinear_multipliers
-        The nonlinear rows; used where a valid linear relaxation is known.
+    nonlinear
+        The nonlinear rows and their multipliers; used where a valid linear relaxation is known.
     search
         Of links that the problem does not bound.
     regions
@@ -225,8 +224,8 @@ def lower_bound(
     objective = problem.objective
     slope = objective.gradient(x)
     dual = Dual.of(linear, multipliers)
-    if nonlinear is not None and nonlinear_multipliers is not None and nonlinear.size:
-        dual = dual.joined(Dual.relaxed(relaxation or Relaxation(problem), nonlinear, nonlinear_multipliers, x))
+    if nonlinear is not None and nonlinear[0].size:
+        dual = dual.joined(Dual.relaxed(relaxation or Relaxation(problem), *nonlinear, x))
     found = dual_bound(problem, slope, dual, search or Search(), regions)
     rounding = _rounding(objective, x, found.terms + dual.size_at(x))
     value = found.value + objective(x) - float(slope @ x) - rounding

@@ -149,7 +149,8 @@ class PreparedProblem(BuiltProblem):
         factor = max(least, float(10.0 ** np.ceil(np.log10(100 * self.size_of(x)))))
         relaxation = self.relaxation if self.nonlinear.size else None
         search = Search(self.nominal, factor)
-        own = lower_bound(self.problem, x, self.linear, linear, self.nonlinear, curved, search, relaxation=relaxation)
+        rows = self.nonlinear, curved
+        own = lower_bound(self.problem, x, self.linear, linear, rows, search, relaxation=relaxation)
         total, negligible = self.problem.objective(x) + self.problem.penalty(x), self.problem.objective.negligible(x)
         if not self.is_regularised or relative_gap(total, own.lower_bound, negligible) <= self.options.certified_gap:
             return own

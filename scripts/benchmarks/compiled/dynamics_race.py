@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import NotMeasured, need
-from casid.codegen import find_compiler
 from casid.codegen._cache import cached_file, digest
+from casid.codegen._compiler import find_compiler
 from casid.codegen._source import CFunction, batch_source, scalar_source
 from casid.description import Robot
 from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from casid.output_error import (
     write_mjcf,
 )
 from casid.output_error._statistics import Estimate
+from casid.testing import MuJoCo
 
 #: IDIM-LS of Janot et al. (2019), see the data's README: M, fv, fc, offset.
 PUBLISHED_EMPS = np.array([95.1089, 203.5034, 20.3935, -3.1648])
@@ -153,7 +153,6 @@ def _half(e: Estimate) -> float:
 
 def replay() -> tuple[str, bool]:
     """The written MJCF under the same commands in MuJoCo, with the identified friction and without."""
-    mujoco = need("mujoco", "peers")
     bench, one = so101(), found(so101)
     data = max(bench.test, key=lambda d: float(np.ptp(d.q_des, axis=0).sum())).rows(slice(0, 480))
     smooth = tuple(replace(e, value=0.0) if e.attribute == "coulomb" else e for e in one.estimates)
@@ -161,31 +160,25 @@ def replay() -> tuple[str, bool]:
     for name, made, bar in (("with friction", one, 1.0), ("smooth", replace(one, estimates=smooth), 0.2)):
         with tempfile.TemporaryDirectory() as folder:
             path, _ = write_mjcf(made, Path(folder) / "found.xml")
-            shown = mujoco_run(mujoco, path, made, data)
+            shown = mujoco_run(path, made, data)
         rms = 1e3 * float(np.sqrt(np.mean((shown - made.simulate(data)) ** 2)))
         met &= rms <= bar
         texts.append(f"{name} {rms:.3f} mrad")
     return "SO-101: " + ", ".join(texts), met
 
 
-def mujoco_run(mujoco: Any, path: Path, made: CommandIdentification, data: CommandRecording) -> np.ndarray:
+def mujoco_run(path: Path, made: CommandIdentification, data: CommandRecording) -> np.ndarray:
     """Positions of the actuated joints in MuJoCo under the delayed commands, each held until the next."""
-    model = mujoco.MjModel.from_xml_path(str(path))
-    state = mujoco.MjData(model)
-    joints = [model.actuator_trnid[k, 0] for k in range(model.nu)]
-    place, speed = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
-    start = made.runs.of([data]).pieces[0].start
-    state.qpos[place], state.qvel[speed] = start[: data.n], start[data.n :]
-    delays, shown = made.table["delay"], [state.qpos[place].copy()]
+    engine, start, delays = MuJoCo(path, made.robot), made.runs.of([data]).pieces[0].start, made.table["delay"]
+    engine.start(start[: data.n], start[data.n :], 0.002)
+    shown = [start[: data.n]]
     for k in range(len(data) - 1):
         steps = max(1, round((data.t[k + 1] - data.t[k]) / 0.002))
         edges = np.linspace(data.t[k], data.t[k + 1], steps + 1)
-        h = model.opt.timestep = float(edges[1] - edges[0])
         whole = [held_commands(data.t, data.q_des[:, j], edges - delays[j])[1] for j in range(data.n)]
-        for mean in np.diff(np.array(whole), axis=1).T / h:
-            state.ctrl[:] = mean
-            mujoco.mj_step(model, state)
-        shown.append(state.qpos[place].copy())
+        h = float(edges[1] - edges[0])
+        q = [engine.command(mean, h) for mean in np.diff(np.array(whole), axis=1).T / h]
+        shown.append(q[-1])
     return np.array(shown)
 
 

@@ -15,7 +15,7 @@ import casid
 from benchmarks.learning.online import plausible
 from benchmarks.measure import Measure, NotMeasured, need
 from benchmarks.recordings import panda, panda_model
-from casid.codegen import find_compiler
+from casid.codegen._compiler import find_compiler
 from casid.description._write import write_robot
 from casid.export._online import export_online
 from casid.identification.loads._online_load import OnlineLoad

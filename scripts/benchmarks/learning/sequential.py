@@ -25,12 +25,13 @@ from benchmarks.measure import Measure, need
 from benchmarks.picture import write_picture
 from casid.identification.online import Online
 from casid.identification.online._estimator import plausible_values
+from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, TorqueLoss
 from casid.report._style import INK, new_figure, set_title, tidy
 
 Array = NDArray[np.float64]
 BATCH, STEPS, DURATION = 256, 10, 30.0
-_KINDS = ("symm", "spd", "tri", "cov", "log-cholesky")
+_KINDS = ("nostr", "symm", "spd", "tri", "cov", "log-cholesky")
 #: Torque noise as a share of each joint's deviation; the paper's data have none.
 _NOISE = (0.0, 0.05)
 
@@ -113,7 +114,8 @@ def curves(noise: float, duration: float = DURATION) -> dict[str, list[float]]:
     judge = loss if noise == 0.0 else TorqueLoss(iiwa(), dataset(clean))
     found = {"casid on line": _online(motion, noise, judge)}
     for kind in _KINDS:
-        found[kind] = _ladder(kind, motion, loss)
+        own = loss if PARAMETRISATIONS[kind].symmetric else TorqueLoss(iiwa(), dataset(motion), symmetric=False)
+        found[kind] = _ladder(kind, motion, own)
     check = clean.rows(slice(None, None, 16))
     for network in (mlp.MLP(), mlp.tuned(), delan.DeLaN(), delan.DeLaN("DeLaN black box", False)):
         found[network.name] = _network(network, motion, check)

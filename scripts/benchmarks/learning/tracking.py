@@ -157,20 +157,20 @@ def _track(torques: Torques, seeds: list[int]) -> Array:
     return np.concatenate([_track_sines(torques, len(seeds)), _track_paths(torques, seeds)], axis=1)
 
 
-def _rungs() -> tuple[dict[str, Array], dict[str, str]]:
+def _rungs(seeds: int) -> tuple[dict[str, Array], dict[str, str]]:
     """Scores of the truth and of every rung, shape (seeds, 4), and the epochs of Adam of each."""
     data, model = dataset(sines()), iiwa()
     losses = {symmetric: TorqueLoss(model, data, symmetric=symmetric) for symmetric in (True, False)}
     truth = np.zeros((7, 13))
     truth[:, :10] = model.robot.standard_parameters().reshape(7, 10)
-    links, epochs = [np.tile(truth.ravel(), (SEEDS, 1))], dict[str, str]()
+    links, epochs = [np.tile(truth.ravel(), (seeds, 1))], dict[str, str]()
     rungs = [name for name in PARAMETRISATIONS if name != "spectral"]
     for name in rungs:
         chart, reached, ends = Chart(model, name), [], []
         loss = losses[chart.links.symmetric]
         first: list[Array] = []
         last: list[Array] = []
-        for seed in range(SEEDS):
+        for seed in range(seeds):
             start = chart.draw(np.random.default_rng(seed))
             run = train(loss, chart, ADAM, epochs=80, target=TARGET, seed=seed, start=start)
             # from random bodies: where Adam left masses near zero, their squares hold Gauss-Newton up
@@ -190,11 +190,11 @@ def _rungs() -> tuple[dict[str, Array], dict[str, str]]:
     def torques(q: Array, dq: Array, ddq: Array) -> Array:
         return np.asarray(_inverse_dynamics()(q, dq, ddq, every)[0][..., 0])
 
-    scores = _track(torques, [*range(SEEDS)] * (len(names) + 1))
-    return {name: scores[SEEDS * k : SEEDS * (k + 1)] for k, name in enumerate(["truth", *names])}, epochs
+    scores = _track(torques, [*range(seeds)] * (len(names) + 1))
+    return {name: scores[seeds * k : seeds * (k + 1)] for k, name in enumerate(["truth", *names])}, epochs
 
 
-def _network(kind: str) -> tuple[dict[str, Array], dict[str, str]]:
+def _network(kind: str, seeds: int, share: float) -> tuple[dict[str, Array], dict[str, str]]:
     """Scores of a network trained from each seed with the whole budget, and what the training reached."""
     import jax
     import jax.numpy as jnp
@@ -204,10 +204,10 @@ def _network(kind: str) -> tuple[dict[str, Array], dict[str, str]]:
 
     kinds: dict[str, Callable[[], Network]] = {"MLP": mlp.MLP, "MLP tuned": mlp.tuned, "DeLaN": delan.DeLaN}
     network, motion = kinds[kind](), sines().rows(slice(None, None, NETWORK_EVERY))
-    network.epochs = -(-NETWORKS[kind] // (len(motion) * 9 // 10 // NETWORK_BATCH))
+    network.epochs = -(-round(share * NETWORKS[kind]) // (len(motion) * 9 // 10 // NETWORK_BATCH))
     check = motion.rows(slice(None, None, 8))
     weights, reached, ends, began = [], [], [], process_time()
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         done: list[int] = []
 
         def note(epoch: int, predict: Callable[[Motion], Array], done: list[int] = done) -> bool:
@@ -228,22 +228,32 @@ def _network(kind: str) -> tuple[dict[str, Array], dict[str, str]]:
         return np.asarray(np.asarray(found, dtype=float) * network.scale + network.offset())
 
     words = (
-        f"{network.epochs} epochs of {len(motion)} samples, {used / SEEDS:.0f} s CPU a seed; NMSE {TARGET:g} after "
+        f"{network.epochs} epochs of {len(motion)} samples, {used / seeds:.0f} s CPU a seed; NMSE {TARGET:g} after "
         f"{'/'.join(reached)}; at the end {min(ends):.1e} to {max(ends):.1e}"
     )
-    return {kind: _track(torques, [*range(SEEDS)])}, {kind: words}
+    return {kind: _track(torques, [*range(seeds)])}, {kind: words}
 
 
-def tracking() -> tuple[str, bool]:
-    """Median over the seeds of the NMSE: sine q, sine dq, end effector x, v; the paper's means beside."""
+def tracking_scores(seeds: int = SEEDS, share: float = 1.0) -> tuple[dict[str, Array], dict[str, str]]:
+    """NMSE of every model in the loop, shape (seeds, 4): sine q, dq, end effector x, v; and what its training took.
+
+    The networks are given a share of their budgets.
+    """
     need("jax", "learning")
     need("optax", "learning")
-    tasks = [*(delayed(_network)(name) for name in NETWORKS), delayed(_rungs)()]
+    tasks = [*(delayed(_network)(name, seeds, share) for name in NETWORKS), delayed(_rungs)(seeds)]
     scores: dict[str, Array] = {}
     epochs: dict[str, str] = {}
     for found, used in Parallel(n_jobs=2)(tasks):
         scores |= found
         epochs |= used
+    order = list(PAPER)
+    return dict(sorted(scores.items(), key=lambda item: order.index(item[0].partition(" at ")[0]))), epochs
+
+
+def tracking() -> tuple[str, bool]:
+    """Median over the seeds of the NMSE: sine q, sine dq, end effector x, v; the paper's means beside."""
+    scores, epochs = tracking_scores()
     truth = np.median(scores["truth"], axis=0)
     same = all(
         bool((np.abs(scores[name] - scores["truth"]) <= np.maximum(0.1 * scores["truth"], PRINTED)).all())
@@ -251,7 +261,7 @@ def tracking() -> tuple[str, bool]:
     )
     worse = all(bool((np.median(scores[name], axis=0)[2:] > 1.1 * truth[2:]).all()) for name in NETWORKS)
     texts = []
-    for name, score in sorted(scores.items(), key=lambda item: list(PAPER).index(item[0].partition(" at ")[0])):
+    for name, score in scores.items():
         used_text = f" ({epochs[name]})" if name in epochs else ""
         shown, largest = (
             " ".join(f"{value:.3f}" for value in row) for row in (np.median(score, axis=0), score.max(axis=0))

@@ -224,7 +224,7 @@ class ExportJson(Kind):
 
     @cached_property
     def folder(self) -> dict[str, bytes]:
-        from casid.codegen import find_compiler
+        from casid.codegen._compiler import find_compiler
         from casid.export import export_c
 
         if find_compiler() is None:

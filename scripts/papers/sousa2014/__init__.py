@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.item import drawing
+from papers.item import Item, Status, drawing
 from papers.sousa2014 import (
     base_parameters,
     contact,
@@ -62,4 +62,12 @@ ITEMS = (
     formulations.ITEMS[1],
     infeasible_terms.ITEM,
     contributions.ITEM,
+    Item(
+        "Sec. 8.1 (outlook)",
+        "future work: closed kinematic loops, floating bases, excitation that adapts its gains while it runs",
+        Status.IMPOSSIBLE,
+        "the thesis names them and computes nothing; casid has none of the three: joints may follow others linearly "
+        "(mimic joints, coupled transmissions), motions are designed before they run, and estimates follow the data on "
+        "line",
+    ),
 )

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from papers.item import Item, Status
-from papers.sutanto2020 import fig_1, table_1
+from papers.sutanto2020 import fig_1, table_1, table_2, tracking
 
-ITEMS = (
-    table_1.ITEM,
-    fig_1.ITEM,
-    Item(
-        "Table 2",
-        "the same on a real iiwa",
-        Status.IMPOSSIBLE,
-        "the recordings of the real iiwa are not public",
-    ),
-)
+ITEMS = (table_1.ITEM, tracking.ITEM, fig_1.ITEM, table_2.ITEM)
