@@ -12,6 +12,7 @@ import typer
 from casid.cli import _options as o
 from casid.cli._commands import from_commands, identify_commands
 from casid.cli._shared import (
+    ENDINGS,
     RobotArgument,
     announce_conversion,
     announce_written,
@@ -100,8 +101,7 @@ class Output(o.OptionGroup):
 
     def robots(self) -> list[Path]:
         """Robot files to write, checked."""
-        endings = {"urdf": (".urdf",), "mjcf": (".xml", ".mjcf"), "sdf": (".sdf", ".world"), "toml": (".toml",)}
-        checked = (out_file(getattr(self, name), *known) for name, known in endings.items())
+        checked = (out_file(getattr(self, name), *known) for name, known in ENDINGS.items())
         return [path for path in checked if path is not None]
 
 
