@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.display import Displayed
 from casid.errors import DatasetError
+from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording
+from casid.output_error._choice import TERMS, folds_of, held_out, with_terms
 from casid.output_error._readings import further
 from casid.output_error._runs import FreeRuns, Parameter, Point
 from casid.output_error._search import Normal, Search
@@ -32,6 +34,8 @@ _OFFSET, _DELAY = 0.1, 0.05
 _HELD = 0.05
 #: Cut-off frequencies of the convex starts [Hz].
 _CUTOFFS = (1.5, 3.0, 6.0)
+#: Pieces are not made shorter than this to hold some out [s].
+_SHORTEST = 2.0
 #: Starts within this ratio of the best start's cost are searched too.
 _RIVAL = 1.5
 
@@ -59,7 +63,15 @@ class SimulationOptions:
         Errors beyond so many deviations count linearly.
     folds : int
         Groups of motions that are held out in turn; 0: none.
+    terms : tuple of str
+        Attributes of `Servo`, given as 0, that are tried and kept where they lower the error held out by more than its
+        standard error: ``"load_friction"``; empty: none.
     threads : int
+
+    Raises
+    ------
+    DatasetError
+        If a term is none of these.
     """
 
     step: float = 5e-3
@@ -67,10 +79,17 @@ class SimulationOptions:
     longest: float = 10.0
     coarse: float = 200.0
     iterations: int = 25
-    budget: float = 50.0
+    budget: float = 36.0
     robust: float = 4.0
     folds: int = 4
     threads: int = 2
+    terms: tuple[str, ...] = tuple(TERMS)
+
+    def __post_init__(self) -> None:
+        for term in self.terms:
+            if term not in TERMS:
+                raise DatasetError(f"simulation options: {shown(term)} is no term that can be tried{near(term, TERMS)} "
+                                   f"(terms: {listed(TERMS)})")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,7 +238,11 @@ def identify_from_commands(
     """
     began, options = time.perf_counter(), options or SimulationOptions()
     names = [joint.name for joint in robot.coordinates]
-    runs = FreeRuns(robot, servo or Servo(), recordings, options.step, options.longest, options.threads)
+    longest = options.longest
+    if options.folds >= 2:  # one short recording: pieces enough to hold some out
+        total = sum(float(data.t[-1] - data.t[0]) for data in recordings)
+        longest = min(longest, max(_SHORTEST, total / options.folds))
+    runs = FreeRuns(robot, servo or Servo(), recordings, options.step, longest, options.threads)
     if not runs.parameters:
         raise DatasetError("everything about the servos is given: nothing is left to find")
     findings = list(check_recordings(recordings, names))
@@ -273,12 +296,13 @@ def _fitted(
             result = normal.rms, search, candidates[k][0], point, normal
     assert result is not None
     _, search, best, point, normal = result
-    whole.rollouts += (runs.rollouts if runs is not whole else 0.0) * len(runs.pieces) / len(whole.pieces)
-    whole.parameters = runs.parameters
-    search = Search(
-        whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=search.history
-    )
-    point, normal = search.run(whole.point(point.theta) if runs is not whole else point)
+    trace = search.history
+    search, point, normal, more = with_terms(search, point, normal, options.folds, options.terms)
+    weak, runs = np.append(weak, more), search.runs
+    whole.rollouts = runs.rollouts * len(runs.pieces) / len(whole.pieces)
+    whole.parameters, whole.servo = runs.parameters, runs.servo
+    search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=trace)
+    point, normal = search.run(whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point)
     fine = whole.of(whole.recordings, whole.step / options.refined)
     point, normal = search.polished(point, fine)
     whole.rollouts += options.refined * fine.rollouts
@@ -311,24 +335,11 @@ def _weakly(parameters: Sequence[Parameter], start: ConvexStart) -> tuple[tuple[
 
 def _held_out(search: Search, point: Point, normal: Normal, folds: int) -> float:
     """Free-run error over motions that were left out, each group's fit by one Gauss-Newton step from the whole's."""
-    runs = search.runs
-    motions = list(dict.fromkeys(piece.recording.motion for piece in runs.pieces))
-    if len(motions) >= 2:
-        group = [motions.index(piece.recording.motion) % max(folds, 2) for piece in runs.pieces]
-    else:
-        group = list(np.minimum(np.arange(len(runs.pieces)) * max(folds, 2) // len(runs.pieces), folds - 1))
-    if folds < 2 or len(set(group)) < 2:
+    group = folds_of(search.runs, folds)
+    if not group:
         return float("nan")
-    total, count = 0.0, 0
-    for fold in sorted(set(group)):
-        kept = [k for k, g in enumerate(group) if g != fold]
-        left = [k for k, g in enumerate(group) if g == fold]
-        part = search.reduced(normal, kept, point.theta)
-        theta = search.step(part, Point(point.theta, []), 1e-3)[0].theta
-        for q, piece in zip(runs.simulate(runs.point(theta), left), (runs.pieces[k] for k in left), strict=True):
-            total += float(((piece.measured - q) ** 2).sum())
-            count += piece.measured.size
-    return float(np.sqrt(total / count))
+    squares = held_out(search, point, normal, group)
+    return float(np.sqrt(squares.sum() / sum(piece.measured.size for piece in search.runs.pieces)))
 
 
 def _try(

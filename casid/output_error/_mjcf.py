@@ -86,6 +86,10 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
         root.insert(0, ElementTree.Comment(f" ctrl acts {text} ms after the command "))
     if np.any(table["offset"]):
         notes.append("constant torques are left out: add them to qfrc_applied")
+    if np.any(table["load_friction"]):
+        notes.append(
+            "friction that grows with load is left out, MJCF has no word for it: frictionloss is that without load"
+        )
     ElementTree.indent(root)
     write_files(path.parent, {path.name: ElementTree.tostring(root, encoding="unicode") + "\n"})
     return path, tuple(notes)

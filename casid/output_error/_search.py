@@ -14,6 +14,9 @@ from casid.output_error._runs import FreeRuns, Point
 
 Array = NDArray[np.float64]
 
+#: Expected decrease of the cost, which is that of independent errors of variance 1, below which the search has ended.
+_CONVERGED = 0.05
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -93,14 +96,18 @@ class Search:
         cost = np.where(outside, 2 * edge * size - edge**2, r**2).sum()
         return float(cost) / (self.scale**2 * self.inflation), weights / (self.scale**2 * self.inflation)
 
+    def weights(self, r: Array) -> Array:
+        """Weights of errors in the normal equations."""
+        return self._rho(r)[1]
+
     def prior(self, theta: Array) -> float:
         """Cost of the priors."""
         return float((self.weight * (theta - self.mean) ** 2).sum())
 
-    def value(self, point: Point) -> float:
-        """Cost, by plain runs."""
-        total = self.prior(point.theta)
-        for piece, start, q in zip(self.runs.pieces, point.starts, self.runs.simulate(point), strict=True):
+    def value(self, point: Point, shown: Sequence[Array] | None = None) -> float:
+        """Cost, by plain runs; ``shown``: positions that are simulated already."""
+        total, runs = self.prior(point.theta), self.runs
+        for piece, start, q in zip(runs.pieces, point.starts, shown or runs.simulate(point), strict=True):
             total += self._rho(piece.measured - q)[0] + float((((start - piece.start) / piece.spread) ** 2).sum())
         return total
 
@@ -215,20 +222,25 @@ class Search:
                 break
         return point, normal
 
-    def polished(self, point: Point, fine: FreeRuns, count: int = 2) -> tuple[Point, Normal]:
+    def polished(self, point: Point, fine: FreeRuns, attempts: int = 2) -> tuple[Point, Normal]:
         """Gauss-Newton steps with the errors of finer integration and the derivatives of the coarse one.
 
         What the coarse step does to positions is thus taken out; what it does to derivatives only slows the search
-        (deferred correction).
+        (deferred correction). A step that does not lower the cost is tried again with more damping.
         """
-        self.rescale(point, fine.simulate(point))
-        normal = self.normal(point, fine.simulate(point))
-        for _ in range(count):
-            candidate, _ = self.step(normal, point, 1e-6)
-            tried = self.normal(candidate, fine.simulate(candidate))
-            if tried.cost > normal.cost:
+        shown = fine.simulate(point)
+        self.rescale(point, shown)
+        normal, damping = self.normal(point, shown), 1e-6
+        for _ in range(attempts):
+            candidate, expected = self.step(normal, point, damping)
+            if expected < _CONVERGED:
                 break
-            point, normal = candidate, tried
+            shown = fine.simulate(candidate)
+            if self.value(candidate, shown) < normal.cost:
+                point, normal = candidate, self.normal(candidate, shown)
+                damping = max(damping / 30.0, 1e-6)
+            else:
+                damping = max(30.0 * damping, 1e-3)
         return point, normal
 
 

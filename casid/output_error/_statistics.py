@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from casid.output_error._rollout import ALL
+from casid.output_error._rollout import ALL, Branch
 from casid.output_error._runs import Parameter, Point
 from casid.output_error._search import Block, Normal, Search, correlation
 
@@ -19,6 +19,10 @@ Array = NDArray[np.float64]
 OPEN = 0.5
 #: Fewest pieces whose scores give a variance of their own.
 _PIECES = 10
+#: Directions with less than this share of a piece's information are left out where pieces are compared.
+_RANK = 1e-6
+#: Harmonics of the error of an encoder's steps.
+_HARMONICS = 6
 #: Parameters of a drive, which all carry its scale.
 _SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit")
 
@@ -67,11 +71,12 @@ class Estimate:
 def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, float]:
     """Covariance of the parameters by data, priors of the user and weak priors, and degrees of freedom.
 
-    Fisher information of errors whose correlation counts (each joint's own inflation), or the variance of the pieces'
-    scores where that is larger (White 1982).
+    Fisher information of errors whose correlation counts (each joint's own inflation), or, where that is larger, the
+    variance of scores that the encoders' steps cause (`_steps`), or that of the pieces' scores (White 1982).
     """
     runs = search.runs
-    errors = [piece.measured - q for piece, q in zip(runs.pieces, runs.simulate(point), strict=True)]
+    shown = runs.simulate(point)
+    errors = [piece.measured - q for piece, q in zip(runs.pieces, shown, strict=True)]
     inflation = correlation(errors)
     A = normal.A
     D = search.scaling(normal, point.theta)
@@ -79,26 +84,94 @@ def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, flo
     factor = float((normal.squares * inflation).sum() / (normal.count * len(inflation)))
     factor /= search.scale**2 * search.inflation
     fisher = inverse * max(factor, 1e-300)
+    fisher = _widened(fisher, inverse @ _steps(search, point, normal, shown) @ inverse)
     count = sum(len(e) / inflation for e in errors)
     freedom = max(1.0, float(np.sum(count)) - len(point.theta))
     if len(normal.blocks) < _PIECES:
+        fisher = fisher * max(1.0, _heterogeneity(normal, point, factor))
         return fisher, freedom
     scores = np.array([_score(made, len(point.theta)) for made in normal.blocks])
     scores = scores - scores.mean(axis=0)
     m = len(scores)
     sandwich = inverse @ (scores.T @ scores * m / (m - 1)) @ inverse
-    grow = np.sqrt(np.maximum(np.diag(sandwich), 1e-300) / np.maximum(np.diag(fisher), 1e-300))
+    return _widened(fisher, sandwich), min(freedom, m - 1.0)
+
+
+def _heterogeneity(normal: Normal, point: Point, factor: float) -> float:
+    """How much farther the estimates of the pieces are apart than their covariances let expect.
+
+    ``Q / dof`` with Cochran's ``Q = sum_m (theta_m - theta)' A_m (theta_m - theta)`` in units of the errors' variance
+    (Cochran 1954; as a factor of variances: Birge 1932): one number of all parameters, for pieces too few to give each
+    parameter a variance of its own.
+    """
+    size, total, rank = len(point.theta), 0.0, 0
+    least = 1e-12 * np.diag(normal.A) + 1e-100
+    for made in normal.blocks:
+        A, s = np.zeros((size, size)), _score(made, size)
+        for block in made:
+            A[np.ix_(block.places, block.places)] += _eliminated(block, _eliminated(block, block.A).T)
+        D = np.sqrt(np.maximum(np.diag(A), least))
+        w, V = np.linalg.eigh(A / np.outer(D, D))
+        kept = w > _RANK * w[-1]
+        total += float((((V.T @ (s / D))[kept]) ** 2 / w[kept]).sum())
+        rank += int(kept.sum())
+    return total / max(rank - size, 1) / max(factor, 1e-300)
+
+
+def _widened(C: Array, other: Array) -> Array:
+    """A covariance with the larger of both variances."""
+    grow = np.sqrt(np.maximum(np.diag(other), 1e-300) / np.maximum(np.diag(C), 1e-300))
     grow = np.maximum(grow, 1.0)
-    return fisher * np.outer(grow, grow), min(freedom, m - 1.0)
+    return np.asarray(C * np.outer(grow, grow))
 
 
 def _score(made: Sequence[Block], size: int) -> Array:
     """Gradient of one piece in the parameters, its initial state eliminated."""
     g = np.zeros(size)
     for block in made:
-        m = len(block.places)
-        g[block.places] += block.g[:m] - block.A[:m, m:] @ np.linalg.solve(block.A[m:, m:], block.g[m:])
+        g[block.places] += _eliminated(block, block.g)
     return g
+
+
+def _eliminated(block: Block, g: Array) -> Array:
+    """Gradients in parameters and initial state -> in the parameters alone, shape (parameters, ...)."""
+    m = len(block.places)
+    return np.asarray(g[:m] - block.A[:m, m:] @ np.linalg.solve(block.A[m:, m:], g[m:]))
+
+
+def _steps(search: Search, point: Point, normal: Normal, shown: Sequence[Array]) -> Array:
+    """Covariance of the score where encoders have steps: their error is a function of the position.
+
+    Rounding to steps D errs by a sawtooth of the position x; with its phase unknown, the errors' covariance is
+
+        E e(x) e(y) = (D^2 / 12) sum_k a_k cos(2 pi k (x - y) / D),   a_k = (6 / (pi k)^2) exp(-(2 pi k s / D)^2),
+
+    dithered by other errors of variance s^2 (Widrow and Kollar 2008, ch. 9), so that samples of a joint at rest or at
+    its turning points repeat one error. Other errors count as independent here.
+    """
+    runs, size, n = search.runs, len(point.theta), search.runs.robot.n
+    moved = [np.abs(np.diff(np.asarray(data.q), axis=0)) for data in runs.recordings]
+    quantum = np.array([min(np.min(s[s[:, j] > 1e-9, j], initial=np.inf) for s in moved) for j in range(n)])
+    variance = normal.squares / normal.count
+    quantum = np.where(np.isfinite(quantum), np.minimum(quantum, np.sqrt(12.0 * variance)), 1e-9)
+    rest = np.maximum(variance - quantum**2 / 12.0, 0.0)
+    k = np.arange(1, _HARMONICS + 1)
+    shares = 6 / (np.pi * k) ** 2 * np.exp(-((2 * np.pi * k * np.sqrt(rest)[:, None] / quantum[:, None]) ** 2))
+
+    def use(index: int, branch: Branch, places: list[int], start: Array, q: Array, S: Array) -> Array:
+        block = next(b for b in normal.blocks[index] if b.places == places)
+        made = np.zeros((size, size))
+        for place, j in enumerate(branch.joints):
+            r = runs.pieces[index].measured[:, j] - shown[index][:, j]
+            phase = 2 * np.pi * np.outer(shown[index][:, j], k) / quantum[j]
+            waves = np.hstack([np.cos(phase), np.sin(phase)]) * np.tile(np.sqrt(shares[j]), 2) * quantum[j] / 12**0.5
+            g = _eliminated(block, (S[:, place] * search.weights(r)[:, None]).T @ waves)
+            made[np.ix_(places, places)] += g @ g.T
+        return made
+
+    total = sum(sum(made) for made in runs.linearised(point, use))
+    others = float(np.mean(variance - quantum**2 / 12.0 * shares.sum(axis=1))) / (search.scale**2 * search.inflation)
+    return np.asarray(total + max(others, 0.0) * normal.A)
 
 
 def estimates(

@@ -13,6 +13,7 @@ from casid.output_error._mjcf import identified_robot, write_mjcf
 TABLE = {
     "kp": [12.0, 9.0], "kd": [0.3, 0.2], "armature": [0.03, 0.02], "viscous": [0.4, 0.3], "coulomb": [0.1, 0.05],
     "bias": [0.01, -0.02], "limit": [1.5, np.inf], "offset": [0.0, 0.2], "delay": [0.013, 0.013], "scale": [1.0, 2.0],
+    "load_friction": [0.0, 0.3],
 }  # fmt: skip
 
 
@@ -40,6 +41,7 @@ def test_actuators_are_the_servos(found, tmp_path):
     joint = next(one for one in root.iter("joint") if one.get("name") == "elbow")
     assert [float(joint.get(key)) for key in ("armature", "damping", "frictionloss")] == [0.02, 0.3, 0.05]
     assert any("13 ms" in note for note in notes) and any("constant torques" in note for note in notes)
+    assert any("grows with load" in note for note in notes)
     again = load_robot(path)
     assert again.standard_parameters()[10:] == pytest.approx(identified_robot(found).standard_parameters()[10:])
 

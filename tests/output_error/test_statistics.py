@@ -8,7 +8,7 @@ import pytest
 from casid.output_error import FREE, FreeRuns, Servo
 from casid.output_error._runs import Parameter
 from casid.output_error._search import Search
-from casid.output_error._statistics import covariance, estimates, gain_ratios
+from casid.output_error._statistics import _heterogeneity, covariance, estimates, gain_ratios
 from casid.testing import broadband_commands, commanded_motion
 
 TRUE = {"kp": [12.0, 9.0], "armature": 0.03, "viscous": 0.4, "coulomb": 0.0, "bias": 0.01, "delay": 0.01}
@@ -34,6 +34,36 @@ def test_deviations_are_those_of_repeated_noise(arm, fitted):
         scatter.append(Search(runs).run(runs.point(point.theta), 4)[0].theta)
     ratio = np.std(scatter, axis=0, ddof=1) / np.sqrt(np.diag(C))
     assert np.all(ratio < 2.2) and np.all(ratio > 0.35) and freedom > 100
+
+
+@pytest.mark.claim("few pieces that disagree widen the intervals")
+def test_pieces_that_disagree_widen_the_intervals(arm, fitted):
+    search, point, normal = fitted
+    pair = [
+        commanded_motion(arm, Servo(**{**TRUE, "viscous": fv}), T, broadband_commands(T, [0.2, -0.3], 0.5), noise=2e-3)
+        for fv in (0.36, 0.44)
+    ]
+    runs = FreeRuns(arm, search.runs.servo, pair, longest=3.0, threads=1)
+    apart = Search(runs)
+    there, equations = apart.run(runs.point(point.theta))
+    unit = 1.0 / apart.inflation
+    assert _heterogeneity(normal, point, 1.0 / search.inflation) < 3.0 < _heterogeneity(equations, there, unit)
+    ratio = np.diag(covariance(apart, there, equations)[0])[2:] / np.diag(covariance(search, point, normal)[0])[2:]
+    assert np.all(ratio > 2.0)
+
+
+@pytest.mark.claim("samples of an encoder that stands on one step count as one")
+def test_steps_of_the_encoders_widen_the_intervals(arm):
+    slow = broadband_commands(T, [0.2, -0.3], 0.02, highest=0.3)
+    sizes = {}
+    for quantum in (0.0, 4e-3):
+        noise = 4e-3 / 12**0.5 if not quantum else 0.0
+        data = commanded_motion(arm, Servo(**TRUE), T, slow, noise=noise, quantum=quantum)
+        runs = FreeRuns(arm, Servo(**{**TRUE, "kp": FREE, "bias": FREE}), [data], threads=1)
+        search = Search(runs)
+        point, normal = search.run(runs.point(np.array([12.0, 9.0, 0.01, 0.01])))
+        sizes[quantum] = np.sqrt(np.diag(covariance(search, point, normal)[0]))
+    assert np.median(sizes[4e-3] / sizes[0.0]) > 1.2
 
 
 def test_what_the_weak_prior_gives_is_not_determined(fitted):

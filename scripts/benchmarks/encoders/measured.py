@@ -41,19 +41,33 @@ def found(make: Callable[[], Bench]) -> CommandIdentification:
     return identify_from_commands(bench.robot, bench.train, bench.servo)
 
 
-def against_cma(seeds: Sequence[int], share: float = 1.0) -> tuple[str, bool]:
-    """Held-out error over that of the best seed of CMA-ES, on each robot."""
+@cache
+def plainly(make: Callable[[], Bench]) -> CommandIdentification:
+    """The same without terms beyond the plain law: the parameters of CMA-ES."""
+    bench = make()
+    return identify_from_commands(bench.robot, bench.train, bench.servo, SimulationOptions(terms=()))
+
+
+def against_cma(make: Callable[[], Bench], seeds: Sequence[int], share: float = 1.0) -> tuple[str, bool]:
+    """Held-out error over that of the best seed of CMA-ES; beside it that without what no fit could foresee.
+
+    In the SO-101's `single_joint_wrist_roll` the joint meets a stop at -1.03 rad that neither the model nor any
+    training motion has, a stall that every model misses by up to 0.57 rad.
+    """
     need("cma", "encoders")
-    texts, met = [], True
-    for make in BENCHES:
-        bench, mine = make(), found(make)
-        count = int(ROLLOUTS[bench.name] * share)
-        peers = [1e3 * cma_es.fitted(bench, seed, count)["test"] for seed in seeds]
-        own = 1e3 * mine.error_of(bench.test)
-        met &= own <= 0.9 * min(peers)
-        listed = ", ".join(f"{value:.1f}" for value in peers)
-        texts.append(f"{bench.name} {own:.1f} mrad, CMA-ES ({count} runs) {listed}: {own / min(peers):.2f}")
-    return "; ".join(texts), met
+    bench, mine = make(), found(make)
+    count = int(ROLLOUTS[bench.name] * share)
+    peers = [1e3 * cma_es.fitted(bench, seed, count)["test"] for seed in seeds]
+    own = 1e3 * mine.error_of(bench.test)
+    listed = ", ".join(f"{value:.1f}" for value in peers)
+    same = 1e3 * plainly(make).error_of(bench.test)
+    text = (
+        f"{bench.name} {own:.1f} mrad (its parameters: {same:.1f}), CMA-ES ({count}) {listed}: {own / min(peers):.2f}"
+    )
+    free = [data for data in bench.test if data.name != "single_joint_wrist_roll"]
+    if len(free) < len(bench.test):
+        text += f"; {1e3 * mine.error_of(free):.1f} mrad without the recording that meets a stop"
+    return text, own <= 0.9 * min(peers)
 
 
 def richer_friction() -> tuple[str, bool]:
@@ -63,7 +77,7 @@ def richer_friction() -> tuple[str, bool]:
         bench = make()
         servo = replace(bench.servo, load_friction=FREE, stribeck=FREE, stribeck_speed=Unknown(0.1, 0.1, 0.01, 2.0))
         made = identify_from_commands(bench.robot, bench.train, servo)
-        plain, rich = (1e3 * one.error_of(bench.test) for one in (found(make), made))
+        plain, rich = (1e3 * one.error_of(bench.test) for one in (plainly(make), made))
         better &= rich <= plain
         texts.append(f"{bench.name} {plain:.1f} -> {rich:.1f} mrad")
     return "; ".join(texts), better
@@ -112,10 +126,11 @@ def repeatability() -> tuple[str, bool]:
     }  # fmt: skip
     for name, (bench, first, second) in halves.items():
         a, b = (identify_from_commands(bench.robot, part, bench.servo) for part in (first, second))
+        other = {e.name: e for e in b.estimates if e.determined}
         inside = [
-            abs(x.value - y.value) <= np.hypot(_half(x), _half(y))
-            for x, y in zip(a.estimates, b.estimates, strict=True)
-            if x.determined and y.determined
+            abs(x.value - other[x.name].value) <= np.hypot(_half(x), _half(other[x.name]))
+            for x in a.estimates
+            if x.determined and x.name in other
         ]
         met &= bool(np.mean(inside) >= 0.9)
         texts.append(f"{name}: {sum(inside)} of {len(inside)}")
@@ -123,20 +138,17 @@ def repeatability() -> tuple[str, bool]:
 
 
 def emps_free_run() -> tuple[str, bool]:
-    """Free run over the samples after the training part from the force alone, the state of the first 20 given."""
+    """Free run over the samples after the training part from the force alone, the state of the first 20 given.
+
+    Trained as it is judged, in one free run: nothing pulls this axis back, so pieces with initial states of their own
+    hide the drift. Stribeck friction fits the training run no better (2.10 against 2.06 mm) and is left out.
+    """
     bench, _ = emps()
-    options = SimulationOptions(step=1e-3, longest=6.0, coarse=np.inf, folds=0, budget=200.0)
-    servo = replace(bench.servo, stribeck=FREE, stribeck_speed=Unknown(0.05, 0.05, 0.005, 0.5))
-    made = identify_from_commands(bench.robot, bench.train, servo, options)
-
-    def error(runs: FreeRuns, theta: np.ndarray) -> float:
-        return 1e3 * float(runs.errors(runs.point(theta))[0])
-
+    options = SimulationOptions(step=1e-3, longest=np.inf, coarse=np.inf, folds=0, budget=200.0)
+    made = identify_from_commands(bench.robot, bench.train, bench.servo, options)
     (whole,) = bench.test
-    given = _with_start(whole)
-    plain = FreeRuns(bench.robot, bench.servo, [given], 1e-3, np.inf, 1)
-    rich = FreeRuns(bench.robot, servo, [given], 1e-3, np.inf, 1)
-    ours, published = error(rich, made.theta), error(plain, PUBLISHED_EMPS)
+    runs = FreeRuns(bench.robot, bench.servo, [_with_start(whole)], 1e-3, np.inf, 1)
+    ours, published = (1e3 * float(runs.errors(runs.point(theta))[0]) for theta in (made.theta, PUBLISHED_EMPS))
     return f"{ours:.2f} mm, IDIM-LS of Janot et al. on the same samples {published:.2f}: {ours / published:.2f}", (
         ours < 0.5 * published
     )

@@ -1,0 +1,31 @@
+"""Terms of friction beyond the plain law: taken where they lower the error held out, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from casid.output_error import Servo, identify_from_commands
+from casid.testing import broadband_commands, commanded_motion
+
+TRUE = Servo(kp=[12.0, 9.0], armature=0.02, viscous=0.4, coulomb=0.1, bias=0.003, delay=0.01)
+T = np.arange(400) * 0.02
+
+
+def _motions(arm, servo):
+    u = [broadband_commands(T, [0.5, -0.3], 0.7, seed=k) for k in range(4)]
+    return [commanded_motion(arm, servo, T, x, noise=3e-4, seed=k, name=f"motion {k}") for k, x in enumerate(u)]
+
+
+@pytest.mark.claim("load-dependent friction is taken where held-out motions prove it, without being asked for")
+def test_load_friction_is_found_where_it_is_and_left_out_where_it_is_not(arm):
+    loaded = identify_from_commands(arm, _motions(arm, replace(TRUE, load_friction=0.3)))
+    values = [e for e in loaded.estimates if e.attribute == "load_friction"]
+    assert len(values) == 2
+    assert values[0].value == pytest.approx(0.3, rel=0.1)
+    assert values[0].low <= 0.3 <= values[0].high
+    plain = identify_from_commands(arm, _motions(arm, TRUE))
+    assert not plain.table["load_friction"].any()
+    assert plain.error == pytest.approx(3e-4, rel=0.1)
