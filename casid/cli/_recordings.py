@@ -12,6 +12,7 @@ import typer
 from casid.cli import _options as o
 from casid.cli._commands import from_commands, identify_commands
 from casid.cli._shared import (
+    ENDINGS,
     RobotArgument,
     announce_conversion,
     announce_written,
@@ -39,7 +40,11 @@ class Modelled(o.OptionGroup):
         ),
     ] = None
     friction: Annotated[
-        str | None, typer.Option(help="linear (default), auto (chosen by cross-validation), or a law such as stribeck.")
+        str | None,
+        typer.Option(
+            help="auto (default: chosen by cross-validation, linear in doubt and with --terms), linear, or a law such "
+            "as stribeck."
+        ),
     ] = None
     total_mass: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links \\[kg].")] = None
     bounds: Annotated[
@@ -96,8 +101,7 @@ class Output(o.OptionGroup):
 
     def robots(self) -> list[Path]:
         """Robot files to write, checked."""
-        endings = {"urdf": (".urdf",), "mjcf": (".xml", ".mjcf"), "sdf": (".sdf", ".world"), "toml": (".toml",)}
-        checked = (out_file(getattr(self, name), *known) for name, known in endings.items())
+        checked = (out_file(getattr(self, name), *known) for name, known in ENDINGS.items())
         return [path for path in checked if path is not None]
 
 

@@ -8,16 +8,45 @@ from typing import Annotated
 import typer
 
 from casid.cli import _options as o
-from casid.cli._shared import RobotArgument, TermsOption, announce_conversion, console
+from casid.cli._shared import (
+    ENDINGS,
+    RobotArgument,
+    TermsOption,
+    announce_conversion,
+    console,
+    out_file,
+    refuse,
+)
 from casid.files._words import comma_list
 
 
-def robots() -> None:
-    """List the robots that ship with casid."""
-    from casid.description import load_robot, robot_names
-    from casid.report._robot import robots_table
+def robots(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An identified robot, to show all of it.")] = None,
+    urdf: Annotated[Path | None, typer.Option(help="Write it to this URDF.")] = None,
+    mjcf: Annotated[Path | None, typer.Option(help="Write it to this MJCF file (.xml).")] = None,
+    sdf: Annotated[Path | None, typer.Option(help="Write it to this SDF file.")] = None,
+    toml: Annotated[Path | None, typer.Option(help="Write it to this TOML file.")] = None,
+) -> None:
+    """List the robots that ship with casid: descriptions, and identified ones with their source and verdict."""
+    from casid.description import convert as run
+    from casid.description import identified_names, identified_record, load_robot, robot_names
+    from casid.report._robot import identified_table, identified_tables, robots_table
 
-    console().print(robots_table(load_robot(name) for name in robot_names()))
+    if name is None:
+        refuse(context, ("urdf", "mjcf", "sdf", "toml"), "needs the name of an identified robot")
+        console().print(robots_table(load_robot(each) for each in robot_names()))
+        found = {each: identified_record(each) for each in identified_names()}
+        console().print(identified_table((load_robot(each), found[each]) for each in found))
+        return
+    files = [
+        out_file(path, *ENDINGS[form]) for form, path in {"urdf": urdf, "mjcf": mjcf, "sdf": sdf, "toml": toml}.items()
+    ]
+    for table in identified_tables(load_robot(name), identified_record(name)):
+        console().print(table)
+    for path in files:
+        if path is not None:
+            announce_conversion(run(name, path))
 
 
 @o.grouped

@@ -7,6 +7,8 @@ from casid import _earlier
 # robots by name or from files
 from casid.description._load import load_robot as load_robot
 from casid.description._load import robot_names as robot_names
+from casid.description._load import identified_names as identified_names
+from casid.description._load import identified_record as identified_record
 
 # a robot and its parts
 from casid.description._parts import Capsule as Capsule

@@ -125,7 +125,7 @@ GEAR = _friction(
 # amplitudes of friction laws with shapes
 VISCOUS_POSITIVE = _friction("fvp", _SLOPE, "viscous friction while dq > 0: fvp dq", nonnegative=True)
 VISCOUS_NEGATIVE = _friction("fvn", _SLOPE, "viscous friction while dq < 0: fvn dq", nonnegative=True)
-STRIBECK = _friction("fs", _TORQUE, "Stribeck friction: fs exp(-(dq/vs)^2) sign(dq)", dry=True)
+STRIBECK = _friction("fs", _TORQUE, "Stribeck friction: fs exp(-(dq/vs)^2) sign(dq)", dry=True, nonnegative=True)
 SIGMOID = _friction("fp", _TORQUE, "sigmoid friction: fp (sigmoid(s (dq + v0)) - sigmoid(s v0))")
 LOAD_STRIBECK = _friction(
     "fls", "-", "Stribeck friction that grows with the load: fls exp(-(dq/vl)^2) |load| sign(dq)", dry=True

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from casid.description.formats import FORMATS, Format
 from casid.description.formats._contract import Reading
 from casid.errors import DatasetError, RobotError, RobotWarning
 from casid.files._read import read_bytes
+from casid.files._texts import parse_toml
 from casid.files._words import listed, near
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def load_robot(
     Parameters
     ----------
     name_or_path
-        One of `robot_names`, or a path. A file ``NAME.casid.toml`` beside the file ``NAME`` completes it.
+        One of `robot_names` or `identified_names`, or a path. A file ``NAME.casid.toml`` beside the file ``NAME``
+        completes it.
     lock
         Joints to turn into fixed ones: names (at position 0), or a mapping from names to positions [rad or m].
     gravity
@@ -165,14 +167,52 @@ def robot_names() -> tuple[str, ...]:
     return tuple(sorted(entry.name[:-5] for entry in _folder().iterdir() if entry.name.endswith(".toml")))
 
 
+def identified_names() -> tuple[str, ...]:
+    """Names of the identified robots that ship with casid, sorted; `load_robot` loads them as it does the others."""
+    return tuple(sorted(entry.name[:-5] for entry in _identified().iterdir() if entry.name.endswith(".toml")))
+
+
+def identified_record(name: str) -> dict[str, Any]:
+    """Where an identified robot comes from: the table ``[identified]`` of its file.
+
+    Parameters
+    ----------
+    name
+        One of `identified_names`.
+
+    Returns
+    -------
+    dict
+        ``robot``, ``kind``, ``source``, ``licence``, ``verdict``, ``date``, ``version``, ``command``; where they are
+        known ``error`` and ``held_out`` [``unit``], ``sha256`` of each recording, ``intervals`` (value, low, high; SI
+        units) and proven ranges of the links' ``masses`` [kg].
+
+    Raises
+    ------
+    RobotError
+        If there is no such identified robot.
+    """
+    names = identified_names()
+    if name not in names:
+        raise RobotError(f"'{name}' is no identified robot{near(name, names)}; there are {listed(names)}")
+    text = (_identified() / f"{name}.toml").read_text(encoding="utf-8")
+    return dict(parse_toml(text, f"{name}.toml", RobotError)["identified"])
+
+
 def _shipped(name: str) -> Traversable:
-    names = robot_names()
+    names, identified = robot_names(), identified_names()
+    if name in identified:
+        return _identified() / f"{name}.toml"
     if name not in names:
         raise RobotError(
-            f"unknown robot '{name}'{near(name, names)} (shipped robots: {listed(names)}; or give a path to a file, "
-            f"{listed(SUFFIXES)})"
+            f"unknown robot '{name}'{near(name, (*names, *identified))} (shipped robots: {listed(names)}; identified "
+            f"ones: casid robots; or give a path to a file, {listed(SUFFIXES)})"
         )
     return _folder() / f"{name}.toml"
+
+
+def _identified() -> Traversable:
+    return _folder() / "identified"
 
 
 def _folder() -> Traversable:

@@ -282,9 +282,13 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
         return write_description(description_of(robot), path)
     description = robot.origin.description
     stated = STANDARD_GRAVITY if description.gravity is None else description.gravity
+    notes: tuple[str, ...] = ()
     if not np.array_equal(robot.gravity, stated):
         description = description.changed(gravity=robot.gravity)
-        if "gravity" in format_of_name(Path(path).name).holds:  # else the sidecar has it: the file is edited in place
+        form = format_of_name(Path(path).name)
+        if "gravity" in form.holds:  # else the sidecar has it: the file is edited in place
+            if form.name == description.format:
+                notes = (f"gravity is not that of {description.where}: written anew, without its meshes and comments",)
             description = replace(description, format="", content=b"")
     bodies = moving_bodies(description, robot.origin.locked)
     inertials: dict[str, Inertial | None] = {}
@@ -299,7 +303,8 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
         if joint.name in before and dict(joint.terms) != dict(before[joint.name]):
             terms[joint.name] = dict(joint.terms)
     done = write_description(description, path, Changes(inertials, terms))
-    notes = (f"the mass of {', '.join(merged)} is now that of the moving link that carries it",) if merged else ()
+    if merged:
+        notes += (f"the mass of {', '.join(merged)} is now that of the moving link that carries it",)
     return replace(done, notes=(*done.notes, *notes))
 
 

@@ -19,6 +19,7 @@ from casid.identification._bounds import (
     term_bounds,
     with_link_bounds,
 )
+from casid.identification._expected_mass import weighed_bodies
 from casid.identification._feasible_fit import FeasibleFit
 from casid.identification._options import Choice, Constraints
 from casid.identification._regression import Bounds, RegressionProblem, Statement
@@ -60,8 +61,12 @@ class ConsistentFits:
         return Statement(self.robot, with_link_bounds(made, split_bounds(self.constraints.bounds or {})[0]))
 
     @cached_property
-    def _bodies(self) -> PlausibleBodies:
-        return self.choice.bodies or plausible_bodies(self.robot, torques=self._held)
+    def _unweighed(self) -> PlausibleBodies:
+        return self.choice.bodies or plausible_bodies(self.robot)
+
+    def _bodies(self, estimate: Fit) -> PlausibleBodies:
+        """Plausible bodies with masses that follow the torques of an estimate's data."""
+        return weighed_bodies(self._unweighed, estimate, self._held)
 
     @property
     def choosing(self) -> bool:
@@ -78,15 +83,16 @@ class ConsistentFits:
         """The most plausible sets for each of several shares."""
         problem = self._problem(estimate)
         rotors = expected_rotors(estimate.data.model, self._largest[0])
-        found = problem.path(problem.solve(), shares, self._bodies, rotors, rough=True)
+        found = problem.path(problem.solve(), shares, self._bodies(estimate), rotors, rough=True)
         return dict(zip(sorted(shares, reverse=True), found, strict=False))
 
     def priced(self, estimate: Fit, bounds: Bounds, price: float) -> Priced:
         """The feasible regression with these bounds of joint terms, at a price of the residual."""
         problem = self._problem(estimate, bounds)
         rotors = expected_rotors(estimate.data.model, self._largest[0])
+        bodies = self._bodies(estimate)
         program = DivergenceProgram(
-            problem.problem, self._bodies.parameters, self._bodies.scaled, problem.problem.objective.size, rotors
+            problem.problem, bodies.parameters, bodies.scaled, problem.problem.objective.size, rotors
         )
         return Priced(problem, program, price)
 
@@ -110,6 +116,6 @@ class ConsistentFits:
             return best, ""
         rotors = expected_rotors(estimate.data.model, self._largest[0])
         try:
-            return problem.choose(best, self._bodies, self.share, near, rotors), ""
+            return problem.choose(best, self._bodies(estimate), self.share, near, rotors), ""
         except CasidError as error:
             return best, f"no more plausible links were found, these are those of the best fit: {error}"

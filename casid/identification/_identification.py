@@ -19,6 +19,7 @@ from casid.dynamics.terms._joint_terms import JointTerm, terms_of
 from casid.errors import DatasetError, RobotError
 from casid.files._texts import finite_number, read_json
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
+from casid.identification._mass_intervals import MassInterval, mass_intervals
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification._share import SharePath
 from casid.identification._springs import FoundSpring
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
-
-#: Factor between the total mass and the ends of its 95 % interval: 1.96 deviations (0.27) of the logarithm of what
-#: described arms weigh for their torque, of the five arms that `casid.retrieval.plausible._bodies.HELD` was set on.
-MASS_SPREAD = 1.7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,15 +98,15 @@ class Identification(ParameterResult, Displayed):
         return determined(self.unconstrained, self.feasible.values)
 
     @property
-    def total_mass_interval(self) -> tuple[float, float]:
-        """Where the mass of all links lies with 95 % [kg]: as far as arms weigh what they are expected to.
+    def mass_intervals(self) -> tuple[MassInterval, ...]:
+        """Where the mass of all links, then that of each, lies with 95 %: `casid.identification._mass_intervals`."""
+        return mass_intervals(self.model.robot, self.standard_parameters[9::10].tolist(), self.intervals)
 
-        Torques leave the total mass open, so that it follows the plausible bodies; its interval is their spread, a
-        factor of `MASS_SPREAD`, within the bounds of the description.
-        """
-        total = float(self.standard_parameters[9::10].sum())
-        low, high = self.model.robot.total_mass
-        return max(total / MASS_SPREAD, low), min(total * MASS_SPREAD, high)
+    @property
+    def total_mass_interval(self) -> tuple[float, float]:
+        """Where the mass of all links lies with 95 % [kg]."""
+        whole = self.mass_intervals[0]
+        return whole.low, whole.high
 
     def predict(self, dataset: Dataset) -> Prediction:
         """Torques of a processed recording by Newton-Euler with the consistent parameters."""
@@ -151,7 +148,7 @@ class Identification(ParameterResult, Displayed):
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
             "share": None if self.share is None else self.share.record(),
-            "total_mass": [float(self.standard_parameters[9::10].sum()), *map(_finite, self.total_mass_interval)],
+            "masses": {e.name: [e.value, _finite(e.low), _finite(e.high)] for e in self.mass_intervals},
             "springs": [dataclasses.asdict(spring) for spring in self.springs],
             "determined": [
                 {"name": e.name, "value": e.value, "low": _finite(e.low), "high": _finite(e.high), "by_data": e.by_data}

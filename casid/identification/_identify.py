@@ -135,8 +135,9 @@ class _Pipeline:
 
     def run(self) -> Identification:
         """All steps, with one thread of linear algebra: thousands of factors are too small to be shared out."""
+        comparing = self.checks.folds > 0 and estimator_of(self.estimator).name == "WLS"
         with one_thread():
-            return self._run()
+            return replace(self, model=self.model.decided(comparing))._run()
 
     def _run(self) -> Identification:
         chosen = estimator_of(self.estimator)
@@ -153,7 +154,7 @@ class _Pipeline:
         springs = self._springs(fitted, read.datasets)
         if springs:
             model = model.like(terms=(*model.terms, *(term for spring in springs for term in spring.terms)))
-            friction = replace(friction, model=model)
+            friction = replace(friction, model=model, held_out=None)  # known without springs only
             fitted = self._fitted(model, read, chosen, springs)
         observations, fit, fits, path = fitted.observations, fitted.fit, fitted.fits, fitted.path
         data = observations.compressed
@@ -169,7 +170,7 @@ class _Pipeline:
         further = (read.note, friction.note, complaint, open_question, *(spring.text for spring in springs))
         notes = (*data.notes, *_notes(fit, feasible), *filter(None, further), *self._repairs(path, fits))
         return Identification(
-            model, read.datasets, fit, feasible, notes, read.processing, self.model.friction, friction.law,
+            model, read.datasets, fit, feasible, notes, read.processing, friction.name, friction.law,
             friction.candidates, kept, verdict, ranges, path if fits.choosing else None, springs,
         )  # fmt: skip
 
@@ -207,7 +208,7 @@ class _Pipeline:
     def _springs(self, fitted: _Fitted, datasets: tuple[Dataset, ...]) -> tuple[FoundSpring, ...]:
         """Springs and counterbalances that the model lacks, where they are looked for."""
         model = fitted.fit.data.model
-        if not self.model.springs or self.model.friction != "linear" or not fitted.path.steps:
+        if not self.model.springs or self.model.friction not in ("linear", "auto") or not fitted.path.steps:
             return ()
         if not fitted.path.price or any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms):
             return ()

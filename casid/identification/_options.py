@@ -40,23 +40,29 @@ class ModelOptions:
     terms : sequence of str or JointTerm, optional
         Joint terms; default: `DEFAULT_TERMS`, and `MOTOR_TERMS` of the motors that turn several joints. With nonlinear
         ``friction``, viscous, coulomb and offset are left out of them.
-    friction : str
-        ``linear``; ``auto``: chosen joint by joint by cross-validation (`casid.regression.choose_friction`); or the
-        name of a law, fitted jointly with the inertial parameters (`casid.regression.fit_jointly`).
+    friction : str, optional
+        ``linear``; ``auto``: chosen joint by joint by cross-validation (`casid.identification._friction`); or the
+        name of a law, fitted jointly with the inertial parameters (`casid.regression.fit_jointly`). Default: ``auto``
+        where a least squares fit holds parts of the motion out and ``terms`` are the default ones, else ``linear``.
     velocity_deadband : float
         Speed below which Coulomb friction counts as zero [rad/s].
     gravity : array_like, shape (3,), optional
         In the base frame [m/s^2]; default: the robot's.
     springs : bool
         Look for springs and counterbalances by held-out error (`casid.identification._springs`), where friction is
-        linear and ``terms`` have none.
+        no law by name and ``terms`` have none.
     """
 
     terms: Sequence[str | JointTerm] | None = None
-    friction: str = "linear"
+    friction: str | None = None
     velocity_deadband: float = 0.0
     gravity: ArrayLike | None = None
     springs: bool = True
+
+    def decided(self, comparing: bool) -> ModelOptions:
+        """The same with its friction named; ``comparing``: whether laws can be compared by held-out error."""
+        default = "auto" if comparing and self.terms is None else "linear"
+        return replace(self, friction=self.friction or default)
 
     def terms_of(self, robot: Robot) -> tuple[str | JointTerm, ...]:
         """Joint terms that a robot gets: as given, or the default."""

@@ -213,9 +213,9 @@ class JointTermsSection(ReportSection):
         page.table(["joint", "friction law", "shape"], rows, text=(1, 2))
 
     def _candidates(self, page: Page) -> None:
-        """Friction laws that were compared, joint by joint, by their held-out error."""
+        """The chosen friction law of each joint beside linear friction, by their held-out error."""
         result = self.result
-        if not result.candidates:
+        if result.law is None or not result.candidates:
             return
         rows = [
             [
@@ -227,6 +227,7 @@ class JointTermsSection(ReportSection):
                 str(c.parameters),
             ]
             for c in result.candidates
+            if c.chosen or c.law == "linear"
         ]
         header = ["joint", "law", "shape", "held out [N·m]", "training [N·m]", "parameters"]
         page.heading("Friction laws compared")

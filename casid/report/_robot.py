@@ -34,6 +34,53 @@ def robots_table(robots: Iterable[Robot]) -> Table:
     return table
 
 
+def identified_table(entries: Iterable[tuple[Robot, Mapping[str, Any]]]) -> Table:
+    """One row for each identified robot: mass, error on data that were held out, licence, the machine."""
+    table = PlainTable("Identified robots: 'casid robots NAME' shows one")
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("mass [kg]", justify="right")
+    table.add_column("held-out error", justify="right")
+    table.add_column("licence", no_wrap=True)
+    table.add_column("robot")
+    for robot, facts in entries:
+        table.add_row(robot.name, _mass(robot), _error(facts, "held_out"), facts["licence"], facts["robot"])
+    return table
+
+
+def identified_tables(robot: Robot, facts: Mapping[str, Any]) -> Sequence[Table]:
+    """What is known of an identified robot: source, hashes, verdict; intervals; ranges of masses."""
+    about = PlainTable(f"{robot.name}: {facts['robot']}", header=False)
+    about.add_column(style="bold", no_wrap=True)
+    about.add_column(overflow="fold")
+    for key in ("source", "licence", "kind", "verdict"):
+        about.add_row(key, facts[key])
+    for key, label in (("error", "error"), ("held_out", "held out")):
+        if key in facts:
+            about.add_row(label, _error(facts, key))
+    for file, digest in facts.get("sha256", {}).items():
+        about.add_row("SHA-256", f"{digest} {file}")
+    about.add_row("made", f"{facts['date']}, casid {facts['version']}: {facts['command']}")
+    tables = [about]
+    if "intervals" in facts:
+        values = PlainTable("Parameters, SI units: value, and the interval of 95 % by the data alone")
+        values.add_column("name", style="bold", no_wrap=True)
+        for column in ("value", "low", "high"):
+            values.add_column(column, justify="right", no_wrap=True)
+        for name, numbers in facts["intervals"].items():
+            values.add_row(name, *(f"{number:.4g}" for number in numbers))
+        tables.append(values)
+    if "masses" in facts:
+        masses = PlainTable("Masses [kg]: proven ranges of all consistent sets that explain the recording")
+        masses.add_column("link", style="bold", no_wrap=True)
+        for column in ("value", "low", "high"):
+            masses.add_column(column, justify="right", no_wrap=True)
+        values_of = {link.name: link.inertial.mass for link in robot.links if link.inertial}
+        for name, (low, high) in facts["masses"].items():
+            masses.add_row(name, f"{values_of[name]:.4g}", f"{low:.4g}", f"{high:.4g}")
+        tables.append(masses)
+    return tables
+
+
 def base_table(name: str, base: BaseParameters) -> Table:
     """Base parameters written out; standard parameters without effect in the caption."""
     table = PlainTable(f"{name}: {base.rank} base parameters of {len(base.parameter_names)} standard parameters")
@@ -152,6 +199,10 @@ def _of_robot(robot: Robot) -> Report:
 @report_of.register(FileCheck)
 def _of_check(check: FileCheck, name: str) -> Report:
     return Report(name, (CheckSection(check, name),))
+
+
+def _error(facts: Mapping[str, Any], key: str) -> str:
+    return f"{facts[key]:.3g} {facts['unit']}" if key in facts else "-"
 
 
 def _mass(robot: Robot) -> str:

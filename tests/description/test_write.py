@@ -176,5 +176,6 @@ def test_gravity_of_the_robot_is_written(suffix: str, tmp_path: Path) -> None:
     write_robot(robot, tmp_path / f"new{suffix}")
     again = load_robot(tmp_path / f"new{suffix}")
     np.testing.assert_array_equal(again.gravity, robot.gravity)
-    write_robot(replace(again, gravity=np.array([0.0, 0.0, -1.62])), tmp_path / f"again{suffix}")  # of the same format
+    done = write_robot(replace(again, gravity=np.array([0.0, 0.0, -1.62])), tmp_path / f"again{suffix}")  # same format
+    assert ("without its meshes and comments" in " ".join(done.notes)) == (suffix in (".toml", ".xml"))
     np.testing.assert_array_equal(load_robot(tmp_path / f"again{suffix}").gravity, [0.0, 0.0, -1.62])

@@ -1,13 +1,19 @@
 """Friction of an identification: chosen only where it predicts better, refused where bounds name what it lacks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import casid
+from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.dynamics.terms._catalogue import friction_model
 from casid.errors import ProblemError
 from casid.identification import Checks, Constraints, ModelOptions, identify
 from casid.identification._friction import _laws
+from casid.identification._identification import load_model
+from casid.regression.friction._choice import STATIC
 from casid.testing._synthetic import recording
 
 LINEAR = ("viscous", "coulomb", "offset")
@@ -39,9 +45,10 @@ def test_bounded_amplitudes_are_in_every_law_that_is_tried(robot):
 
 @pytest.mark.claim("automatic friction is linear where a choice does not predict better")
 def test_linear_friction_is_kept_in_doubt(robot, data, monkeypatch):
-    monkeypatch.setattr("casid.identification._friction.CANDIDATES", ("linear", "stribeck"))
-    result = identify(robot, data, processing=False, model=ModelOptions(friction="auto"), checks=Checks(verdict=False))
+    monkeypatch.setattr("casid.identification._friction.STATIC", ("linear", "stribeck"))
+    result = identify(robot, data, processing=False, checks=Checks(verdict=False))
     assert result.law is None and any(note.startswith("linear friction is kept") for note in result.notes)
+    assert result.friction == "linear" and load_model(result.record(), robot)[0].parameter_names[-1] == "Ia6"
     assert result.held_out is not None and result.held_out.tested["consistent"].total < 20.0
     assert all(row.chosen == (row.law == "linear") for row in result.candidates)
 
@@ -52,3 +59,61 @@ def test_bounds_that_no_term_has_are_refused_first(robot, data, monkeypatch):
     options = ModelOptions(terms=("viscous", "coulomb"))
     with pytest.raises(ProblemError, match="no term parameter 'fo1'"):
         identify(robot, data, model=options, constraints=Constraints(bounds={"fo1": (-1, 1)}))
+
+
+def stick_slip(robot, seed=0):
+    """A recording with friction that falls with speed and grows with the load at the second joint."""
+    model = Model(robot, LINEAR)
+    plain = recording(
+        model, model.parameters(robot.standard_parameters(), np.tile([4.0, 6.0, -0.5], 6)), noise=0.3, seed=seed
+    )
+    rigid = Model(robot)
+    load = evaluate_batch(rigid.inverse_dynamics, plain.q, plain.dq, plain.ddq, robot.standard_parameters())[:, :, 0]
+    v, more = plain.dq, np.zeros_like(plain.tau)
+    more[:, 1] = 0.1 * np.abs(load[:, 1]) * np.sign(v[:, 1])
+    more[:, 2] = 12.0 * np.exp(-((v[:, 2] / 0.3) ** 2)) * np.sign(v[:, 2])
+    return replace(plain, tau=plain.tau + more)
+
+
+@pytest.mark.claim("friction is chosen by default where parts of the motion that are held out are predicted better")
+def test_friction_is_chosen_by_default(robot):
+    data = stick_slip(robot)
+    result = identify(robot, data, processing=False, checks=Checks(verdict=False))
+    assert result.friction == "auto" and result.law is not None
+    names = [joint.law.name for joint in result.law.joints]
+    assert names[1].endswith("load") and names[0] == "linear"
+    assert {"fv3", "fc3", "fo3"} <= set(result.parameters.names)
+    linear = identify(
+        robot, data, processing=False, model=ModelOptions(friction="linear"), checks=Checks(verdict=False)
+    )
+    assert linear.law is None and linear.held_out is not None and result.held_out is not None
+    assert result.held_out.tested["consistent"].total < 0.7 * linear.held_out.tested["consistent"].total
+    other = stick_slip(robot, seed=3)
+    assert result.predict(other).relative_error < 0.7 * linear.predict(other).relative_error
+    model, values = load_model(result.record(), robot)
+    np.testing.assert_allclose(values, result.feasible.values)
+    assert model.parameter_names == result.model.parameter_names
+
+
+@pytest.mark.claim("no default friction has a negative amplitude, and all have viscous, Coulomb and offset")
+def test_laws_of_the_default_have_positive_amplitudes():
+    for name in STATIC:
+        amplitudes = friction_model(name).amplitudes
+        assert {"fv", "fc", "fo"} <= {a.symbol for a in amplitudes}
+        assert all(a.nonnegative for a in amplitudes if a.symbol != "fo")
+
+
+def test_given_terms_and_nothing_held_out_mean_linear_friction():
+    assert ModelOptions().decided(True).friction == "auto"
+    assert ModelOptions().decided(False).friction == "linear"
+    assert ModelOptions(terms=LINEAR).decided(True).friction == "linear"
+    assert ModelOptions(terms=LINEAR, friction="auto").decided(False).friction == "auto"
+
+
+def test_friction_is_chosen_with_masks_and_several_recordings(robot):
+    first, second = stick_slip(robot), stick_slip(robot, seed=5)
+    result = identify(
+        robot, [first.only([1, 2, 3]), second], processing=False, model=ModelOptions(springs=False),
+        checks=Checks(verdict=False),
+    )  # fmt: skip
+    assert result.law is not None and result.law.joints[1].law.name.endswith("load")

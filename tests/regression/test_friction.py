@@ -18,7 +18,9 @@ from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, fit_friction, wls
 from casid.regression._observation import observation_blocks
 from casid.regression.friction import _variable_projection
+from casid.regression.friction._choice import FrictionSearch
 from casid.regression.friction._cross_validation import CandidateFits
+from casid.regression.friction._dictionary import Dictionary
 from casid.regression.friction._shape_fits import fit_jointly
 from casid.regression.friction._variable_projection import fit_shapes
 from casid.testing._synthetic import motion, recording
@@ -245,6 +247,26 @@ def test_the_choice_is_repeated_without_each_part(robot, monkeypatch):
     run = CandidateFits.run
     monkeypatch.setattr(CandidateFits, "run", lambda self, apart=(): (seen.append(list(apart)), run(self, apart))[1])
     data = Processing(cutoff=8.0).apply(simulated(robot, truth))
-    found = choose_friction(Model(robot), data, ("linear", "linear+load"), parts=4)
-    assert seen[:5] == [[], [0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]] and len(found.nested) == 4
-    assert all(nested.joints[1].law.name == "linear+load" for nested in found.nested)
+    search = FrictionSearch(Model(robot), data, ("linear", "linear+load"))
+    assert not search.is_linear
+    assert all(search.without(part, 4)[1] == 1 for part in range(4))
+    assert seen == [[], [0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
+
+
+def test_compressed_candidates_are_those_of_the_model_with_friction(robot):
+    data = Processing(cutoff=8.0).apply(simulated(robot, truth))
+    search = FrictionSearch(Model(robot, ("rotor",)), data, ("linear", "stribeck+load"))
+    made = search.data([0, 5, 9, 0, 0, 0])
+    fresh = compress(made.model, search.samples)
+    assert made.base.names == fresh.base.names
+    for mine, theirs in zip(made.factors, fresh.factors, strict=True):
+        np.testing.assert_allclose(mine.T @ mine, theirs.T @ theirs, rtol=1e-7, atol=1e-7 * np.abs(theirs).max() ** 2)
+
+
+@pytest.mark.claim("friction that drives beyond the speeds that were recorded is not chosen")
+def test_friction_that_drives_at_higher_speeds_is_not_lawful():
+    law = Dictionary(0, [JointFriction(friction_model("polynomial"))])
+    rows = law.signs(1.0, 0.0, limit=2.0)[0]
+    amplitudes = np.array([1.0, 1.0, 0.0, -0.5, 0.0])  # v + sign(v) - v^3 / 2: positive up to 1.77 rad/s
+    assert (rows @ amplitudes).min() < 0
+    assert (law.signs(1.0, 0.0, limit=1.1)[0] @ amplitudes).min() >= 0

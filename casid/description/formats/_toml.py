@@ -50,6 +50,9 @@ A file describes the machine in SI units and names the source of every number::
     com = [0.0, 0.0, 0.05]
     inertia_com = [0.01, 0, 0, 0.01, 0, 0.01]
 
+    [identified]                          # where an identified robot comes from; nothing of it is computed with, and it
+                                          # is left out where bodies or terms change. See `identified_record`
+
 In ``modified-dh`` files the row ``mdh`` places a joint, in ``standard-dh`` files ``dh``, in ``placement`` files
 ``xyz``, ``rpy`` (or ``rpy_deg``) and ``axis`` (default z), and where the link frame is not the moved joint frame,
 ``link_xyz`` and ``link_rpy`` place it there. Fixed joints may use ``xyz`` and ``rpy`` in any file. Every
@@ -137,7 +140,7 @@ def parse_toml(
 def _description(data: dict[str, Any], where: str, angle_tolerance: float, content: bytes) -> Description:
     keys = (
         "schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission",
-        "capsule",
+        "capsule", "identified",
     )  # fmt: skip
     file = Table(data, where, keys)
     file.require("schema", "name", "convention")

@@ -121,6 +121,8 @@ def _bounds(link: Link) -> dict[str, Any]:
 def edited(text: str, changes: Changes, where: str) -> str:
     """The same file with other bodies and joint terms; comments, order and everything else stay."""
     document = tomlkit.parse(text)
+    if changes.inertials or changes.terms:
+        document.pop("identified", None)  # it is about other numbers
     entries = document.get("joint", [])
     for number, joint in enumerate(entries, start=1):
         name = str(joint.get("name", f"joint{number}"))

@@ -15,8 +15,8 @@ class Cause(NamedTuple):
     ----------
     kind : str
         ``gravity``, ``sign``, ``joint order``, ``zero position``, ``clock``, ``torque scale``, ``delay``,
-        ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers``, ``spring``, ``model`` or
-        ``links``.
+        ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers``, ``spring``, ``model``,
+        ``masses`` or ``links``.
     text : str
         Evidence; a template of the finding's recording, joint and values.
     remedy : str
@@ -259,6 +259,14 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "",
             about="links",
         ),
+        "open masses": Cause(
+            "masses",
+            "masses are not determined by these data: {mass:.3g} kg in all is the most plausible, {low:.3g} to "
+            "{high:.3g} kg with 95 %",
+            "",
+            wrong=False,
+            about="links",
+        ),
         "spring": Cause("spring", "{what}", "", wrong=False, about="links"),
         "not certified": Cause(
             "links",
@@ -362,8 +370,9 @@ class Verdict:
 
     @property
     def links(self) -> str:
-        """Headline about the links."""
-        return self._headline("links", "no finding against the links")
+        """Headline about the links; of masses that the data leave open it says so first."""
+        open_masses = next((f.text for f in self.findings if f.kind == "masses"), "")
+        return self._headline("links", open_masses or "no finding against the links")
 
     @property
     def line(self) -> str:
@@ -371,7 +380,8 @@ class Verdict:
         return f"{self.torques}; links: {self.links}"
 
     def _headline(self, about: Literal["torques", "links"], clean: str) -> str:
-        own = sorted((f for f in self.findings if f.about == about), key=lambda finding: not finding.wrong)
+        own = [f for f in self.findings if f.about == about and f.kind != "masses"]
+        own.sort(key=lambda finding: not finding.wrong)
         if not own:
             return clean
         first, rest = own[0], list(dict.fromkeys(finding.kind for finding in own[1:]))

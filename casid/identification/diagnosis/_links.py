@@ -10,6 +10,7 @@ from casid.description import Robot
 from casid.errors import CasidError
 from casid.identification._bounds import largest_torques
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
+from casid.identification._mass_intervals import mass_intervals
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._findings import Finding
 from casid.measurement import Dataset
@@ -48,10 +49,14 @@ def link_findings(
             values = {"mass": total, "reach": robot.reach, "torque": strongest, "most": limit}
             found.append(Finding("more than any arm", values=values))
     found += _contradiction(feasible, held_out)
+    whole = mass_intervals(robot, masses.tolist())[0]
+    chosen = feasible.believable
+    if whole.open and chosen is not None and chosen.bodies.boxes.any():
+        values = {"mass": whole.value, "low": whole.low, "high": whole.high}
+        found.append(Finding("open masses", values=values))
     if choosing and feasible.believable is None:
         found.append(Finding("not the most plausible"))
     if not feasible.certified:
-        chosen = feasible.believable
         gap = feasible.gap if chosen is None or not feasible.solution.certified else chosen.gap
         found.append(Finding("not certified", values={"gap": gap}))
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._compress import compress
+from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
 from casid.regression._observation import observation_blocks
 from casid.regression.friction._cross_validation import STRETCHES, Candidate, CandidateFits
@@ -52,8 +53,11 @@ CANDIDATES = (
     "loadedlugre",
     "loadedlugre+spring",
 )
+#: Static laws without springs whose amplitudes are all positive: viscous and Coulomb friction and an offset are always
+#: among them, and no other tool gets a negative damping.
+STATIC = ("linear", "deadband", "smooth", "stribeck", "linear+load", "smooth+load", "stribeck+load")
 #: Most samples that the choice looks at.
-MOST_SAMPLES = 20_000
+MOST_SAMPLES = 6_000
 #: Factors by which the shapes of the chosen laws are then changed, one comparison after the other.
 FINER = (1.7, 1.3)
 #: Fits after the choice, with loads from the fit before.
@@ -70,30 +74,31 @@ class FrictionChoice:
     friction : Friction
     table : tuple of Candidate
         Joint by joint, in the order in which laws were tried.
-    fit : Fit
-        Weighted least squares with the chosen friction.
-    nested : tuple of Friction
-        Chosen in the same way, on the coarse grid of shapes, without each part of the motion in turn: part i is every
-        so many-th of the `casid.regression.friction._cross_validation.STRETCHES` stretches of each recording, from
-        stretch i. The held-out error of the choice follows from these, because no part has had a say in its own law.
+    links : Model
+        The model without it.
+    recordings : tuple of Dataset
     """
 
     friction: Friction
     table: tuple[Candidate, ...]
-    fit: Fit
-    nested: tuple[Friction, ...] = ()
+    links: Model
+    recordings: tuple[Dataset, ...]
 
-    @property
+    @cached_property
     def model(self) -> Model:
         """The model with the chosen friction."""
-        return self.fit.data.model
+        return self.links.with_friction(self.friction)
+
+    @cached_property
+    def fit(self) -> Fit:
+        """Weighted least squares with the chosen friction."""
+        return wls(compress(self.model, self.recordings))
 
 
 def choose_friction(
     model: Model,
     datasets: Dataset | Sequence[Dataset],
     candidates: Sequence[str | FrictionLaw] = CANDIDATES,
-    parts: int = 0,
 ) -> FrictionChoice:
     """Choose the friction law of each joint by blocked cross-validation.
 
@@ -111,54 +116,134 @@ def choose_friction(
         Processed recordings.
     candidates
         Names of laws and of their sums; `FrictionLaw` objects.
-    parts
-        Parts of the motion without which the choice is repeated (`FrictionChoice.nested`); 0: none.
 
     Raises
     ------
     DatasetError
         For unknown laws, too few samples, or terms of the model that are friction already.
     """
-    recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
-    laws = [friction_model(name) for name in candidates]
-    if not laws:
-        raise DatasetError("no friction law to choose from")
-    if all(law.name != LINEAR.name for law in laws):
-        laws.insert(0, LINEAR)
-    thinned = _thinned(recordings)
-    regressors = [np.concatenate([block for _, block in observation_blocks(model, data)]) for data in thinned]
+    return FrictionSearch(model, datasets, candidates).chosen()
 
-    def fits_of(
-        options: Sequence[Sequence[JointFriction]], nominal: Array | None, weights: Array | None
+
+class FrictionSearch:
+    """All candidates as columns: what the choice is made from, and repeated from without parts of the motion.
+
+    Arguments: see `choose_friction`.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        datasets: Dataset | Sequence[Dataset],
+        candidates: Sequence[str | FrictionLaw] = CANDIDATES,
+    ) -> None:
+        self._recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
+        laws = [friction_model(name) for name in candidates]
+        if not laws:
+            raise DatasetError("no friction law to choose from")
+        if all(law.name != LINEAR.name for law in laws):
+            laws.insert(0, LINEAR)
+        self._model, self.samples = model, tuple(_thinned(self._recordings))
+        self._regressors = [
+            np.concatenate([block for _, block in observation_blocks(model, data)]) for data in self.samples
+        ]
+        first = self._fits([[JointFriction(LINEAR)]] * model.n, None, None)
+        self._nominal, self._weights = _links(model, first.fit([0] * model.n)), first.weights
+        self._options = [_options(laws, speed) for speed in _speeds(self.samples)]
+        self._coarse = self._fits(self._options, self._nominal, self._weights)
+
+    def _fits(
+        self, options: Sequence[Sequence[JointFriction]], nominal: Array | None, weights: Array | None
     ) -> CandidateFits:
-        return CandidateFits(model, thinned, regressors, options, nominal, weights)
+        return CandidateFits(self._model, self.samples, self._regressors, options, nominal, weights)
 
-    first = fits_of([[JointFriction(LINEAR)]] * model.n, None, None)
-    nominal, weights = _links(model, first.fit([0] * model.n)), first.weights
-    options = [_options(laws, speed) for speed in _speeds(thinned)]
-    everything = fits_of(options, nominal, weights)
-    chosen, table = everything.run()
-    apart = [everything.run(range(part, STRETCHES, parts))[0] for part in range(parts)]
-    loads = tuple(nominal.tolist())
-    nested = tuple(_friction([options[k][i] for k, i in enumerate(found)], loads) for found in apart)
-    joints = tuple(options[k][i] for k, i in enumerate(chosen))
-    beta = everything.fit(chosen)
-    for factor in FINER:
-        near = [_near(joint, factor, speed) for joint, speed in zip(joints, _speeds(thinned), strict=True)]
-        if all(len(options) == 1 for options in near):
-            break
-        finer = fits_of(near, nominal, weights)
-        chosen, rows = finer.run()
-        joints = tuple(near[k][i] for k, i in enumerate(chosen))
-        beta = finer.fit(chosen)
-        table = [next((new for new in rows if (new.joint, new.law) == (old.joint, old.law)), old) for old in table]
-    loaded = any(joint.law.loaded for joint in joints)
-    for _ in range(SETTLING if loaded else 0):
-        nominal = _links(model, beta)
-        beta = fits_of([[joint] for joint in joints], nominal, weights).fit([0] * model.n)
-    friction = _friction(joints, tuple(_links(model, beta).tolist()))
-    fit = wls(compress(model.with_friction(friction), recordings))
-    return FrictionChoice(friction, tuple(table), fit, nested)
+    @cached_property
+    def _chosen(self) -> tuple[list[int], list[Candidate]]:
+        return self._coarse.run()
+
+    @property
+    def table(self) -> tuple[Candidate, ...]:
+        """What was tried, joint by joint."""
+        return tuple(self._chosen[1])
+
+    @property
+    def linear(self) -> list[int]:
+        """Linear friction at every joint."""
+        return [next(i for i, o in enumerate(tried) if o.law.name == LINEAR.name) for tried in self._options]
+
+    def without(self, part: int, parts: int) -> list[int]:
+        """The choice without a part of the motion, on the coarse grid of shapes: one candidate a joint.
+
+        Part i is every so many-th of the `STRETCHES` stretches of each recording, from stretch i.
+        """
+        return self._coarse.run(range(part, STRETCHES, parts))[0]
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether every joint keeps linear friction."""
+        return self._chosen[0] == self.linear
+
+    def data(self, choice: Sequence[int]) -> CompressedData:
+        """The samples compressed with these candidates, one a joint."""
+        joints = [tried[i] for tried, i in zip(self._options, choice, strict=True)]
+        full = self._model.with_friction(_friction(joints, tuple(self._nominal.tolist())))
+        places = _places(self._model, full, joints)
+        if places is None:  # friction makes other columns of the links dependent: evaluated anew
+            return compress(full, self.samples)
+        blocks = []
+        for W, columns in zip(self._regressors, self._coarse.columns(choice), strict=True):
+            block = np.zeros((len(W), full.n, len(places)))
+            for i, (joint, place) in enumerate(places):
+                if joint is None:
+                    block[:, :, i] = W[:, :, place]
+                else:
+                    block[:, joint, i] = columns[joint][:, place]
+            blocks.append(block)
+        return compress(full, self.samples, columns=blocks)
+
+    def chosen(self) -> FrictionChoice:
+        """The choice from all of the motion, its shapes refined and its loads settled."""
+        chosen, table = self._chosen
+        nominal, weights, n = self._nominal, self._weights, self._model.n
+        joints = tuple(self._options[k][i] for k, i in enumerate(chosen))
+        beta = self._coarse.fit(chosen)
+        for factor in FINER:
+            near = [_near(joint, factor, speed) for joint, speed in zip(joints, _speeds(self.samples), strict=True)]
+            if all(len(options) == 1 for options in near):
+                break
+            finer = self._fits(near, nominal, weights)
+            chosen, rows = finer.run()
+            joints = tuple(near[k][i] for k, i in enumerate(chosen))
+            beta = finer.fit(chosen)
+            table = [next((new for new in rows if (new.joint, new.law) == (old.joint, old.law)), old) for old in table]
+        loaded = any(joint.law.loaded for joint in joints)
+        for _ in range(SETTLING if loaded else 0):
+            nominal = _links(self._model, beta)
+            beta = self._fits([[joint] for joint in joints], nominal, weights).fit([0] * n)
+        friction = _friction(joints, tuple(_links(self._model, beta).tolist()))
+        return FrictionChoice(friction, tuple(table), self._model, self._recordings)
+
+
+def _places(model: Model, full: Model, joints: Sequence[JointFriction]) -> list[tuple[int | None, int]] | None:
+    """Where the base columns of a model with friction are: a joint and its amplitude, or none and a links' column.
+
+    ``None``: not among them.
+    """
+    known = {model.parameter_names[i]: place for place, i in enumerate(model.base.independent)}
+    found: list[tuple[int | None, int]] = []
+    for i in full.base.independent:
+        name = full.parameter_names[i]
+        if name in known:
+            found.append((None, known[name]))
+        elif i in full.term_columns:
+            term, joint = full.term_columns[i]
+            symbols = [a.symbol for a in joints[joint].law.amplitudes]
+            if term.symbol not in symbols:
+                return None
+            found.append((joint, symbols.index(term.symbol)))
+        else:
+            return None
+    return found
 
 
 def _friction(joints: Sequence[JointFriction], nominal: tuple[float, ...]) -> Friction:

@@ -89,16 +89,22 @@ class CandidateFits:
         self._alike = [_alike(d.places) for d in self._dictionaries]
         sizes = [self._rank + d.size + 1 for d in self._dictionaries]
         self._grams = [np.zeros((STRETCHES, size, size)) for size in sizes]
+        self._columns: list[list[Array]] = []
         self._counts = np.zeros((STRETCHES, model.n))
         self._independent = np.zeros(model.n)
         most = np.zeros((2, model.n))  # speeds and loads
         for data, W in zip(recordings, regressors, strict=True):
             loads = loads_of(model, nominal, data)
-            self._add(data, W, friction_columns(self._dictionaries, data, loads))
+            self._columns.append(friction_columns(self._dictionaries, data, loads))
+            self._add(data, W, self._columns[-1])
             assert data.dq is not None
             most = np.maximum(most, [np.abs(data.dq).max(axis=0), np.abs(loads).max(axis=0)])
         self._counted = np.asarray(self._counts.sum(axis=0) > 0)
-        self._signs = [d.signs(float(v), float(x)) for d, v, x in zip(self._dictionaries, *most, strict=True)]
+        limits = np.asarray(model.robot.limits.velocity, dtype=float)
+        self._signs = [
+            d.signs(float(v), float(x), float(top))
+            for d, v, x, top in zip(self._dictionaries, *most, limits, strict=True)
+        ]
         self._scale()
         if weights is None:
             first = [0] * model.n
@@ -131,6 +137,11 @@ class CandidateFits:
             self._grams[k] = G / np.outer(scale, scale)
             own = scale[self._rank : -1]
             self._signs[k] = [P / own[p] for P, p in zip(self._signs[k], self._dictionaries[k].places, strict=True)]
+
+    def columns(self, chosen: Sequence[int]) -> list[list[Array]]:
+        """Filtered columns of these candidates, of each recording and joint, shapes (N, amplitudes)."""
+        places = [self._dictionaries[k].places[i] for k, i in enumerate(chosen)]
+        return [[C[:, at] for C, at in zip(columns, places, strict=True)] for columns in self._columns]
 
     def _places(self, k: int, choice: int) -> list[int]:
         return [self._rank + c for c in self._dictionaries[k].places[choice]]

@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 _DEPTH = 50
 #: Speeds at which the signs of friction are checked, in shares of the joint's largest.
 _SPEEDS = (0.02, 0.1, 0.3, 0.6, 1.0)
+#: The same up to which speed, where the joint's limit is not known.
+_BEYOND = 1.5
 
 
 class Dictionary:
@@ -78,7 +80,7 @@ class Dictionary:
         """Number of columns."""
         return int(self.function.size1_out(0))
 
-    def signs(self, speed: float, load: float) -> list[Array]:
+    def signs(self, speed: float, load: float, limit: float = 0.0) -> list[Array]:
         """Torques of each candidate that physics forbids to be negative, as rows ``P`` with ``P a >= 0``.
 
         With ``c(v, load)`` the columns after a long motion at one velocity and ``o = (c(v) - c(-v)) / 2`` the part that
@@ -92,6 +94,8 @@ class Dictionary:
         ----------
         speed, load
             Largest of the joint [rad/s, N.m].
+        limit
+            Largest speed that it is made for, where that is larger [rad/s].
 
         Returns
         -------
@@ -102,7 +106,8 @@ class Dictionary:
         memory = ca.vertcat(*held) if held else ca.SX(0, 1)
         columns = self.function(0, v, 0, pressed, 0, memory)
         steady = ca.Function("steady", [v, pressed], [columns])
-        places = np.array([(s * speed, x) for s in _SPEEDS for x in (0.0, load)])
+        top = limit if speed < limit < np.inf else _BEYOND * speed
+        places = np.array([(s, x) for s in (*(share * speed for share in _SPEEDS), top) for x in (0.0, load)])
         ahead, back = (np.asarray(steady.map(len(places))(k * places[:, 0], places[:, 1])).T for k in (1.0, -1.0))
         odd = (ahead - back) / 2
         heavier = odd[1::2] - odd[::2]

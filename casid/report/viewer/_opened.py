@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.description import Robot, load_robot, robot_names
+from casid.description import Robot, identified_names, load_robot, robot_names
 from casid.description.formats import FORMATS as ROBOT_FORMATS
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
@@ -73,7 +73,7 @@ def view(file: str | Path, robot: str | Path | Robot | None = None) -> str:
     """
     path = Path(file).expanduser()
     if not path.exists():
-        if str(file) in robot_names():
+        if str(file) in (*robot_names(), *identified_names()):
             return _page(_robot(str(file)))
         raise DatasetError(f"'{file}': there is no such file, and no robot of that name ships with casid")
     if path.is_dir():
@@ -119,7 +119,7 @@ def _known(robot: str | Path | Robot | None, named: object, path: Path) -> Robot
         return robot
     if robot is not None:
         return load_robot(robot)
-    if isinstance(named, str) and named in robot_names():
+    if isinstance(named, str) and named in (*robot_names(), *identified_names()):
         return load_robot(named)
     whose = f"is of the robot '{named}', which does not ship with casid" if isinstance(named, str) and named else (
         "does not name its robot"

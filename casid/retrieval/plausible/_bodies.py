@@ -6,19 +6,23 @@ The source of each link's body is the first of these that is available:
   needle longer than the arm, is left out by itself (`robot_bodies`); where this is so of more than a third of the
   links, or most are placeholders (spheres, repeated numbers), none is used. A body that reaches far beyond its joints
   is shortened about its centre of mass (`within_the_arm`);
-* a uniform box half as wide again as the bounds of its centre of mass (a body reaches beyond them), as far as it lies
-  within the box around the kinematic skeleton: bounds are often generous, and a link ends where the next ones begin;
-* a uniform box around the kinematic skeleton: from where the link's own joint sits to where those of its children sit.
+* a uniform ellipsoid in a box half as wide again as the bounds of its centre of mass (a body reaches beyond them), as
+  far as it lies within the box around the kinematic skeleton: bounds are often generous, and a link ends where the next
+  ones begin;
+* a uniform ellipsoid in a box around the kinematic skeleton: from where the link's own joint sits to where those of its
+  children sit.
 
 Where along its axis a joint sits is not a matter of kinematics: an offset along the axis of a joint is a tube that the
 two links share, half of it each; an offset across it belongs to the parent. The thickness is a share of the robot's
 reach. Arms are hollow and every joint has a motor, so that mass grows less than volume: with its cube root. And arms
 taper: a link that carries less of the reach has lighter motors. These four numbers were set once, on five arms whose
 inertial values are known (`scripts/acceptance.py real` measures them), and checked on four others; the errors hardly
-depend on them.
+depend on them. An ellipsoid, not the box itself: real links are thick where their motors are, not at their ends, and
+the boxes' moments of inertia were 1.3 times theirs in the median.
 
-The common factor of the boxes' masses is not known from the kinematics. Where torques were measured it follows them;
-it is else estimated with the parameters (`casid.retrieval.plausible.believable`). The mass of all moving links is 3.2
+The common factor of the boxes' masses is not known from the kinematics. Where torques were measured it follows them
+(`casid.identification._expected_mass`); it is else estimated with the parameters
+(`casid.retrieval.plausible.believable`). Where only the largest torque is known, the mass of all moving links is 3.2
 times what the largest torque of gravity holds at the length of the arm, ``m = 3.2 tau / (g reach)``. Of the described
 arms UR5, UR10, Z1, xArm7 and Talos, on which this number was set, it is 3.82, 4.47, 2.30, 3.48, 2.34; of those that
 nothing was set on, UR3 4.99, Kinova 2.62, Panda 4.25, iiwa 4.05, Bravo 4.36, AR5 3.24. The torque limits of their
@@ -86,6 +90,12 @@ class PlausibleBodies:
         """Links whose masses are known up to a common factor only, shape (n,)."""
         return self.boxes & (not self.weighed)
 
+    def weighing(self, mass: float) -> PlausibleBodies:
+        """The bodies with boxes that weigh so much together [kg]: their masses are then known."""
+        tens, boxes = self.parameters.reshape(-1, 10).copy(), self.boxes
+        tens[boxes] *= mass / float(tens[boxes, 9].sum())
+        return PlausibleBodies(tens.ravel(), self.origins, weighed=True)
+
 
 def plausible_bodies(robot: Robot, nominal: bool = True, torques: ArrayLike | None = None) -> PlausibleBodies:
     """Plausible bodies of all links.
@@ -109,7 +119,7 @@ def plausible_bodies(robot: Robot, nominal: bool = True, torques: ArrayLike | No
         com = link.bounds.com
         fills = bool(np.isfinite(com).all())  # the body reaches beyond the box of its centre
         corners = _common(com + np.array([-1.0, 1.0]) * (com[:, 1:] - com[:, :1]) / 4, box) if fills else box
-        bodies.append(_uniform_box(corners, 1.0 if fills else share**LIGHTER))  # given bounds taper already
+        bodies.append(_uniform_ellipsoid(corners, 1.0 if fills else share**LIGHTER))  # given bounds taper already
         origins.append("box of its centre of mass" if fills else "skeleton")
     made = PlausibleBodies(np.concatenate(bodies), tuple(origins))
     return _weighed(robot, made, torques)
@@ -117,22 +127,24 @@ def plausible_bodies(robot: Robot, nominal: bool = True, torques: ArrayLike | No
 
 def _weighed(robot: Robot, bodies: PlausibleBodies, torques: ArrayLike | None) -> PlausibleBodies:
     """The bodies with the masses of the boxes that are expected of this robot."""
-    boxes, tens = bodies.boxes, bodies.parameters.reshape(-1, 10).copy()
-    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    boxes, tens = bodies.boxes, bodies.parameters.reshape(-1, 10)
     if not boxes.any():
         return bodies
     if not boxes.all():  # the described links of the same robot, over their own boxes
         whole = plausible_bodies(robot, nominal=False).parameters.reshape(-1, 10)
         factor = float(np.exp(np.median(np.log(tens[~boxes, 9] / whole[~boxes, 9]))))
-    elif torques is None or not revolute.any() or not robot.reach:
-        return bodies
     else:
-        strongest = float(np.abs(np.asarray(torques, dtype=float))[revolute].max())
-        factor = HELD * strongest / (STANDARD_G * robot.reach) / float(tens[:, 9].sum())
-    if not (np.isfinite(factor) and factor > 0):
-        return bodies
-    tens[boxes] *= factor
-    return PlausibleBodies(tens.ravel(), bodies.origins, weighed=True)
+        factor = (0.0 if torques is None else held_mass(robot, torques)) / float(tens[:, 9].sum())
+    return bodies.weighing(factor * float(tens[boxes, 9].sum())) if np.isfinite(factor) and factor > 0 else bodies
+
+
+def held_mass(robot: Robot, torques: ArrayLike) -> float:
+    """Mass of the moving links of which the largest torques tell, ``3.2 tau / (g reach)`` [kg]; 0 where none do."""
+    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    if not revolute.any() or not robot.reach:
+        return 0.0
+    strongest = float(np.abs(np.asarray(torques, dtype=float))[revolute].max())
+    return HELD * strongest / (STANDARD_G * robot.reach)
 
 
 def skeleton_boxes(robot: Robot) -> Array:
@@ -190,11 +202,11 @@ def within_the_arm(ten: Array, box: Array) -> Array:
     return to_standard(mass, com, vectors @ np.diag(second.sum() - second) @ vectors.T)
 
 
-def _uniform_box(corners: Array, lighter: float) -> Array:
-    """Body of uniform density that fills a box, shape (3, 2); ``lighter`` is a factor of its mass."""
+def _uniform_ellipsoid(corners: Array, lighter: float) -> Array:
+    """Ellipsoid of uniform density that fills a box, shape (3, 2); ``lighter`` is a factor of its mass."""
     edges = np.maximum(corners[:, 1] - corners[:, 0], SMALLEST_EDGE)
     mass = lighter * TYPICAL_MASS * (float(np.prod(edges)) / 0.1**3) ** GROWTH
-    second = mass * edges**2 / 12
+    second = mass * edges**2 / 20
     return to_standard(mass, corners.mean(axis=1), np.diag(second.sum() - second))
 
 

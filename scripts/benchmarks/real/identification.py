@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 
 import casid
 from benchmarks import recordings
@@ -16,7 +17,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.excitation import DesignSettings
 from casid.identification import Checks, Choice, ModelOptions, identify
-from casid.identification.loads._payload import payload
+from casid.identification.loads import gains, payload
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing, prepare, read_dataset
 from casid.regression import compress
@@ -79,22 +80,32 @@ def payload_pair() -> Result:
         acceleration_cutoff=7.5, trim=0.0, every=1,
     )  # fmt: skip
 
-    def read(name: str, rows: tuple[int, int]) -> Dataset:
-        path = folder / f"ur-20_02_19_14harm50sec{name}.npz"
-        return settings.apply(read_dataset(path, columns={"tau": "i"}, gains=recordings.UR_GAINS, rows=rows))
+    def pair(factors: ArrayLike = 1.0) -> list[Dataset]:
+        scale = np.asarray(recordings.UR_GAINS) * factors
+        read = (("Load", (307, 5071)), ("", (194, 4966)))
+        paths = [(folder / f"ur-20_02_19_14harm50sec{name}.npz", rows) for name, rows in read]
+        return [settings.apply(read_dataset(p, columns={"tau": "i"}, gains=scale, rows=rows)) for p, rows in paths]
 
-    without, loaded = read("", (194, 4966)), read("Load", (307, 5071))
+    def half(data: list[Dataset], part: int) -> list[Dataset]:
+        return [d.rows(slice(part * len(d) // 2, (part + 1) * len(d) // 2), "one half") for d in data]
+
+    measured = pair()
     model = Model(casid.load_robot("ur10e"), (*recordings.FRICTION, "rotor"), recordings.GRAVITY)
-    whole = payload(model, loaded, without)
-    halves = []
+    whole = payload(model, measured[0], measured[1])
+    left_out: list[float] = []
+    commons: list[float] = []
     for part in (0, 1):
-        cut = [d.rows(slice(part * len(d) // 2, (part + 1) * len(d) // 2), "one half") for d in (loaded, without)]
-        halves.append(payload(model, *cut).mass)
-    left_out = [2.805 * halves[1] / halves[0], 2.805 * halves[0] / halves[1]]
+        with_load, without = half(measured, part)
+        found = gains(model, with_load, without, mass=2.805)
+        factors = found.joints if found.determined else found.common
+        for masses, scale in ((left_out, factors), (commons, found.common)):
+            with_load, without = half(pair(scale), 1 - part)
+            masses.append(payload(model, with_load, without).mass)
     low, high = whole.intervals["m"]
     text = (
-        f"{whole.mass:.3f} kg, {low:.3f} to {high:.3f}; calibrated with 2.805 kg on one half, the other "
-        f"gives {left_out[0]:.3f} and {left_out[1]:.3f} kg"
+        f"{whole.mass:.3f} kg, {low:.3f} to {high:.3f}; `gains` with 2.805 kg on one half, the "
+        f"other gives {left_out[0]:.3f} and {left_out[1]:.3f} kg (with the common factor alone {commons[0]:.3f} and "
+        f"{commons[1]:.3f})"
     )
     return text, abs(whole.mass - 2.47) <= 0.05 and all(abs(m / 2.805 - 1) <= 0.02 for m in left_out)
 
@@ -225,7 +236,7 @@ IDENTIFICATION_ROWS = (
         "needles, link 2 at 10 kg", panda,
     ),
     Measure("Kinova, each recording from the other", "feasible <= WLS; parameters <= 10 x", "1e5 N m", kinova),
-    Measure("UR10e load pair", "2.47 +-0.05 kg; halves within 2 % of 2.805", "by hand", payload_pair),
+    Measure("UR10e load pair, by gains", "2.47 +-0.05 kg; halves within 2 % of 2.805", "by hand", payload_pair),
     Measure(
         "payload simulated, Franka-like, 200 runs", "mass 1 %, centre 1 mm (19 of 20 loads), intervals >= 95 %", "-",
         payload_simulated,

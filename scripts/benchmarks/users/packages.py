@@ -162,41 +162,59 @@ def _interpreter(version: str) -> str | None:
     return None
 
 
+def wheel(place: Path) -> Path:
+    """A wheel of this version, built in a folder of its own."""
+    source = place / "source"
+    for name in ("casid", "robots", "problems"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(place), str(source)]
+    subprocess.run(command, capture_output=True, check=True)
+    (made,) = place.glob("*.whl")
+    return made
+
+
+def installed(file: Path, home: Path, python: str = sys.executable) -> dict[str, str]:
+    """A fresh environment with the wheel; the variables of a shell in which it is active."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    for step in (
+        [python, "-m", "venv", str(home)],
+        [str(home / "bin/pip"), "install", "-q", "--disable-pip-version-check", str(file)],
+    ):
+        subprocess.run(step, capture_output=True, check=True, env=clean)
+    return {**clean, "PATH": f"{home / 'bin'}{os.pathsep}{clean.get('PATH', '')}", "BROWSER": "true"}
+
+
 def _wheel() -> tuple[str, bool]:
     need("build", "test")
-    spent: dict[str, float] = {}
+    spent: dict[str, tuple[float, float]] = {}
     absent: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        source = place / "source"
-        for name in ("casid", "robots", "problems"):
-            shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "README.md", "LICENSE"):
-            shutil.copy(ROOT / name, source)
-        command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(place), str(source)]
-        subprocess.run(command, capture_output=True, check=True)
-        (wheel,) = place.glob("*.whl")
+        file = wheel(place)
         for version in ("3.10", "3.11", "3.12", "3.13"):
             python = _interpreter(version)
             if python is None:
                 absent.append(version)
                 continue
             home = place / f"venv{version}"
-            clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-            for step in (
-                [python, "-m", "venv", str(home)],
-                [str(home / "bin/pip"), "install", "-q", "--disable-pip-version-check", str(wheel)],
-            ):
-                subprocess.run(step, capture_output=True, check=True, env=clean)
             start = time.perf_counter()
-            first = [str(home / "bin/casid"), "solve", "panda_retrieval", "--out", "out"]
-            done = subprocess.run(first, cwd=home, capture_output=True, text=True, check=False, env=clean)
-            spent[version] = time.perf_counter() - start if done.returncode == 0 else float("inf")
-    words = ", ".join(f"{version}: {seconds:.0f} s" for version, seconds in spent.items())
-    text = f"README's first command: {words}" + (f"; not installed here: {', '.join(absent)}" if absent else "")
+            shell = installed(file, home, python)
+            ready = time.perf_counter()
+            first = ["casid", "solve", "panda_retrieval", "--out", "out"]
+            done = subprocess.run(
+                [str(home / "bin" / first[0]), *first[1:]], cwd=home, capture_output=True, check=False, env=shell
+            )
+            end = time.perf_counter()
+            spent[version] = (end - start, end - ready) if done.returncode == 0 else (float("inf"),) * 2
+    words = ", ".join(f"{version}: {whole:.0f} s, of it {own:.0f}" for version, (whole, own) in spent.items())
+    text = f"from nothing, and README's first command: {words}"
+    text += f"; not installed here: {', '.join(absent)}" if absent else ""
     if not spent:
-        raise NotMeasured("needs python3.10 to python3.13 on the path")
-    return text, not absent and max(spent.values()) <= 60
+        raise NotMeasured("needs python3.10 to python3.13 on the path or in pyenv")
+    met = all(whole <= 120 and own <= 60 for whole, own in spent.values())
+    return text, not absent and met
 
 
 ROWS = [
@@ -215,5 +233,7 @@ ROWS = [
         _acados,
     ),
     Measure("MPC with do-mpc", "converges, limits kept", "scripts/examples/mpc_do_mpc.py", _do_mpc),
-    Measure("wheel in clean Pythons 3.10-3.13", "README's first command works, <= 60 s each", "", _wheel),
+    Measure(
+        "wheel in clean Pythons 3.10-3.13", "README's first command works, <= 60 s each; 120 from nothing", "", _wheel
+    ),
 ]  # fmt: skip

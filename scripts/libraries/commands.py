@@ -1,0 +1,66 @@
+"""Entries from position commands and encoders: `casid.output_error.identify_from_commands`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from benchmarks.encoders import data
+
+from casid.output_error import identify_from_commands
+from casid.output_error._mjcf import identified_robot
+from libraries.entry import Entry, Found
+
+
+def made(read: Callable[[], data.Bench], folder: str, file: str = "{}", without: tuple[str, ...] = ()) -> Found:
+    """The default call on the training motions; errors of free runs, also on the motions that were held out.
+
+    ``without``: recordings that the findings of the whole call say to leave out, because commands are missing in them.
+    """
+    bench = read()
+    train = [recording for recording in bench.train if recording.name not in without]
+    result = identify_from_commands(bench.robot, train, bench.servo)
+    joints = [joint.name for joint in bench.robot.coordinates]
+    intervals = {
+        f"{e.attribute}" + ("" if e.joint < 0 else f" {joints[e.joint]}"): (e.value, e.low, e.high)
+        for e in result.estimates
+    }
+    held_out = round(1e3 * result.error_of(bench.test), 3)
+    return Found(
+        identified_robot(result),
+        result.headline,
+        round(1e3 * result.error, 3),
+        held_out,
+        "mrad",
+        intervals,
+        files=tuple(f"{folder}/{file.format(recording.name)}.npz" for recording in train),
+    )
+
+
+COMMANDS = {
+    "so101_sage": Entry(
+        "SO-101 arm, five joints, jaw held, half of the kinds of motion",
+        "commands",
+        "SAGE, github.com/isaac-sim2real/sage, commit 4ffd262; bodies: github.com/TheRobotStudio/SO-ARM100, commit "
+        "fda892c",
+        "Apache-2.0",
+        "TheRobotStudio, SO-ARM100, so101_new_calib.xml",
+        partial(made, data.so101, "so101", without=("prbs_excitation",)),
+    ),
+    "go2_held": Entry(
+        "Unitree Go2, trunk held, 9 s of all legs",
+        "commands",
+        "DLS Lab, Istituto Italiano di Tecnologia, github.com/iit-DLSLab/sim2real-robot-identification, commit 06739ea",
+        "BSD-3-Clause",
+        "same, robot_model/go2/go2.xml",
+        partial(made, data.go2, "go2", "go2_train"),
+    ),
+    "xl330_pendulum": Entry(
+        "Dynamixel XL330 servo with a pendulum of 0.49 kg, firmware gains 100 and 200",
+        "commands",
+        "Rhoban, BAM, github.com/Rhoban/bam, commit af22604 (arXiv 2410.08650)",
+        "Apache-2.0",
+        "same: a point mass at 0.1 m",
+        partial(made, data.xl330, "servos", without=("xl330_lift_and_drop_kp200",)),
+    ),
+}
