@@ -98,12 +98,14 @@ def random_starts(count: int) -> tuple[str, bool]:
     texts, met = [], True
     for make in BENCHES:
         bench, best = make(), found(make)
-        rng, p = np.random.default_rng(0), best.runs.parameters
+        rng, p = np.random.default_rng(0), FreeRuns(bench.robot, bench.servo, bench.train).parameters
         bias = np.array([x.attribute in ("bias", "delay") for x in p])
         errors = [best.error]
         for _ in range(count):
             wild = np.where(
-                bias, rng.uniform(-0.1, 0.1, len(p)), np.maximum(best.theta, 1e-4) * 10 ** rng.uniform(-2, 2, len(p))
+                bias,
+                rng.uniform(-0.1, 0.1, len(p)),
+                np.maximum(best.theta[: len(p)], 1e-4) * 10 ** rng.uniform(-2, 2, len(p)),
             )
             errors.append(identify_from_commands(bench.robot, bench.train, bench.servo, start=wild).error)
         near = sum(e <= 1.03 * min(errors) for e in errors[1:])
