@@ -17,9 +17,10 @@ import pytest
 from casid import codegen
 from casid.codegen import cache_directory, clear_cache, evaluate_batch
 from casid.codegen._cache import cache_entries
+from casid.codegen._compiler import find_compiler
 from casid.errors import CasidWarning, ExportError
 
-pytestmark = pytest.mark.skipif(codegen.find_compiler() is None or os.name == "nt", reason="needs a C compiler")
+pytestmark = pytest.mark.skipif(find_compiler() is None or os.name == "nt", reason="needs a C compiler")
 
 X = ca.SX.sym("x")
 FUNCTION = ca.Function("f", [X], [ca.sin(X) * X + 2])

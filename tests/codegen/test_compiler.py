@@ -10,13 +10,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid import codegen
 from casid.codegen import evaluate_batch
 from casid.codegen._cache import cache_entries
-from casid.codegen._compiler import compile_shared
+from casid.codegen._compiler import compile_shared, find_compiler
 from casid.errors import ExportError
 
-needs_compiler = pytest.mark.skipif(codegen.find_compiler() is None, reason="needs a C compiler")
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 
 
 def _compile(folder: str, barrier: multiprocessing.synchronize.Barrier) -> None:

@@ -12,11 +12,11 @@ import pytest
 from casid import codegen
 from casid.codegen import cache_directory, clear_cache, evaluate_batch
 from casid.codegen._cache import cache_entries
-from casid.codegen._compiler import compile_shared
+from casid.codegen._compiler import compile_shared, find_compiler
 from casid.codegen._source import CFunction, batch_source
 from casid.errors import DatasetError, ExportError
 
-needs_compiler = pytest.mark.skipif(codegen.find_compiler() is None, reason="needs a C compiler")
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 
 
 def everything() -> ca.Function:

@@ -17,6 +17,7 @@ import casid
 from casid import codegen
 from casid.codegen import cache_directory, evaluate_batch
 from casid.codegen._cache import cache_entries
+from casid.codegen._compiler import find_compiler
 from casid.codegen._evaluate import accumulate, bound_batch, compiled_call
 from casid.codegen._library import Program, c_name, load_library, without_failure
 from casid.codegen._source import scalar_source
@@ -29,7 +30,7 @@ from casid.motion._references import Hold
 from casid.regression._observation import observation_blocks, torques
 from casid.simulation import Plant, simulate
 
-pytestmark = pytest.mark.skipif(codegen.find_compiler() is None or os.name == "nt", reason="needs a C compiler")
+pytestmark = pytest.mark.skipif(find_compiler() is None or os.name == "nt", reason="needs a C compiler")
 
 X = ca.SX.sym("x")
 FUNCTION = ca.Function("f", [X], [ca.sin(X) * X + 2])
