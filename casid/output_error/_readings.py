@@ -22,6 +22,9 @@ _LOST = 1.5
 _SHARE = 0.002
 #: Windows in which commands or joints stand [s].
 _WINDOW = 0.5
+#: The free runs explain a motion under a standing command if their error changes by less than this share of it; it is
+#: no more than their usual misfit if that changes by less than so many times what it changes by in most windows.
+_EXPLAINED, _USUAL = 0.5, 3.0
 #: A misfit below so many deviations of the encoders' noise needs no reading.
 _MISFIT = 2.0
 #: Ratio of errors below which another reading is named, and below which the result as it stands is wrong.
@@ -35,9 +38,15 @@ _TRIAL = 30.0
 def further(runs: FreeRuns, point: Point, names: Sequence[str], trials: bool = True) -> list[CommandFinding]:
     """Findings about clocks, commands, mounts, and, where trials are asked for, what explains a misfit better."""
     recordings = list(dict.fromkeys(piece.recording for piece in runs.pieces))
-    found = [f for data in recordings for f in (*_lost_cycles(data), *_missing_commands(data, names))]
     simulated = runs.simulate(point)
     errors = [piece.measured - q for piece, q in zip(runs.pieces, simulated, strict=True)]
+    found = []
+    for data in recordings:
+        missed = np.full(np.shape(data.q), np.nan)
+        for piece, error in zip(runs.pieces, errors, strict=True):
+            if piece.recording is data:
+                missed[piece.rows] = error
+        found += [*_lost_cycles(data), *_missing_commands(data, missed, names)]
     found += _slips(runs, errors, names)
     if trials and not found:
         found += _tried_readings(runs, point, errors, names)
@@ -55,21 +64,27 @@ def _lost_cycles(data: CommandRecording) -> list[CommandFinding]:
     ]
 
 
-def _missing_commands(data: CommandRecording, names: Sequence[str]) -> list[CommandFinding]:
-    """Stretches in which a joint moves on although its command has stood for two windows."""
+def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str]) -> list[CommandFinding]:
+    """Stretches in which a joint moves on although its command has stood for two windows, and the model does not.
+
+    ``missed`` (N, n) are the errors of the free runs, NaN outside of them: a slow or ringing joint moves on, too.
+    """
     if data.torque is not None:
         return []
     width = max(3, round(_WINDOW / data.period))
     count = len(data) // width
-    q, u = (np.asarray(x)[: count * width].reshape(count, width, -1) for x in (data.q, data.q_des))
-    moved, asked = np.ptp(q, axis=1), np.ptp(u, axis=1)
+    windows = (np.asarray(x)[: count * width].reshape(count, width, -1) for x in (data.q, data.q_des, missed))
+    moved, asked, left = (np.ptp(x, axis=1) for x in windows)
     typical = np.median(moved, axis=0)
+    known = [x[np.isfinite(x)] for x in left.T]
+    usual = np.array([np.median(x) if x.size else 0.0 for x in known])
     made = []
     still = asked == 0
     still[1:] &= still[:-1]
     still[0] = False
-    for k in np.flatnonzero((still & (moved > 0.3 * typical) & (moved > 0.02)).sum(axis=0) >= 2).tolist():
-        rows = still[:, k] & (moved[:, k] > 0.3 * typical[k])
+    found = still & (moved > 0.3 * typical) & (moved > 0.02) & ~(left < _EXPLAINED * moved)
+    for k in np.flatnonzero((found & ~(left < _USUAL * usual)).sum(axis=0) >= 2).tolist():
+        rows = found[:, k]
         text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "
                 f"{_WINDOW * rows.sum():.1f} s")  # fmt: skip
         made.append(CommandFinding("missing commands", names[k], text, "leave the stretch out (between)", True))

@@ -273,7 +273,7 @@ def test_identify_takes_any_estimator(loop):
     raw = Dataset(t, q + 1e-5 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
     plain = {"model": ModelOptions(terms=("viscous", "offset")), "processing": process}
     plain |= {"constraints": Constraints(build=None), "checks": Checks(verdict=False)}
-    plain |= {"choice": Choice(believable=False)}  # held-out torques, of noisy accelerations, say little of ML's estimate
+    plain |= {"choice": Choice(believable=False)}  # held-out torques of noisy accelerations say little of ML's estimate
     exact = model.base.values(truth)
     found = {method: identify(robot, raw, estimator=method, **plain) for method in ("OLS", "ML")}
     error = {method: np.abs(result.feasible.beta - exact).max() for method, result in found.items()}

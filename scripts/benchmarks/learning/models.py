@@ -210,7 +210,12 @@ def _halves(name: str) -> Split:
         model, (data,) = rokae()
         middle = data.t[len(data) // 2]
         first, second = data.rows(data.t < middle, "first half"), data.rows(data.t >= middle, "second half")
-    return Split(model, first, second, True)
+    return Split(model, _complete(first), _complete(second), True)
+
+
+def _complete(data: Dataset) -> Dataset:
+    """The samples of which no torque is masked: networks and losses of whole samples have no use for the others."""
+    return data if data.mask is None else data.rows(data.mask.all(axis=1), "complete samples")
 
 
 RECORDINGS = ("Panda", "Panda within its period", "UR10e", "Rokae")
