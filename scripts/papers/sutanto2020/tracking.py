@@ -44,7 +44,8 @@ def run(setting: Setting) -> Outcome:
             "for DeLaN until a target that is blank in the copy at hand; here the networks are trained with a fixed "
             "budget, and the epoch at which every joint's NMSE is first at most "
             f"{TARGET:g} stands in the second table. Parametrisations are trained by Adam to that target and by "
-            f"Gauss-Newton to {TRAINED_OUT:g}; nostr starts, as the others do, from random bodies. inf: the loop is unstable.",
+            f"Gauss-Newton to {TRAINED_OUT:g}; nostr starts, as the others do, from random bodies. "
+            "inf: the loop is unstable.",
         ),
         checks=(
             Check("spd, tri and cov track as the true parameters do (10 % or 0.0005), every seed", all(near)),
