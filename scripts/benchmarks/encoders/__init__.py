@@ -15,10 +15,10 @@ def _open(reason: str) -> Callable[[], tuple[str, bool]]:
 
 
 MEASURES = (
-    *(Measure(f"free runs held out, against CMA-ES: {name}", "<= 0.9 x the best of three seeds", f"issue: {said}",
+    *(Measure(f"free runs held out, against CMA-ES: {name}", "<= 0.9 x the best of three seeds", f"issue: {stated}",
               partial(measured.against_cma, make, range(3)), partial(measured.against_cma, make, range(1), 0.1),
               "two seeds, nine tenths of the runs")
-      for name, said, make in (("SO-101", "14.3 mrad", data.so101), ("Go2", "9.0 mrad", data.go2),
+      for name, stated, make in (("SO-101", "14.3 mrad", data.so101), ("Go2", "9.0 mrad", data.go2),
                                ("XL330", "-", data.xl330))),
     Measure("friction with load and speed, free runs held out", "no worse than the plain law on each",
             "issue: XL330 at another gain 127 mrad", measured.richer_friction),
