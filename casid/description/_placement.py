@@ -302,17 +302,19 @@ class Poses:
 PRINTED = 2e-4
 
 
-def angle_notes(angles: Sequence[float], what: str, tolerance: float) -> list[str]:
-    """A note for each angle [rad] that looks like a multiple of pi/2 printed with few digits."""
-    notes = []
-    for angle in angles:
-        off = abs(angle - round(angle / (math.pi / 2)) * (math.pi / 2))
-        if tolerance < off < PRINTED and abs(angle) > 1.0:
-            notes.append(
-                f"{what}: {angle!r} is {off:.1e} rad from a multiple of pi/2; if it is meant to be that, read the file "
-                f"with an angle tolerance of {10.0 ** math.ceil(math.log10(off)):.0e}"
-            )
-    return notes
+def angle_notes(angles: Sequence[tuple[str, float]], tolerance: float) -> list[str]:
+    """A note on the angles [rad], each with what it is of, that look like multiples of pi/2 printed with few digits."""
+    offs = [(abs(x - round(x / (math.pi / 2)) * (math.pi / 2)), what, x) for what, x in angles if abs(x) > 1.0]
+    found = [entry for entry in offs if tolerance < entry[0] < PRINTED]
+    if not found:
+        return []
+    off, what, angle = max(found)
+    more = "" if len(found) == 1 else f", {len(found) - 1} more at most as far"
+    need = 10.0 ** math.ceil(math.log10(off))
+    return [
+        f"{what}: {angle!r} is {off:.1e} rad from a multiple of pi/2{more}; if that is meant, read the file "
+        f"with an angle tolerance of {need:.0e}"
+    ]
 
 
 def degrees_slip(value: float) -> bool:

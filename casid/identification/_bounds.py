@@ -34,9 +34,17 @@ ROTOR = 0.01
 TIMES_REACH = 1.0
 
 
-def reach(robot: Robot) -> float:
-    """Sum of the lengths of all placements [m]; 1 where there are none. Not `Robot.reach`, the longest chain."""
-    lengths = [np.linalg.norm(p[:3, 3]) for joint in robot.joints for p in (joint.placement, joint.link_placement)]
+def reach(robot: Robot, mounted: bool = True) -> float:
+    """Sum of the lengths of all placements [m]; 1 where there are none. Not `Robot.reach`, the longest chain.
+
+    Parameters
+    ----------
+    robot
+    mounted
+        Where the first joints stand on the base counts too: a pedestal, or the torso that an arm is mounted on.
+    """
+    placements = [j.placement for j in robot.joints if mounted or j.parent >= 0]
+    lengths = [np.linalg.norm(p[:3, 3]) for p in (*placements, *(j.link_placement for j in robot.joints))]
     return float(sum(lengths)) or 1.0
 
 

@@ -23,7 +23,7 @@ from casid.identification._mass_intervals import MassInterval, mass_intervals
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification._share import SharePath
 from casid.identification._springs import FoundSpring
-from casid.identification.diagnosis._findings import Verdict
+from casid.identification.diagnosis._verdict import Verdict
 from casid.inertia import Parameters, read_parameters
 from casid.inertia._parameter_files import parameter_record
 from casid.measurement import Dataset, Processing

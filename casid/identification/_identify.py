@@ -31,8 +31,8 @@ from casid.identification._prediction import HeldOut, held_out
 from casid.identification._share import SharePath, chosen_share, fixed
 from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, search
 from casid.identification.diagnosis._delay import without_delay
-from casid.identification.diagnosis._findings import Finding, Verdict
-from casid.identification.diagnosis._verdict import judge
+from casid.identification.diagnosis._findings import Finding
+from casid.identification.diagnosis._verdict import Verdict, judge
 from casid.measurement import Dataset, Processing, prepare, read_dataset
 from casid.measurement._checks import check_against
 from casid.regression import CompressedData, Fit

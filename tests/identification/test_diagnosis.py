@@ -21,7 +21,7 @@ from casid.identification.diagnosis._links import link_findings
 from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import _clock, _gaps, _rest, _saturation, signal_findings
 from casid.identification.diagnosis._trial import HeldOutErrors, compared
-from casid.identification.diagnosis._verdict import judge
+from casid.identification.diagnosis._verdict import _strength, judge
 from casid.regression import compress, wls
 from casid.regression._delay import Delay
 from casid.report import report_of
@@ -362,3 +362,15 @@ def test_a_joint_with_a_torque_of_another_origin_is_named(robot, data):
     (found,) = [f for f in judged.findings if f.kind == "model"]
     assert found.joint == robot.joints[joint].name and f"joint '{found.joint}' unexplained" in judged.torques
     assert not [f for f in verdict(robot, data).findings if f.kind == "model"]
+
+
+@pytest.mark.claim("an arm on a pedestal is not called weak for its size, one whose torques are a thousandth is")
+def test_a_pedestal_is_no_part_of_the_arm_s_size(robot, data):
+    first = robot.joints[0]
+    high = np.array(first.placement)
+    high[2, 3] += 2.0
+    raised = blind(replace(robot, joints=(replace(first, placement=high), *robot.joints[1:])))
+    feasible = SimpleNamespace(residual_ratio=1.0)
+    assert _strength(raised, (data,), feasible) == []
+    (found,) = _strength(raised, (replace(data, tau=1e-3 * data.tau),), feasible)
+    assert found.cause == "torques for the size" and found.values["what"] == "weak"

@@ -10,15 +10,16 @@ from casid.identification.repair._separating_plane import energy_shares
 from casid.inertia import to_standard
 
 
-def bodies(generator, count, triangle):
-    """Bodies of 1e-6 to 1e9 kg, needles and discs among them, centres of mass up to 100 m away."""
+def bodies(generator, count, triangle, robotic=False):
+    """Bodies of 1e-6 to 1e9 kg, needles and discs too, centres of mass up to 100 m away; of a robot: to 1e3 kg, 1 m."""
+    heaviest, longest, largest = (3.0, 0.0, 0.0) if robotic else (9.0, 2.0, 4.0)
     for _ in range(count):
-        mass = 10.0 ** generator.uniform(-6, 9)
-        second = 10.0 ** generator.uniform(-8, 4, size=3) * (generator.random(3) > 0.3)
+        mass = 10.0 ** generator.uniform(-6, heaviest)
+        second = 10.0 ** generator.uniform(-8, largest, size=3) * (generator.random(3) > 0.3)
         moments = second.sum() - second if triangle else second
         turn = np.linalg.qr(generator.normal(size=(3, 3)))[0]
         yield to_standard(
-            mass, 10.0 ** generator.uniform(-4, 2) * generator.normal(size=3), turn @ np.diag(moments) @ turn.T
+            mass, 10.0 ** generator.uniform(-4, longest) * generator.normal(size=3), turn @ np.diag(moments) @ turn.T
         )
 
 
@@ -40,6 +41,24 @@ def test_no_consistent_body_of_any_size_lies_before_the_plane(kind):
         terms = np.abs(p @ base.K) @ np.abs(x)
         nearest = min(nearest, float(p @ base.K @ x) - p_outside - distance + 1e-9 * terms)
     assert nearest >= 0
+
+
+@pytest.mark.claim(
+    "bodies on the border of what is physical, needles and points among them, are never called infeasible"
+)
+@pytest.mark.parametrize("kind", ["semi", "full"])
+@pytest.mark.parametrize("name", ["spatial_2r", pytest.param("ur10e", marks=pytest.mark.slow)])
+def test_border_bodies_are_not_infeasible_and_no_plane_lies_behind_a_feasible_point(name, kind):
+    model = Model(casid.load_robot(name), ("viscous", "rotor", "offset"))
+    generator, links = np.random.default_rng(5), len(model.robot.joints)
+    for _ in range(4):
+        tens = np.concatenate(list(bodies(generator, links, kind == "full", robotic=True)))
+        terms = generator.exponential(size=3 * links) * (generator.random(3 * links) > 0.3)
+        beta = model.base.values(model.parameters(tens, terms))
+        assert feasibility_test(model, beta, consistency=kind, margin=0.0).verdict != "infeasible"
+        away = beta + 0.1 * np.linalg.norm(beta) * generator.normal(size=len(beta))
+        found = feasibility_test(model, away, consistency=kind, margin=0.0)
+        assert found.plane.distance <= found.distance * (1 + 1e-7)
 
 
 def test_the_margin_counts_for_the_distance():

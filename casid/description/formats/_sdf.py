@@ -120,7 +120,7 @@ class _Reader(Elements):
     def __init__(self, reading: Reading) -> None:
         super().__init__(reading.where)
         self.tolerance = reading.angle_tolerance
-        self.notes: list[str] = []
+        self.angles: list[tuple[str, float]] = []
         self.poses = Poses(reading.where)
 
     def description(self, file: XmlFile) -> Description:
@@ -153,7 +153,7 @@ class _Reader(Elements):
             tuple(joints),
             frames=tuple(frames),
             gravity=None if gravity is None else np.array(self.text_numbers(gravity, 3, "world", (0, 0, 0))),
-            notes=tuple(self.notes),
+            notes=tuple(angle_notes(self.angles, self.tolerance)),
             format=Sdf.name,
             content=file.content,
         )
@@ -193,7 +193,7 @@ class _Reader(Elements):
         six = self.text_numbers(pose, 6, what, (0.0,) * 6)
         if pose.get("degrees") == "true":
             six[3:] = [math.radians(angle) for angle in six[3:]]
-        self.notes += angle_notes(six[3:], f"{what}, pose", self.tolerance)
+        self.angles += [(f"{what}, pose", angle) for angle in six[3:]]
         return xyz_rpy(six[:3], six[3:], self.tolerance)
 
     def _inertial(self, link: Element, what: str) -> Inertial | None:

@@ -167,7 +167,7 @@ def _description(data: dict[str, Any], where: str, angle_tolerance: float, conte
         capsules=tuple(
             read_capsule(entry, number, where) for number, entry in enumerate(file.tables("capsule"), start=1)
         ),
-        notes=tuple(reader.notes),
+        notes=tuple(angle_notes(reader.angles, reader.tolerance)),
         format=Toml.name,
         content=content,
     )
@@ -202,7 +202,7 @@ class _Reader:
         self.convention = convention
         self.row = _ROW[convention]
         self.tolerance = angle_tolerance
-        self.notes: list[str] = []
+        self.angles: list[tuple[str, float]] = []
 
     def joint(self, data: Mapping[str, Any], number: int, before: str) -> RawJoint:
         name = data.get("name")
@@ -251,7 +251,7 @@ class _Reader:
         shift = table.array(xyz, (3,), (0.0, 0.0, 0.0), entries="x, y, z").tolist()
         angles = table.angles(rpy, 3, (0.0, 0.0, 0.0)).tolist()
         if rpy in table:
-            self.notes += angle_notes(angles, f"{table.where}, {rpy}", self.tolerance)
+            self.angles += [(f"{table.where}, {rpy}", angle) for angle in angles]
         return xyz_rpy(shift, angles, self.tolerance)
 
     def _placement(self, table: Table, fixed: bool) -> tuple[Array, Array]:
@@ -264,7 +264,7 @@ class _Reader:
         if clash:
             table.fail(f"give either '{self.row}' or '{clash[0]}', not both")
         a, alpha, d, theta = self._dh_row(table, self.row)
-        self.notes += angle_notes((alpha, theta), f"{table.where}, {self.row}", self.tolerance)
+        self.angles += [(f"{table.where}, {self.row}", angle) for angle in (alpha, theta)]
         if self.convention == "modified-dh":
             return modified_dh(a, alpha, d, theta, self.tolerance), np.eye(4)
         return np.eye(4), standard_dh(a, alpha, d, theta, self.tolerance)

@@ -99,7 +99,7 @@ class _Reader(Elements):
     def __init__(self, where: str, angle_tolerance: float) -> None:
         super().__init__(where)
         self.tolerance = angle_tolerance
-        self.notes: list[str] = []
+        self.angles: list[tuple[str, float]] = []
 
     def description(self, root: Element, content: bytes) -> Description:
         links: dict[str, Link] = {}
@@ -117,7 +117,7 @@ class _Reader(Elements):
             self.where,
             links.get(base, Link(base)),
             joints,
-            notes=tuple(self.notes),
+            notes=tuple(angle_notes(self.angles, self.tolerance)),
             format=Urdf.name,
             content=content,
         )
@@ -127,7 +127,7 @@ class _Reader(Elements):
         if origin is None:
             return [0.0] * 3, [0.0] * 3
         rpy = self.numbers(origin, "rpy", 3, what, (0.0,) * 3)
-        self.notes += angle_notes(rpy, f"{what}, rpy", self.tolerance)
+        self.angles += [(f"{what}, rpy", angle) for angle in rpy]
         return self.numbers(origin, "xyz", 3, what, (0.0,) * 3), rpy
 
     def _link(self, element: Element) -> Link:

@@ -71,8 +71,6 @@ _REVERSED = (
     "{recorded:.0f} %"
 )
 
-#: Of every finding, in files.
-_RECORDED = ("kind", "cause", "recording", "joint", "values", "text", "about", "remedy", "trial", "wrong")
 
 #: Every cause by its name.
 CAUSES: Mapping[str, Cause] = MappingProxyType(
@@ -333,74 +331,3 @@ class Finding:
 
     def _filled(self, template: str) -> str:
         return template.format(recording=self.recording, joint=self.joint, **self.values)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether the model is right.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-    error, held_out : float
-        Relative error of the consistent fit on the training and on held-out data [%]; NaN where nothing was held out.
-    tried : int
-        Readings of the recording that were tried and do not explain it better.
-    """
-
-    findings: tuple[Finding, ...]
-    error: float
-    held_out: float
-    tried: int
-
-    @property
-    def right(self) -> bool:
-        """No finding makes the torques or the links wrong."""
-        return not any(finding.wrong for finding in self.findings)
-
-    @property
-    def torques(self) -> str:
-        """Headline about the torques."""
-        apart = "" if self.held_out != self.held_out else f", {self.held_out:.2f} % on data that were held out"
-        clean = (
-            f"no finding against the model: error {self.error:.2f} %{apart}; {self.tried} other readings of the "
-            "recording explain it no better"
-        )
-        return self._headline("torques", clean)
-
-    @property
-    def links(self) -> str:
-        """Headline about the links; of masses that the data leave open it says so first."""
-        open_masses = next((f.text for f in self.findings if f.kind == "masses"), "")
-        return self._headline("links", open_masses or "no finding against the links")
-
-    @property
-    def line(self) -> str:
-        """Both headlines in one line."""
-        return f"{self.torques}; links: {self.links}"
-
-    def _headline(self, about: Literal["torques", "links"], clean: str) -> str:
-        own = [f for f in self.findings if f.about == about and f.kind != "masses"]
-        own.sort(key=lambda finding: not finding.wrong)
-        if not own:
-            return clean
-        first, rest = own[0], list(dict.fromkeys(finding.kind for finding in own[1:]))
-        more = f" (and {len(own) - 1} more: {', '.join(rest)})" if rest else ""
-        advice = f"; try {first.advice}" if first.advice else ""
-        if first.wrong:
-            return f"WRONG: {first.text}{advice}{more}"
-        return f"{clean}; to be checked: {first.text}{advice}{more}"
-
-    def record(self) -> dict[str, object]:
-        """Plain values."""
-        return {
-            "line": self.line,
-            "right": self.right,
-            "torques": self.torques,
-            "links": self.links,
-            "findings": [
-                {name: getattr(f, name) for name in _RECORDED}
-                | {"values": dict(f.values), "trial": None if f.trial is None else f.trial.record()}
-                for f in self.findings
-            ],
-        }

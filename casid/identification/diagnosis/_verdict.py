@@ -6,7 +6,8 @@ Every finding has its evidence and the option that corrects it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from casid.identification._feasible_fit import REACHED, FeasibleFit
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._better_readings import Trials, better_readings
 from casid.identification.diagnosis._delay import delay_finding
-from casid.identification.diagnosis._findings import Finding, Trial, Verdict
+from casid.identification.diagnosis._findings import Finding, Trial
 from casid.identification.diagnosis._links import link_findings
 from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import signal_findings
@@ -49,6 +50,79 @@ UNEXPLAINED, OUTSTANDING = 25.0, 3.0
 GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
 #: Kinds of findings after which the fit's errors mean nothing.
 MISREAD = ("gravity", "sign", "joint order", "zero position")
+#: Of every finding, in files.
+_RECORDED = ("kind", "cause", "recording", "joint", "values", "text", "about", "remedy", "trial", "wrong")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the model is right.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    error, held_out : float
+        Relative error of the consistent fit on the training and on held-out data [%]; NaN where nothing was held out.
+    tried : int
+        Readings of the recording that were tried and do not explain it better.
+    """
+
+    findings: tuple[Finding, ...]
+    error: float
+    held_out: float
+    tried: int
+
+    @property
+    def right(self) -> bool:
+        """No finding makes the torques or the links wrong."""
+        return not any(finding.wrong for finding in self.findings)
+
+    @property
+    def torques(self) -> str:
+        """Headline about the torques."""
+        apart = "" if self.held_out != self.held_out else f", {self.held_out:.2f} % on data that were held out"
+        clean = (
+            f"no finding against the model: error {self.error:.2f} %{apart}; {self.tried} other readings of the "
+            "recording explain it no better"
+        )
+        return self._headline("torques", clean)
+
+    @property
+    def links(self) -> str:
+        """Headline about the links; of masses that the data leave open it says so first."""
+        open_masses = next((f.text for f in self.findings if f.kind == "masses"), "")
+        return self._headline("links", open_masses or "no finding against the links")
+
+    @property
+    def line(self) -> str:
+        """Both headlines in one line."""
+        return f"{self.torques}; links: {self.links}"
+
+    def _headline(self, about: Literal["torques", "links"], clean: str) -> str:
+        own = [f for f in self.findings if f.about == about and f.kind != "masses"]
+        own.sort(key=lambda finding: not finding.wrong)
+        if not own:
+            return clean
+        first, rest = own[0], list(dict.fromkeys(finding.kind for finding in own[1:]))
+        more = f" (and {len(own) - 1} more: {', '.join(rest)})" if rest else ""
+        advice = f"; try {first.advice}" if first.advice else ""
+        if first.wrong:
+            return f"WRONG: {first.text}{advice}{more}"
+        return f"{clean}; to be checked: {first.text}{advice}{more}"
+
+    def record(self) -> dict[str, object]:
+        """Plain values."""
+        return {
+            "line": self.line,
+            "right": self.right,
+            "torques": self.torques,
+            "links": self.links,
+            "findings": [
+                {name: getattr(f, name) for name in _RECORDED}
+                | {"values": dict(f.values), "trial": None if f.trial is None else f.trial.record()}
+                for f in self.findings
+            ],
+        }
 
 
 def judge(
@@ -204,10 +278,12 @@ def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit
     if nominal is not None:
         return _nominal(robot, nominal, max(datasets, key=len), feasible)
     largest = max(float(np.percentile(np.abs(data.tau), 99.0, axis=0).max()) for data in datasets)
-    strength = largest / (STANDARD_G * reach(robot) ** 4)
-    if all(joint.type == "revolute" for joint in robot.joints) and not STRENGTH[0] <= strength <= STRENGTH[1]:
-        what = "weak" if strength < STRENGTH[0] else "strong"
-        return [Finding("torques for the size", values={"torque": largest, "what": what, "reach": reach(robot)})]
+    # whether the place of the first joint is a part of the arm or a pedestal is open: weak and strong in either case
+    lengths = {"weak": reach(robot, mounted=False), "strong": reach(robot)}
+    strength = {what: largest / (STANDARD_G * length**4) for what, length in lengths.items()}
+    what = "weak" if strength["weak"] < STRENGTH[0] else "strong" if strength["strong"] > STRENGTH[1] else ""
+    if what and all(joint.type == "revolute" for joint in robot.joints):
+        return [Finding("torques for the size", values={"torque": largest, "what": what, "reach": lengths[what]})]
     return _total_mass(robot, feasible)
 
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, null_space
 from scipy.optimize import nnls
 
+from casid.codegen import evaluate_batch
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.inertia._cones import ConsistencyCone
@@ -201,12 +202,8 @@ def energy_shares(robot: Robot) -> Array:
     ``tr M(q) = sum_j e_j'(Y(q, 0, e_j) - Y(q, 0, 0)) pi`` with the regressor Y: twice the kinetic energy, summed over
     unit velocities of single joints.
     """
-    model = Model(robot)
-    generator, rest = np.random.default_rng(0), np.zeros(len(robot.joints))
-    total = np.zeros(len(model.parameter_names))
-    for _ in range(_POSES):
-        q = generator.uniform(-np.pi, np.pi, len(rest))
-        gravity = np.asarray(model.regressor(q, rest, rest))
-        for j, unit in enumerate(np.eye(len(rest))):
-            total += (np.asarray(model.regressor(q, rest, unit)) - gravity)[j] / _POSES
-    return total
+    model, n = Model(robot), len(robot.joints)
+    q = np.repeat(np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSES, n)), n + 1, axis=0)
+    ddq = np.tile(np.vstack([np.zeros(n), np.eye(n)]), (_POSES, 1))
+    Y = np.asarray(evaluate_batch(model.regressor, q, np.zeros_like(q), ddq)).reshape(_POSES, n + 1, n, -1)
+    return np.asarray(np.einsum("pjjk->k", Y[:, 1:] - Y[:, :1]) / _POSES)

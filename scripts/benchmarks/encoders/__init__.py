@@ -15,7 +15,8 @@ def _open(reason: str) -> Callable[[], tuple[str, bool]]:
 
 
 MEASURES = (
-    *(Measure(f"free runs held out, against CMA-ES: {name}", "<= 0.9 x the best of three seeds", f"issue: {stated}",
+    *(Measure(f"free runs held out, against CMA-ES with the same parameters: {name}",
+              "<= 0.9 x the best of three seeds", f"issue: {stated}",
               partial(measured.against_cma, make, range(3)), partial(measured.against_cma, make, range(1), 0.1),
               "two seeds, nine tenths of the runs")
       for name, stated, make in (("SO-101", "14.3 mrad", data.so101), ("Go2", "9.0 mrad", data.go2),
