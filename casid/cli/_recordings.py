@@ -42,8 +42,8 @@ class Modelled(o.OptionGroup):
     friction: Annotated[
         str | None,
         typer.Option(
-            help="auto (default: chosen by cross-validation, linear in doubt and with --terms), linear, or a law such "
-            "as stribeck."
+            help="static (default: chosen by cross-validation, linear in doubt and with --terms), auto (from laws with "
+            "memory too), linear, or a law such as stribeck."
         ),
     ] = None
     total_mass: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links \\[kg].")] = None

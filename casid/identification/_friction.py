@@ -26,12 +26,15 @@ from casid.identification._prediction import Errors, HeldOut
 from casid.identification._regression import extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, wls
-from casid.regression.friction._choice import STATIC, FrictionSearch
+from casid.regression.friction._choice import CANDIDATES, STATIC, FrictionSearch
 from casid.regression.friction._cross_validation import STRETCHES, Candidate
 from casid.regression.friction._shape_fits import fit_jointly
 
 Array = NDArray[np.float64]
 
+#: Laws that are chosen from: ``auto`` from all of them, those with memory, a spring or signs of their own too; the
+#: default from static ones.
+CHOSEN = {"auto": CANDIDATES, "static": STATIC}
 #: Parts of the motion that are predicted from the others.
 PARTS = 4
 #: Standard errors by which chosen friction must be better than linear friction: as many as a spring must
@@ -57,7 +60,7 @@ class IdentifiedFriction:
         Of the friction that was taken, with everything chosen from the other parts; ``None`` where nothing was chosen.
     note : str
     name : str
-        ``linear``, ``auto``, or that of the law.
+        ``linear``, ``static``, ``auto``, or that of the law.
     """
 
     model: Model
@@ -101,12 +104,12 @@ def identified_friction(
     if linear:
         return IdentifiedFriction(model)
     laws = _laws(model, str(options.friction), bounds)
-    if options.friction != "auto":
+    if options.friction not in CHOSEN:
         together = fit_jointly(model, datasets, str(options.friction))
         return IdentifiedFriction(together.fit.data.model, together.friction, name=str(options.friction))
     plain = Model(robot, _plain(robot, options), options.gravity, options.velocity_deadband)
     try:
-        return _better(FrictionSearch(model, datasets, laws), plain, consistent)
+        return _better(FrictionSearch(model, datasets, laws), plain, consistent, str(options.friction))
     except (CasidError, np.linalg.LinAlgError) as error:
         return IdentifiedFriction(plain, note=f"linear friction is kept, laws could not be compared: {error}")
 
@@ -137,7 +140,7 @@ def _plain(robot: Robot, options: ModelOptions) -> list[str | JointTerm]:
 def _laws(model: Model, friction: str, bounds: Mapping[str, tuple[float, float]]) -> list[str]:
     """Laws that have every amplitude that is bounded, of one law or of all candidates."""
     symbols = [_symbol(name, model) for name in bounds if name not in model.parameter_names]
-    tried = STATIC if friction == "auto" else (friction,)
+    tried = CHOSEN.get(friction, (friction,))
     laws = [name for name in tried if set(symbols) <= {a.symbol for a in friction_model(name).amplitudes}]
     if not laws:
         known = sorted({a.symbol for name in tried for a in friction_model(name).amplitudes})
@@ -168,7 +171,7 @@ class _Errors:
     held_out: HeldOut
 
 
-def _better(search: FrictionSearch, plain: Model, consistent: Callable[[Fit], Array]) -> IdentifiedFriction:
+def _better(search: FrictionSearch, plain: Model, consistent: Callable[[Fit], Array], name: str) -> IdentifiedFriction:
     """Chosen friction where it is surely better than linear friction, consistent links or not; else linear friction."""
     kept = tuple(replace(row, chosen=row.law == "linear") for row in search.table)
     if search.is_linear:
@@ -194,7 +197,7 @@ def _better(search: FrictionSearch, plain: Model, consistent: Callable[[Fit], Ar
             return IdentifiedFriction(plain, None, kept, None, f"linear friction is kept ({kind} fit): {words}")
     choice = search.chosen()
     note = f"friction: {words}"
-    return IdentifiedFriction(choice.model, choice.friction, choice.table, tested, note, "auto")
+    return IdentifiedFriction(choice.model, choice.friction, choice.table, tested, note, name)
 
 
 def _unconstrained(fit: Fit) -> Array:

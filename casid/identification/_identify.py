@@ -208,7 +208,7 @@ class _Pipeline:
     def _springs(self, fitted: _Fitted, datasets: tuple[Dataset, ...]) -> tuple[FoundSpring, ...]:
         """Springs and counterbalances that the model lacks, where they are looked for."""
         model = fitted.fit.data.model
-        if not self.model.springs or self.model.friction not in ("linear", "auto") or not fitted.path.steps:
+        if not self.model.springs or self.model.friction not in ("linear", "static", "auto") or not fitted.path.steps:
             return ()
         if not fitted.path.price or any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms):
             return ()

@@ -41,9 +41,10 @@ class ModelOptions:
         Joint terms; default: `DEFAULT_TERMS`, and `MOTOR_TERMS` of the motors that turn several joints. With nonlinear
         ``friction``, viscous, coulomb and offset are left out of them.
     friction : str, optional
-        ``linear``; ``auto``: chosen joint by joint by cross-validation (`casid.identification._friction`); or the
-        name of a law, fitted jointly with the inertial parameters (`casid.regression.fit_jointly`). Default: ``auto``
-        where a least squares fit holds parts of the motion out and ``terms`` are the default ones, else ``linear``.
+        ``linear``; ``static``: chosen joint by joint by cross-validation from laws without memory; ``auto``: likewise
+        from all laws (`casid.identification._friction`), which takes longer; or the name of a law, fitted jointly with
+        the inertial parameters (`casid.regression.fit_jointly`). Default: ``static`` where a least squares fit holds
+        parts of the motion out and ``terms`` are the default ones, else ``linear``.
     velocity_deadband : float
         Speed below which Coulomb friction counts as zero [rad/s].
     gravity : array_like, shape (3,), optional
@@ -61,7 +62,7 @@ class ModelOptions:
 
     def decided(self, comparing: bool) -> ModelOptions:
         """The same with its friction named; ``comparing``: whether laws can be compared by held-out error."""
-        default = "auto" if comparing and self.terms is None else "linear"
+        default = "static" if comparing and self.terms is None else "linear"
         return replace(self, friction=self.friction or default)
 
     def terms_of(self, robot: Robot) -> tuple[str | JointTerm, ...]:

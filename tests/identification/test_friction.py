@@ -79,7 +79,7 @@ def stick_slip(robot, seed=0):
 def test_friction_is_chosen_by_default(robot):
     data = stick_slip(robot)
     result = identify(robot, data, processing=False, checks=Checks(verdict=False))
-    assert result.friction == "auto" and result.law is not None
+    assert result.friction == "static" and result.law is not None
     names = [joint.law.name for joint in result.law.joints]
     assert names[1].endswith("load") and names[0] == "linear"
     assert {"fv3", "fc3", "fo3"} <= set(result.parameters.names)
@@ -104,7 +104,7 @@ def test_laws_of_the_default_have_positive_amplitudes():
 
 
 def test_given_terms_and_nothing_held_out_mean_linear_friction():
-    assert ModelOptions().decided(True).friction == "auto"
+    assert ModelOptions().decided(True).friction == "static"
     assert ModelOptions().decided(False).friction == "linear"
     assert ModelOptions(terms=LINEAR).decided(True).friction == "linear"
     assert ModelOptions(terms=LINEAR, friction="auto").decided(False).friction == "auto"
