@@ -84,11 +84,15 @@ app.add_typer(new, name="new", rich_help_panel="Robots")
 
 def main() -> None:
     """Entry point of the command ``casid``."""
-    _interrupt.install()
     try:
+        _interrupt.install()
         app()
-    except KeyboardInterrupt:  # before a command runs
+    except BaseException:  # Ctrl-C before a command runs, or what compiled code made of it
+        if not _interrupt.announced():
+            raise
         raise SystemExit(_interrupt.CODE) from None
+    finally:
+        _interrupt.handled()
 
 
 if not TYPE_CHECKING:  # names of earlier versions

@@ -71,6 +71,21 @@ def announce() -> None:
         ending.announce()
 
 
+def announced() -> bool:
+    """Whether Ctrl-C was pressed."""
+    ending = _ENDING.get()
+    return ending is not None and ending.announced
+
+
+def handled() -> None:
+    """Let the process end with its own exit code.
+
+    CPython remembers a `KeyboardInterrupt` that left code given as text (a dataclass being made), though it was caught
+    later, and then ends by the signal; the next code given as text clears that.
+    """
+    eval("None")
+
+
 def _last_resort(ending: _Ending) -> None:
     timer = threading.Timer(PATIENCE, ending.end)
     timer.daemon = True

@@ -70,3 +70,19 @@ def test_other_long_commands_say_that_nothing_was_written(tmp_path: Path, argume
     text, code, seconds = interrupted(tmp_path, *arguments, after=8.0)
     assert code == 130 and seconds <= PATIENCE, text
     assert text.strip().splitlines()[-1] == "interrupted: nothing was written"
+
+
+@pytest.mark.claim("an interruption of code given as text, caught later, ends with 130, not by the signal")
+def test_an_interruption_of_code_given_as_text_has_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(
+        "import casid.cli as cli, os, signal\n"
+        "def app():\n"
+        "    exec('import os, signal; os.kill(os.getpid(), signal.SIGINT)\\nfor _ in range(10**8): pass')\n"
+        "cli.app = app\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "probe"], capture_output=True, text=True, timeout=60, cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    assert done.returncode == 130 and "interrupted: nothing was written" in done.stderr

@@ -28,7 +28,7 @@ _COMMANDS = (
 
 
 def _stopped(command: str, after: float, folder: Path) -> tuple[int, float, str]:
-    """Exit code, seconds from the signal to the end, last line of a command that is interrupted."""
+    """Exit code, seconds from the signal to the end, and what a command that is interrupted states of it."""
     with (folder / "output.txt").open("w+", encoding="utf-8") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "casid", *command.split()], stdout=file, stderr=file, cwd=folder,
@@ -42,7 +42,7 @@ def _stopped(command: str, after: float, folder: Path) -> tuple[int, float, str]
         spent = time.perf_counter() - begin
         file.seek(0)
         lines = file.read().strip().splitlines()
-    return code, spent, lines[-1] if lines else ""
+    return code, spent, next((line for line in lines if line.startswith("interrupted:")), "")
 
 
 def _interrupts() -> tuple[str, bool]:
@@ -53,13 +53,13 @@ def _interrupts() -> tuple[str, bool]:
         subprocess.run(made, cwd=folder, check=True, capture_output=True)
         for command in _COMMANDS:
             for moment in _MOMENTS:
-                code, spent, last = _stopped(command, moment, folder)
+                code, spent, stated = _stopped(command, moment, folder)
                 if code == 0:  # it had ended
                     continue
                 tried += 1
                 worst = max(worst, spent)
-                if code != 130 or spent > _LONGEST or not last.startswith("interrupted:"):
-                    failed.append(f"{command.split()[0]} at {moment:g} s: exit {code}, {spent:.1f} s, '{last[-60:]}'")
+                if code != 130 or spent > _LONGEST or not stated:
+                    failed.append(f"{command.split()[0]} at {moment:g} s: exit {code}, {spent:.1f} s, '{stated[:60]}'")
     text = f"{tried - len(failed)} of {tried} stop, the slowest in {worst:.1f} s"
     return f"{text}{''.join(f'; {one}' for one in failed)}", not failed
 
