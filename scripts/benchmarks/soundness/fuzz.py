@@ -23,7 +23,7 @@ from benchmarks.measure import Measure, NotMeasured
 from benchmarks.soundness.fuzz_list import KINDS
 
 HERE = Path(__file__).resolve().parent
-COUNT, SEED = 1000, 20190704
+COUNT, SEED = 1350, 20190704
 #: A worker that is silent for so long hangs where Python cannot interrupt it [s].
 SILENCE = 60.0
 
