@@ -77,7 +77,14 @@ class MovingBody:
 
 
 def moving_bodies(description: Description, locked: Mapping[str, float]) -> dict[str, MovingBody]:
-    """Moving links by name, with what is fixed to each, some joints being locked at positions [rad or m]."""
+    """Moving links by name, with what is fixed to each, some joints being locked at positions [rad or m].
+
+    Raises
+    ------
+    RobotError
+        Where names are not unique, or joints form a loop.
+    """
+    check_unique(description.joints, description.frames, description.base.name, description.where)
     joints = lock_joints(description.joints, dict(locked), description.where)
     carrier: dict[str, tuple[str, Array]] = {}
     own: dict[str, Link] = {}
