@@ -167,9 +167,13 @@ def as_file(
     follow(description.joints, description.where)
     changed = with_changes(description, changes)
     if description.format == form.name and description.content:
-        return form.edit(description.content, changes, description.where), lost(changed, form), unknown
+        return form.edit(description.content, changes, description.where), lost(changed, form), (
+            *unknown, *form.doubts(changed),
+        )  # fmt: skip
     prepared, notes = form.prepared(changed)
-    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), (*unknown, *notes)
+    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), (
+        *unknown, *notes, *form.doubts(prepared),
+    )  # fmt: skip
 
 
 def _catalogued(description: Description, changes: Changes) -> tuple[Description, Changes, tuple[str, ...]]:

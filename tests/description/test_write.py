@@ -156,6 +156,8 @@ def test_bodies_that_mujoco_refuses_are_named(tmp_path):
     with pytest.warns(casid.errors.InertiaWarning):
         casid.load_robot(source)
     (note,) = [n for n in casid.description.convert(source, tmp_path / "b.xml").notes if "MuJoCo refuses" in n]
+    again = casid.description.convert(tmp_path / "b.xml", tmp_path / "c.xml")  # edited in place, not written anew
+    assert note in again.notes
     assert "here b: casid check repairs them" in note
     source.write_text(_URDF.format(**_GOOD))
     assert not [n for n in casid.description.convert(source, tmp_path / "b.xml").notes if "MuJoCo refuses" in n]
