@@ -130,9 +130,9 @@ def _ar5_cad() -> tuple[Robot, list[Dataset], int]:
     robot = casid.load_robot(data_folder() / "ar5" / "ar5.toml")
     body = robot.links[2].inertial
     assert body is not None
-    moments, axes = np.linalg.eigh(body.inertia)
+    moments, axes = np.linalg.eigh(body.inertia_com)
     bent = axes @ np.diag([*moments[:2], 3.0 * moments.sum()]) @ axes.T
-    return _with_bodies(robot, {2: replace(body, inertia=bent)}), _ar5()[1], 2
+    return _with_bodies(robot, {2: replace(body, inertia_com=bent)}), _ar5()[1], 2
 
 
 def _kinova_cad() -> tuple[Robot, list[Dataset], int]:
