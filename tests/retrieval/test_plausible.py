@@ -32,7 +32,7 @@ from casid.retrieval.plausible._bodies import (
 from casid.retrieval.plausible._choice import believable, noise_share
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
-from casid.retrieval.plausible._polish import polished
+from casid.retrieval.plausible._polish import HEAVY, polished
 from casid.retrieval.plausible._program import BallProgram
 from casid.retrieval.plausible._tolerance import coefficient_tolerance, sensitivity
 from casid.testing import recording
@@ -313,7 +313,9 @@ def test_described_bodies_are_shortened_to_the_arm():
 
 
 @pytest.mark.claim("a best fit that the solver leaves without proof is proven by Newton's method")
-def test_a_best_fit_without_proof_is_polished(best):
+@pytest.mark.parametrize("heavy", [HEAVY, (1e12, 1e3)])  # of bodies that are too heavy, rounding leaves no proof
+def test_a_best_fit_without_proof_is_polished(best, heavy, monkeypatch):
+    monkeypatch.setattr("casid.retrieval.plausible._polish.HEAVY", heavy)
     solution = best.solution
     loose = replace(solution, x=solution.x, lower_bound=solution.objective * (1 - 1e-4))
     assert not loose.certified
