@@ -345,10 +345,14 @@ def test_opposite_gravity_needs_a_better_fit_or_lighter_links(monkeypatch, ratio
             standard_parameters=np.array([0.0] * 9 + [weight]),
         )  # fmt: skip
 
+    trial = Trial("held-out error", 2.0, 1.0, 9.0)
     monkeypatch.setattr(module, "_again", lambda *given: fit(ratio**2, mass))
+    monkeypatch.setattr(module, "_tried", lambda *given: trial)
     readings = SimpleNamespace(gravity=np.array([0.0, 0.0, -9.81]), residual=lambda Y: 1.0, regressor=lambda g: g)
     found, certain = module._upside_down(readings, (), fit(1.0, 1.0), lambda fit: fit)
     assert (bool(found), certain) == (stated, proven)
+    if found:  # where consistent bodies fit as well either way, the masses are the evidence
+        assert found[0].trial.measure == ("held-out error" if ratio < 0.9 else "total mass")
     readings.residual = lambda g: 1.0 if g[2] < 0 else 1.3  # the torques alone tell the sign
     assert module._upside_down(readings, (), fit(1.0, 1.0), lambda fit: fit) == ([], False)
 

@@ -22,6 +22,7 @@ from casid.identification.diagnosis._trial import (
     clocked,
     compared,
     held_out_errors,
+    later,
     reordered,
     shifted,
     signed,
@@ -94,6 +95,10 @@ class Trials:
         """The trial of a reading, if it improves the held-out error."""
         changed = [d if reading.change is None else reading.change(d) for d in self._datasets]
         return compared(self.here, held_out_errors(self._plain(reading.gravity), changed))
+
+    def later(self, seconds: float) -> Trial | None:
+        """The trial of torques taken from so many seconds later."""
+        return compared(self.here, held_out_errors(self._plain(), [later(d, seconds) for d in self._datasets]))
 
     def without(self, finding: Finding) -> Finding:
         """A finding about a channel with the trial of leaving it out: the other joints are predicted better."""

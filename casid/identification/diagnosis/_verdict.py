@@ -25,7 +25,7 @@ from casid.identification.diagnosis._findings import Finding, Trial
 from casid.identification.diagnosis._links import link_findings
 from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import signal_findings
-from casid.identification.diagnosis._trial import signed
+from casid.identification.diagnosis._trial import compared, consistent_errors, signed
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, wls
 from casid.regression._observation import torques
@@ -174,7 +174,7 @@ def judge(
     found = [*dead, *found, *signals] if any(f.wrong for f in found) else [*dead, *signals, *found]
     progress(4, 4)
     if not any(f.kind in (*MISREAD, "clock") for f in found):
-        found += delay_finding(raw[longest], datasets[longest], feasible.model, feasible.fit.weights)
+        found += delay_finding(raw[longest], datasets[longest], feasible.model, fit.weights, trials.later)
     if not any(f.wrong for f in found):
         found += _unexplained(fit)
     found += link_findings(robot, datasets, feasible, held_out, choosing)
@@ -221,7 +221,24 @@ def _friction(
     other = None if again is None else _again(again, fit.data.model, turned, fit)
     if other is None or not other.relative_error < feasible.relative_error:
         return [found]
-    return [replace(found, trial=Trial("residual", feasible.relative_error, other.relative_error))]
+    return [replace(found, trial=_tried(again, fit, datasets, fit.data.model, turned))]
+
+
+def _tried(
+    again: Callable[[Fit], FeasibleFit] | None,
+    fit: Fit,
+    datasets: Sequence[Dataset],
+    model: Model,
+    turned: Sequence[Dataset],
+) -> Trial | None:
+    """The trial of another model and recordings, by consistent fits of parts of the motion."""
+    if again is None:
+        return None
+    before, after = (
+        consistent_errors(one, data, fit.weights, lambda part: again(part).beta)
+        for one, data in ((fit.data.model, datasets), (model, turned))
+    )
+    return compared(before, after)
 
 
 def _again(
@@ -258,9 +275,9 @@ def _upside_down(
         "reading": 100 * ratio,
         "direction": _opposite(readings.gravity),
     }
-    trial = Trial("total mass", weights[1], weights[0])
-    if ratio < PROVEN:
-        trial = Trial("residual", feasible.relative_error, other.relative_error)
+    trial: Trial | None = Trial("total mass", weights[1], weights[0])
+    if ratio < LIGHTER_FIT:
+        trial = _tried(again, feasible.fit, datasets, turned, datasets)
     return [Finding("opposite gravity", values=values, trial=trial)], ratio < PROVEN
 
 
