@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened
+from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened, without_held
 from casid.identification.diagnosis._trial import (
     HeldOutErrors,
     clocked,
@@ -81,7 +81,7 @@ class Trials:
 
     def __init__(self, model: Model, datasets: Sequence[Dataset]) -> None:
         self._model = model
-        self._datasets = [widened(data, model.base.rank) for data in datasets]
+        self._datasets = [without_held(widened(data, model.base.rank), model.robot) for data in datasets]
 
     def _plain(self, gravity: Array | None = None) -> Model:
         own = self._model.robot.gravity if self._model.gravity_vector is None else self._model.gravity_vector
