@@ -146,8 +146,8 @@ def better_readings(
     if candidates and trials.here is None:  # too short to hold a part of it out
         return [reading.finding for reading in candidates[:1] if reading.ratio < UNTRIED], tried
     made = [(trials.of(reading), reading.finding) for reading in candidates[:MOST_TRIALS]]
-    better = [replace(finding, trial=trial) for trial, finding in made if trial is not None]
-    return sorted(better, key=_after)[:1], tried
+    improved = [replace(finding, trial=trial) for trial, finding in made if trial is not None]
+    return sorted(improved, key=_after)[:1], tried
 
 
 def _after(finding: Finding) -> float:
