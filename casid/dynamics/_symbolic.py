@@ -109,8 +109,8 @@ class SymbolicDynamics:
 def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     """The equations of motion of a robot of a few joints, with a symbol for every length and parameter.
 
-    The offset from the frame of link k to the next joint is ``l_k`` (``l_0`` from the base), ``l_kx l_ky l_kz`` where it
-    has several components, with the child's number behind a stroke where several joints follow; gravity is ``g``.
+    The offset from the frame of link k to the next joint is ``l_k`` (``l_0`` from the base), ``l_kx l_ky l_kz`` where
+    it has several components, with the child's number behind a stroke where several joints follow; gravity is ``g``.
     Angles between axes keep their numbers, best multiples of a right angle.
 
     Parameters
@@ -161,7 +161,8 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     base = regroup(stacked_regressor(numeric), numeric.parameter_names)
     return SymbolicDynamics(
         Q, D, DD, {names[name]: value for name, (_, value) in lengths.items()}, sp.Matrix(own), mass,
-        _christoffel(mass, Q, D).applyfunc(_tidy), weighed.subs(own_values).applyfunc(_tidy), regressor, base.independent,
+        _christoffel(mass, Q, D).applyfunc(_tidy), weighed.subs(own_values).applyfunc(_tidy), regressor,
+        base.independent,
     )  # fmt: skip
 
 
@@ -240,9 +241,8 @@ def _christoffel(M: Any, q: Any, dq: Any) -> Any:
 
 def _tidy(expression: Any) -> Any:
     """The shortest of: products of sines and cosines, sums of angles in their place; factors taken out."""
-    from sympy.simplify.fu import TR8
-
     import sympy as sp
+    from sympy.simplify.fu import TR8
 
     plain = sp.expand(expression)
     forms = [plain, sp.expand(TR8(plain))]

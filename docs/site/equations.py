@@ -9,8 +9,14 @@ from latex2mathml.converter import convert
 _EQUATION = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
+def mathml(tex: str, display: str) -> str:
+    """One equation; brackets of matrices grow with them, dots stand close above their letters."""
+    tex = tex.replace(r"\begin{bmatrix}", r"\left[\begin{matrix}").replace(r"\end{bmatrix}", r"\end{matrix}\right]")
+    return convert(tex, display=display).replace("<mover>", '<mover accent="true">')
+
+
 def on_page_content(content: str, **_: Any) -> str:
     """Replace what Arithmatex marked."""
     return _EQUATION.sub(
-        lambda found: convert(html.unescape(found[3]).strip(), display="block" if found[2] == "[" else "inline"), content
+        lambda found: mathml(html.unescape(found[3]).strip(), "block" if found[2] == "[" else "inline"), content
     )

@@ -31,12 +31,13 @@ PAGES = (
 WINDOWS = {"desktop": (1280, 900), "phone": (390, 844)}
 #: What is wider than the page without a scroll bar of its own or of a box around it, and commands that scroll.
 _CUT = """() => {
+  const scrolling = ".md-typeset__scrollwrap, .md-typeset__table, pre, math[display=block], .cell-output";
   const wide = document.documentElement.scrollWidth > innerWidth + 1 ? ["the page"] : [];
   for (const code of document.querySelectorAll(".language-sh code, .language-text code"))
     if (code.scrollWidth > code.clientWidth + 1) wide.push(code.textContent.slice(0, 40));
   for (const e of document.querySelectorAll("article img, article p, article h1, article h2, article math")) {
     const box = e.getBoundingClientRect();
-    if (box.width && box.right > innerWidth + 1 && !e.closest(".md-typeset__scrollwrap, .md-typeset__table, pre, math[display=block], .cell-output"))
+    if (box.width && box.right > innerWidth + 1 && !e.closest(scrolling))
       wide.push(e.textContent.slice(0, 40) || e.src.slice(0, 60));
   }
   return wide;
@@ -56,7 +57,9 @@ def build(folder: Path) -> int:
 
 def dead_links(site: Path) -> list[str]:
     """Links within the site whose file, or whose place in it, does not exist."""
-    pages = {path.resolve(): path.read_text(encoding="utf-8") for path in site.rglob("*.html") if path.name != "404.html"}
+    pages = {
+        path.resolve(): path.read_text(encoding="utf-8") for path in site.rglob("*.html") if path.name != "404.html"
+    }
     places = {path: set(re.findall(r'\s(?:id|name)="([^"]+)"', text)) for path, text in pages.items()}
     dead = []
     for path, text in pages.items():
@@ -100,7 +103,9 @@ def _search(page: Any, root: str) -> list[str]:
 
 def _looked_at(site: Path, shots: Path | None) -> tuple[list[str], list[str], int, int]:
     """Failed searches, what is cut, equations that are not drawn, and all equations; pictures are kept in ``shots``."""
-    chromium = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
+    chromium = next(
+        (p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None
+    )
     if chromium is None:
         raise NotMeasured("needs Chromium, e.g. apt-get install chromium")
     playwright = need("playwright.sync_api", "browser")
