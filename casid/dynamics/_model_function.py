@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -30,7 +30,7 @@ class ModelFunction(ca.Function):
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "parameter_names": self.parameter_names}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__init__(ca.Function.deserialize(state["serialization"]), state["parameter_names"])  # type: ignore[misc]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -131,7 +131,8 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
         raise RobotError("symbolic dynamics need the package sympy: pip install 'casid[teaching]'") from None
     if robot.coupled:
         raise RobotError(f"robot '{robot.name}': symbolic dynamics have no joints that follow others; lock them")
-    n, lengths = robot.n, {}
+    n = robot.n
+    lengths: dict[str, tuple[ca.SX, float]] = {}
     joints = _with_symbols(robot, lengths)
     tree = cast(Robot, _Tree(joints))
     q, dq, ddq, pi = (ca.SX.sym(name, size) for name, size in (("q", n), ("dq", n), ("ddq", n), ("pi", 10 * n)))

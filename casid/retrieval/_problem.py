@@ -63,7 +63,7 @@ class Problem(Displayed):
 
     name: str
     variables: LinkVariables
-    objective: Any  # LeastSquares; a CasADi expression is accepted
+    objective: LeastSquares  # a CasADi expression is accepted
     constraints: Any = ()  # tuple of Constraint; any nesting is accepted
     consistency: Any = "full"  # ConsistencyCone; its name is accepted
     margin: float | None = None
