@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -15,6 +17,7 @@ import pytest
 from benchmarks import page as results
 from benchmarks.measure import Measure, Outcome, Verdict, measures, topics
 from benchmarks.page import publish
+from benchmarks.users import site
 
 DOCS = Path(__file__).parents[2] / "docs"
 CONFIG = DOCS / "site" / "mkdocs.yml"
@@ -26,6 +29,7 @@ def listed() -> list[str]:
 
 def test_every_page_has_a_place_and_every_place_a_page() -> None:
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    pages |= {path.relative_to(DOCS).with_suffix(".md").as_posix() for path in DOCS.glob("notebooks/*.ipynb")}
     assert pages == set(listed()) and len(listed()) == len(set(listed()))
 
 
@@ -40,7 +44,7 @@ def test_every_room_has_a_reference_page() -> None:
 
 def test_llms_txt_names_every_page_outside_the_reference() -> None:
     named = set(re.findall(r"\]\(([\w/]+\.md)\)", (DOCS / "llms.txt").read_text(encoding="utf-8")))
-    assert named == {page for page in listed() if not page.startswith("reference/")} - {"index.md"}
+    assert named == {page for page in listed() if not page.startswith(("reference/", "notebooks/"))} - {"index.md"}
 
 
 def test_the_task_table_is_whole_and_backed() -> None:
@@ -64,19 +68,33 @@ def test_every_public_name_is_documented() -> None:
             assert not bare, f"{front.name}: {', '.join(bare)}"
 
 
-def test_the_hook_is_python() -> None:
-    ast.parse((DOCS / "site" / "links.py").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["links", "equations", "notebooks"])
+def test_the_hooks_are_python(name: str) -> None:
+    assert ast.parse((DOCS / "site" / f"{name}.py").read_text(encoding="utf-8")).body
+    assert f"{name}.py" in CONFIG.read_text(encoding="utf-8")
+
+
+def test_notebooks_keep_what_their_cells_show() -> None:
+    for path in DOCS.glob("notebooks/*.ipynb"):
+        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        shown = sum(bool(cell["outputs"]) for cell in cells)
+        assert shown >= 0.6 * len(cells), f"{path.name}: run it before it is committed (jupyter execute --inplace)"
+        assert not [o for cell in cells for o in cell["outputs"] if o["output_type"] == "error"]
 
 
 @pytest.mark.slow
 def test_the_site_builds_strictly_and_needs_no_network(tmp_path: Path) -> None:
     pytest.importorskip("material", reason="needs mkdocs-material (pip install casid[site])")
     pytest.importorskip("mkdocstrings", reason="needs mkdocstrings (pip install casid[site])")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(CONFIG), "-d", str(tmp_path)]
+    pytest.importorskip("latex2mathml", reason="needs latex2mathml (pip install casid[site])")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(CONFIG), "-d", str(tmp_path)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)
     assert done.returncode == 0, done.stderr[-3000:]
     assert (tmp_path / "search" / "search_index.js").is_file()  # search without a server
+    assert (tmp_path / "assets" / "iframe-worker.js").is_file()  # and in pages that are opened from disk
+    assert "<math" in (tmp_path / "concepts.html").read_text(encoding="utf-8")
+    assert "data:image/png" in (tmp_path / "notebooks" / "2_identification.html").read_text(encoding="utf-8")
     assert "inverse_dynamics" in (tmp_path / "reference" / "dynamics.html").read_text(encoding="utf-8")
     for page in tmp_path.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
@@ -121,3 +139,26 @@ def test_the_page_of_results_is_that_of_its_files() -> None:
     """Where it is not: ``python scripts/benchmarks/page.py``."""
     catalogue = {topic: measures(topic) for topic in topics()}
     assert (DOCS / "results.md").read_text(encoding="utf-8") == results.page(DOCS / "results", catalogue)
+
+
+def test_equations_become_mathml() -> None:
+    pytest.importorskip("latex2mathml", reason="needs latex2mathml (pip install casid[site])")
+    specification = importlib.util.spec_from_file_location("equations", DOCS / "site" / "equations.py")
+    assert specification is not None and specification.loader is not None
+    hook = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(hook)
+    marked = (
+        r'<p>so <span class="arithmatex">\(a &lt; \dot q\)</span></p>'
+        r'<div class="arithmatex">\[\begin{bmatrix} 1 \end{bmatrix}\]</div>'
+    )
+    drawn = hook.on_page_content(marked)
+    assert "arithmatex" not in drawn and drawn.count("<math") == 2 and 'display="block"' in drawn
+    assert 'stretchy="true"' in drawn and "<mover accent" in drawn and "\\" not in drawn
+
+
+def test_dead_links_and_places_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h2 id="here"></h2><a href="#here"></a><a href="b.html#there"></a><a href="c.html"></a>'
+    )
+    (tmp_path / "b.html").write_text('<a href="a.html#here"></a><a href="https://other.example/x"></a>')
+    assert sorted(site.dead_links(tmp_path)) == ["a.html: b.html#there", "a.html: c.html"]
