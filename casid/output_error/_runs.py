@@ -16,7 +16,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement._commands import CommandRecording, held_commands
-from casid.output_error._rollout import ALL, Branch, Column, Drive, branches
+from casid.output_error._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive, branches
 from casid.output_error._servo import KINDS, QUANTITIES, Servo, Unknown
 
 Array = NDArray[np.float64]
@@ -207,6 +207,13 @@ class FreeRuns:
         return Model(self.robot)
 
     @property
+    def encoder(self) -> int:
+        """Where encoders are on joints with drives of their own; `RIGID`: none has."""
+        if not self.servo.sprung(self.robot.n):
+            return RIGID
+        return LINK if self.servo.encoder == "link" else DRIVE
+
+    @property
     def seconds(self) -> float:
         """Simulated time of one run of everything [s]."""
         return float(sum(piece.edges[-1] - piece.edges[0] for piece in self.pieces))
@@ -243,7 +250,7 @@ class FreeRuns:
             value, integral = held_commands(piece.recording.t, piece.recording.q_des[:, k], edges - delays[k], linear)
             u[:, place], du[:, place] = np.diff(integral) / np.diff(edges), -np.diff(value) / np.diff(edges)
         on, torque = (np.ascontiguousarray(value[:, joints]) for value in (piece.on, piece.torque))
-        return Drive(h, u, du, on, torque, piece.emit)
+        return Drive(h, u, du, on, torque, piece.emit, np.ascontiguousarray(piece.edges[:-1]), self.encoder)
 
     def simulate(self, point: Point, pieces: Sequence[int] | None = None) -> list[Array]:
         """Positions of every piece, or of some, shape (N, n) each."""
