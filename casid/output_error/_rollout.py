@@ -53,6 +53,11 @@ ALL = -1
 RIGID, LINK, DRIVE = 0, 1, 2
 
 
+#: Derivatives beyond are those of a motion that nothing predicts, such as that of contacts that rebound; they tell
+#: nothing, and 0 is returned in their place.
+_CHAOTIC = 1e7
+
+
 @dataclass(frozen=True)
 class Column:
     """A parameter whose derivatives are wanted: its kind and its joint (of the branch), or `ALL`."""
@@ -188,7 +193,8 @@ class Branch:
         parameters
             Shape (n, kinds), see `KINDS`.
         start
-            ``[q, v]`` at the first sample, shape (2 n,).
+            ``[q, v]`` at the first sample, shape (2 n,); with drives of their own also the position and speed of what
+            no encoder shows beyond rest under the load, shape (4 n,).
         columns
             Parameters whose derivatives are wanted.
         free
@@ -202,7 +208,7 @@ class Branch:
         end : ndarray, shape (2 n,)
             State after the last step.
         """
-        n, P = self.n, len(columns) + (2 * self.n if free else 0)
+        n, P = self.n, len(columns) + (len(start) if free else 0)
         count = int(drive.emit.sum()) + 1
         q, S = np.empty((count, n)), np.empty((count, n, P))
         x = np.array(start, dtype=float)
@@ -217,4 +223,6 @@ class Branch:
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
         sizes = [ctypes.c_long(len(drive.h)), ctypes.c_long(len(columns)), ctypes.c_long(P), ctypes.c_long(drive.encoder)]
         routine(*sizes, *pointers)
+        if S.size and not max(float(S.max()), -float(S.min())) < _CHAOTIC:
+            S[:] = 0.0
         return q, S, x

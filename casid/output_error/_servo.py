@@ -28,6 +28,8 @@ class Quantity:
         Bounds where the user gives none [SI].
     typical : float
         Value where nothing is known.
+    weak : float
+        Deviation of a weak prior where nothing is known; 0: a multiple of the value.
     """
 
     kind: str
@@ -35,10 +37,11 @@ class Quantity:
     lower: float
     upper: float
     typical: float = 0.0
+    weak: float = 0.0
 
 
-def _term(parameter: JointParameter, lower: float, upper: float, typical: float = 0.0) -> Quantity:
-    return Quantity(parameter.symbol, parameter.unit.strip("-"), lower, upper, typical)
+def _term(parameter: JointParameter, lower: float, upper: float, typical: float = 0.0, weak: float = 0.0) -> Quantity:
+    return Quantity(parameter.symbol, parameter.unit.strip("-"), lower, upper, typical, weak)
 
 
 #: Attribute of `Servo` -> what it means, in the order of the compiled code. ``bias`` is added to the command, ``limit``
@@ -50,20 +53,20 @@ QUANTITIES: Mapping[str, Quantity] = {
     "armature": _term(ROTOR, 1e-6, 1e3, 0.01),
     "viscous": _term(VISCOUS, 0.0, 1e4, 0.1),
     "coulomb": _term(COULOMB, 0.0, 1e3, 0.1),
-    "bias": Quantity("bias", "rad", -0.3, 0.3),
+    "bias": Quantity("bias", "rad", -0.3, 0.3, 0.0, 0.1),
     "limit": Quantity("limit", "N.m", 1e-3, 1e6),
     "offset": _term(OFFSET, -1e3, 1e3),
-    "delay": Quantity("delay", "s", -0.05, 0.25),
+    "delay": Quantity("delay", "s", -0.05, 0.25, 0.0, 0.05),
     "scale": Quantity("scale", "", 0.3, 3.0, 1.0),
     "duty": Quantity("duty", "rad", 1e-6, 1e9),
     "back_emf": Quantity("emf", VISCOUS.unit, 0.0, 1e4),
-    "load_friction": _term(LOAD, 0.0, 2.0, 0.05),
+    "load_friction": _term(LOAD, 0.0, 2.0, 0.05, 0.5),
     "stribeck": _term(STRIBECK, 0.0, 1e3, 0.02),
     "stribeck_speed": Quantity("vs", SPEED.unit, 1e-3, 10.0, 0.1),
     "stiffness": Quantity("kj", "N.m/rad", 0.1, 1e7, 100.0),
     "joint_damping": Quantity("dj", VISCOUS.unit, 0.0, 1e3, 0.05),
-    "backlash": Quantity("gap", "rad", 0.0, 0.5),
-    "warm_up": Quantity("warm", "", -0.9, 10.0),
+    "backlash": Quantity("gap", "rad", 0.0, 0.5, 0.01, 0.1),
+    "warm_up": Quantity("warm", "", -0.9, 10.0, 0.1, 1.0),
     "warm_time": Quantity("tw", "s", 1.0, 1e5, 60.0),
 }
 #: Attributes that may be infinite: no limit, a rigid joint.

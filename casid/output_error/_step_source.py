@@ -109,7 +109,10 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         for (i = 0; i < LINKS; ++i) {
             const double *p = PAR(i), sign = shown ? -1.0 : 1.0, up = b[i] > 0.0 ? 1.0 : -1.0;
             const int hidden = shown ? i : LINKS + i;
-            q[hidden] += sign * (0.5 * p[GAP] * up + (p[KJ] < RIGID ? b[i] / p[KJ] : 0.0));
+            q[hidden] += sign * (0.5 * p[GAP] * up + (p[KJ] < RIGID ? b[i] / p[KJ] : 0.0)) + x[2 * LINKS + i];
+            v[hidden] += x[3 * LINKS + i];
+            if (P > params)
+                Sq[hidden * P + params + 2 * LINKS + i] = Sv[hidden * P + params + 3 * LINKS + i] = 1.0;
             side[i] = (int)up;
             for (c = 0; c < params; ++c)
                 if (joint[c] < 0 || joint[c] == i)

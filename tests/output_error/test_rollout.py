@@ -46,7 +46,7 @@ def test_derivatives_are_those_of_finite_differences(robot, recording):
         assert np.median(np.abs(S[:, :, k] - slope)) <= 1e-4 * np.abs(slope).max() + 1e-9, runs.parameters[k].name
     start = point.starts[0].copy()
     for k in range(4):
-        moved = [start + s * 1e-6 * np.eye(4)[k] for s in (1, -1)]
+        moved = [start + s * 1e-6 * np.eye(8)[k] for s in (1, -1)]
         up, down = (runs.simulate(type(point)(theta, [x]))[0] for x in moved)
         slope = (up - down) / 2e-6
         assert np.median(np.abs(S[:, :, len(theta) + k] - slope)) <= 1e-4 * np.abs(slope).max() + 1e-9
