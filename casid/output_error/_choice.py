@@ -20,7 +20,7 @@ Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 #: A term that lowers the cost, or the mean square error held out, by less than this share is not taken.
 _SHARE = 0.05
 #: Iterations of the search with a term: where it is screened, and where it is judged.
-_SCREENED, _ITERATIONS = 3, 4
+_SCREENED, _ITERATIONS = 4, 8
 #: Length of the pieces that terms are screened on [s].
 _SCREEN = 40.0
 #: Bounds of a term's first value are kept by this ratio.
@@ -108,7 +108,7 @@ def with_terms(
 
     Terms are screened on a part of the data, each searched from its starts. The one that lowers the cost most is then
     searched on all, with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held out by more than one standard error, and
-    noticeably; the others are screened again beside it (forward selection).
+    noticeably; the others are screened again beside it (forward selection), until one is not taken.
 
     The standard error is that of the difference between motions, or between pieces of fewer than four motions
     (Breiman et al. 1984, Sec. 3.4.3: the plainest model within one standard error of the best).
@@ -121,26 +121,28 @@ def with_terms(
     """
     added: list[float] = []
     group = folds_of(search.runs, folds)
-    left = [name for name in terms if group and not _given(search.runs, TERMS[name])]
-    while left:
-        ranked = [one for one in (_screened(search, point, name) for name in left) if one.share > _SHARE]
-        taken = None
-        for one in sorted(ranked, key=lambda one: -one.share):
-            start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
-            wide, before = _extended(search, one), search.runs.rollouts
-            if "backlash" in TERMS[one.name].attributes:  # contacts are of first order in the step
-                wide.runs = wide.runs.stepped(min(contact, wide.runs.step))
-            tried, reached = wide.run(start, _ITERATIONS)
-            plain, rich = held_out(search, point, normal, group), held_out(wide, tried, reached, group)
-            total = search.runs.rollouts + wide.runs.rollouts - before
-            search.runs.rollouts = wide.runs.rollouts = total
-            left.remove(one.name)
-            if _better(search.runs, plain, rich):
-                search, point, normal, taken = wide, tried, reached, one
-                added += one.weak.tolist()
-                break
-        if taken is None:
+    ranked = [_screened(search, point, name) for name in terms if group and not _given(search.runs, TERMS[name])]
+    for one in sorted(ranked, key=lambda one: -one.share):
+        if one.share <= _SHARE:
             break
+        if added:  # beside what was taken
+            one = _screened(search, point, one.name, one)
+            if one.share <= _SHARE:
+                continue
+        before, plainly = search.runs.rollouts, search
+        if "backlash" in TERMS[one.name].attributes and contact < search.runs.step:  # contact: of first order in it
+            plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
+            point, normal = plainly.run(point, 2)
+        start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
+        wide = _extended(plainly, one)
+        tried, reached = wide.run(start, _ITERATIONS)
+        plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
+        search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
+        if not _better(search.runs, plain, rich):
+            point, normal = (point, normal) if plainly is search else search.run(point, 1)
+            break
+        search, point, normal = wide, tried, reached
+        added += one.weak.tolist()
     return search, point, normal, np.array(added)
 
 
@@ -161,23 +163,26 @@ class _Screened:
     weak: Array
 
 
-def _screened(search: Search, point: Point, name: str) -> _Screened:
-    """A short search with a term on a part of the data, from each of its starts."""
+def _screened(search: Search, point: Point, name: str, known: _Screened | None = None) -> _Screened:
+    """A short search with a term on a part of the data, from each of its starts, or from known values."""
     term, best = TERMS[name], None
-    part = search.runs.thinned(_SCREEN)
+    part = copy(search.runs.thinned(min(_SCREEN, search.runs.seconds / 4)))
     part.rollouts = 0.0
     small = replace(search, runs=part, history=[], budget=np.inf)
     here = part.point(point.theta)
     normal = small.normal(here)
     bar = normal.cost - small.step(normal, here, 1e-3)[1]
-    for values in term.starts(part, point.theta):
-        first = np.concatenate([values[attribute] for attribute in term.attributes])
-        made = _Screened(name, 0.0, first, np.concatenate([_weak(a, values[a]) for a in term.attributes]))
+    starts = [] if known else term.starts(part, point.theta)
+    flat = [
+        (np.concatenate([v[a] for a in term.attributes]), np.concatenate([_weak(a, v[a]) for a in term.attributes]))
+        for v in starts
+    ]
+    for first, weak in [(known.first, known.weak)] if known else flat:
+        made = _Screened(name, 0.0, first, weak)
         wide = _extended(small, made)
         start = Point(np.append(point.theta, first), [x.copy() for x in here.starts])
-        wide.runs.rollouts = 0.0
         reached, found = _short(wide, start)
-        part.rollouts += wide.runs.rollouts
+        part.rollouts = wide.runs.rollouts
         share = 1.0 - found.cost / max(bar, 1e-300)
         if best is None or share > best.share:
             best = _Screened(name, share, reached.theta[len(point.theta) :], made.weak)
@@ -189,7 +194,7 @@ def _screened(search: Search, point: Point, name: str) -> _Screened:
 def _short(search: Search, start: Point) -> tuple[Point, Normal]:
     """A few damped steps without a new scale of the errors."""
     normal, damping = search.normal(start), 1e-2
-    for _ in range(2 * _SCREENED):
+    for _ in range(_SCREENED):
         candidate, expected = search.step(normal, start, damping)
         if expected < _SHARE * normal.cost * 0.1:
             break
@@ -226,7 +231,7 @@ def _extended(search: Search, term: _Screened) -> Search:
         ),
     )
     made = replace(search, runs=runs, history=[])
-    made.budget += runs.cost * (_ITERATIONS + 2)
+    made.budget = runs.rollouts + runs.cost * (_ITERATIONS + 2)
     return made
 
 
