@@ -19,8 +19,8 @@ Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 
 #: A term that lowers the cost, or the mean square error held out, by less than this share is not taken.
 _SHARE = 0.05
-#: Iterations of the search with a term: where it is screened, and where it is judged.
-_SCREENED, _ITERATIONS = 4, 8
+#: Iterations of the search with a term: where it is screened, and where it is judged (contacts: twice as many).
+_SCREENED, _ITERATIONS = 4, 4
 #: Length of the pieces that terms are screened on [s].
 _SCREEN = 40.0
 #: Bounds of a term's first value are kept by this ratio.
@@ -135,7 +135,7 @@ def with_terms(
             point, normal = plainly.run(point, 2)
         start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
         wide = _extended(plainly, one)
-        tried, reached = wide.run(start, _ITERATIONS)
+        tried, reached = wide.run(start, _ITERATIONS * (1 if plainly is search else 2))
         plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
         search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
         if not _better(search.runs, plain, rich):
@@ -164,36 +164,42 @@ class _Screened:
 
 
 def _screened(search: Search, point: Point, name: str, known: _Screened | None = None) -> _Screened:
-    """A short search with a term on a part of the data, from each of its starts, or from known values."""
-    term, best = TERMS[name], None
-    part = copy(search.runs.thinned(min(_SCREEN, search.runs.seconds / 4)))
-    part.rollouts = 0.0
+    """A term from its start, or from known values, searched shortly on a part of the data.
+
+    Of several starts the one is searched from which one Gauss-Newton step promises most.
+    """
+    term, part = TERMS[name], copy(search.runs)
+    every = max(1, round(part.seconds / min(_SCREEN, part.seconds / 4)))
+    part.pieces, part.rollouts = part.pieces[every // 2 :: every] or part.pieces[:1], 0.0
     small = replace(search, runs=part, history=[], budget=np.inf)
     here = part.point(point.theta)
     normal = small.normal(here)
-    bar = normal.cost - small.step(normal, here, 1e-3)[1]
-    starts = [] if known else term.starts(part, point.theta)
-    flat = [
-        (np.concatenate([v[a] for a in term.attributes]), np.concatenate([_weak(a, v[a]) for a in term.attributes]))
-        for v in starts
-    ]
-    for first, weak in [(known.first, known.weak)] if known else flat:
-        made = _Screened(name, 0.0, first, weak)
-        wide = _extended(small, made)
-        start = Point(np.append(point.theta, first), [x.copy() for x in here.starts])
-        reached, found = _short(wide, start)
+    bar, tried = normal.cost - small.step(normal, here, 1e-3)[1], []
+    for values in [] if known else term.starts(part, point.theta):
+        first = np.concatenate([values[a] for a in term.attributes])
+        tried.append(_Screened(name, 0.0, first, np.concatenate([_weak(a, values[a]) for a in term.attributes])))
+    best: tuple[float, Search, Point, Normal, _Screened] | None = None
+    for one in [known] if known else tried:
+        wide = _extended(small, one)
+        start = Point(np.append(point.theta, one.first), [x.copy() for x in here.starts])
+        normal = wide.normal(start)
+        promised = normal.cost - wide.step(normal, start, 1e-2)[1]
         part.rollouts = wide.runs.rollouts
-        share = 1.0 - found.cost / max(bar, 1e-300)
-        if best is None or share > best.share:
-            best = _Screened(name, share, reached.theta[len(point.theta) :], made.weak)
-    search.runs.rollouts += part.rollouts * len(part.pieces) / len(search.runs.pieces)
+        if best is None or promised < best[0]:
+            best = promised, wide, start, normal, one
     assert best is not None
-    return best
+    promised, wide, start, normal, one = best
+    if promised < (1.0 - _SHARE) * bar:
+        start, normal = _short(wide, start, normal)
+        part.rollouts = wide.runs.rollouts
+    search.runs.rollouts += part.rollouts * len(part.pieces) / len(search.runs.pieces)
+    first = start.theta[len(point.theta) :] if len(tried) > 1 else one.first  # what continues the plain law starts there
+    return _Screened(name, 1.0 - normal.cost / max(bar, 1e-300), first, one.weak)
 
 
-def _short(search: Search, start: Point) -> tuple[Point, Normal]:
+def _short(search: Search, start: Point, normal: Normal) -> tuple[Point, Normal]:
     """A few damped steps without a new scale of the errors."""
-    normal, damping = search.normal(start), 1e-2
+    damping = 1e-2
     for _ in range(_SCREENED):
         candidate, expected = search.step(normal, start, damping)
         if expected < _SHARE * normal.cost * 0.1:
@@ -231,7 +237,7 @@ def _extended(search: Search, term: _Screened) -> Search:
         ),
     )
     made = replace(search, runs=runs, history=[])
-    made.budget = runs.rollouts + runs.cost * (_ITERATIONS + 2)
+    made.budget = runs.rollouts + runs.cost * 2 * (_ITERATIONS + 1)
     return made
 
 
