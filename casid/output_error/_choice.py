@@ -23,8 +23,6 @@ _SHARE = 0.05
 _SCREENED, _ITERATIONS = 4, 4
 #: Length of the pieces that terms are screened on [s].
 _SCREEN = 40.0
-#: Bounds of a term's first value are kept by this ratio.
-_INSIDE = 1.01
 
 
 @dataclass(frozen=True)
@@ -106,9 +104,10 @@ def with_terms(
 ) -> tuple[Search, Point, Normal, Array]:
     """The search with those terms (of `TERMS`) that prove themselves on motions held out.
 
-    Terms are screened on a part of the data, each searched from its starts. The one that lowers the cost most is then
-    searched on all, with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held out by more than one standard error, and
-    noticeably; the others are screened again beside it (forward selection), until one is not taken.
+    Terms are screened on a part of the data, each from its starts. The one that promises most is then searched on all,
+    with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held
+    out by more than one standard error, and noticeably. The others follow in their order, screened again beside what
+    was taken, until one is not taken (forward selection).
 
     The standard error is that of the difference between motions, or between pieces of fewer than four motions
     (Breiman et al. 1984, Sec. 3.4.3: the plainest model within one standard error of the best).
@@ -121,12 +120,14 @@ def with_terms(
     """
     added: list[float] = []
     group = folds_of(search.runs, folds)
-    ranked = [_screened(search, point, name) for name in terms if group and not _given(search.runs, TERMS[name])]
+    names = [name for name in terms if group and not _given(search.runs, TERMS[name])]
+    part = _part(search, point) if names else None
+    ranked = [_screened(part, name) for name in names if part is not None]
     for one in sorted(ranked, key=lambda one: -one.share):
         if one.share <= _SHARE:
             break
         if added:  # beside what was taken
-            one = _screened(search, point, one.name, one)
+            one = _screened(_part(search, point), one.name, one)
             if one.share <= _SHARE:
                 continue
         before, plainly = search.runs.rollouts, search
@@ -163,38 +164,61 @@ class _Screened:
     weak: Array
 
 
-def _screened(search: Search, point: Point, name: str, known: _Screened | None = None) -> _Screened:
-    """A term from its start, or from known values, searched shortly on a part of the data.
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A part of the data, and what a step of the search as it is promises there."""
 
-    Of several starts the one is searched from which one Gauss-Newton step promises most.
-    """
-    term, part = TERMS[name], copy(search.runs)
-    every = max(1, round(part.seconds / min(_SCREEN, part.seconds / 4)))
-    part.pieces, part.rollouts = part.pieces[every // 2 :: every] or part.pieces[:1], 0.0
-    small = replace(search, runs=part, history=[], budget=np.inf)
-    here = part.point(point.theta)
+    whole: Search
+    search: Search
+    point: Point
+    promised: float
+
+
+def _part(search: Search, point: Point) -> _Part:
+    runs = copy(search.runs)
+    every = max(1, round(runs.seconds / min(_SCREEN, runs.seconds / 4)))
+    runs.pieces, runs.rollouts = runs.pieces[every // 2 :: every] or runs.pieces[:1], 0.0
+    small = replace(search, runs=runs, history=[], budget=np.inf)
+    here = runs.point(point.theta)
     normal = small.normal(here)
-    bar, tried = normal.cost - small.step(normal, here, 1e-3)[1], []
-    for values in [] if known else term.starts(part, point.theta):
+    made = _Part(search, small, here, normal.cost - small.step(normal, here, 1e-3)[1])
+    _count(made, runs.rollouts)
+    return made
+
+
+def _count(part: _Part, rollouts: float) -> None:
+    """Runs of a part as shares of runs through everything."""
+    whole = part.whole.runs
+    whole.rollouts += rollouts * len(part.search.runs.pieces) / len(whole.pieces)
+
+
+def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screened:
+    """A term on a part of the data: from its start, or from known values, what a Gauss-Newton step promises.
+
+    Of several starts the one that promises most is searched shortly.
+    """
+    term, theta = TERMS[name], part.point.theta
+    tried, best = [] if known is None else [known], None
+    for values in [] if known else term.starts(part.search.runs, theta):
         first = np.concatenate([values[a] for a in term.attributes])
         tried.append(_Screened(name, 0.0, first, np.concatenate([_weak(a, values[a]) for a in term.attributes])))
-    best: tuple[float, Search, Point, Normal, _Screened] | None = None
-    for one in [known] if known else tried:
-        wide = _extended(small, one)
-        start = Point(np.append(point.theta, one.first), [x.copy() for x in here.starts])
+    for one in tried:
+        wide = _extended(part.search, one)
+        wide.runs.rollouts = 0.0
+        start = Point(np.append(theta, one.first), [x.copy() for x in part.point.starts])
         normal = wide.normal(start)
-        promised = normal.cost - wide.step(normal, start, 1e-2)[1]
-        part.rollouts = wide.runs.rollouts
-        if best is None or promised < best[0]:
-            best = promised, wide, start, normal, one
+        cost = normal.cost - wide.step(normal, start, 1e-2)[1]
+        _count(part, wide.runs.rollouts)
+        if best is None or cost < best[0]:
+            best = cost, wide, start, normal, one
     assert best is not None
-    promised, wide, start, normal, one = best
-    if promised < (1.0 - _SHARE) * bar:
+    cost, wide, start, normal, one = best
+    if len(tried) > 1 and cost < (1.0 - _SHARE) * part.promised:
+        wide.runs.rollouts = 0.0
         start, normal = _short(wide, start, normal)
-        part.rollouts = wide.runs.rollouts
-    search.runs.rollouts += part.rollouts * len(part.pieces) / len(search.runs.pieces)
-    first = start.theta[len(point.theta) :] if len(tried) > 1 else one.first  # what continues the plain law starts there
-    return _Screened(name, 1.0 - normal.cost / max(bar, 1e-300), first, one.weak)
+        cost = normal.cost
+        _count(part, wide.runs.rollouts)
+    return _Screened(name, 1.0 - cost / max(part.promised, 1e-300), start.theta[len(theta) :], one.weak)
 
 
 def _short(search: Search, start: Point, normal: Normal) -> tuple[Point, Normal]:
@@ -213,7 +237,7 @@ def _short(search: Search, start: Point, normal: Normal) -> tuple[Point, Normal]
 
 
 def _weak(attribute: str, first: Array) -> Array:
-    """Deviation of the weak prior of a term's values, whose mean they are, or 0 where that is no term at all."""
+    """Deviation of the weak prior of a term's values, whose mean is their start, or 0 where that is no term at all."""
     quantity = QUANTITIES[attribute]
     return np.full(len(first), quantity.weak) if quantity.weak else 10.0 * first
 
@@ -237,7 +261,7 @@ def _extended(search: Search, term: _Screened) -> Search:
         ),
     )
     made = replace(search, runs=runs, history=[])
-    made.budget = runs.rollouts + runs.cost * 2 * (_ITERATIONS + 1)
+    made.budget = runs.rollouts + runs.cost * (2 * _ITERATIONS if "backlash" in attributes else _ITERATIONS - 1)
     return made
 
 

@@ -221,7 +221,12 @@ class Branch:
             np.ascontiguousarray(parameters, dtype=float), kinds, joints, x, q, S, work,
         )  # fmt: skip
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
-        sizes = [ctypes.c_long(len(drive.h)), ctypes.c_long(len(columns)), ctypes.c_long(P), ctypes.c_long(drive.encoder)]
+        sizes = [
+            ctypes.c_long(len(drive.h)),
+            ctypes.c_long(len(columns)),
+            ctypes.c_long(P),
+            ctypes.c_long(drive.encoder),
+        ]
         routine(*sizes, *pointers)
         if S.size and not max(float(S.max()), -float(S.min())) < _CHAOTIC:
             S[:] = 0.0

@@ -129,7 +129,16 @@ def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array
     on = recording.on()[rows][:-1][sample]
     torque = np.zeros((total, n)) if recording.torque is None else np.asarray(recording.torque)[rows][:-1][sample]
     speed = np.where(np.abs(fit[1]) > 2 * noise * np.linalg.norm(pinv[1]), fit[1], 0.0)
-    return Piece(recording, rows, np.concatenate([q[0], speed, np.zeros(2 * n)]), spread, edges, emit, on, np.ascontiguousarray(torque))
+    return Piece(
+        recording,
+        rows,
+        np.concatenate([q[0], speed, np.zeros(2 * n)]),
+        spread,
+        edges,
+        emit,
+        on,
+        np.ascontiguousarray(torque),
+    )
 
 
 @dataclass

@@ -145,8 +145,8 @@ class Servo:
         zone of ``+- stiffness backlash / 2``, ``backlash`` [rad] being the whole play. An infinite stiffness is a rigid
         joint whose play ends in contact without rebound. Friction, armature and back-EMF are the drive's.
     encoder
-        ``"link"``: encoders, and the servo's law, are at the output; ``"drive"``: before the elastic gear. ``kd`` always
-        acts on the drive's speed.
+        ``"link"``: encoders, and the servo's law, are at the output; ``"drive"``: before the elastic gear. ``kd`` acts
+        on the drive's speed always.
     warm_up, warm_time
         Viscous and dry friction are ``1 + warm_up exp(-t / warm_time)`` times their values warm; t: the recording's
         clock, 0 at the start of the machine.
@@ -213,11 +213,7 @@ class Servo:
             if isinstance(value, Unknown):
                 continue
             zero = attribute in ("kp", "armature") and value == 0.0
-            if (
-                np.isnan(value)
-                or value < (0.0 if zero else lower)
-                or (value > upper and attribute not in _INFINITE)
-            ):
+            if np.isnan(value) or value < (0.0 if zero else lower) or (value > upper and attribute not in _INFINITE):
                 raise DatasetError(
                     f"servo: {attribute} of joint {k + 1} is {value:g}; expected {lower:g} to {upper:g}, or "
                     "leave it unknown"

@@ -126,8 +126,10 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         for (c = 0; c < P; ++c) S_out[i * P + c] = Sq[(shown + i) * P + c];
     }
     for (t = 0; t < steps; ++t) {
-        const double h = h_[t], *u = u_ + t * LINKS, *du = du_ + t * LINKS, *on = on_ + t * LINKS, *push = torque_ + t * LINKS;
-        double M[N * N], b[N], H[N][N], C[N][N], r[N], vn[N], gain[N], pull[N], half[N], err[N], warm[LINKS], fade[LINKS];
+        const double h = h_[t], *u = u_ + t * LINKS, *du = du_ + t * LINKS, *on = on_ + t * LINKS;
+        const double *push = torque_ + t * LINKS;
+        double M[N * N], b[N], H[N][N], C[N][N], r[N], vn[N], gain[N], pull[N], half[N], err[N];
+        double warm[LINKS], fade[LINKS];
         Spring spring[LINKS];
         int round, was;
         MOTION(q, v, s, M, b);
@@ -202,7 +204,8 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                         Gq[i * N + j] += f * Gq[i % LINKS * N + j];
                         Gv[i * N + j] += f * Gv[i % LINKS * N + j];
                     }
-                if (fe[i] > 0.0) Gv[i * N + i] -= warm[i % LINKS] * mode[i] * p[FS] * fe[i] * 2.0 * v[i] / (p[VS] * p[VS]);
+                if (fe[i] > 0.0)
+                    Gv[i * N + i] -= warm[i % LINKS] * mode[i] * p[FS] * fe[i] * 2.0 * v[i] / (p[VS] * p[VS]);
                 Gq[i * N + i - follow] += gain[i];
             }
             for (i = 0; i < (N > LINKS ? LINKS : 0); ++i) { /* springs */
@@ -254,7 +257,8 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                     case FS: y = -w * mode[d] * fe[d]; break;
                     case VS: y = -w * mode[d] * p[FS] * fe[d] * 2.0 * v[d] * v[d] / (p[VS] * p[VS] * p[VS]); break;
                     case WARM: y = -fade[j] * (p[FV] * mean + mode[d] * fc[d] / w); break;
-                    case TW: y = -p[WARM] * fade[j] * clock_[t] / (p[TW] * p[TW]) * (p[FV] * mean + mode[d] * fc[d] / w);
+                    case TW:
+                        y = -p[WARM] * fade[j] * clock_[t] / (p[TW] * p[TW]) * (p[FV] * mean + mode[d] * fc[d] / w);
                         break;
                     case BIAS: y = gain[d]; break;
                     case LIMIT: y = (on[j] != 0.0) * sat[d]; break;
