@@ -106,7 +106,7 @@ def test_the_assumed_gain_is_that_of_the_others_and_ratios_to_it_hold(arm, data)
 
 
 def test_the_weight_of_a_prior_is_that_of_the_residual():
-    _, b, joint = regression(np.array([0.1]), noise=0.3)
+    _, _, joint = regression(np.array([0.1]), noise=0.3)
     made, value, sd = _with_prior(joint, Unknown(20.0, 4.0)), 20.0, 4.0
     spread = np.sqrt(joint.R[1, 1] ** 2 * 20.0 / 400)  # of the errors, 20 samples counting as one
     assert abs(made.R[-1, 0]) == pytest.approx(spread * value**2 / sd) and made.count == joint.count
