@@ -88,7 +88,7 @@ def excite_commands(
     from casid.excitation import MotionLimits
     from casid.files import write_files
     from casid.files._texts import read_toml
-    from casid.motion._files import trajectory_text
+    from casid.motion._trajectory import trajectory_text
     from casid.output_error import design_commands, identify_from_commands, read_commands
     from casid.output_error._servo import Servo, servo_from
 

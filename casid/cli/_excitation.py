@@ -117,7 +117,7 @@ def excite(
 ) -> None:
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
     from casid.excitation import DesignSettings
-    from casid.motion._files import read_trajectory
+    from casid.motion._trajectory import read_trajectory
     from casid.report import report_of
 
     _refuse_unused(context, motion.basis, goal.payload, motion.rest)
@@ -160,7 +160,7 @@ def excite(
 def _keep(design: Design, folder: Path | None) -> NoReturn:
     """End an interrupted design: its motion without pictures, which take longer than who pressed Ctrl-C waits."""
     from casid.files import write_files
-    from casid.motion._files import trajectory_text
+    from casid.motion._trajectory import trajectory_text
 
     typer.echo(f"interrupted: the best motion so far keeps all limits; {design.criterion} {design.value:.5g}", err=True)
     if folder is None:

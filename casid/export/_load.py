@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen._compiler import compile_shared
-from casid.codegen._library import load_library
+from casid.codegen._compiler import compile_shared, load_library
 from casid.codegen._source import check_identifier
 from casid.errors import DatasetError, ExportError
 from casid.files import read_text

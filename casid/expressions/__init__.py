@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING
 from casid import _earlier
 
 # which kind an expression is
-from casid.expressions._affine import affine_rows as affine_rows
+from casid.expressions._polynomial import affine_rows as affine_rows
 
 # if-else, logic, either-or
 from casid.expressions._conditions import conditions as conditions

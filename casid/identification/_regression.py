@@ -38,8 +38,7 @@ from casid.retrieval._variables import LinkVariables, link_variables
 from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsistency, sensible_bounds
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._choice import believable, believable_path, noise_share
-from casid.retrieval.plausible._polish import polished
+from casid.retrieval.plausible._choice import believable, believable_path, noise_share, polished
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
 

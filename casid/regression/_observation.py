@@ -18,7 +18,7 @@ from casid.codegen._evaluate import evaluate_blocks
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.measurement._full_rate import FullRate
+from casid.measurement._dataset import FullRate
 
 Array = NDArray[np.float64]
 

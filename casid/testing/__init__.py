@@ -15,5 +15,5 @@ from casid.testing._synthetic import motion as motion
 from casid.testing._synthetic import recording as recording
 
 # recordings of commands and encoders, of known servos
-from casid.testing._commanded import broadband_commands as broadband_commands
-from casid.testing._commanded import commanded_motion as commanded_motion
+from casid.testing._synthetic import broadband_commands as broadband_commands
+from casid.testing._synthetic import commanded_motion as commanded_motion

@@ -61,7 +61,7 @@ def _log(model: Model, values: np.ndarray) -> bytes:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A robot of long names, recordings of it without and with a load, and a motion."""
     from casid.motion import Fourier, Trajectory
-    from casid.motion._files import trajectory_text
+    from casid.motion._trajectory import trajectory_text
 
     made = tmp_path_factory.mktemp("tables")
     robot = casid.load_robot("spatial_2r").with_parameters(

@@ -26,7 +26,7 @@ from casid.regression import compress, wls
 from casid.regression._delay import Delay
 from casid.report import report_of
 from casid.retrieval import mass_bounds
-from casid.retrieval.plausible._described_arms import DESCRIBED_ARMS, heaviest
+from casid.retrieval.plausible._bodies import DESCRIBED_ARMS, heaviest
 from casid.testing._synthetic import arm as arm_of
 from casid.testing._synthetic import blind, recording, with_friction
 

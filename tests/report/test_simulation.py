@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import casid
-from casid.control._joint_space import PD
+from casid.control._free_motion import PD
 from casid.motion._references import Sine
 from casid.report import report_of, tracking_figure
 from casid.report._simulation import EnergySection, MotionSection

@@ -29,10 +29,9 @@ from casid.retrieval.plausible._bodies import (
     trustworthy,
     within_the_arm,
 )
-from casid.retrieval.plausible._choice import believable, noise_share
+from casid.retrieval.plausible._choice import believable, noise_share, polished
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
-from casid.retrieval.plausible._polish import polished
 from casid.retrieval.plausible._program import BallProgram
 from casid.retrieval.plausible._tolerance import coefficient_tolerance, sensitivity
 from casid.testing import recording

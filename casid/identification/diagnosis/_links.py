@@ -14,7 +14,7 @@ from casid.identification._mass_intervals import mass_intervals
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._findings import Finding
 from casid.measurement import Dataset
-from casid.retrieval.plausible._described_arms import heaviest
+from casid.retrieval.plausible._bodies import heaviest
 
 #: Residual of the best consistent fit over the unconstrained one from which bodies contradict the torques.
 CONTRADICTION = 1.05

@@ -15,7 +15,7 @@ from casid.regression.estimators._least_squares import WLS as WLS
 from casid.regression.estimators._least_squares import IRLS as IRLS
 
 # Noise in positions
-from casid.regression.estimators._maximum_likelihood import MaximumLikelihood as MaximumLikelihood
+from casid.regression.estimators._least_squares import MaximumLikelihood as MaximumLikelihood
 
 # Simulation of the closed loop
 from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop

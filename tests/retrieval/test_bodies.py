@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from casid.retrieval.plausible._described_arms import DESCRIBED_ARMS, MARGIN, heaviest
+from casid.retrieval.plausible._bodies import DESCRIBED_ARMS, MARGIN, heaviest
 
 
 @pytest.mark.parametrize("arm", DESCRIBED_ARMS, ids=lambda arm: arm.name)

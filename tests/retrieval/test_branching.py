@@ -6,7 +6,7 @@ import casadi as ca
 import pytest
 
 from casid.retrieval import Constraint, Global, solve
-from casid.retrieval.methods._branches import Branches, Smoothed
+from casid.retrieval.methods._branching import Branches, Smoothed, close_gap
 from casid.testing._synthetic import BODY, nearest
 
 
@@ -18,3 +18,9 @@ def curved():
 def test_methods_agree_where_a_branch_decides(method) -> None:
     found = solve(curved(), method=method)
     assert found["m1"] >= 3 - 1e-6 and found.objective == pytest.approx(1.0026, rel=0.05)
+
+
+def test_a_closed_gap_stays_closed() -> None:
+    found = solve(nearest(BODY))
+    again = close_gap(found, gap=1e-3, seconds=2.0)
+    assert again.lower_bound >= found.lower_bound - 1e-12 and again.objective <= found.objective + 1e-12
