@@ -159,7 +159,7 @@ def excite(
 
 def _keep(design: Design, folder: Path | None) -> NoReturn:
     """End an interrupted design: its motion without pictures, which take longer than who pressed Ctrl-C waits."""
-    from casid.files import write_files
+    from casid.files._write import write_files
     from casid.motion._trajectory import trajectory_text
 
     typer.echo(f"interrupted: the best motion so far keeps all limits; {design.criterion} {design.value:.5g}", err=True)

@@ -15,7 +15,8 @@ from casid.errors import DatasetError
 from casid.files._words import comma_list, comma_numbers
 
 if TYPE_CHECKING:
-    from casid.measurement.importing import Answers, Question
+    from casid.measurement.importing import Answers
+    from casid.measurement.importing._proposal import Question
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def import_(
     dynamics do not decide is asked for. Exit code 2: a question is open, and nothing is written.
     """
     from casid.description import load_robot
-    from casid.files import write_files
+    from casid.files._write import write_files
     from casid.measurement import read_dataset
     from casid.measurement._checks import check_against
     from casid.measurement.importing import propose

@@ -79,8 +79,7 @@ def _filled(template: str, **slots: str) -> str:
 
 
 def _write(path: Path, content: str, overwrite: bool) -> None:
-    from casid.files import write_files
-    from casid.files._write import prepare_directory
+    from casid.files._write import prepare_directory, write_files
 
     if path.exists() and not overwrite:
         raise ExportError(f"'{path}' exists; choose another name, or --overwrite it")

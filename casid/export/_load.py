@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.codegen._compiler import compile_shared, load_library
 from casid.codegen._source import check_identifier
 from casid.errors import DatasetError, ExportError
-from casid.files import read_text
-from casid.files._read import data_limit
+from casid.files._read import data_limit, read_text
 from casid.files._table import Table
 from casid.files._texts import read_json
 from casid.files._words import reason, shown

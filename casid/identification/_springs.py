@@ -31,7 +31,7 @@ from casid.retrieval.plausible._most_plausible import DivergenceProgram
 
 Array = NDArray[np.float64]
 
-#: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms.JOINT_TERMS`.
+#: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._joint_terms.JOINT_TERMS`.
 COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)
 #: Standard errors by which the held-out error must fall, and the error before over that after.
 STANDARD_ERRORS, FALL = 2.0, 1.15

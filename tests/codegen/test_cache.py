@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import cache_directory, clear_cache, evaluate_batch
-from casid.codegen._cache import cache_entries
+from casid.codegen import cache_directory, evaluate_batch
+from casid.codegen._cache import cache_entries, clear_cache
 from casid.codegen._compiler import find_compiler
 from casid.errors import CasidWarning, ExportError
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import cache_directory, clear_cache, evaluate_batch
-from casid.codegen._cache import cache_entries
+from casid.codegen import cache_directory, evaluate_batch
+from casid.codegen._cache import cache_entries, clear_cache
 from casid.codegen._compiler import compile_shared, find_compiler
 from casid.codegen._source import CFunction, batch_source
 from casid.errors import DatasetError, ExportError

@@ -6,8 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions import affine_rows, polynomials
-from casid.expressions._polynomial import is_affine, quadratic_form
+from casid.expressions._polynomial import affine_rows, is_affine, polynomials, quadratic_form
 
 N = 4
 

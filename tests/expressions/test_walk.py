@@ -6,13 +6,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions import affine_rows, conditions, enclose, polynomials
+from casid.expressions import conditions, enclose
 from casid.expressions._conditions import alternatives, replace_conditions, smooth
 from casid.expressions._evaluate import NumpyFunction
 from casid.expressions._interval_rules import BINARY as INTERVAL_BINARY
 from casid.expressions._interval_rules import UNARY as INTERVAL_UNARY
 from casid.expressions._intervals import required_domains
-from casid.expressions._polynomial import quadratic_form
+from casid.expressions._polynomial import affine_rows, polynomials, quadratic_form
 from casid.expressions._ranges import linear_table
 from casid.expressions._walk import (
     BINARY,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from casid.inertia import consistency
-from casid.testing import inverse_dynamics, random_body, random_robot, standard_parameters
-from casid.testing._rigid_body import Body, close, rotation_about, states
+from casid.testing import inverse_dynamics, random_robot
+from casid.testing._rigid_body import Body, close, random_body, rotation_about, standard_parameters, states
 
 
 def test_a_single_joint_is_a_pendulum() -> None:

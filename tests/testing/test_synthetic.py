@@ -8,12 +8,13 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.output_error import Servo
-from casid.testing import broadband_commands, commanded_motion, motion, random_robot, recording
+from casid.testing import broadband_commands, commanded_motion, random_robot, recording
 from casid.testing._synthetic import (
     BASES,
     BODY,
     TERMS,
     arm,
+    motion,
     nearest,
     plausible,
     random_placement,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from casid import _earlier
 
-from casid.description.formats._contract import Format as Format
+from casid.description.formats._contract import Format
 from casid.description.formats._mjcf import Mjcf
 from casid.description.formats._sdf import Sdf
 from casid.description.formats._toml import Toml

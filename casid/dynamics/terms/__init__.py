@@ -6,8 +6,6 @@ one subclass and one line in `FRICTION_MODELS`.
 """
 
 # Joint terms
-from casid.dynamics.terms._joint_terms import JOINT_TERMS as JOINT_TERMS
-from casid.dynamics.terms._joint_terms import JointSignals as JointSignals
 from casid.dynamics.terms._joint_terms import JointTerm as JointTerm
 from casid.dynamics.terms._catalogue import friction_dictionary as friction_dictionary
 

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms import FrictionLaw, JointSignals
+from casid.dynamics.terms import FrictionLaw
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction, sensitive_states
+from casid.dynamics.terms._joint_terms import JointSignals
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import compress
