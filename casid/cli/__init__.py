@@ -14,7 +14,6 @@ from casid.cli import (
     _code,
     _doctor,
     _excitation,
-    _import,
     _interrupt,
     _loads,
     _problems,
@@ -22,7 +21,7 @@ from casid.cli import (
     _robots,
     _simulation,
 )
-from casid.cli._new import new
+from casid.cli._new import import_, new
 from casid.cli._shared import Group
 from casid.version import __version__
 
@@ -54,7 +53,7 @@ def _options(
 _PANELS = {
     "Daily work": (
         _simulation.simulate,
-        _import.import_,
+        import_,
         _recordings.identify,
         _robots.view,
         _robots.convert,

@@ -40,7 +40,7 @@ from casid.measurement._processing import is_motion
 from casid.measurement._sampling import repaired
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
-from casid.regression._observation import FullRateColumns
+from casid.regression._rows import FullRateColumns
 
 Array = NDArray[np.float64]
 

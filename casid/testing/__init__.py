@@ -6,7 +6,7 @@ from casid.testing._engines import running as running
 
 # robots and bodies
 from casid.testing._synthetic import random_robot as random_robot
-from casid.testing._rigid_body import inverse_dynamics as inverse_dynamics
+from casid.testing._peers import inverse_dynamics as inverse_dynamics
 
 # recordings of known parameters
 from casid.testing._synthetic import recording as recording

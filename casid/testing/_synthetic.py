@@ -19,7 +19,7 @@ from casid.motion import Basis, Fourier, QuinticSpline, Trajectory
 from casid.motion._basis import Ramped
 from casid.output_error import CommandRecording, FreeRuns, Servo
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
-from casid.testing._rigid_body import rotation_about
+from casid.testing._peers import rotation_about
 
 
 def random_placement(rng: np.random.Generator) -> np.ndarray:

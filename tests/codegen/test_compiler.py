@@ -27,7 +27,7 @@ from casid.errors import CasidWarning, ExportError
 from casid.learning._chart import CompiledAdam
 from casid.measurement import Dataset
 from casid.motion._references import Hold
-from casid.regression._observation import observation_blocks, torques
+from casid.regression._rows import observation_blocks, torques
 from casid.simulation import Plant, simulate
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")

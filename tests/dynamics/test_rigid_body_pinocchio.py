@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from benchmarks.measure import NotMeasured
 
-from casid.testing._peers import URDFS, compare, compare_urdf, installed_urdf
-from casid.testing._rigid_body import random_body, standard_parameters
+from casid.testing._peers import URDFS, compare, compare_urdf, installed_urdf, random_body, standard_parameters
 from casid.testing._synthetic import random_robot
 
 pytest.importorskip("pinocchio", reason="needs Pinocchio: pip install casid[peers]")

@@ -17,9 +17,8 @@ from casid.identification.diagnosis import Finding, Verdict
 from casid.identification.diagnosis._better_readings import BETTER, _clocks, _gravity, _orders, _signs, _zeros
 from casid.identification.diagnosis._delay import significant, without_delay
 from casid.identification.diagnosis._findings import CAUSES, Trial
-from casid.identification.diagnosis._links import link_findings
 from casid.identification.diagnosis._readings import Readings
-from casid.identification.diagnosis._signals import _clock, _gaps, _rest, _saturation, signal_findings
+from casid.identification.diagnosis._signals import _clock, _gaps, _rest, _saturation, link_findings, signal_findings
 from casid.identification.diagnosis._trial import HeldOutErrors, compared
 from casid.identification.diagnosis._verdict import _strength, judge
 from casid.regression import compress, wls

@@ -16,7 +16,7 @@ from casid.measurement._dataset import FullRate
 from casid.measurement._low_pass import LowPass
 from casid.regression import compress, wls
 from casid.regression._fit import irls, predicted_torques, residual_torques
-from casid.regression._observation import torques
+from casid.regression._rows import torques
 from casid.testing._synthetic import motion
 from tests.measurement.conftest import sine
 

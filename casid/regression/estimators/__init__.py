@@ -20,7 +20,7 @@ from casid.regression.estimators._least_squares import MaximumLikelihood as Maxi
 # Simulation of the closed loop
 from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
 from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
-from casid.regression.estimators._output_error import OutputError as OutputError
+from casid.regression.estimators._closed_loop import OutputError as OutputError
 
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)

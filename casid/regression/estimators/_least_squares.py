@@ -14,7 +14,7 @@ from casid.dynamics import inverse_dynamics_derivatives
 from casid.errors import DatasetError, SolveError
 from casid.regression._compress import CompressedData
 from casid.regression._fit import Fit, irls, ols, wls
-from casid.regression._observation import observation_blocks
+from casid.regression._rows import observation_blocks
 from casid.regression._statistics import Batches, MeasurementNoise
 from casid.regression.estimators._estimator import Estimator, Observations, fit_from_scores, solved
 

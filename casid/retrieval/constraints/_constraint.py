@@ -23,8 +23,7 @@ from casid.expressions._intervals import may_hide, required_domains
 from casid.expressions._polynomial import affine_rows
 from casid.expressions._walk import as_function, constants
 from casid.inertia._parameter_vector import mass_index
-from casid.retrieval._quadrics import Quadric, find_quadric
-from casid.retrieval._region import Facts
+from casid.retrieval._region import Facts, Quadric, find_quadric
 from casid.retrieval._variables import LinkView
 
 Array = NDArray[np.float64]

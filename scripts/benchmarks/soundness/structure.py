@@ -20,7 +20,7 @@ ROOMS = (
 SLOPES: dict[str, tuple[tuple[str, ...], ...]] = {
     "excitation": (("information", "limits"), ("optimisation",), ("_settings",), ("__init__",)),
     "retrieval": (
-        ("_variables", "_objectives", "_result", "_quadrics"),
+        ("_variables", "_objectives", "_result"),
         ("_region",),
         ("constraints",),
         ("_problem",),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from casid.identification.diagnosis._links import CONTRADICTION, link_findings
+from casid.identification.diagnosis._signals import CONTRADICTION, link_findings
 
 OBJECTIVE = 4.0
 
