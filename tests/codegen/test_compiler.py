@@ -169,7 +169,7 @@ def recursion() -> float:
 def test_a_broken_compiler_falls_back(
     use: Callable[[], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(codegen._library, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
+    monkeypatch.setattr(codegen._compiler, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
     expected = use()
     assert cache_entries()
     broken_compiler(tmp_path, monkeypatch)
@@ -211,7 +211,7 @@ def test_a_function_without_code_is_evaluated(monkeypatch: pytest.MonkeyPatch) -
     """A callback cannot be compiled: no warning, which would be about the compiler."""
 
     def refused() -> None:
-        raise codegen._library._NoCode("no code")
+        raise codegen._compiler._NoCode("no code")
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")

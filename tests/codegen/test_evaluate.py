@@ -142,7 +142,7 @@ def test_second_run_compiles_nothing(own_cache: Path, monkeypatch: pytest.Monkey
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(codegen._library, "compile_shared", forbidden)
+    monkeypatch.setattr(codegen._compiler, "compile_shared", forbidden)
     second = evaluate_batch(everything(), x, M)  # little work, but the library is there
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
