@@ -128,7 +128,7 @@ def identify(
     from casid.identification import identify as run
     from casid.report import report_of
     from casid.retrieval import Prior
-    from casid.retrieval._load import load_constraints
+    from casid.retrieval._problem_files import load_constraints
 
     if not choices.believable:
         refuse(context, ("share",), "does not go with --no-believable")

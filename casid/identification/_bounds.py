@@ -35,8 +35,8 @@ from casid.errors import ProblemError
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.measurement import Dataset
 from casid.regression import Fit
-from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._problem import Constraints
+from casid.retrieval._problem_files import ConstraintBuilder
 from casid.retrieval._variables import LinkVariables
 from casid.retrieval.constraints._bounds import gyration_bound, mass_bounds, robot_bounds
 from casid.retrieval.constraints._constraint import Constraint

@@ -29,9 +29,9 @@ from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.inertia._parameter_vector import standard_size
 from casid.regression import Fit
 from casid.regression._fit import quadratic
-from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._objectives import LeastSquares, Prior
 from casid.retrieval._problem import Problem
+from casid.retrieval._problem_files import ConstraintBuilder
 from casid.retrieval._rows import LinearRows
 from casid.retrieval._solution import Solution
 from casid.retrieval._variables import LinkVariables, link_variables

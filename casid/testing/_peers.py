@@ -26,7 +26,7 @@ from casid.inertia import express_in, to_pinocchio
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.regression import Fit
-from casid.retrieval._load import ConstraintBuilder
+from casid.retrieval._problem_files import ConstraintBuilder
 
 
 class NotMeasured(Exception):

@@ -124,7 +124,7 @@ COMMANDS = {
 
 
 #: Run at the narrowest width in the quick check.
-QUICK = ("robots", "check", "base")
+QUICK = ("check",)
 
 
 def _cases() -> list[object]:

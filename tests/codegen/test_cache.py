@@ -94,13 +94,13 @@ def test_a_hanging_compiler_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(codegen._compiler, "_ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(codegen._compiler, "_COMPILE_SECONDS", 0.5)
     mark = tmp_path / "child"
-    for text in ("sleep 60", f'[ "$1" = --version ] || (sleep 3; touch {mark}) | cat'):
+    for text in ("sleep 60", f'[ "$1" = --version ] || (sleep 1.5; touch {mark}) | cat'):
         monkeypatch.setenv("CASID_CC", script(tmp_path / f"cc{len(text)}", text))
         began = time.perf_counter()
         with pytest.warns(CasidWarning, match="did not finish within 0.5 s"):
             np.testing.assert_allclose(values(), EXPECTED, rtol=1e-14)
         assert time.perf_counter() - began < 20
-    time.sleep(3.2)
+    time.sleep(1.7)
     assert not mark.exists()
 
 

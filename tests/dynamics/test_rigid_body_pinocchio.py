@@ -20,7 +20,7 @@ pytest.importorskip("pinocchio", reason="needs Pinocchio: pip install casid[peer
     ],
     ids=["one joint", "chain", "shifted link frames", "tree"],
 )
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_random_trees(kind, seed):
     robot = random_robot(seed, **kind)
     rng = np.random.default_rng(seed)

@@ -72,7 +72,7 @@ def test_wrong_gravity_is_named_with_the_option_that_corrects_it(robot, data, gr
     assert judged.line.startswith("WRONG")
 
 
-@pytest.mark.parametrize("joint", [1, 2])
+@pytest.mark.parametrize("joint", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_one_reversed_torque_is_named(robot, data, joint):
     signs = np.where(np.arange(6) == joint, -1.0, 1.0)
     judged = verdict(robot, replace(data, tau=data.tau * signs))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 import casid
 from casid.excitation import DesignSettings
 from casid.report import report_of
 from casid.report._excitation import AccuracySection, DesignSection, TrajectorySection
 
 
+@pytest.mark.slow
 def test_a_report_without_and_with_the_designer() -> None:
     robot = casid.load_robot("panda")
     designer = DesignSettings(harmonics=2, duration=5.0, samples=40, collision=False, torque=False).designer(robot)

@@ -24,7 +24,7 @@ SLOPES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("_region",),
         ("constraints",),
         ("_problem",),
-        ("_load", "_solution"),
+        ("_problem_files", "_solution"),
         ("_rows", "_combinations"),
         ("bound",),
         ("program", "plausible"),

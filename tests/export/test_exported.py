@@ -1,10 +1,12 @@
 """Exported code loaded back."""
 
+from __future__ import annotations
+
 import pytest
 
 from casid.errors import ExportError
 from casid.export import load
-from casid.export._load import read_manifest
+from casid.export._exported import read_manifest
 
 
 def test_a_folder_without_a_manifest_is_refused(tmp_path):
