@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 from typing import Annotated
 
 import typer
@@ -92,7 +88,3 @@ def main() -> None:
         raise SystemExit(_interrupt.CODE) from None
     finally:
         _interrupt.handled()
-
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)
