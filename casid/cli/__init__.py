@@ -10,7 +10,6 @@ from casid.cli import (
     _code,
     _doctor,
     _excitation,
-    _interrupt,
     _loads,
     _problems,
     _recordings,
@@ -18,7 +17,7 @@ from casid.cli import (
     _simulation,
 )
 from casid.cli._new import import_, new
-from casid.cli._shared import Group
+from casid.cli._shared import INTERRUPTED, Group, end_on_interrupt, forget_interrupt, interrupted
 from casid.version import __version__
 
 app = typer.Typer(
@@ -80,11 +79,11 @@ app.add_typer(new, name="new", rich_help_panel="Robots")
 def main() -> None:
     """Entry point of the command ``casid``."""
     try:
-        _interrupt.install()
+        end_on_interrupt()
         app()
     except BaseException:  # Ctrl-C before a command runs, or what compiled code made of it
-        if not _interrupt.announced():
+        if not interrupted():
             raise
-        raise SystemExit(_interrupt.CODE) from None
+        raise SystemExit(INTERRUPTED) from None
     finally:
-        _interrupt.handled()
+        forget_interrupt()
