@@ -156,6 +156,8 @@ def test_bodies_that_mujoco_refuses_are_named(tmp_path):
     with pytest.warns(casid.errors.InertiaWarning):
         casid.load_robot(source)
     (note,) = [n for n in casid.description.convert(source, tmp_path / "b.xml").notes if "MuJoCo refuses" in n]
+    again = casid.description.convert(tmp_path / "b.xml", tmp_path / "c.xml")  # edited in place, not written anew
+    assert note in again.notes
     assert "here b: casid check repairs them" in note
     source.write_text(_URDF.format(**_GOOD))
     assert not [n for n in casid.description.convert(source, tmp_path / "b.xml").notes if "MuJoCo refuses" in n]
@@ -179,3 +181,16 @@ def test_gravity_of_the_robot_is_written(suffix: str, tmp_path: Path) -> None:
     done = write_robot(replace(again, gravity=np.array([0.0, 0.0, -1.62])), tmp_path / f"again{suffix}")  # same format
     assert ("without its meshes and comments" in " ".join(done.notes)) == (suffix in (".toml", ".xml"))
     np.testing.assert_array_equal(load_robot(tmp_path / f"again{suffix}").gravity, [0.0, 0.0, -1.62])
+
+
+@pytest.mark.claim("links of one name are refused, not followed for ever")
+def test_links_of_one_name_are_refused_where_bodies_are_gathered(tmp_path):
+    from casid.identification.repair._check import check_file
+
+    body = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><joint name="{}" axis="0 0 1"/>'
+    text = f"""<mujoco><worldbody><body name="a">{body.format("one")}<body name="b">{body.format("two")}
+    <body name="b">{body.format("three")}</body></body></body></worldbody></mujoco>"""
+    path = tmp_path / "loop.xml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RobotError, match="carried by two joints"):
+        check_file(path)
