@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -43,6 +45,15 @@ def earlier_names(front: str) -> Callable[[str], object]:
         return getattr(import_module(module), attribute)
 
     return find
+
+
+def earlier_modules(front: str, *names: str) -> None:
+    """Modules that a front had in an earlier version: they can be imported still, and point to where each name is."""
+    for name in names:
+        module = ModuleType(f"{front}.{name}", f"Names of earlier versions of casid: see `{front}`.")
+        setattr(module, "__getattr__", earlier_names(module.__name__))  # noqa: B010
+        sys.modules[module.__name__] = module
+        setattr(sys.modules[front], name, module)
 
 
 def earlier_keywords(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -34,9 +34,8 @@ from papers.methods.study import Size, as_records, run_sizes
 from papers.methods.wam import PERIODS, wam_data
 from papers.methods.yoshida_khalil import three_link_verdicts
 
-from casid.files import write_files
 from casid.files._texts import json_bytes
-from casid.files._write import prepare_directory
+from casid.files._write import prepare_directory, write_files
 from casid.report._style import png_bytes
 
 

@@ -16,6 +16,7 @@ import argparse
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -145,8 +146,8 @@ def _constant(tree: ast.Module, name: str) -> dict[str, str]:
 
 def _summary(path: Path, name: str, depth: int = 0) -> str:
     """First line of the docstring, or of the ``#:`` comment, of a name that a module defines or imports."""
-    text = path.read_text(encoding="utf-8")
-    for node in ast.parse(text).body:
+    text, tree = _parsed(path)
+    for node in tree.body:
         found = ""
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
             found = ast.get_docstring(node) or ""  # none at the overloads of a function
@@ -162,6 +163,12 @@ def _summary(path: Path, name: str, depth: int = 0) -> str:
         if found:
             return found.partition("\n")[0].replace("|", "\\|")
     return ""
+
+
+@cache
+def _parsed(path: Path) -> tuple[str, ast.Module]:
+    text = path.read_text(encoding="utf-8")
+    return text, ast.parse(text)
 
 
 def _comment(above: list[str]) -> str:

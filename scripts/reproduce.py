@@ -38,8 +38,7 @@ from papers.overview import NAME, overview
 from papers.page import Done, counts, page, same, section_of, sections, slug
 
 from casid.errors import CasidError
-from casid.files import write_files
-from casid.files._write import prepare_directory
+from casid.files._write import prepare_directory, write_files
 
 #: Resolution of the pages' pictures: they are many.
 DPI = 80

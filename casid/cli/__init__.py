@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 from typing import Annotated
 
 import typer
@@ -14,16 +10,14 @@ from casid.cli import (
     _code,
     _doctor,
     _excitation,
-    _import,
-    _interrupt,
     _loads,
     _problems,
     _recordings,
     _robots,
     _simulation,
 )
-from casid.cli._new import new
-from casid.cli._shared import Group, outlast_readers
+from casid.cli._new import import_, new
+from casid.cli._shared import INTERRUPTED, Group, end_on_interrupt, forget_interrupt, interrupted, outlast_readers
 from casid.version import __version__
 
 app = typer.Typer(
@@ -54,7 +48,7 @@ def _options(
 _PANELS = {
     "Daily work": (
         _simulation.simulate,
-        _import.import_,
+        import_,
         _recordings.identify,
         _robots.view,
         _robots.convert,
@@ -85,16 +79,12 @@ app.add_typer(new, name="new", rich_help_panel="Robots")
 def main() -> None:
     """Entry point of the command ``casid``."""
     try:
-        _interrupt.install()
+        end_on_interrupt()
         outlast_readers()
         app()
     except BaseException:  # Ctrl-C before a command runs, or what compiled code made of it
-        if not _interrupt.announced():
+        if not interrupted():
             raise
-        raise SystemExit(_interrupt.CODE) from None
+        raise SystemExit(INTERRUPTED) from None
     finally:
-        _interrupt.handled()
-
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)
+        forget_interrupt()

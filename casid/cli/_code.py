@@ -166,8 +166,8 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False,
 ) -> None:
     """Show the folder of compiled code, or empty it."""
-    from casid.codegen import cache_directory, clear_cache
-    from casid.codegen._cache import cache_entries
+    from casid.codegen import cache_directory
+    from casid.codegen._cache import cache_entries, clear_cache
 
     if clear:
         typer.echo(f"{clear_cache()} files removed from {cache_directory()}")

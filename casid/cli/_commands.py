@@ -86,9 +86,9 @@ def excite_commands(
 ) -> None:  # fmt: skip
     """Design position commands for the servos of a recording, print what they will tell, write them."""
     from casid.excitation import MotionLimits
-    from casid.files import write_files
     from casid.files._texts import read_toml
-    from casid.motion._files import trajectory_text
+    from casid.files._write import write_files
+    from casid.motion._trajectory import trajectory_text
     from casid.output_error import design_commands, identify_from_commands, read_commands
     from casid.output_error._servo import Servo, servo_from
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 
 from casid.cli import _options as o
 from casid.cli._commands import excite_commands
-from casid.cli._interrupt import CODE as INTERRUPTED
-from casid.cli._shared import RobotArgument, out_folder, present, refuse, shown
+from casid.cli._shared import INTERRUPTED, RobotArgument, out_folder, present, refuse, shown
 from casid.files._words import comma_list
 
 
@@ -127,7 +126,7 @@ def excite(
 ) -> None:
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
     from casid.excitation import DesignSettings
-    from casid.motion._files import read_trajectory
+    from casid.motion._trajectory import read_trajectory
     from casid.report import report_of
 
     _refuse_unused(context, motion.basis, goal.payload, motion.rest)
@@ -192,8 +191,8 @@ def _box(text: str) -> tuple[tuple[float, float], ...]:
 
 def _keep(design: Design, folder: Path | None) -> NoReturn:
     """End an interrupted design: its motion without pictures, which take longer than who pressed Ctrl-C waits."""
-    from casid.files import write_files
-    from casid.motion._files import trajectory_text
+    from casid.files._write import write_files
+    from casid.motion._trajectory import trajectory_text
 
     typer.echo(f"interrupted: the best motion so far keeps all limits; {design.criterion} {design.value:.5g}", err=True)
     if folder is None:

@@ -287,8 +287,7 @@ class Settings:
             As `robot` made it.
         """
         from casid.measurement import read_dataset
-        from casid.measurement._checks import check_against
-        from casid.measurement._locked import without_locked
+        from casid.measurement._checks import check_against, without_locked
 
         own = self.of(path)
         columns = {"tau": own.given["tau"]} if "tau" in own.given else None

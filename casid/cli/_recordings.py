@@ -138,7 +138,7 @@ def identify(
     from casid.identification import identify as run
     from casid.report import report_of
     from casid.retrieval import Prior
-    from casid.retrieval._load import load_constraints
+    from casid.retrieval._problem_files import load_constraints
 
     if not choices.believable:
         refuse(context, ("share",), "does not go with --no-believable")
@@ -290,8 +290,8 @@ def reverse_engineer(
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, identification.json and tables.")] = None,
 ) -> None:
     """Find feasible links from a controller's mass matrices and gravity torques, and friction from a recording."""
-    from casid.files import write_files
     from casid.files._texts import json_bytes
+    from casid.files._write import write_files
     from casid.identification import reverse_engineered
     from casid.report import report_of
 

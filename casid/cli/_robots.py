@@ -102,8 +102,7 @@ def view(
     import tempfile
     import webbrowser
 
-    from casid.files import write_files
-    from casid.files._write import prepare_directory
+    from casid.files._write import prepare_directory, write_files
     from casid.report.viewer import view as page_of
 
     content = page_of(file, robot)

@@ -35,8 +35,8 @@ class Reference(o.OptionGroup):
 
     def followed(self, robot: Robot) -> Follow | Sine:
         """The reference of a robot."""
-        from casid.motion._files import read_trajectory
         from casid.motion._references import Follow, Sine
+        from casid.motion._trajectory import read_trajectory
 
         if self.trajectory is not None:
             return Follow(read_trajectory(self.trajectory))

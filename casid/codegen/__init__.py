@@ -7,7 +7,6 @@ from casid import _earlier
 # evaluation
 # compiler and cache
 from casid.codegen._cache import cache_directory as cache_directory
-from casid.codegen._cache import clear_cache as clear_cache
 from casid.codegen._evaluate import evaluate_batch as evaluate_batch
 
 # what a function costs

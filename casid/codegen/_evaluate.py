@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen._library import Program, c_name
+from casid.codegen._compiler import Program, c_name
 from casid.codegen._source import CFunction, batch_source, scalar_source
 from casid.errors import DatasetError
 

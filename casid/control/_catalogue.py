@@ -11,8 +11,15 @@ from numpy.typing import ArrayLike
 
 from casid.control._contact import Impedance
 from casid.control._controller import Array, Controller
-from casid.control._joint_space import PD, ComputedTorque, FeedForward, Passive, PDGravity
-from casid.control._task_space import OperationalSpace, VelocityOperationalSpace
+from casid.control._free_motion import (
+    PD,
+    ComputedTorque,
+    FeedForward,
+    OperationalSpace,
+    Passive,
+    PDGravity,
+    VelocityOperationalSpace,
+)
 from casid.dynamics import Model, operational_space
 from casid.errors import DatasetError, ProblemError
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.control._controller import Array, Signal
-from casid.control._task_space import Frame, TaskSpace
+from casid.control._free_motion import Frame, TaskSpace
 from casid.errors import DatasetError
 from casid.motion import Motion
 

@@ -19,8 +19,8 @@ from casid.description._placement import ANGLE_TOLERANCE
 from casid.description._raw import Lock
 from casid.description._robot import Robot
 from casid.description._sidecar import SUFFIX, restore
-from casid.description.formats import FORMATS, Format
-from casid.description.formats._contract import Reading
+from casid.description.formats import FORMATS
+from casid.description.formats._contract import Format, Reading
 from casid.errors import DatasetError, RobotError, RobotWarning
 from casid.files._read import read_bytes
 from casid.files._texts import parse_toml

@@ -32,11 +32,10 @@ from casid.description._raw import (
 )
 from casid.description._robot import STANDARD_GRAVITY, Robot
 from casid.description._sidecar import SUFFIX, lost, words
-from casid.description.formats import Format
-from casid.description.formats._contract import Changes
+from casid.description.formats._contract import Changes, Format
 from casid.description.formats._toml_writer import assignments
 from casid.errors import ExportError
-from casid.files import write_files
+from casid.files._write import write_files
 from casid.inertia import consistency, express_in, from_standard
 
 

@@ -15,7 +15,6 @@ from casid.dynamics._derived import inverse_mass_matrix as inverse_mass_matrix
 from casid.dynamics._derived import inverse_dynamics_derivatives as inverse_dynamics_derivatives
 from casid.dynamics._derived import forward_dynamics_derivatives as forward_dynamics_derivatives
 from casid.dynamics._derived import operational_space as operational_space
-from casid.dynamics._derived import equation_of_motion as equation_of_motion
 from casid.dynamics._derived import momentum_observer as momentum_observer
 
 # Equations of motion as SymPy and LaTeX

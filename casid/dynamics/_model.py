@@ -18,8 +18,7 @@ from casid.description import Robot
 from casid.dynamics._base_parameters import BaseParameters, base_parameters
 from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._rigid_body import kinetic_energy, newton_euler, potential_energy, solve_mass_matrix
-from casid.dynamics._structure import BaseInput, Numbers, Parametrisation, StandardParameters, Structure
-from casid.dynamics._symbols import Symbols
+from casid.dynamics._structure import BaseInput, Numbers, Parametrisation, StandardParameters, Structure, Symbols
 from casid.dynamics.terms._friction import Friction
 from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import RobotError

@@ -7,7 +7,7 @@ from casid import _earlier
 # C code, and back in Python
 from casid.export._directory import export_controller as export_controller
 from casid.export._directory import export_c as export_c
-from casid.export._load import load as load
+from casid.export._exported import load as load
 from casid.export._online import export_online as export_online
 from casid.export._robot import export_robot as export_robot
 

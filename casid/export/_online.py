@@ -15,8 +15,7 @@ from casid.export._directory import ExportedDirectory
 from casid.files._write import check_target, write_directory
 from casid.identification.loads._online_load import OnlineLoad
 from casid.identification.online import Online
-from casid.identification.online._information import SILENT
-from casid.identification.online._samples import LARGEST
+from casid.identification.online._samples import LARGEST, SILENT
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.inertia.entropic._estimate import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
 

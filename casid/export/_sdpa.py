@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import DatasetError
-from casid.files import read_text, write_files
+from casid.files._read import read_text
+from casid.files._write import write_files
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
 

@@ -43,14 +43,12 @@ from typing import TYPE_CHECKING
 from casid import _earlier
 
 # which kind an expression is
-from casid.expressions._affine import affine_rows as affine_rows
 
 # if-else, logic, either-or
 from casid.expressions._conditions import conditions as conditions
 
 # which values it takes
 from casid.expressions._intervals import enclose as enclose
-from casid.expressions._polynomial import polynomials as polynomials
 
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)

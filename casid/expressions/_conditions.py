@@ -1,4 +1,4 @@
-"""Conditions of if-else and of logic: which there are, what a box decides about them, an expression with some decided.
+"""Conditions of if-else and of logic: which there are, what a box decides about them, some decided or all smoothed.
 
 ``casadi.if_else(condition, a, b)`` enters a graph as ``(condition ? a : 0) + (not condition ? b : 0)``. The conditions
 are read off the graph, so that a user's expression needs no annotation. Two conditions are one where their structure
@@ -272,3 +272,54 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
 
     (result,) = walk(as_function(expression, x), constant, lambda k: _Rows(x[k], ((x[k],),)), apply, call)
     return tuple(ca.vertcat(*rows) for rows in result.options)
+
+
+def smooth_step(margin: ca.SX, width: float) -> ca.SX:
+    """``(1 + margin / sqrt(margin^2 + width^2)) / 2``: 0 to 1 over a few widths, 1/2 at a margin of zero."""
+    return (1 + margin / ca.sqrt(margin**2 + width**2)) / 2
+
+
+def smooth(expression: ca.SX, x: ca.SX, width: float) -> ca.SX:
+    """The expression, as a column, without jumps and kinks that a smooth function can follow.
+
+    Conditions are blended by `smooth_step` of their margins, the logic on top of them follows; a sign becomes
+    ``a / sqrt(a^2 + width^2)``, an absolute value, a minimum and a maximum hyperbolas
+    (``|a| -> sqrt(a^2 + width^2)``). Equalities, tested numbers and roundings stay as they are: no width makes them
+    anything else.
+
+    Parameters
+    ----------
+    expression
+        Any shape, read column by column.
+    x
+        Vector of the unknowns.
+    width
+        > 0, in the unit of what is compared.
+    """
+
+    def blend(condition: Condition) -> ca.SX | None:
+        return None if condition.equality else smooth_step(condition.margin, width)
+
+    return _round_kinks(replace_conditions(expression, x, blend), x, width)
+
+
+def _round_kinks(expression: ca.SX, x: ca.SX, width: float) -> ca.SX:
+    def size(value: ca.SX) -> ca.SX:
+        hyperbola: ca.SX = ca.sqrt(value**2 + width**2)
+        return hyperbola
+
+    def apply(code: int, operands: list[ca.SX]) -> ca.SX:
+        a, b = operands[0], operands[-1]
+        result: ca.SX = rebuild(code, operands)
+        if code == ca.OP_FABS:
+            result = size(a)
+        elif code == ca.OP_SIGN:
+            result = a / size(a)
+        elif code == ca.OP_FMAX:
+            result = (a + b + size(a - b)) / 2
+        elif code == ca.OP_FMIN:
+            result = (a + b - size(a - b)) / 2
+        return result
+
+    result: ca.SX = ca.vertcat(*walk(as_function(expression, x), ca.SX, lambda k: x[k], apply, rebuild_call))
+    return result

@@ -13,10 +13,19 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions._catalogue import BINARY, CALL, STRUCTURE, check_operation
-from casid.expressions._domains import HIDING
-from casid.expressions._intervals import enclose
-from casid.expressions._walk import as_function, evaluate_call, fold, rebuild, rebuild_call, walk
+from casid.expressions._intervals import HIDING, enclose
+from casid.expressions._walk import (
+    BINARY,
+    CALL,
+    STRUCTURE,
+    as_function,
+    check_operation,
+    evaluate_call,
+    fold,
+    rebuild,
+    rebuild_call,
+    walk,
+)
 
 
 @contextmanager
@@ -71,7 +80,7 @@ class NumpyFunction:
 
     Where numpy's arithmetic gives another value, or a function is opaque, interval arithmetic at the point decides: a
     value that it excludes is none. (At a jump, rounding alone can make the two differ; the interval then holds both.)
-    Whether a point has a value follows the rule of `casid.expressions._domains`: numpy evaluates every operation, and
+    Whether a point has a value follows the rule of `casid.expressions._intervals`: numpy evaluates every operation, and
     NaN of one that counts is not lost in a comparison, a minimum or an opaque function.
 
     Parameters

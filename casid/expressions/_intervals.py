@@ -1,25 +1,35 @@
-"""Interval arithmetic on arrays of boxes: what values an expression can take over a set of points.
+"""Interval arithmetic on arrays of boxes: what values an expression can take, and where it has one.
 
 Rigorous in floating point: every bound is rounded outward, an operation without a rule is refused by its name, a called
 function that is no scalar graph gives everything unless it is a piecewise linear table of one argument, and whether
 an operation can fail to have a value (NaN) is kept beside its range. A quotient of two entries whose range
 is known better than from its parts, a centre of mass as first moment over mass, is recognised and takes that range.
+
+**Rule.** An expression is undefined at a point where any operation that counts has no real value there: the root of a
+negative number, a logarithm of zero or less, a division by zero, an arc sine beyond [-1, 1], NaN from a called
+function.
+Every operation counts except those in the branch of an if-else that is not taken: a comparison, a logical operation, a
+minimum or a maximum of something undefined is undefined itself, whatever CasADi returns for it. A point where a
+constraint's expression is undefined does not meet the constraint.
+
+`casid.expressions._evaluate.NumpyFunction` follows the rule. Where the value itself would be NaN, a bound on it says
+the same; `required_domains` are the rows that the rule adds: arguments of operations whose lack of a value a
+comparison,
+a minimum or a maximum hides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.expressions._catalogue import refused
 from casid.expressions._interval_rules import BINARY, UNARY
-from casid.expressions._lookup import linear_table
-from casid.expressions._ranges import Range, everything
-from casid.expressions._walk import walk
+from casid.expressions._ranges import Range, everything, linear_table
+from casid.expressions._walk import CALL, COMPARISONS, as_function, rebuild, rebuild_call, refused, walk
 
 Array = NDArray[np.float64]
 
@@ -134,3 +144,99 @@ def _apply(code: int, operands: list[Range]) -> Range:
     high = np.asarray(np.where(np.isnan(found.high), np.inf, found.high))
     low, high, undefined = np.broadcast_arrays(low, high, found.undefined)
     return Range(low, high, undefined)
+
+
+#: Operations of which CasADi may return a number although an operand is undefined.
+HIDING = frozenset({*COMPARISONS, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_FMIN, ca.OP_FMAX, ca.OP_COPYSIGN, ca.OP_LIFT})
+HIDING_ANY = HIDING | {ca.OP_IF_ELSE_ZERO}
+#: Rows that are >= 0 where an operation of one operand has a value (for a logarithm: or is -infinity).
+_ROWS: dict[int, Callable[[ca.SX], list[ca.SX]]] = {
+    ca.OP_SQRT: lambda a: [a],
+    ca.OP_LOG: lambda a: [a],
+    ca.OP_LOG1P: lambda a: [1 + a],
+    ca.OP_ACOSH: lambda a: [a - 1],
+    ca.OP_ASIN: lambda a: [1 - a, 1 + a],
+    ca.OP_ACOS: lambda a: [1 - a, 1 + a],
+    ca.OP_ATANH: lambda a: [1 - a, 1 + a],
+    ca.OP_ERFINV: lambda a: [1 - a, 1 + a],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """A value; rows that are >= 0 where it is defined: those that its own NaN shows, and those that are hidden."""
+
+    value: ca.SX
+    shown: dict[int, ca.SX] = field(default_factory=dict)
+    hidden: dict[int, ca.SX] = field(default_factory=dict)
+
+
+def required_domains(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
+    """Scalar rows that are >= 0 wherever an expression is defined and that its values alone do not demand.
+
+    A row within a branch of an if-else is zero where the branch is not taken. Rows that hold everywhere are left out.
+    Divisions by zero and powers of negative numbers with an exponent that is no constant give no row: the re-check
+    alone excludes such points.
+
+    Parameters
+    ----------
+    expression
+        Any shape, read column by column.
+    x
+        Vector of the unknowns, shape (N,).
+    """
+    function = as_function(expression, x)
+    if not may_hide(function):
+        return ()
+    outputs = walk(function, lambda v: _Node(ca.SX(v)), lambda k: _Node(x[k]), _apply_domain, _call_domain)
+    rows = list(_united([o.hidden for o in outputs]).values())
+    if not rows:
+        return ()
+    free = np.full(x.numel(), np.inf)
+    ranges = enclose(as_function(ca.vertcat(*rows), x), -free, free)
+    return tuple(row for row, found in zip(rows, ranges, strict=True) if not float(found.low) >= 0)
+
+
+def may_hide(function: ca.Function) -> bool:
+    """Whether a function has an operation that can be undefined and one that can hide it."""
+    codes = {function.instruction_id(k) for k in range(function.n_instructions())}
+    partial = {*_ROWS, ca.OP_POW, ca.OP_CONSTPOW}
+    return CALL in codes or bool(codes & HIDING_ANY and codes & partial)
+
+
+def _apply_domain(code: int, operands: list[_Node]) -> _Node:
+    value = rebuild(code, [o.value for o in operands])
+    shown, hidden = _united([o.shown for o in operands]), _united([o.hidden for o in operands])
+    if code == ca.OP_IF_ELSE_ZERO:
+        test, chosen = operands
+        guarded = [_guarded(test.value, rows) for rows in (chosen.shown, chosen.hidden)]
+        return _Node(value, guarded[0], _united([test.shown, test.hidden, guarded[1]]))
+    if code in HIDING:
+        return _Node(value, {}, _united([hidden, shown]))
+    rows: list[ca.SX] = []
+    if code in _ROWS:
+        rows = _ROWS[code](operands[0].value)
+    elif code in (ca.OP_POW, ca.OP_CONSTPOW) and operands[1].value.is_constant():
+        exponent = float(operands[1].value)
+        rows = [operands[0].value] if exponent != np.floor(exponent) else []
+        if exponent == 0:  # CasADi's one, of NaN too
+            return _Node(value, {}, _united([hidden, shown]))
+    own = {row.element_hash(): row for row in rows if not row.is_constant()}
+    return _Node(value, _united([shown, own]), hidden)
+
+
+def _call_domain(callee: ca.Function, operands: list[_Node]) -> list[_Node]:
+    """What an opaque function does with NaN is not known."""
+    hidden = _united([*(o.hidden for o in operands), *(o.shown for o in operands)])
+    return [_Node(value, {}, hidden) for value in rebuild_call(callee, [o.value for o in operands])]
+
+
+def _guarded(test: ca.SX, rows: dict[int, ca.SX]) -> dict[int, ca.SX]:
+    found = [ca.if_else(test, row, 0) if not test.is_constant() else row for row in rows.values()]
+    if test.is_constant() and float(test) == 0:
+        found = []
+    return {row.element_hash(): row for row in found}
+
+
+def _united(groups: list[dict[int, ca.SX]]) -> dict[int, ca.SX]:
+    return {key: row for group in groups for key, row in group.items()}

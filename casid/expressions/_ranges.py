@@ -1,9 +1,17 @@
-"""Ranges of values over boxes, rounded outward, and what the rules of interval arithmetic share."""
+"""Ranges of values over boxes, rounded outward; exact ranges of lookup tables of one argument.
+
+CasADi gives no access to the numbers of an interpolant but by its serialised form (`casadi.Function.serialize` with
+``debug``), a stream of named and typed fields. What is read there is used only if the function has exactly these values
+at these knots and halfway between them; otherwise nothing is known of it.
+"""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
+from functools import lru_cache
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -84,3 +92,83 @@ def truth(certain: ArrayLike, possible: ArrayLike) -> Range:
     """A comparison's or a logical operation's value: 1 where certain, 0 where impossible, else between."""
     low, high = np.asarray(certain) * 1.0, np.asarray(possible) * 1.0
     return Range(low, high, np.zeros(np.broadcast_shapes(low.shape, high.shape), dtype=bool))
+
+
+#: Rounding of an interpolated value, in units of the largest one that enters.
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTable:
+    """A piecewise linear function of one argument; its first and last pieces go on beyond the knots.
+
+    Attributes
+    ----------
+    knots, values : ndarray, shape (K,)
+        Increasing, and the values there.
+    """
+
+    knots: Array
+    values: Array
+
+    def at(self, points: Array) -> Array:
+        """Values at points of any shape."""
+        slopes = np.diff(self.values) / np.diff(self.knots)
+        piece = np.clip(np.searchsorted(self.knots, points, side="right") - 1, 0, len(slopes) - 1)
+        with np.errstate(all="ignore"):
+            step = slopes[piece] * (points - self.knots[piece])
+        return np.asarray(self.values[piece] + np.where(slopes[piece] == 0, 0.0, step))
+
+    def range(self, a: Range) -> Range:
+        """Its range over that of its argument: of the ends and of the knots between them."""
+        low, high = np.asarray(a.low), np.asarray(a.high)
+        ends = np.stack([self.at(low), self.at(high)])
+        inside = (self.knots > low[..., None]) & (self.knots < high[..., None])
+        bottom = np.minimum(ends.min(axis=0), np.where(inside, self.values, np.inf).min(axis=-1))
+        top = np.maximum(ends.max(axis=0), np.where(inside, self.values, -np.inf).max(axis=-1))
+        slopes = np.abs(np.diff(self.values) / np.diff(self.knots)).max()
+        with np.errstate(all="ignore"):
+            reach = slopes * np.maximum(np.abs(low - self.knots[0]), np.abs(high - self.knots[0]))
+        reach = np.where(np.isfinite(reach), reach, 0.0)  # an end that is infinite has an infinite value, or none
+        slack = _ROUNDING * (np.abs(self.values).max() + reach + slopes * np.abs(self.knots).max())
+        return Range(bottom - slack, top + slack, np.asarray(a.undefined | a.infinite))
+
+
+@lru_cache(maxsize=256)
+def _read(content: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Knots and values of the fields ``Interpolant::grid`` and ``Interpolant::values``, if there is one argument."""
+    numbers = np.frombuffer(content.encode("ascii"), dtype=np.uint8).astype(np.int64) - ord("a")
+    numbers = numbers[: len(numbers) // 2 * 2].reshape(-1, 2)
+    data = (numbers[:, 0] + 16 * numbers[:, 1]).astype(np.uint8).tobytes()
+    found = []
+    for name in ("Interpolant::grid", "Interpolant::values"):
+        mark = b"si" + struct.pack("<i", len(name)) + name.encode() + b"VJ"
+        place = data.find(mark)
+        if place < 0 or data.find(mark, place + 1) >= 0:
+            return None
+        place += len(mark)
+        (count,) = struct.unpack_from("<q", data, place)
+        entries = data[place + 8 : place + 8 + 9 * count]
+        if not 2 <= count <= 1_000_000 or len(entries) < 9 * count:
+            return None
+        found.append(tuple(struct.unpack_from("<d", entries, 9 * k + 1)[0] for k in range(count)))
+    return (found[0], found[1]) if len(found[0]) == len(found[1]) else None
+
+
+@lru_cache(maxsize=256)
+def linear_table(callee: ca.Function) -> LinearTable | None:
+    """The table that a function is, if it is a piecewise linear one of one argument; None if it is not, or unknown."""
+    if callee.class_name() != "LinearInterpolant" or (callee.n_in(), callee.nnz_in(0), callee.nnz_out(0)) != (1, 1, 1):
+        return None
+    read = _read(callee.serialize({"debug": True}))
+    if read is None:
+        return None
+    table = LinearTable(np.array(read[0]), np.array(read[1]))
+    if not (np.isfinite(table.knots).all() and np.isfinite(table.values).all() and (np.diff(table.knots) > 0).all()):
+        return None
+    between = (table.knots[1:] + table.knots[:-1]) / 2
+    beyond = np.array([2 * table.knots[0] - table.knots[1], 2 * table.knots[-1] - table.knots[-2]])
+    points = np.concatenate([table.knots, between, beyond])
+    values = np.array(callee.map(len(points))(points.reshape(1, -1))).ravel()
+    size = np.abs(table.values).max() + np.abs(table.at(beyond)).max()
+    return table if (np.abs(values - table.at(points)) <= 1e-12 * size).all() else None

@@ -9,9 +9,5 @@ from typing import TYPE_CHECKING
 
 from casid import _earlier
 
-# what a reader or a writer of another format begins with
-from casid.files._read import read_text as read_text
-from casid.files._write import write_files as write_files
-
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)

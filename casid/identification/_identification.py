@@ -18,8 +18,8 @@ from casid.dynamics.terms._friction import Friction, friction_terms
 from casid.dynamics.terms._joint_terms import JointTerm, terms_of
 from casid.errors import DatasetError, RobotError
 from casid.files._texts import finite_number, read_json
+from casid.identification._bounds import MassInterval, mass_intervals
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
-from casid.identification._mass_intervals import MassInterval, mass_intervals
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification._share import SharePath
 from casid.identification._springs import FoundSpring
@@ -99,7 +99,7 @@ class Identification(ParameterResult, Displayed):
 
     @property
     def mass_intervals(self) -> tuple[MassInterval, ...]:
-        """Where the mass of all links, then that of each, lies with 95 %: `casid.identification._mass_intervals`."""
+        """Where the mass of all links, then that of each, lies with 95 %: `casid.identification._bounds`."""
         return mass_intervals(self.model.robot, self.standard_parameters[9::10].tolist(), self.intervals)
 
     @property

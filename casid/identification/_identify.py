@@ -19,7 +19,6 @@ from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._friction import IdentifiedFriction, check_bounds, identified_friction
 from casid.identification._identification import Identification
-from casid.identification._linear_algebra import one_thread
 from casid.identification._options import (
     Checks,
     Choice,
@@ -38,6 +37,7 @@ from casid.measurement._checks import check_against
 from casid.regression import CompressedData, Fit
 from casid.regression._cutoff_choice import processing_of_each
 from casid.regression._fit import unexcited_reasons
+from casid.regression._rows import one_thread
 from casid.regression._statistics import MeasurementNoise
 from casid.regression.estimators import Estimator, Observations
 from casid.regression.estimators._catalogue import estimator as estimator_of

@@ -17,8 +17,8 @@ from casid.description import Robot
 from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import DatasetError
 from casid.identification._regression import Bounds
-from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._objectives import Prior
+from casid.retrieval._problem_files import ConstraintBuilder
 from casid.retrieval.constraints._bounds import ConsistencyKind
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import check_share

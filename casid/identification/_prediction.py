@@ -19,7 +19,7 @@ from casid.errors import CasidError, DatasetError
 from casid.inertia import Parameters
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
-from casid.regression._observation import torques
+from casid.regression._rows import torques
 
 Array = NDArray[np.float64]
 

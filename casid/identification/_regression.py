@@ -29,17 +29,16 @@ from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.inertia._parameter_vector import standard_size
 from casid.regression import Fit
 from casid.regression._fit import quadratic
-from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._objectives import LeastSquares, Prior
 from casid.retrieval._problem import Problem
+from casid.retrieval._problem_files import ConstraintBuilder
 from casid.retrieval._rows import LinearRows
 from casid.retrieval._solution import Solution
 from casid.retrieval._variables import LinkVariables, link_variables
 from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsistency, sensible_bounds
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._choice import believable, believable_path, noise_share
-from casid.retrieval.plausible._polish import polished
+from casid.retrieval.plausible._choice import believable, believable_path, noise_share, polished
 from casid.retrieval.solver._build import SolveOptions
 from casid.retrieval.solver._certify import PreparedProblem
 

@@ -22,9 +22,9 @@ from casid.measurement._checks import check_angles
 from casid.regression import reverse_engineer
 from casid.regression._reverse_engineering import Estimate, reverse_engineer_with_torques
 from casid.regression.friction._shape_fits import fit_friction
-from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._objectives import Coefficients, base_parameter_error
 from casid.retrieval._problem import Problem
+from casid.retrieval._problem_files import ConstraintBuilder
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
 from casid.retrieval._variables import link_variables

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.errors import CasidError, SolveError
+from casid.identification._bounds import TOTAL
 from casid.identification._expected_mass import Explained, explained
-from casid.identification._mass_intervals import TOTAL
 from casid.identification._regression import Bounds, RegressionProblem
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls
@@ -42,7 +42,7 @@ from casid.retrieval.plausible._most_plausible import DivergenceProgram
 
 Array = NDArray[np.float64]
 
-#: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms.JOINT_TERMS`.
+#: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._joint_terms.JOINT_TERMS`.
 COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)
 #: Standard errors by which the held-out error must fall, and the error before over that after.
 STANDARD_ERRORS, FALL = 2.0, 1.15

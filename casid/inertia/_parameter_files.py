@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from casid.errors import DatasetError
-from casid.files import read_text, write_files
 from casid.files._arrays import npy_array, numeric_array
-from casid.files._read import read_bytes
+from casid.files._read import read_bytes, read_text
 from casid.files._texts import CsvTable, csv_bytes, csv_table, finite_number, json_bytes, parse_json
+from casid.files._write import write_files
 from casid.inertia._parameter_vector import HasParameterNames, Parameters
 from casid.inertia._parameters import STANDARD_NAMES, standard_names
 

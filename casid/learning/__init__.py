@@ -10,11 +10,11 @@ from casid.learning._training import train as train
 
 # Losses
 from casid.learning._loss import AccelerationLoss as AccelerationLoss
-from casid.learning._rollout import RolloutLoss as RolloutLoss
+from casid.learning._loss import RolloutLoss as RolloutLoss
 from casid.learning._torque import TorqueLoss as TorqueLoss
 
 # Optimisers
-from casid.learning._adam import Adam as Adam
+from casid.learning._optimisers import Adam as Adam
 from casid.learning._optimisers import LBFGS as LBFGS
 from casid.learning._optimisers import GaussNewton as GaussNewton
 from casid.learning._optimisers import NaturalGradient as NaturalGradient

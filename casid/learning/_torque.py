@@ -20,7 +20,7 @@ from casid.inertia.parametrisations import Parametrisation
 from casid.learning._loss import Loss, Slopes, check_torques
 from casid.measurement import Dataset
 from casid.regression import compress, wls
-from casid.regression._observation import inputs
+from casid.regression._rows import inputs
 
 Array = NDArray[np.float64]
 #: Bytes that the regressor of all samples may take.

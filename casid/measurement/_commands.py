@@ -16,11 +16,10 @@ from casid.errors import DatasetError
 from casid.files._arrays import numeric_array
 from casid.files._texts import read_toml
 from casid.files._words import listed, near, shown
-from casid.measurement._columns import Columns, choose_signals
+from casid.measurement._columns import Columns, choose_signals, factors
 from casid.measurement._formats import read_columns
 from casid.measurement._readers import read_description, time_of
 from casid.measurement._text import TextLayout
-from casid.measurement._units import factors
 
 Array = NDArray[np.float64]
 

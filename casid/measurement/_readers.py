@@ -14,11 +14,10 @@ from casid.files._arrays import numeric_array
 from casid.files._table import Table
 from casid.files._texts import finite_number, read_toml
 from casid.files._words import near, shown
-from casid.measurement._columns import Names, choose_signals, torque_notes
+from casid.measurement._columns import Names, choose_signals, factors, torque_notes
 from casid.measurement._dataset import Array, Dataset
 from casid.measurement._formats import read_columns
 from casid.measurement._text import TextLayout
-from casid.measurement._units import factors
 
 #: Option -> how it is taken from the table.
 _OPTIONS: dict[str, Callable[[Table, str], Any]] = {

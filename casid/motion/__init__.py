@@ -15,8 +15,8 @@ from casid.motion._basis import Basis as Basis
 from casid.motion._basis import Ramped as Ramped
 
 # Files
-from casid.motion._files import read_trajectory as read_trajectory
-from casid.motion._files import trajectory_text as trajectory_text
+from casid.motion._trajectory import read_trajectory as read_trajectory
+from casid.motion._trajectory import trajectory_text as trajectory_text
 
 # References of controllers
 from casid.motion._references import Follow as Follow

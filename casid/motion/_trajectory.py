@@ -1,15 +1,23 @@
-"""Joint motions: states at instants, and motions written in a basis."""
+"""Joint motions: states at instants, motions written in a basis, and their files (TOML, read back; CSV; ROS 2 YAML)."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.errors import DatasetError
-from casid.motion._basis import Array, Basis
+from casid.errors import DatasetError, ProblemError
+from casid.files._table import Table
+from casid.files._texts import read_toml
+from casid.files._words import listed, shown
+from casid.motion._bases import Fourier, Poses, QuinticSpline
+from casid.motion._basis import LARGEST, Array, Basis, Ramped, positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,3 +146,150 @@ class Trajectory:
         start, end = self.basis.span
         steps = np.arange(int(np.floor((end - start) * rate * (1 - 1e-12))) + 1) / rate
         return np.append(start + steps, end)
+
+
+#: Kinds of motions that a file may hold.
+KINDS: dict[str, type[Basis]] = {basis.kind: basis for basis in (Fourier, QuinticSpline, Poses)}
+
+
+def trajectory_text(trajectory: Trajectory, form: str = "toml", rate: float = 100.0) -> str:
+    """Text of a trajectory file.
+
+    Parameters
+    ----------
+    form
+        ``toml``: coefficients; `read_trajectory` gives back the same trajectory, to the last bit. ``csv``: samples
+        ``t, q_<joint> ..., dq_<joint> ..., ddq_<joint> ...`` in SI units, from time 0; one row a pose for a sequence
+        of poses. ``ros2``: ``trajectory_msgs/msg/JointTrajectory`` as YAML, for ``ros2 topic pub`` or a
+        FollowJointTrajectory goal.
+    rate
+        Samples a second of ``csv`` and ``ros2`` [Hz].
+
+    Raises
+    ------
+    DatasetError
+        For an unknown form, a rate that is not positive, or static poses as ``ros2``.
+    """
+    forms = {
+        "toml": lambda: _toml(trajectory),
+        "csv": lambda: _csv(trajectory, rate),
+        "ros2": lambda: _ros2(trajectory, rate),
+    }
+    if form not in forms:
+        raise DatasetError(f"unknown form '{form}' of a trajectory file; known: {', '.join(forms)}")
+    return forms[form]()
+
+
+def _toml(trajectory: Trajectory) -> str:
+    lines = ["# Excitation trajectory: coefficients, SI units (rad or m, s).", "schema = 1"]
+    if trajectory.robot:
+        lines.append(f"robot = {_quoted(trajectory.robot)}")
+    lines += ["", "[basis]"]
+    for key, value in trajectory.basis.record().items():
+        lines.append(f"{key} = {_value(value)}")
+    for name, row in zip(trajectory.joints, trajectory.coefficients, strict=True):
+        lines += ["", "[[joint]]", f"name = {_quoted(name)}", "coefficients = ["]
+        lines += [f"    {float(x)!r}, # {label}" for label, x in zip(trajectory.basis.labels, row, strict=True)]
+        lines.append("]")
+    return "\n".join(lines) + "\n"
+
+
+def _csv(trajectory: Trajectory, rate: float) -> str:
+    joints = trajectory.joints
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    if trajectory.basis.static:
+        writer.writerow(["pose", *(f"q_{name}" for name in joints)])
+        for k, row in enumerate(trajectory.coefficients.T):
+            writer.writerow([k + 1, *(repr(float(x)) for x in row)])
+        return buffer.getvalue()
+    t = trajectory.times(rate)
+    motion = trajectory.motion(t)
+    writer.writerow(["t", *(f"{symbol}_{name}" for symbol in ("q", "dq", "ddq") for name in joints)])
+    for instant, states in zip(t - t[0], np.hstack(tuple(motion)), strict=True):
+        writer.writerow([f"{instant:.9g}", *(f"{x:.12g}" for x in states)])
+    return buffer.getvalue()
+
+
+def _ros2(trajectory: Trajectory, rate: float) -> str:
+    if trajectory.basis.static:
+        raise DatasetError("a sequence of static poses has no times: write it as CSV or TOML")
+    t = trajectory.times(rate)
+    motion = trajectory.motion(t)
+    lines = ["header:", "  stamp: {sec: 0, nanosec: 0}", "  frame_id: ''", "joint_names:"]
+    lines += [f"- {_quoted(name)}" for name in trajectory.joints]
+    lines.append("points:")
+    for k, instant in enumerate(t - t[0]):
+        nanoseconds = round(float(instant) * 1e9)
+        for key, values in zip(("- positions", "  velocities", "  accelerations"), motion, strict=True):
+            lines.append(f"{key}: [{', '.join(f'{x:.10g}' for x in values[k])}]")
+        lines.append(f"  time_from_start: {{sec: {nanoseconds // 10**9}, nanosec: {nanoseconds % 10**9}}}")
+    return "\n".join(lines) + "\n"
+
+
+def read_trajectory(path: str | Path) -> Trajectory:
+    """Read a trajectory from TOML as `trajectory_text` writes it.
+
+    Raises
+    ------
+    DatasetError
+        Naming the file and the key.
+    """
+    path = Path(path)
+    table = Table(read_toml(path, "trajectory file", DatasetError), path.name, ("schema", "robot", "basis", "joint"))
+    table.require("schema", "basis", "joint")
+    if table.data["schema"] != 1:
+        table.fail(f"key 'schema': this version of casid reads schema 1, got {shown(table.data['schema'])}")
+    try:
+        basis = _basis(table)
+        names, rows = [], []
+        for number, entry in enumerate(table.tables("joint"), start=1):
+            joint = Table(entry, f"{path.name}: joint {number}", ("name", "coefficients"))
+            joint.require("name", "coefficients")
+            row = joint.numbers("coefficients")
+            if len(row) != basis.size:
+                labels = listed(basis.labels)
+                joint.fail(f"key 'coefficients': expected {basis.size} numbers ({labels}), got {len(row)}")
+            if np.abs(row).max() > LARGEST:
+                joint.fail(f"key 'coefficients': {np.abs(row).max():.3g} is beyond any motion")
+            names.append(joint.text("name"))
+            rows.append(row)
+        if not rows:
+            table.fail("expected [[joint]] tables")
+        return Trajectory(basis, np.array(rows), tuple(names), table.text("robot") if "robot" in table else "")
+    except ProblemError as error:
+        raise DatasetError(f"{path.name}: {error}") from None
+
+
+def _basis(file: Table) -> Basis:
+    value = file.data["basis"]
+    kind = value.get("kind") if isinstance(value, dict) else None
+    found = KINDS.get(kind) if isinstance(kind, str) else None
+    anything = value if isinstance(value, dict) else ()
+    table = file.table("basis", anything if found is None else ("kind", *found.keys, "ramp"))
+    assert table is not None
+    basis = KINDS[table.choice("kind", KINDS)]
+    table.require(*basis.keys)
+    motion = basis.from_table(table)
+    if "ramp" not in table:
+        return motion
+    if motion.static:
+        table.fail("key 'ramp': static poses have no ramps")
+    return Ramped(motion, positive(table, "ramp"))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    """Double-quoted string that TOML and YAML both read back as it is."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else _escape(ord(c)) for c in escaped) + '"'
+
+
+def _escape(code: int) -> str:
+    """A character by its number, with four or eight digits."""
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -37,7 +37,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen._library import Program, c_name
+from casid.codegen._compiler import Program, c_name
 from casid.codegen._source import CFunction, scalar_source
 from casid.description import Robot
 from casid.dynamics import Model

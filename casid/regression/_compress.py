@@ -27,8 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._factors import Segment, SegmentedFactors, counted, joined
-from casid.regression._observation import observation_blocks, pattern
+from casid.regression._rows import Segment, SegmentedFactors, counted, joined, observation_blocks, pattern
 
 Array = NDArray[np.float64]
 

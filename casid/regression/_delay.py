@@ -21,7 +21,7 @@ from scipy.optimize import minimize_scalar
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._observation import observation_blocks
+from casid.regression._rows import observation_blocks
 
 Array = NDArray[np.float64]
 

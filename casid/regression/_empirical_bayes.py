@@ -24,7 +24,7 @@ from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import wls
-from casid.regression._observation import torques
+from casid.regression._rows import torques
 from casid.regression._statistics import ResidualNoise
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from casid.dynamics._base_parameters import linear_form, regroup
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
-from casid.regression._observation import observation_blocks
+from casid.regression._rows import observation_blocks
 from casid.regression._statistics import covariance_of, disagreement
 
 Array = NDArray[np.float64]

@@ -26,7 +26,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import SEGMENTS, CompressedData, Heading, assembled
-from casid.regression._factors import SegmentedFactors
+from casid.regression._rows import SegmentedFactors
 
 Array = NDArray[np.float64]
 #: Samples whose columns are held at a time.

@@ -21,7 +21,7 @@ from casid.excitation import Design, Designer, MotionLimits, Observation, certif
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import LimitCheck
 from casid.motion import Trajectory
-from casid.motion._files import trajectory_text
+from casid.motion._trajectory import trajectory_text
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import (
     BLUE,

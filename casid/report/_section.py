@@ -14,10 +14,9 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.errors import CasidError, CasidWarning
-from casid.files import write_files
 from casid.files._texts import json_bytes
 from casid.files._words import reason
-from casid.files._write import prepare_directory
+from casid.files._write import prepare_directory, write_files
 from casid.report._style import png_bytes, with_pyplot
 from casid.report._tables import html_of
 from casid.report.viewer import Page

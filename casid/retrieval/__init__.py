@@ -12,8 +12,8 @@ from casid.retrieval._objectives import base_parameter_error as base_parameter_e
 from casid.retrieval._objectives import least_squares as least_squares
 from casid.retrieval._objectives import Coefficients as Coefficients
 from casid.retrieval._objectives import Prior as Prior
-from casid.retrieval._load import load_problem as load_problem
-from casid.retrieval._load import problem_names as problem_names
+from casid.retrieval._problem_files import load_problem as load_problem
+from casid.retrieval._problem_files import problem_names as problem_names
 
 # Constraints on any expression, and bounds on quantities of links
 from casid.retrieval.constraints._constraint import Constraint as Constraint

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from casid.errors import ProblemError
 from casid.expressions import conditions
-from casid.expressions._conditions import Condition, alternatives, choose, decided, has_conditions
-from casid.expressions._domains import may_hide
+from casid.expressions._conditions import Condition, alternatives, choose, decided, has_conditions, smooth
 from casid.expressions._evaluate import evaluate
-from casid.expressions._smoothing import smooth
+from casid.expressions._intervals import may_hide
 from casid.expressions._walk import as_function
 from casid.retrieval._problem import Problem, unused
 from casid.retrieval._region import com_quotients

@@ -28,3 +28,4 @@ from casid.simulation._adaptive import simulate_adaptive as simulate_adaptive
 
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)
+    _earlier.earlier_modules(__name__, "controllers", "friction")

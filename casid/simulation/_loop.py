@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.codegen._compiler import PREFIX, Program
 from casid.codegen._evaluate import compiled_call
-from casid.codegen._library import PREFIX, Program
 from casid.codegen._source import WIDTH, CFunction, batch_source, scalar_source
 from casid.control import Controller
 from casid.errors import ProblemError

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.dynamics import Model, equation_of_motion
-from casid.dynamics._derived import dry_friction_directions
+from casid.dynamics import Model
+from casid.dynamics._derived import dry_friction_directions, equation_of_motion
 from casid.dynamics._rigid_body import factor_mass_matrix
 from casid.dynamics.terms._joint_terms import terms_of
 from casid.errors import DatasetError, ProblemError, checked_seed

@@ -6,14 +6,11 @@ from casid.testing._engines import running as running
 
 # robots and bodies
 from casid.testing._synthetic import random_robot as random_robot
-from casid.testing._rigid_body import inverse_dynamics as inverse_dynamics
-from casid.testing._rigid_body import random_body as random_body
-from casid.testing._rigid_body import standard_parameters as standard_parameters
+from casid.testing._peers import inverse_dynamics as inverse_dynamics
 
 # recordings of known parameters
-from casid.testing._synthetic import motion as motion
 from casid.testing._synthetic import recording as recording
 
 # recordings of commands and encoders, of known servos
-from casid.testing._commanded import broadband_commands as broadband_commands
-from casid.testing._commanded import commanded_motion as commanded_motion
+from casid.testing._synthetic import broadband_commands as broadband_commands
+from casid.testing._synthetic import commanded_motion as commanded_motion

@@ -1,4 +1,4 @@
-"""Known answers: random robots, motions with exact torques, and problems of nearest consistent parameters."""
+"""Known answers: random robots, motions with exact torques, servos under commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import evaluate_batch
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
@@ -17,8 +17,9 @@ from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset
 from casid.motion import Basis, Fourier, QuinticSpline, Trajectory
 from casid.motion._basis import Ramped
+from casid.output_error import CommandRecording, FreeRuns, Servo
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
-from casid.testing._rigid_body import rotation_about
+from casid.testing._peers import rotation_about
 
 
 def random_placement(rng: np.random.Generator) -> np.ndarray:
@@ -178,3 +179,53 @@ def random_trajectory(basis: Basis, n: int = 3, seed: int = 4) -> Trajectory:
     """Random motion of n joints about 0.3."""
     rng = np.random.default_rng(seed)
     return Trajectory(basis, np.array([basis.random(rng) + basis.constant(0.3) for _ in range(n)]))
+
+
+def commanded_motion(
+    robot: Robot,
+    servo: Servo,
+    t: ArrayLike,
+    q_des: ArrayLike,
+    *,
+    noise: float = 0.0,
+    quantum: float = 0.0,
+    gain: float = 1.0,
+    step: float = 1e-3,
+    seed: int = 0,
+    name: str = "synthetic",
+) -> CommandRecording:
+    """What encoders show while a robot with known servos follows commands, from rest at the first command.
+
+    Parameters
+    ----------
+    robot, servo
+        All values of the servo known.
+    t, q_des
+        Times (N,) and commands (N, n).
+    noise, quantum
+        Standard deviation and step of the encoders [rad or m].
+    gain
+        Setting of the servos' gains.
+    step
+        Longest integration step [s]; shorter than that of an identification, so that its error counts.
+    """
+    u = np.asarray(q_des, dtype=float)
+    data = CommandRecording(np.asarray(t, dtype=float), u, u, gain=gain, name=name)
+    runs = FreeRuns(robot, servo, [data], step, np.inf, threads=1)
+    point = runs.point(np.zeros(0))
+    point.starts[0][robot.n :] = 0.0
+    q = runs.simulate(point)[0]
+    q = q + noise * np.random.default_rng(seed).standard_normal(q.shape)
+    return CommandRecording(data.t, np.round(q / quantum) * quantum if quantum else q, u, gain=gain, name=name)
+
+
+def broadband_commands(t: ArrayLike, middle: ArrayLike, width: ArrayLike, seed: int = 0, highest: float = 1.0) -> Array:
+    """Sums of five sines up to ``highest`` Hz about a posture, shape (N, n), each joint within ``width`` of it."""
+    rng, t = np.random.default_rng(seed), np.asarray(t, dtype=float)
+    middle, width = np.broadcast_arrays(np.asarray(middle, dtype=float), np.asarray(width, dtype=float))
+    waves = []
+    for k in range(len(middle)):
+        f, phase = highest * np.sort(rng.uniform(0.05, 1.0, 5)), rng.uniform(0, 2 * np.pi, 5)
+        x = np.sin(2 * np.pi * np.outer(t, f) + phase).sum(axis=1)
+        waves.append(middle[k] + width[k] * x / np.abs(x).max())
+    return np.column_stack(waves)

@@ -26,8 +26,7 @@ from benchmarks import published
 from benchmarks.measure import NotMeasured
 from benchmarks.motion.replay import ENGINES, Replay, replay
 
-from casid.files import write_files
-from casid.files._write import prepare_directory
+from casid.files._write import prepare_directory, write_files
 from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, png_bytes, set_title, tidy
 
 COLOURS = (BLUE, ORANGE)

@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from papers import wam_cases as thesis
 
-from casid.files import write_files
-from casid.files._write import prepare_directory
+from casid.files._write import prepare_directory, write_files
 from casid.report._simulation import motion_figure, tracking_figure
 from casid.report._style import png_bytes
 

@@ -83,6 +83,7 @@ def test_servos_described_differently_are_refused(folder, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_commands_are_designed_for_the_servos_of_a_log(folder, monkeypatch):
     monkeypatch.chdir(folder)
     words = ("--position-commands", "log.csv", "--duration", "6", "--iterations", "4", "--out", "design")

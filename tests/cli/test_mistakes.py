@@ -14,7 +14,7 @@ from casid.errors import DatasetError, ProblemError
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.motion import Sine
 from casid.retrieval import link_variables, load_problem
-from casid.retrieval._load import load_constraints
+from casid.retrieval._problem_files import load_constraints
 
 
 def failing(*arguments: object) -> str:

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
+from casid.cli._new import Answered, _asked
+from casid.dynamics import Model
+from casid.errors import DatasetError
 from casid.measurement import read_dataset
 from casid.measurement._readers import _OPTIONS
+from casid.measurement.importing._proposal import Question
+from casid.testing import recording
 from casid.testing._synthetic import motion
+from tests.helpers import run
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-run = CliRunner().invoke
+invoke = CliRunner().invoke
 
 
 @pytest.mark.parametrize("joints", [1, 6, 7])
 def test_a_new_robot_is_one_that_casid_reads(joints: int, tmp_path: Path) -> None:
     path = tmp_path / "arm.toml"
-    done = run(app, ["new", "robot", str(path), "--joints", str(joints)])
+    done = invoke(app, ["new", "robot", str(path), "--joints", str(joints)])
     assert done.exit_code == 0, done.output
     robot = casid.load_robot(path)
     assert robot.n == joints and robot.name == "arm"
@@ -35,7 +43,7 @@ def test_a_new_robot_is_one_that_casid_reads(joints: int, tmp_path: Path) -> Non
 
 def test_its_commented_lines_are_valid_too(tmp_path: Path) -> None:
     path = tmp_path / "arm.toml"
-    run(app, ["new", "robot", str(path), "--joints", "2"])
+    invoke(app, ["new", "robot", str(path), "--joints", "2"])
     text = path.read_text(encoding="utf-8")
     for key in ("mass", "com", "inertia_com", "total_mass"):
         text = text.replace(f"# {key} =", f"{key} =")
@@ -47,7 +55,7 @@ def test_its_commented_lines_are_valid_too(tmp_path: Path) -> None:
 def test_a_new_recording_is_read_as_it_stands_and_with_its_comments(tmp_path: Path) -> None:
     t, q, dq, _ = motion(6, 300, 2)
     np.savez(tmp_path / "run.npz", t=t, q=q, dq=dq, tau=q, current=q, time_ms=1000 * t)
-    done = run(app, ["new", "recording", str(tmp_path / "run.npz")])
+    done = invoke(app, ["new", "recording", str(tmp_path / "run.npz")])
     assert done.exit_code == 0, done.output
     plain = read_dataset(tmp_path / "run.toml")
     text = (tmp_path / "run.toml").read_text(encoding="utf-8")
@@ -62,7 +70,7 @@ def test_a_new_recording_is_read_as_it_stands_and_with_its_comments(tmp_path: Pa
 
 @pytest.mark.claim("the template of a recording names every key, and needs no file")
 def test_the_template_of_a_recording_names_every_key(tmp_path: Path) -> None:
-    done = run(app, ["new", "recording", str(tmp_path / "absent.csv")])
+    done = invoke(app, ["new", "recording", str(tmp_path / "absent.csv")])
     assert done.exit_code == 0, done.output
     text = (tmp_path / "absent.toml").read_text(encoding="utf-8")
     guide = Path(__file__).parents[2].joinpath("docs", "identification.md").read_text(encoding="utf-8")
@@ -74,7 +82,7 @@ def test_the_template_of_a_recording_names_every_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize("robot", ["panda", "three_link"])
 def test_a_new_problem_solves(robot: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    done = run(app, ["new", "problem", str(path), "--robot", robot])
+    done = invoke(app, ["new", "problem", str(path), "--robot", robot])
     assert done.exit_code == 0, done.output
     assert casid.solve(casid.load_problem(path)).certified
 
@@ -94,11 +102,90 @@ def test_what_cannot_be_written_is_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("there.py").write_text("kept")
-    done = run(app, ["new", *arguments])
+    done = invoke(app, ["new", *arguments])
     assert done.exit_code == 1 and words in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["there.py"] and Path("there.py").read_text() == "kept"
 
 
 def test_version_and_completion_are_offered() -> None:
-    assert run(app, ["--version"]).output.strip() == f"casid {casid.__version__}"
-    assert "--install-completion" in run(app, ["--help"]).output
+    assert invoke(app, ["--version"]).output.strip() == f"casid {casid.__version__}"
+    assert "--install-completion" in invoke(app, ["--help"]).output
+
+
+def test_answers_of_the_options() -> None:
+    given = Answered(
+        ["q=2-7", "tau=M_*"], gains="0.1,0.2", gear="100,50", reversed="2", sampling_rate=500.0, as_is=True
+    )
+    answers = given.answers()
+    assert answers.columns == {"q": "2-7", "tau": "M_*"} and answers.gains == pytest.approx((10.0, 10.0))
+    assert answers.reversed == (2,) and answers.rate == 500.0 and answers.as_is
+    assert Answered(reversed="none").answers().reversed == () and Answered().answers().reversed is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (Answered(["position=2-7"]), "--columns: expected SIGNAL=COLUMNS"),
+        (Answered(["q"]), "--columns: expected SIGNAL=COLUMNS"),
+        (Answered(gear="100"), "--gear goes with --gains"),
+        (Answered(gains="0.1,0.2", gear="100"), "--gear"),
+        (Answered(gains="0.1,x"), "--gains"),
+        (Answered(reversed="0"), "--reversed: expected numbers of joints from 1"),
+    ],
+)
+def test_wrong_answers_name_the_option(given: Answered, message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
+        given.answers()
+
+
+@pytest.mark.parametrize(
+    ("option", "answer", "changed"),
+    [
+        ("--columns tau=", "M_*", {"columns": ["q=2-7", "tau=M_*"]}),
+        ("--columns tau=", "q=A_*", {"columns": ["q=2-7", "q=A_*"]}),
+        ("--sampling-rate", "500", {"sampling_rate": 500.0}),
+        ("--as-is", "Yes", {"as_is": True}),
+        ("--reversed", "2,3", {"reversed": "2,3"}),
+        ("--gains, --gear", "1,2", {"gains": "1,2"}),
+        ("--reversed", "", {}),
+    ],
+)
+def test_an_answered_question_is_an_option(
+    monkeypatch: pytest.MonkeyPatch, option: str, answer: str, changed: dict[str, object]
+) -> None:
+    monkeypatch.setattr(typer, "prompt", lambda *a, **k: answer)
+    before = Answered(["q=2-7"])
+    after = _asked(before, Question(option, "which?"))
+    assert {k: v for k, v in after.__dict__.items() if v != before.__dict__[k]} == changed
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> SimpleNamespace:
+    """A log of a robot with friction."""
+    body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
+    robot = casid.load_robot("spatial_2r").with_parameters(body)
+    model = Model(robot, ("viscous", "coulomb", "offset"))
+    data = recording(model, np.array([*body, *[0.3, 0.2, 0.1] * 2]), 600, 0, 0.02)
+    table = np.column_stack([data.t, 0.3 * data.q, data.tau])
+    path = tmp_path / "log.csv"
+    np.savetxt(path, table, delimiter=";", header="t [s];q1 [rad];q2 [rad];tau1 [Nm];tau2 [Nm]", comments="")
+    return SimpleNamespace(path=path, data=data)
+
+
+def test_the_description_is_written_beside_the_log_and_not_twice(log: SimpleNamespace) -> None:
+    words = ("import", log.path, "spatial_2r", "--as-is", "--reversed", "none", "--angles", "rad")
+    assert "Next: casid identify" in run(*words)
+    read = read_dataset(log.path.with_suffix(".toml"))
+    np.testing.assert_allclose(read.q, 0.3 * log.data.q, atol=1e-9)
+    np.testing.assert_allclose(read.tau, log.data.tau, atol=1e-9)
+    assert "exists; choose another name" in run(*words, code=1)
+    assert "in the folder of the log" in run(*words, "--out", log.path.parent.parent / "x.toml", code=1)
+    run(*words, "--overwrite")
+
+
+def test_an_open_question_writes_nothing(log: SimpleNamespace) -> None:
+    rows = np.loadtxt(log.path, delimiter=";", skiprows=1)
+    rows[:, 3:] = np.random.default_rng(0).normal(size=(len(rows), 2))
+    np.savetxt(log.path, rows, delimiter=";", header="t [s];q1 [rad];q2 [rad];tau1 [Nm];tau2 [Nm]", comments="")
+    assert "--as-is" in run("import", log.path, "spatial_2r", "--angles", "rad", code=2)
+    assert not log.path.with_suffix(".toml").exists()

@@ -38,6 +38,7 @@ def test_a_wall_stands_before_the_flange_or_the_frame_that_is_named() -> None:
     assert Simulated(wall="0.3,0,0.4,0,0,2,1e4,50").plant(robot, "link5").forces[0].frame == "link5"
 
 
+@pytest.mark.slow
 def test_what_is_written_is_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("casid.report._simulation._animation", partial(_animation, frames=4))
     body = [0.1, 0, 0, 0.1, 0, 0.1, 0, 0, 0.1, 1.0]

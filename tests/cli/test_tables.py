@@ -61,7 +61,7 @@ def _log(model: Model, values: np.ndarray) -> bytes:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A robot of long names, recordings of it without and with a load, and a motion."""
     from casid.motion import Fourier, Trajectory
-    from casid.motion._files import trajectory_text
+    from casid.motion._trajectory import trajectory_text
 
     made = tmp_path_factory.mktemp("tables")
     robot = casid.load_robot("spatial_2r").with_parameters(
@@ -124,7 +124,7 @@ COMMANDS = {
 
 
 #: Run at the narrowest width in the quick check.
-QUICK = ("robots", "check", "base")
+QUICK = ("check",)
 
 
 def _cases() -> list[object]:
@@ -147,6 +147,7 @@ def test_nothing_is_cut_off(arguments: tuple[str, ...], names: list[str], width:
         assert any(name in line for line in (*text.splitlines(), " ".join(text.split()))), (name, text)
 
 
+@pytest.mark.slow
 def test_a_pipe_obeys_columns(folder: Path) -> None:
     command = [sys.executable, "-m", "casid", "check", "arm.toml"]
     for width in (60, 200):

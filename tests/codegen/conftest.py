@@ -13,5 +13,5 @@ from casid import codegen
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("CASID_CACHE", str(folder))
-    monkeypatch.setattr(codegen._library, "_UNUSABLE", set())
+    monkeypatch.setattr(codegen._compiler, "_UNUSABLE", set())
     return folder

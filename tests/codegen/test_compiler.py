@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
 
-from casid.codegen import evaluate_batch
+import casid
+from casid import codegen
+from casid.codegen import cache_directory, evaluate_batch
 from casid.codegen._cache import cache_entries
-from casid.codegen._compiler import compile_shared, find_compiler
-from casid.errors import ExportError
+from casid.codegen._compiler import Program, c_name, compile_shared, find_compiler, load_library, without_failure
+from casid.codegen._evaluate import accumulate, bound_batch, compiled_call
+from casid.codegen._source import scalar_source
+from casid.control._free_motion import Passive
+from casid.description import Inertial, Joint, Link, Robot
+from casid.errors import CasidWarning, ExportError
+from casid.learning._chart import CompiledAdam
+from casid.measurement import Dataset
+from casid.motion._references import Hold
+from casid.regression._rows import observation_blocks, torques
+from casid.simulation import Plant, simulate
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 
@@ -58,3 +73,146 @@ def test_cache_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("CASID_CACHE", str(file))
     with pytest.raises(ExportError, match=r"cache folder .* cannot be written.*CASID_CACHE"):
         compile_shared("int f(void) { return 0; }\n", "f")
+
+
+pytestmark = pytest.mark.skipif(find_compiler() is None or os.name == "nt", reason="needs a C compiler")
+
+X = ca.SX.sym("x")
+FUNCTION = ca.Function("f", [X], [ca.sin(X) * X + 2])
+VALUE = np.sin(1.0) + 2
+
+
+def broken_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cc"
+    path.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    path.chmod(0o755)
+    monkeypatch.setenv("CASID_CC", str(path))
+
+
+CALLS = {
+    "compiled_call": "from casid.codegen._evaluate import compiled_call as make",
+    "bound_batch": "from casid.codegen._evaluate import bound_batch as make",
+}
+
+
+@pytest.mark.claim("house a: a truncated library in the cache is made anew, never loaded, by every path that compiles")
+@pytest.mark.parametrize("name", CALLS)
+def test_a_truncated_library_is_compiled_again(name: str, own_cache: Path) -> None:
+    program = f"import casadi as ca, numpy as np; {CALLS[name]}; x = ca.SX.sym('x'); "
+    program += "print(make(ca.Function('f', [x], [ca.sin(x) * x + 2]))(np.ones(1))[0].item())"
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-400:]  # -7: the process got a SIGBUS
+        assert abs(float(done.stdout) - VALUE) < 1e-14
+        (entry,) = cache_entries()
+        whole = entry.path.read_bytes()
+        entry.path.unlink()
+        entry.path.write_bytes(whole[:4200])
+
+
+@pytest.mark.claim("house a: a cache that everyone may write to is not loaded by calls of single functions")
+def test_a_cache_that_others_may_write_to_is_refused(own_cache: Path) -> None:
+    compiled_call(FUNCTION)
+    own_cache.chmod(0o777)
+    with pytest.warns(CasidWarning, match="can be written by everyone"):
+        (value,) = compiled_call(FUNCTION)(np.ones(1))
+    assert abs(value.item() - VALUE) < 1e-14
+
+
+def pendulum() -> casid.Model:
+    """A point mass of 2 kg at 0.5 m that turns about the y axis."""
+    link = Link("bob", Inertial(2.0, np.array([0.0, 0.0, -0.5]), np.zeros((3, 3))))
+    return casid.Model(Robot("pendulum", (Joint("pivot", "revolute", -1, link, axis=np.array([0.0, 1.0, 0.0])),)))
+
+
+def many_samples(model: casid.Model, function: ca.Function) -> Dataset:
+    """So many that compiling the function pays."""
+    count = int(2.1e7 / function.n_instructions())
+    q, dq, ddq, tau = np.random.default_rng(1).uniform(-1, 1, (4, count, model.n))
+    return Dataset(np.arange(count) * 1e-3, q, tau, dq, ddq)
+
+
+def regressor_blocks() -> float:
+    model = casid.Model(casid.load_robot("three_link"))
+    dataset = many_samples(model, model.base_regressor)
+    return sum(float(np.abs(values).sum()) for _, values in observation_blocks(model, dataset))
+
+
+def predicted_torques() -> float:
+    model = casid.Model(casid.load_robot("three_link"))
+    dataset = many_samples(model, model.inverse_dynamics)
+    return float(np.abs(torques(model, np.arange(1.0, 1.0 + len(model.parameter_names)), dataset)).sum())
+
+
+def simulated() -> float:
+    model = pendulum()
+    plant = Plant(model, model.robot.standard_parameters())
+    return float(np.abs(simulate(plant, Passive(1), Hold(np.zeros(1)), 0.1, q0=[1.0]).q).sum())
+
+
+def single_call() -> float:
+    return float(compiled_call(FUNCTION)(np.ones(1))[0].item())
+
+
+def bound() -> float:
+    return float(bound_batch(FUNCTION)(np.ones(1))[0].item())
+
+
+def recursion() -> float:
+    u, p = ca.SX.sym("u"), ca.SX.sym("p")
+    step = ca.Function("step", [X, u, p], [X * p + u, X + u])
+    return float(accumulate(step, [1.0], np.ones((5, 1)), [0.5])[0].sum())
+
+
+@pytest.mark.claim("house b: a broken compiler costs one warning, not the result, wherever compiled code is for speed")
+@pytest.mark.parametrize("use", [regressor_blocks, predicted_torques, simulated, single_call, bound, recursion])
+def test_a_broken_compiler_falls_back(
+    use: Callable[[], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codegen._compiler, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
+    expected = use()
+    assert cache_entries()
+    broken_compiler(tmp_path, monkeypatch)
+    with pytest.warns(CasidWarning, match=r"compiled code is not used.*could not compile") as caught:
+        np.testing.assert_allclose(use(), expected, rtol=1e-9)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        use()
+
+
+def test_training_does_without_compiled_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken_compiler(tmp_path, monkeypatch)
+    theta, slope = ca.SX.sym("theta", 2), ca.SX.sym("slope", 2)
+    maps = ca.Function("map", [theta], [theta**2]), ca.Function("back", [theta, slope], [2 * theta * slope])
+    with pytest.warns(CasidWarning, match="compiled code is not used"):
+        assert not CompiledAdam(*maps).available()
+
+
+def test_a_program_names_its_functions() -> None:
+    program = Program([FUNCTION], lambda built: scalar_source(list(built), "p"), "mine")
+    assert program.load()[c_name(FUNCTION)] is not None
+    (entry,) = cache_entries()
+    assert entry.path.name.startswith("mine-") and entry.path.parent == cache_directory()
+    assert program.load_if(False) is None
+    assert Program([FUNCTION], program.write, "mine", ("other content",)).load_if(None, 0.0) is None
+
+
+def test_what_is_required_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken_compiler(tmp_path, monkeypatch)
+    with pytest.raises(ExportError, match="could not compile"):
+        evaluate_batch(FUNCTION, np.ones(3), compiled=True)
+    (tmp_path / "no.so").write_bytes(b"no library")
+    with pytest.raises(ExportError, match="cannot be loaded"):
+        load_library(tmp_path / "no.so")
+
+
+def test_a_function_without_code_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A callback cannot be compiled: no warning, which would be about the compiler."""
+
+    def refused() -> None:
+        raise codegen._compiler._NoCode("no code")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert without_failure(refused) is None

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import cache_directory, clear_cache, evaluate_batch
-from casid.codegen._cache import cache_entries
+from casid.codegen import cache_directory, evaluate_batch
+from casid.codegen._cache import cache_entries, clear_cache
 from casid.codegen._compiler import compile_shared, find_compiler
 from casid.codegen._source import CFunction, batch_source
 from casid.errors import DatasetError, ExportError
@@ -142,7 +142,7 @@ def test_second_run_compiles_nothing(own_cache: Path, monkeypatch: pytest.Monkey
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(codegen._library, "compile_shared", forbidden)
+    monkeypatch.setattr(codegen._compiler, "compile_shared", forbidden)
     second = evaluate_batch(everything(), x, M)  # little work, but the library is there
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -75,6 +75,7 @@ def test_a_force_is_critically_damped_and_exact() -> None:
     assert np.abs(displaced(done, across)).max() < 1e-5  # what is not pressed is held
 
 
+@pytest.mark.slow
 def test_what_the_model_leaves_out_does_not_change_the_force() -> None:
     """Links 10 % too heavy in the controller: the active state takes it up; an impedance does not."""
     options = {"direction": -NORMAL, "force": 20.0, "stiffness": STIFFNESS}
@@ -85,6 +86,7 @@ def test_what_the_model_leaves_out_does_not_change_the_force() -> None:
     assert abs(pressing(stiff)[-1] - 1000 * STIFFNESS / (1000 + STIFFNESS) * 0.002) > 0.5
 
 
+@pytest.mark.slow
 def test_the_estimated_stiffness_calms_a_wall_stiffer_than_was_thought() -> None:
     """With a first estimate five times too low the frame bounces for ever unless the stiffness is estimated."""
     options = {"direction": -NORMAL, "force": 20.0, "stiffness": STIFFNESS / 5}
@@ -115,6 +117,7 @@ def test_it_approaches_touches_and_presses() -> None:
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+@pytest.mark.slow
 def test_in_c_memory_and_measured_force_are_the_simulated_ones(tmp_path: Path) -> None:
     options = {"direction": -NORMAL, "force": 20.0, "stiffness": STIFFNESS}
     law = Saturated(ForceControl(MODEL, LINKS, 400.0, 40.0, "flange", **options), PANDA.limits.effort)  # type: ignore[arg-type]

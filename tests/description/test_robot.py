@@ -14,7 +14,7 @@ from casid.codegen import evaluate_batch
 from casid.description._robot import STANDARD_GRAVITY, Robot
 from casid.dynamics import Model
 from casid.errors import RobotError
-from casid.export._payload import with_payload
+from casid.export._robot import with_payload
 from casid.testing._synthetic import motion
 from tests.helpers import run
 

@@ -4,9 +4,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.dynamics.terms import FRICTION_MODELS, JointSignals
-from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms._joint_terms import JointSignals
 
 
 @pytest.mark.parametrize("name", FRICTION_MODELS)

@@ -13,7 +13,8 @@ import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.description import write_robot
-from casid.dynamics import Model, equation_of_motion
+from casid.dynamics import Model
+from casid.dynamics._derived import equation_of_motion
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._dynamic_laws import DISTANCES
 from casid.dynamics.terms._friction import Friction, JointFriction, sensitive_states

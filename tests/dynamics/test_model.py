@@ -8,7 +8,7 @@ import pytest
 
 from casid import Model
 from casid.errors import RobotError
-from casid.testing._rigid_body import inverse_dynamics, random_body, standard_parameters
+from casid.testing._peers import inverse_dynamics, random_body, standard_parameters
 from casid.testing._synthetic import random_robot
 
 TREES = [

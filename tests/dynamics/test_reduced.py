@@ -11,9 +11,9 @@ import casid
 from casid.codegen import operation_count
 from casid.description import Robot
 from casid.dynamics import Model, reduced
-from casid.dynamics.terms import JOINT_TERMS
+from casid.dynamics.terms._joint_terms import JOINT_TERMS
 from casid.export._robot import PUBLISHED, count_robot
-from casid.testing._rigid_body import close, states
+from casid.testing._peers import close, states
 from casid.testing._synthetic import random_robot
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import casid
 from casid.testing import MuJoCo, running
-from casid.testing._rigid_body import random_body, standard_parameters
+from casid.testing._peers import random_body, standard_parameters
 from casid.testing._synthetic import random_robot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")

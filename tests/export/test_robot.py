@@ -20,9 +20,9 @@ from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export import export_c, export_robot, load
-from casid.export._robot import FUNCTIONS, all_functions
-from casid.inertia import to_standard
-from casid.testing._rigid_body import close, states
+from casid.export._robot import FUNCTIONS, all_functions, with_payload
+from casid.inertia import express_in, to_standard
+from casid.testing._peers import close, states
 from tests.export.conftest import needs_compiler
 
 
@@ -224,3 +224,14 @@ def test_command_line(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert str(tmp_path / "cache") in done.output.replace("\n", "")
     assert run(app, ["cache", "--clear"]).exit_code == 0
+
+
+def test_payload_is_a_body_at_the_flange(panda: Robot) -> None:
+    model = Model(panda)
+    pi = panda.standard_parameters()
+    body = [1.5, 0.01, -0.02, 0.08, 0.01, 0.001, 0.002, 0.012, -0.001, 0.009]
+    loaded = with_payload(model, pi, body, "flange")
+    assert np.array_equal(loaded[:60], pi[:60])
+    inertia = np.array([[0.01, 0.001, 0.002], [0.001, 0.012, -0.001], [0.002, -0.001, 0.009]])
+    alone = express_in(to_standard(1.5, body[1:4], inertia), np.eye(3), [0, 0, 0.107])
+    np.testing.assert_allclose(loaded[60:] - pi[60:], alone, rtol=1e-12, atol=1e-15)

@@ -100,7 +100,10 @@ def test_a_wrong_number_in_the_core_fails_the_packages_test(tmp_path: Path) -> N
 
 
 @needs_compilers
-@pytest.mark.parametrize("defines", [(), ("-DCASID_NEW_INTERFACES",)], ids=["humble", "later"])
+@pytest.mark.parametrize(
+    "defines",
+    [pytest.param((), marks=pytest.mark.slow, id="humble"), pytest.param(("-DCASID_NEW_INTERFACES",), id="later")],
+)
 def test_the_controller_commands_computed_torque_within_limits(defines: tuple[str, ...], tmp_path: Path) -> None:
     model, pi = parameters_with_friction("panda")
     done = export_ros2(model, tmp_path / "arm", parameters=pi)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from casid.errors import DatasetError, RobotError
-from casid.files import read_text
-from casid.files._read import gunzip, read_bytes, unzip
+from casid.files._read import gunzip, read_bytes, read_text, unzip
 
 MEBIBYTE = 2**20
 

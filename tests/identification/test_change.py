@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from casid.identification.loads._change import ChangeDetector, FadingWindow, RecentSamples, Sample
-from casid.identification.online._information import Information
+from casid.identification.online._samples import Information
 from casid.regression._statistics import ResidualNoise
 
 

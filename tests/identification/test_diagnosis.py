@@ -17,16 +17,15 @@ from casid.identification.diagnosis import Finding, Verdict
 from casid.identification.diagnosis._better_readings import WORTH, _clocks, _gravity, _orders, _signs, _zeros
 from casid.identification.diagnosis._delay import significant, without_delay
 from casid.identification.diagnosis._findings import CAUSES, Trial
-from casid.identification.diagnosis._links import link_findings
 from casid.identification.diagnosis._readings import Readings
-from casid.identification.diagnosis._signals import _clock, _gaps, _rest, _saturation, signal_findings
+from casid.identification.diagnosis._signals import _clock, _gaps, _rest, _saturation, link_findings, signal_findings
 from casid.identification.diagnosis._trial import HeldOutErrors, compared
 from casid.identification.diagnosis._verdict import _strength, judge
 from casid.regression import compress, wls
 from casid.regression._delay import Delay
 from casid.report import report_of
 from casid.retrieval import mass_bounds
-from casid.retrieval.plausible._described_arms import DESCRIBED_ARMS, heaviest
+from casid.retrieval.plausible._bodies import DESCRIBED_ARMS, heaviest
 from casid.testing._synthetic import arm as arm_of
 from casid.testing._synthetic import blind, recording, with_friction
 
@@ -73,7 +72,7 @@ def test_wrong_gravity_is_named_with_the_option_that_corrects_it(robot, data, gr
     assert judged.line.startswith("WRONG")
 
 
-@pytest.mark.parametrize("joint", [1, 2])
+@pytest.mark.parametrize("joint", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_one_reversed_torque_is_named(robot, data, joint):
     signs = np.where(np.arange(6) == joint, -1.0, 1.0)
     judged = verdict(robot, replace(data, tau=data.tau * signs))

@@ -12,10 +12,9 @@ import casid
 from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.identification.loads._equations import LoadStack, inflation, load_intervals, load_stack, recordings
 from casid.identification.loads._gains import gains
-from casid.identification.loads._intervals import inflation, load_intervals
 from casid.identification.loads._payload import Payload, payload
-from casid.identification.loads._stack import LoadStack, load_stack, recordings
 from casid.inertia import express_in, to_standard
 from casid.measurement import Dataset
 from casid.regression import compress, wls

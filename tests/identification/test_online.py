@@ -14,7 +14,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.identification.online import Online, entropic_fit
-from casid.identification.online._information import Information
+from casid.identification.online._samples import Information
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.entropic._estimate import entropic_estimate
 from casid.measurement import Dataset

@@ -10,7 +10,7 @@ from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import Constraint, Prior, com_box, sensible_bounds, total_mass
-from casid.retrieval._load import load_constraints
+from casid.retrieval._problem_files import load_constraints
 from casid.testing._synthetic import recording
 
 FRICTION = ("viscous", "coulomb", "offset")

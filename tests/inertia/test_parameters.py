@@ -5,7 +5,7 @@ import pytest
 
 from casid import inertia
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP, from_khalil, spatial_inertia, tensor_entries, to_khalil
-from casid.testing._rigid_body import standard_parameters
+from casid.testing._peers import standard_parameters
 from casid.testing._synthetic import random_placement
 
 

@@ -13,6 +13,7 @@ from casid.learning import (
     GaussNewton,
     train,
 )
+from casid.learning._chart import CompiledAdam
 
 
 @pytest.mark.parametrize("optimiser", [Adam(batch=64), LBFGS(), GaussNewton()], ids=lambda o: o.name)
@@ -37,3 +38,23 @@ def test_a_training_that_stalled_stays_where_it_is_when_resumed(loss_of, model, 
     runs = [train(loss, chart, GaussNewton(steps=50), epochs=50, checkpoint=tmp_path / "state.npz") for _ in range(2)]
     assert "stalled" in runs[0].step.memory
     assert [e.number for e in runs[1].epochs] == [e.number for e in runs[0].epochs]
+
+
+@pytest.mark.parametrize("redraw", [False, True])
+def test_adam_redraws_its_batches_or_not(loss_of, model, data, redraw):
+    chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
+    run = train(loss, chart, Adam(batch=64, redraw=redraw), epochs=10, seed=3)
+    assert run.epochs[-1].loss < 0.5 * run.epochs[0].loss
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_adam_in_c_takes_the_steps_of_adam_in_python(loss_of, model, data, monkeypatch, shuffle):
+    """A few epochs: rounding grows with the steps."""
+    chart, loss = Chart(model, "log-cholesky"), loss_of(model, data, "log-cholesky")
+    optimiser = Adam(batch=64, shuffle=shuffle)
+    compiled = train(loss, chart, optimiser, epochs=3, seed=3)
+    monkeypatch.setattr(CompiledAdam, "available", staticmethod(lambda: False))
+    interpreted = train(loss, chart, optimiser, epochs=3, seed=3)
+    assert compiled.step.theta == pytest.approx(interpreted.step.theta, rel=1e-9, abs=1e-12)
+    for name, value in interpreted.step.memory.items():
+        assert compiled.step.memory[name] == pytest.approx(value, rel=1e-7, abs=1e-12)

@@ -57,6 +57,7 @@ _KILLED = """
 """
 
 
+@pytest.mark.slow
 def test_a_training_that_was_killed_resumes_to_the_same_numbers(tmp_path):
     file = tmp_path / "state.npz"
 

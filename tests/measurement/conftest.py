@@ -8,7 +8,7 @@ import pytest
 from casid.description import load_robot
 from casid.dynamics import Model
 from casid.measurement import Dataset
-from casid.testing import motion
+from casid.testing._synthetic import motion
 
 T, Q, DQ, _ = motion(3, 40, 1)
 TAU = 2.0 * Q + 1.0

@@ -9,7 +9,7 @@ import pytest
 
 from casid.measurement import Dataset, Processing
 from casid.measurement._defects import Defect, merged, spoiled, time_gaps
-from casid.measurement._velocity import measured_is_better
+from casid.measurement._processing import measured_is_better
 
 RATE = 500.0
 

@@ -15,7 +15,7 @@ from casid.measurement.importing import Answers, propose
 from casid.measurement.importing._evidence import _basis
 from casid.measurement.importing._layout import find_layout
 from casid.measurement.importing._names import Meaning, meaning
-from casid.testing import motion
+from casid.testing._synthetic import motion
 
 
 @pytest.fixture(scope="module")

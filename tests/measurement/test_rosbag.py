@@ -17,7 +17,7 @@ from casid.errors import DatasetError
 from casid.measurement import read_dataset
 from casid.measurement._rosbag import check_bag_size
 from casid.motion import Fourier, Sine, Trajectory
-from casid.motion._files import trajectory_text
+from casid.motion._trajectory import trajectory_text
 from casid.simulation import Plant, Sensor, simulate
 
 

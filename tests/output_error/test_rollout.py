@@ -7,7 +7,8 @@ from casid.errors import RobotError
 from casid.measurement._commands import held_commands
 from casid.output_error import FREE, FreeRuns, Servo
 from casid.output_error._rollout import Branch, branches
-from casid.testing import MuJoCo, broadband_commands, commanded_motion, random_body, random_robot, standard_parameters
+from casid.testing import MuJoCo, broadband_commands, commanded_motion, random_robot
+from casid.testing._peers import random_body, standard_parameters
 
 TRUE = {
     "kp": [12.0, 9.0],

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.codegen._library import Program
+from casid.codegen._compiler import Program
 from casid.output_error._step_source import STEP
 
 #: The part before the recursion, with an entry.

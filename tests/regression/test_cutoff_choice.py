@@ -13,8 +13,7 @@ from casid.dynamics import Model
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
 from casid.regression._cutoff_choice import choose_processing
-from casid.testing import motion
-from casid.testing._synthetic import BODY
+from casid.testing._synthetic import BODY, motion
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.regression import compress, shrunk, wls
-from casid.regression._observation import torques
+from casid.regression._rows import torques
 from casid.testing._synthetic import motion
 
 TERMS = ("viscous", "coulomb", "offset")

@@ -16,13 +16,12 @@ from casid.dynamics.terms._friction import Friction, JointFriction
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, fit_friction, wls
-from casid.regression._observation import observation_blocks
-from casid.regression.friction import _variable_projection
+from casid.regression._rows import observation_blocks
+from casid.regression.friction import _shape_fits as _variable_projection
 from casid.regression.friction._choice import FrictionSearch
 from casid.regression.friction._cross_validation import CandidateFits
 from casid.regression.friction._dictionary import Dictionary
-from casid.regression.friction._shape_fits import fit_jointly
-from casid.regression.friction._variable_projection import fit_shapes
+from casid.regression.friction._shape_fits import fit_jointly, fit_shapes
 from casid.testing._synthetic import motion, recording
 from problems.spatial_2r import true_parameters
 

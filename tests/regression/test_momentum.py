@@ -77,7 +77,7 @@ def test_no_test_function_meets_a_masked_torque(case):
 
 
 @pytest.mark.claim("intervals of the momentum form hold, however test functions overlap")
-@pytest.mark.parametrize("every", [1, None, 40])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), None, 40])
 def test_equations_that_share_samples_do_not_count_twice(case, every):
     model, _, data, _ = case
     ratios, clean = [], compress_momentum(model, data, width=0.1, every=every)

@@ -20,7 +20,7 @@ from casid.errors import DatasetError
 from casid.identification import Checks, ModelOptions, identify
 from casid.inertia._parameter_files import parameter_csv
 from casid.motion import Fourier, Trajectory
-from casid.motion._files import trajectory_text
+from casid.motion._trajectory import trajectory_text
 from casid.report import report_of
 from casid.report._links import link_placements
 from casid.report.viewer import Page, view

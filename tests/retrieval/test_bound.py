@@ -12,17 +12,15 @@ import pytest
 import casid
 from casid.errors import BoundWarning, ProblemError
 from casid.expressions import conditions, enclose
-from casid.expressions._conditions import alternatives, choose
-from casid.expressions._smoothing import smooth
+from casid.expressions._conditions import alternatives, choose, smooth
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, to_standard
 from casid.retrieval import Constraint, Global, Problem, explain, soften, solve
 from casid.retrieval._combinations import branch_problems, branches_at
-from casid.retrieval._quadrics import find_quadric
-from casid.retrieval._region import com_quotients
+from casid.retrieval._region import com_quotients, find_quadric
 from casid.retrieval._rows import split_rows
 from casid.retrieval.bound._certificate import Search, lower_bound
 from casid.retrieval.bound._cuts import ComSet, Relaxation, depends_on_com_only
-from casid.retrieval.methods._branches import Branches, Smoothed
+from casid.retrieval.methods._branching import Branches, Smoothed
 from casid.retrieval.program._starts import nominal_parameters, random_parameters
 from casid.testing._synthetic import BODY, nearest
 from problems import cookbook

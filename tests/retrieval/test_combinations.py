@@ -10,7 +10,7 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval._combinations import branches_at, combinations, smoothed
-from casid.retrieval.methods._branches import Branches
+from casid.retrieval.methods._branching import Branches
 from casid.testing._synthetic import BODY, nearest
 
 

@@ -15,7 +15,7 @@ from casid.retrieval.program._determined import (
     split,
     to_svec,
 )
-from casid.testing._rigid_body import random_body, standard_parameters
+from casid.testing._peers import random_body, standard_parameters
 from casid.testing._synthetic import random_robot
 
 

@@ -88,6 +88,7 @@ def test_boxes_admit_what_the_shapes_exclude():
         casid.load_problem("spatial_2r", shapes="sphere")
 
 
+@pytest.mark.slow
 def test_spatial_2r_script(tmp_path):
     run = subprocess.run(
         [sys.executable, "-m", "examples.spatial_2r", "--out", str(tmp_path)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -16,9 +17,9 @@ from casid.retrieval import (
     mass_bounds,
     solve,
 )
-from casid.retrieval._region import com_quotients, link_regions
+from casid.retrieval._region import com_quotients, find_quadric, link_regions
 from casid.retrieval.constraints._bounds import no_consistency
-from casid.testing._synthetic import BODY, nearest
+from casid.testing._synthetic import BODY, arm, nearest
 
 
 @pytest.mark.claim("without consistency and with negative masses a box of the centre of mass is not flipped")
@@ -61,3 +62,26 @@ def test_regions_follow_from_bounds_and_totals() -> None:
     np.testing.assert_array_equal(region.com, np.tile([-0.3, 0.2], (3, 1)))
     ranges = com_quotients(0, region.com)
     assert set(ranges) == {(6, 9), (7, 9), (8, 9)} and ranges[6, 9].tolist() == [-0.3, 0.2]
+
+
+def test_the_form_of_a_sphere_is_its_expression() -> None:
+    variables = link_variables(arm())
+    link, x = variables[0], variables.x
+    form = find_quadric(0.2**2 - ca.sumsqr(link.com - ca.DM([0.1, 0.0, 0.05])), x, len(variables))
+    assert form is not None and form.link == 0 and form.power == 2 and not form.linear
+    moment, mass = BODY[6:9], BODY[9]
+    value = form.moment @ moment + form.mass * mass + moment @ form.square @ moment / mass
+    c = moment / mass
+    expected = mass * (0.2**2 - np.sum((c - [0.1, 0.0, 0.05]) ** 2))
+    np.testing.assert_allclose(value + form.inertia @ BODY[:6], expected, rtol=1e-12)
+    box = np.array([[-1.0, 1.0]] * 3)
+    assert form.is_convex_set(box)
+    for cut in form.cuts(box, BODY):
+        assert cut @ BODY >= expected - 1e-12  # a tangent of a concave form lies above it
+
+
+def test_saturating_and_mixed_expressions_have_no_form() -> None:
+    variables = link_variables(arm(2))
+    first, second = variables
+    assert find_quadric(ca.tanh(first.mass), variables.x, 2) is None
+    assert find_quadric(first.mass * second.mass, variables.x, 2) is None

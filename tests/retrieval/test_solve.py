@@ -25,7 +25,7 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval._solution import assess
-from casid.retrieval.methods._branches import Branches, Smoothed
+from casid.retrieval.methods._branching import Branches, Smoothed
 from casid.retrieval.methods._global_search import SimulatedAnnealing
 from casid.retrieval.methods._method import Direct
 from casid.retrieval.methods._penalty import Penalty

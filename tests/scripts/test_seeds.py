@@ -35,7 +35,8 @@ CHEAP = [
     ("gaz2019", "Fig. 1"), ("gaz2019", "Table I"), ("gaz2019_supplement", "Table VI"),
     ("gaz2019_supplement", "Table VII"), ("gaz2019_supplement", "Fig. 9"), ("gaz2019_supplement", "Fig. 10"),
     ("sousa2014", "Sec. 3.1"), ("sousa2014", "Table 4.1"), ("sousa2014", "Table 4.2"), ("sousa2014", "Table 6.1"),
-    ("sousa2014", "Fig. 6.1"), ("sutanto2020", "Table 1"), ("sousa2014", "Sec. 2.6.6"),
+    ("sousa2014", "Fig. 6.1"), ("sousa2014", "Sec. 2.6.6"),
+    pytest.param("sutanto2020", "Table 1", marks=pytest.mark.slow),
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import casid
 from casid.testing import MuJoCo, running
-from casid.testing._rigid_body import states
+from casid.testing._peers import states
 
 
 def test_mujoco_runs_what_casid_writes() -> None:

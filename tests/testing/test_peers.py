@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 
 import casid
-from casid.testing import random_robot
-from casid.testing._peers import NotMeasured, need
+from casid.inertia import consistency
+from casid.testing import inverse_dynamics, random_robot
+from casid.testing._peers import (
+    Body,
+    NotMeasured,
+    close,
+    need,
+    random_body,
+    rotation_about,
+    standard_parameters,
+    states,
+)
 
 
 def test_pinocchio_visits_branch_by_branch() -> None:
@@ -39,3 +49,29 @@ def test_clarabel_solves_the_feasible_regression() -> None:
     fit = ols(compress(model, [recording(model, x, noise=0.01)]))
     ratio, _ = clarabel_regression(fit, lambda v: ())
     assert 1.0 <= ratio < 1.1
+
+
+def test_a_single_joint_is_a_pendulum() -> None:
+    robot = random_robot(3, n=1)
+    joint = robot.joints[0]
+    assert joint.type == "revolute"
+    body = Body(2.0, np.array([0.1, -0.2, 0.05]), np.diag([0.02, 0.03, 0.04]))
+    q, dq, ddq = (x[:1] for x in states(1))
+    tau = inverse_dynamics(robot, [body], q, dq, ddq, np.zeros(3))
+    arm = np.cross(joint.axis, body.com)
+    close(tau, [(joint.axis @ body.inertia @ joint.axis + body.mass * arm @ arm) * ddq[0]])
+    close(inverse_dynamics(robot, [body], q, 0 * dq, 0 * ddq, np.zeros(3)), [0.0])
+
+
+def test_bodies_are_physically_consistent() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        assert consistency(standard_parameters([random_body(rng)])).full
+
+
+def test_rotations_are_orthogonal_and_comparisons_can_fail() -> None:
+    R = rotation_about(np.array([0.6, 0.0, 0.8]), 2.5)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-14)
+    assert np.trace(R) == pytest.approx(1 + 2 * np.cos(2.5))
+    with pytest.raises(AssertionError):
+        close([1.0, 2.0], [1.0, 2.001])

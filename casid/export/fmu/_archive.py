@@ -22,8 +22,8 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, ExportError
 from casid.export._robot import export_robot, model_of
-from casid.files import read_text, write_files
-from casid.files._write import prepare_directory
+from casid.files._read import read_text
+from casid.files._write import prepare_directory, write_files
 from casid.inertia import Parameters
 from casid.version import __version__
 

@@ -20,10 +20,9 @@ from casid.description import Robot, write_robot
 from casid.dynamics import Model, reduced
 from casid.errors import CasidWarning, ExportError
 from casid.export._directory import Wording, write_c
-from casid.export._payload import warn_if_infeasible, with_payload
 from casid.export._robot import UNITS as ROBOT_UNITS
-from casid.export._robot import model_of, notes_of
-from casid.files import read_text
+from casid.export._robot import model_of, notes_of, warn_if_infeasible, with_payload
+from casid.files._read import read_text
 from casid.files._write import check_target, write_directory
 from casid.inertia import Parameters
 from casid.version import __version__

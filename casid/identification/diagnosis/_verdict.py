@@ -22,13 +22,12 @@ from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._better_readings import Trials, better_readings
 from casid.identification.diagnosis._delay import delay_finding
 from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._links import link_findings
 from casid.identification.diagnosis._readings import Readings, moving
-from casid.identification.diagnosis._signals import signal_findings
+from casid.identification.diagnosis._signals import link_findings, signal_findings
 from casid.identification.diagnosis._trial import compared, consistent_errors, signed
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, wls
-from casid.regression._observation import torques
+from casid.regression._rows import torques
 from casid.retrieval.plausible._bodies import nominal_bodies
 
 Array = NDArray[np.float64]

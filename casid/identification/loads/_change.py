@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.identification.online._information import Information
+from casid.identification.online._samples import Information
 from casid.regression._statistics import ResidualNoise
 from casid.retrieval._objectives import chi_square
 

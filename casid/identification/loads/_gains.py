@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.identification.loads._equations import combined, load_stack
 from casid.identification.loads._payload import Payload, payload
-from casid.identification.loads._stack import combined, load_stack
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]

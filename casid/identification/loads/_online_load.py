@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.loads._change import ChangeDetector, RecentSamples, Sample
-from casid.identification.loads._intervals import load_intervals
-from casid.identification.online._information import Information
+from casid.identification.loads._equations import load_intervals
 from casid.identification.online._samples import (
+    Information,
     check_inputs,
     checked_forgetting,
     checked_iterations,

@@ -34,8 +34,15 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
-from casid.identification.loads._intervals import PLACES, inflation, load_intervals
-from casid.identification.loads._stack import Known, least_norm, load_stack, recordings
+from casid.identification.loads._equations import (
+    PLACES,
+    Known,
+    inflation,
+    least_norm,
+    load_intervals,
+    load_stack,
+    recordings,
+)
 from casid.inertia import Parameters, express_in, from_standard, to_standard
 from casid.measurement import Dataset
 from casid.retrieval._objectives import LeastSquares, chi_square

@@ -12,8 +12,8 @@ from scipy.special import stdtrit
 
 from casid.dynamics import Model
 from casid.errors import CasidWarning, DatasetError
-from casid.identification.online._information import Information
 from casid.identification.online._samples import (
+    Information,
     check_inputs,
     checked_forgetting,
     checked_iterations,

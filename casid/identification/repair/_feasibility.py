@@ -24,9 +24,9 @@ from casid.identification._regression import Bounds, complement, extra_bounds
 from casid.identification.repair._separating_plane import ConsistentForms, Plane, energy_shares
 from casid.inertia import Parameters
 from casid.inertia._parameters import standard_names
-from casid.retrieval._load import ConstraintBuilder
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
+from casid.retrieval._problem_files import ConstraintBuilder
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
 from casid.retrieval._variables import link_variables

@@ -2,4 +2,3 @@
 
 # Estimates from quadratic information, with a bound of their suboptimality
 from casid.inertia.entropic._estimate import Plausible as Plausible
-from casid.inertia.entropic._estimate import entropic_estimate as entropic_estimate

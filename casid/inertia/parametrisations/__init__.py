@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from casid import _earlier
 
 # The contract, and the catalogue by name
-from casid.inertia.parametrisations._contract import Parametrisation as Parametrisation
+from casid.inertia.parametrisations._maps import Parametrisation as Parametrisation
 from casid.inertia.parametrisations._maps import parametrisation as parametrisation
 
 if not TYPE_CHECKING:  # names of earlier versions

@@ -2,12 +2,129 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import ClassVar
+
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
-from casid.errors import ProblemError
+from casid.errors import DatasetError, ProblemError
+from casid.files._arrays import numeric_array
 from casid.inertia._parameters import TENSOR_INDEX, Vector, from_standard, pseudo_inertia, tensor_entries
-from casid.inertia.parametrisations._contract import BIAS, Parametrisation
+
+#: Added to masses [kg] and to the diagonals of inertias [kg.m^2], so that "positive" keeps a distance from zero.
+BIAS = 1e-6
+
+
+class Parametrisation(ABC):
+    """Coordinates theta of one link, free in R^size, and its parameters as functions of them.
+
+    A new one is a subclass that gives ``expression`` and ``coordinates``; training, guarantees and tests follow.
+
+    Attributes
+    ----------
+    name : str
+        What a user writes.
+    size : int
+        Number of coordinates.
+    positive_mass, symmetric, definite, triangle : bool
+        What holds for **every** theta: m > 0, I = I', I > 0 about the centre of mass, and the triangle inequality of
+        the principal moments (so that a body of positive density exists).
+    one_to_one : bool
+        Each body has exactly one theta.
+    """
+
+    name: ClassVar[str]
+    size: ClassVar[int]
+    positive_mass: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
+    definite: ClassVar[bool] = True
+    triangle: ClassVar[bool] = True
+    one_to_one: ClassVar[bool] = False
+
+    @abstractmethod
+    def expression(self, theta: ca.SX) -> ca.SX:
+        """Standard parameters, shape (10,), of coordinates theta, shape (size,).
+
+        Parametrisations that are not ``symmetric`` return 13 numbers: the ten of the symmetric part of the inertia,
+        then the vector a of its antisymmetric part S(a) (`casid.dynamics`).
+        """
+
+    @abstractmethod
+    def coordinates(self, parameters: Vector) -> Vector:
+        """A theta of these parameters; called with ten finite numbers inside the map's image."""
+
+    @property
+    def count(self) -> int:
+        """Length of what the map returns: 10, or 13 where the inertia is not symmetric."""
+        return 10 if self.symmetric else 13
+
+    @cached_property
+    def map(self) -> ca.Function:
+        """``theta (size) -> pi (count)``."""
+        theta = ca.SX.sym("theta", self.size)
+        pi = ca.densify(self.expression(theta))
+        return ca.Function(f"{type(self).__name__}_map", [theta], [pi], ["theta"], ["pi"])
+
+    def parameters(self, theta: ArrayLike) -> Vector:
+        """Parameters of coordinates, shape (count,).
+
+        Raises
+        ------
+        DatasetError
+            If theta has another shape or is not finite.
+        """
+        given = _checked(theta, (self.size,), f"parametrisation '{self.name}': theta")
+        return np.asarray(self.map(given)).reshape(-1)
+
+    def inverse(self, parameters: ArrayLike) -> Vector:
+        """Coordinates, shape (size,), whose map gives these standard parameters, shape (10,).
+
+        Raises
+        ------
+        DatasetError
+            If the parameters lie outside the map's image (a negative mass, an inertia that no such theta reaches).
+        """
+        given = _checked(parameters, (10,), f"parametrisation '{self.name}': parameters")
+        with np.errstate(all="ignore"):
+            theta = np.asarray(self.coordinates(given), dtype=float)
+        if not np.isfinite(theta).all():
+            raise DatasetError(
+                f"parametrisation '{self.name}' does not reach these parameters (mass {given[9]:.6g} kg); start from a "
+                "physically consistent body"
+            )
+        return theta
+
+    def random(self, rng: np.random.Generator, scale: float = 1.0) -> Vector:
+        """Random coordinates, normal with standard deviation ``scale``."""
+        return scale * rng.standard_normal(self.size)
+
+    def draw(self, rng: np.random.Generator) -> Vector:
+        """Coordinates that training starts from where nothing is known of the body.
+
+        Those of Sutanto et al. (2020) start as in their published code: the mass is the square of a standard normal
+        number, the centre of mass the magnitude of three [m], and the coordinates of the inertia are normal with
+        standard deviation 0.01 (`NoStr`: 1, free mass).
+        """
+        return np.concatenate([rng.standard_normal(1), np.abs(rng.standard_normal(3)), self.draw_inertia(rng)])
+
+    def draw_inertia(self, rng: np.random.Generator) -> Vector:
+        """The share of `draw` beyond mass and centre of mass."""
+        return 0.01 * rng.standard_normal(self.size - 4)
+
+    def __repr__(self) -> str:
+        words = ("positive mass", "symmetric", "positive definite", "triangle inequality")
+        holds = [w for w, yes in zip(words, (self.positive_mass, self.symmetric, self.definite, self.triangle)) if yes]  # noqa: B905
+        return f"<{type(self).__name__}: {self.size} coordinates, guarantees {', '.join(holds) or 'nothing'}>"
+
+
+def _checked(value: ArrayLike, shape: tuple[int, ...], what: str) -> Vector:
+    array = numeric_array(value, what, DatasetError, finite=True)
+    if array.shape != shape:
+        raise DatasetError(f"{what} must have shape {shape}, got {array.shape}")
+    return array
 
 
 def body(mass: ca.SX, com: ca.SX, inertia: ca.SX) -> ca.SX:
@@ -81,11 +198,9 @@ class NoStr(Parametrisation):
 
     def expression(self, theta: ca.SX) -> ca.SX:
         """Thirteen numbers: the symmetric body, and a of the antisymmetric part ``(I - I')/2 = S(a)``."""
-        inertia = ca.reshape(theta[4:13], 3, 3).T
-        asymmetry = ca.vertcat(
-            inertia[2, 1] - inertia[1, 2], inertia[0, 2] - inertia[2, 0], inertia[1, 0] - inertia[0, 1]
-        )
-        return ca.vertcat(body(theta[0], theta[1:4], (inertia + inertia.T) / 2), asymmetry / 2)
+        A = ca.reshape(theta[4:13], 3, 3).T
+        asymmetry = ca.vertcat(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1])
+        return ca.vertcat(body(theta[0], theta[1:4], (A + A.T) / 2), asymmetry / 2)
 
     def draw_inertia(self, rng: np.random.Generator) -> Vector:
         """Standard normal entries [kg.m^2]."""

@@ -2,5 +2,4 @@
 
 from casid.measurement.importing._proposal import Answers as Answers
 from casid.measurement.importing._proposal import Proposal as Proposal
-from casid.measurement.importing._proposal import Question as Question
 from casid.measurement.importing._reading import propose as propose

@@ -12,9 +12,9 @@ import numpy as np
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files._words import listed, shown
+from casid.measurement._columns import UNITS
 from casid.measurement._formats import text_content
 from casid.measurement._text import text_lines
-from casid.measurement._units import UNITS
 from casid.measurement.importing._evidence import (
     FASTEST,
     LEAST_SPEED,
@@ -23,15 +23,18 @@ from casid.measurement.importing._evidence import (
     SLOWEST,
     Array,
     Explained,
+    advances,
     beyond_limits,
+    blocks,
+    clock_of,
+    even_clock,
     explained,
+    rate_text,
     speed_of,
     velocity_factors,
 )
-from casid.measurement.importing._groups import Group, best, chosen_group, signal_groups
 from casid.measurement.importing._layout import columns_of
-from casid.measurement.importing._names import meaning
-from casid.measurement.importing._order import advances, blocks, clock_of, even_clock, rate_text
+from casid.measurement.importing._names import Group, best, chosen_group, meaning, signal_groups
 from casid.measurement.importing._proposal import Answers, Proposal, Question
 
 #: Explained share of the torques below which the columns are not taken for the robot's, and the least that decides.

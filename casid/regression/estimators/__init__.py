@@ -7,7 +7,6 @@ from casid import _earlier
 # The contract, and the estimators by name
 from casid.regression.estimators._estimator import Estimator as Estimator
 from casid.regression.estimators._estimator import Observations as Observations
-from casid.regression.estimators._catalogue import ESTIMATORS as ESTIMATORS
 
 # Least squares
 from casid.regression.estimators._least_squares import OLS as OLS
@@ -15,12 +14,12 @@ from casid.regression.estimators._least_squares import WLS as WLS
 from casid.regression.estimators._least_squares import IRLS as IRLS
 
 # Noise in positions
-from casid.regression.estimators._maximum_likelihood import MaximumLikelihood as MaximumLikelihood
+from casid.regression.estimators._least_squares import MaximumLikelihood as MaximumLikelihood
 
 # Simulation of the closed loop
 from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
 from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
-from casid.regression.estimators._output_error import OutputError as OutputError
+from casid.regression.estimators._closed_loop import OutputError as OutputError
 
 if not TYPE_CHECKING:  # names of earlier versions
     __getattr__ = _earlier.earlier_names(__name__)

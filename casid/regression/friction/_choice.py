@@ -22,7 +22,7 @@ from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
-from casid.regression._observation import observation_blocks
+from casid.regression._rows import observation_blocks
 from casid.regression.friction._cross_validation import STRETCHES, Candidate, CandidateFits
 
 Array = NDArray[np.float64]

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms import FrictionLaw, JointSignals
+from casid.dynamics.terms import FrictionLaw
 from casid.dynamics.terms._friction import JointFriction, states_of
+from casid.dynamics.terms._joint_terms import JointSignals
 from casid.measurement import Dataset
-from casid.regression._observation import filtered_blocks, motion, sampling_period
+from casid.regression._rows import filtered_blocks, motion, sampling_period
 
 Array = NDArray[np.float64]
 

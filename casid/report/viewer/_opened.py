@@ -15,7 +15,7 @@ from casid.description import Robot, identified_names, load_robot, robot_names
 from casid.description.formats import FORMATS as ROBOT_FORMATS
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
-from casid.files import read_text
+from casid.files._read import read_text
 from casid.files._texts import read_json, read_toml
 from casid.files._words import reason
 from casid.identification.repair._check import check_file

@@ -23,7 +23,7 @@ is thin, multipliers are large and these shares are not small: `lower_bound` sub
 then never exceeds the value of x, and it holds for every point that misses no more than x does.
 
 **Nonlinear rows** enter through linear rows that hold at every feasible z, or not at all; the bound is then that of a
-convex relaxation. A hard row whose side has a quadratic form (`casid.retrieval._quadrics`) is replaced by a cut of it:
+convex relaxation. A hard row whose side has a quadratic form (`casid.retrieval._region`) is replaced by a cut of it:
 the tangent of a cone or of a concave form, the secant over the box of the centre of mass of a convex one::
 
     2 t l - m t^2 <= l^2/m <= (a + b) l - a b m       (a <= c <= b; tangent at any t; m > 0)

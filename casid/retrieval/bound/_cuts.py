@@ -1,6 +1,6 @@
 """Linear rows that every feasible point obeys, made from a problem's nonlinear constraints near any given point.
 
-The relaxation of a constraint is that of its quadratic form where it has one (`casid.retrieval._quadrics`; exact for
+The relaxation of a constraint is that of its quadratic form where it has one (`casid.retrieval._region`; exact for
 second-order cones and concave forms). A constraint on a single centre of mass is relaxed by planes that support the set
 of centres of mass: the box of the centre of mass is halved repeatedly, and interval arithmetic removes the cells in
 which no point meets the constraints, each branch of an if-else for itself. The cells that are left cover the set, of
@@ -23,8 +23,7 @@ from casid.expressions._conditions import choose
 from casid.expressions._intervals import enclose
 from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
 from casid.retrieval._problem import Problem
-from casid.retrieval._quadrics import Quadric
-from casid.retrieval._region import LinkRegion, com_quotients
+from casid.retrieval._region import LinkRegion, Quadric, com_quotients
 from casid.retrieval._rows import Row
 from casid.retrieval.constraints._constraint import Constraint
 

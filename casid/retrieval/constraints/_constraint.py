@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.expressions._affine import affine_rows
 from casid.expressions._conditions import alternatives
-from casid.expressions._domains import may_hide, required_domains
 from casid.expressions._evaluate import evaluate
+from casid.expressions._intervals import may_hide, required_domains
+from casid.expressions._polynomial import affine_rows
 from casid.expressions._walk import as_function, constants
 from casid.inertia._parameter_vector import mass_index
-from casid.retrieval._quadrics import Quadric, find_quadric
-from casid.retrieval._region import Facts
+from casid.retrieval._region import Facts, Quadric, find_quadric
 from casid.retrieval._variables import LinkView
 
 Array = NDArray[np.float64]
@@ -205,7 +204,7 @@ class Constraint:
         ``f - m bound``, linear. Otherwise the expression as it is. A bound on a minimum or maximum that requires all of
         its parts is one on each of them, where these are affine or linear over the mass: ``fmax(a, b) <= bound`` is
         ``a <= bound`` and ``b <= bound``. Hard: further rows where the expression would be undefined unseen
-        (`casid.expressions._domains`).
+        (`casid.expressions._intervals`).
         """
         forms = affine_rows(self.expression, setting.x)
         hides = self.hard and may_hide(as_function(self.expression, setting.x))

@@ -17,8 +17,7 @@ from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._combinations import combinations
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, reassess
-from casid.retrieval.methods._branch_and_bound import close_gap
-from casid.retrieval.methods._branches import Branches
+from casid.retrieval.methods._branching import Branches, close_gap
 from casid.retrieval.methods._method import Array, Direct, Method, Start
 from casid.retrieval.solver._certify import PreparedProblem
 

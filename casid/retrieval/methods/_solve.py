@@ -8,7 +8,7 @@ from casid.errors import ProblemError
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
-from casid.retrieval.methods._branches import Branches, Smoothed
+from casid.retrieval.methods._branching import Branches, Smoothed
 from casid.retrieval.methods._global_search import Global, SimulatedAnnealing
 from casid.retrieval.methods._method import Direct, Method, Start
 from casid.retrieval.methods._penalty import Penalty

@@ -40,10 +40,8 @@ from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
-from casid.retrieval.plausible._answer import MostPlausible, coordinates
-from casid.retrieval.plausible._climb import DEARER, MET, Climb
-from casid.retrieval.plausible._measure import TERMS, Measure
-from casid.retrieval.plausible._newton import Point, PricedNewton
+from casid.retrieval.plausible._measure import TERMS, Measure, MostPlausible, coordinates
+from casid.retrieval.plausible._newton import DEARER, MET, Climb, Point, PricedNewton
 from casid.retrieval.plausible._program import BallOutcome, BallProgram
 
 Array = NDArray[np.float64]

@@ -26,7 +26,7 @@ from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.errors import InertiaWarning
 from casid.export import export_robot, load
-from casid.export._load import LoadedLibrary
+from casid.export._exported import LoadedLibrary
 from casid.export._robot import FUNCTIONS, PUBLISHED
 from casid.testing._peers import build, parameter_map, relative_error
 

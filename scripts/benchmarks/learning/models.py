@@ -32,7 +32,7 @@ from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.measurement import Dataset
 from casid.regression import choose_friction, compress, wls
-from casid.regression._observation import torques
+from casid.regression._rows import torques
 from casid.report._style import INK, MUTED, new_figure, set_title, tidy
 
 if TYPE_CHECKING:  # needs jax

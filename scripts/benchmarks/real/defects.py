@@ -16,8 +16,7 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
-from casid.testing import motion
-from casid.testing._synthetic import BODY
+from casid.testing._synthetic import BODY, motion
 
 TERMS = ("viscous", "coulomb", "offset")
 ROBOTS = ("panda", "ur10e", "kuka_iiwa", "tx40", "puma560", "stanford", "three_link", "wam7")

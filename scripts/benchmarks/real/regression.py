@@ -20,7 +20,7 @@ from casid.dynamics.terms._friction import friction_terms
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.regression import choose_friction, compress, estimate_delay, wls
 from casid.regression._fit import ols
-from casid.regression._observation import torques
+from casid.regression._rows import torques
 from casid.regression.estimators import (
     OLS,
     ClosedLoop,

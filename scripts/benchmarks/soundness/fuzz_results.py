@@ -211,7 +211,7 @@ class ConstraintFile(Kind):
         return [CONSTRAINTS.encode()]
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.retrieval._load import load_constraints
+        from casid.retrieval._problem_files import load_constraints
 
         load_constraints(path)(self.variables)
         return []

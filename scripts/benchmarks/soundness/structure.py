@@ -20,11 +20,11 @@ ROOMS = (
 SLOPES: dict[str, tuple[tuple[str, ...], ...]] = {
     "excitation": (("information", "limits"), ("optimisation",), ("_settings",), ("__init__",)),
     "retrieval": (
-        ("_variables", "_objectives", "_result", "_quadrics"),
+        ("_variables", "_objectives", "_result"),
         ("_region",),
         ("constraints",),
         ("_problem",),
-        ("_load", "_solution"),
+        ("_problem_files", "_solution"),
         ("_rows", "_combinations"),
         ("bound",),
         ("program", "plausible"),
@@ -48,7 +48,8 @@ def trees() -> dict[str, tuple[Path, ast.Module]]:
     return found
 
 
-def imported(module: str, annotations: bool = True) -> set[str]:
+@cache
+def imported(module: str, annotations: bool = True) -> frozenset[str]:
     """Modules of the package that a module imports anywhere, inside functions and, if asked, for type checking too."""
     known, found = trees(), set()
     tree = known[module][1]
@@ -70,7 +71,7 @@ def imported(module: str, annotations: bool = True) -> set[str]:
             name = name.rpartition(".")[0]
         if name and name != module:
             resolved.add(name)
-    return resolved
+    return frozenset(resolved)
 
 
 def circles(annotations: bool = False) -> list[list[str]]:

@@ -24,7 +24,7 @@ from casid.errors import CasidError
 from casid.measurement import Dataset, read_dataset
 from casid.measurement.importing import Answers, propose
 from casid.retrieval.plausible._bodies import plausible_bodies
-from casid.testing import motion
+from casid.testing._synthetic import motion
 
 Array = np.ndarray
 

@@ -25,7 +25,7 @@ import casadi as ca
 import numpy as np
 from benchmarks import published
 
-from casid.control._joint_space import ModelBased, feedback
+from casid.control._free_motion import ModelBased, feedback
 from casid.dynamics import BaseParameters, Model
 from casid.identification import FeasibleFit, feasible_regression
 from casid.identification.repair._feasibility import Feasibility, feasibility_test

@@ -1,0 +1,340 @@
+"""The load's own system of equations, from R factors of recordings with and without it; intervals of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, stdtrit
+
+from casid.codegen import evaluate_batch
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.inertia._parameters import STANDARD_NAMES
+from casid.measurement import Dataset
+from casid.regression._rows import filtered_blocks, motion
+
+Array = NDArray[np.float64]
+
+#: Singular values below this share of the largest count as zero: their directions are not determined.
+DETERMINED = 1e-7
+#: Quantities with an interval: their place among a load's parameters, and that of the mass which divides it.
+PLACES: dict[str, tuple[int, int | None]] = {
+    **{name: (k, None) for k, name in enumerate(STANDARD_NAMES[:10]) if k not in (6, 7, 8)},
+    "cx": (6, 9), "cy": (7, 9), "cz": (8, 9),
+}  # fmt: skip
+
+
+def inflation(left_out: Sequence[Array], x: Array, variance: float, whole: Array, known: Array) -> dict[str, float]:
+    """By how much the variance of each quantity exceeds what noise explains; at least 1.
+
+    With f_g the quantity without stretch g, of G stretches of recordings of one kind, its variance by the jackknife is
+    ``(G - 1)/G sum_g (f_g - mean f)^2``, summed over the kinds, times the square of Student's quantile of G - 1 degrees
+    of freedom over the normal one.
+
+    Parameters
+    ----------
+    left_out
+        x with each stretch left out, shape (G, N) of each kind (`LoadStack.without_stretches`).
+    x
+        Load, then drifts, shape (N,).
+    variance, whole, known
+        Of a residual, and the covariances that belong to a residual of size 1 (`LoadStack.covariances`).
+    """
+    found = {}
+    for name, (k, over) in PLACES.items():
+        slope = np.zeros(len(x))
+        slope[k] = 1.0
+        if over is not None:
+            slope[k] = 1.0 / x[over]
+            slope[over] = -x[k] / x[over] ** 2
+        made = float((slope @ whole) @ slope)
+        measured = float((slope @ known) @ slope) * variance
+        for part in left_out:
+            values = part[:, k] if over is None else part[:, k] / part[:, over]
+            rest = len(part) - 1
+            student = float(stdtrit(rest, 0.975) / ndtri(0.975)) ** 2
+            measured += student * rest / len(part) * float(np.sum((values - values.mean()) ** 2))
+        enough = np.isfinite(measured) and made > 0 and variance > 0
+        found[name] = max(1.0, measured / (variance * made)) if enough else 1.0
+    return found
+
+
+def load_intervals(
+    R: Array, x: Array, tolerance: float, wider: Mapping[str, float] | None = None
+) -> dict[str, tuple[float, float]]:
+    """Intervals of the ellipsoid ``||R (z - x)||^2 <= tolerance``; ``wider`` multiplies the tolerance by quantity."""
+    lengths = np.linalg.norm(R, axis=0)
+    scale = np.where(lengths > 0, lengths, 1.0)
+    _, s, Vt = np.linalg.svd(R / scale, full_matrices=True)
+    values = np.zeros(R.shape[1])
+    values[: len(s)] = s
+    sure = values > DETERMINED * values[0]
+    inverse = (Vt[sure].T / values[sure]) / scale[:, None]
+    free = (Vt[~sure].T) / scale[:, None]
+    found, units = {}, np.eye(R.shape[1])
+    for name, (k, over) in PLACES.items():
+        allowed = tolerance * (wider or {}).get(name, 1.0)
+        if over is None:
+            half = _half(units[k], inverse, free, allowed, scale)
+            found[name] = (float(x[k] - half), float(x[k] + half))
+        else:
+            found[name] = _ratio(units[k], units[over], x, inverse, free, allowed, scale)
+    return found
+
+
+def _half(c: Array, inverse: Array, free: Array, tolerance: float, scale: Array) -> float:
+    if free.size and np.abs(c @ (free * scale[:, None])).max() > 1e-5:
+        return float("inf")
+    return float(np.sqrt(tolerance) * np.linalg.norm(c @ inverse))
+
+
+def _ratio(
+    a: Array, b: Array, x: Array, inverse: Array, free: Array, tolerance: float, scale: Array
+) -> tuple[float, float]:
+    """Fieller's interval of ``a'z / b'z``: all t with ``((a - t b)'x)^2 <= tolerance |(a - t b)'B|^2``."""
+    if not np.isfinite(_half(a, inverse, free, tolerance, scale) + _half(b, inverse, free, tolerance, scale)):
+        return -np.inf, np.inf
+    va, vb = a @ inverse, b @ inverse
+    A = float(b @ x) ** 2 - tolerance * float(vb @ vb)
+    B = -2.0 * (float(a @ x) * float(b @ x) - tolerance * float(va @ vb))
+    C = float(a @ x) ** 2 - tolerance * float(va @ va)
+    root = B**2 - 4 * A * C
+    if A <= 0 or root < 0:
+        return -np.inf, np.inf
+    ends = sorted(((-B - np.sqrt(root)) / (2 * A), (-B + np.sqrt(root)) / (2 * A)))
+    return float(ends[0]), float(ends[1])
+
+
+#: Rows and targets of what is known of the robot's base parameters (`casid.regression.Fit.information`).
+Known = tuple[ArrayLike, ArrayLike]
+#: Stretches of a recording that are left out in turn.
+STRETCHES = 10
+
+
+def load_stack(
+    model: Model,
+    loaded: Dataset | Sequence[Dataset],
+    unloaded: Dataset | Sequence[Dataset] | None,
+    parameters: ArrayLike | None,
+    drift: bool,
+    information: Known | None = None,
+) -> LoadStack:
+    """R factors of recordings with and without a load; arguments as in `payload`."""
+    given = None if parameters is None else np.asarray(parameters, dtype=float)
+    stack = LoadStack(model, given, drift, information)
+    for data in recordings(unloaded):
+        stack.add(data, False)
+    for data in recordings(loaded):
+        stack.add(data, True)
+    return stack
+
+
+def combined(stack: LoadStack) -> tuple[list[Array], Array, float]:
+    """R factor of each joint, weights of the joints, and the degrees of freedom."""
+    stack.compressed()
+    return stack.factors(), stack.weights, float(stack.independent.sum()) - stack.factors()[0].shape[1]
+
+
+def recordings(given: Dataset | Sequence[Dataset] | None) -> tuple[Dataset, ...]:
+    """One recording, several or none as a tuple."""
+    return () if given is None else (given,) if isinstance(given, Dataset) else tuple(given)
+
+
+class LoadStack:
+    """R factors of ``[W_b, W_l, drift, tau]`` joint by joint, and from them the load's own system."""
+
+    def __init__(self, model: Model, parameters: Array | None, drift: bool, information: Known | None = None) -> None:
+        if parameters is not None and parameters.shape != (len(model.parameter_names),):
+            raise DatasetError(f"payload: expected {len(model.parameter_names)} parameters, got {parameters.shape}")
+        self.model, self.parameters = model, parameters if information is None else None
+        self.base = 0 if self.parameters is not None else model.base.rank
+        self.drift = [f"{kind}{k + 1}" for kind in ("fo", "fc") for k in range(model.n)] if drift else []
+        self.names = [*self.drift]
+        self._known = self._prior(information)
+        self._stretches: list[tuple[bool, list[list[Array]]]] = []
+        self._loaded: list[list[Array]] = [[] for _ in range(model.n)]
+        self.samples = np.zeros(model.n)
+        self.weights = np.ones(model.n)
+        self.independent = np.zeros(model.n)
+
+    def add(self, data: Dataset, loaded: bool) -> None:
+        """Add the rows of one recording."""
+        if data.n != self.model.n or data.dq is None or data.ddq is None:
+            raise DatasetError(
+                f"{data.name}: expected a processed recording of {self.model.n} joints, velocities and accelerations "
+                "included"
+            )
+        source = motion(data)
+        assert source.dq is not None and source.ddq is not None
+        names = self.model.regressor.name_in()
+        if len(names) != 3:
+            raise DatasetError(f"payload: the model's regressor has the input '{names[-1]}'; leave that joint term out")
+        q, dq, ddq = source.q, source.dq, source.ddq
+        n, last = self.model.n, np.asarray(self.model.link_columns[-1])
+        independent = list(self.model.base.independent)
+
+        def evaluate(part: slice) -> Array:
+            Y = np.asarray(evaluate_batch(self.model.regressor, q[part], dq[part], ddq[part]))
+            columns = [Y[:, :, last]]
+            if self.parameters is None:
+                columns.insert(0, Y[:, :, independent])
+            else:
+                columns.append((Y @ self.parameters)[:, :, None])
+            columns.append(np.sign(dq[part])[:, :, None])
+            return np.concatenate(columns, axis=2)
+
+        edges = np.linspace(0, len(data), STRETCHES + 1).astype(int)
+        stretches: list[list[list[Array]]] = [[[] for _ in range(n)] for _ in range(STRETCHES)]
+        self._stretches += [(loaded, stretch) for stretch in stretches]
+        for first, block in filtered_blocks(data, evaluate):
+            stop = first + len(block)
+            for start, end in pairwise([first, *edges[(edges > first) & (edges < stop)].tolist(), stop]):
+                rows, part = block[start - first : end - first], int(np.searchsorted(edges, start, side="right")) - 1
+                for k in range(n):
+                    stretches[part][k].append(self._joint(k, rows[:, k], data, slice(start, end), loaded))
+        counted = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
+        self.samples += counted
+        self.independent += counted / (1.0 if data.full is None else data.full.correlation)
+
+    def _prior(self, information: Known | None) -> Array:
+        """Rows of what is known of the robot alone, as those of the joints; errors of unit variance."""
+        width = self.base + 11 + len(self.drift)
+        if information is None:
+            return np.zeros((0, width))
+        rows, targets = (np.asarray(part, dtype=float) for part in information)
+        if rows.ndim != 2 or rows.shape[1] != self.base or targets.shape != rows.shape[:1]:
+            raise DatasetError(
+                f"payload: expected information of {self.base} base parameters, shapes (r, {self.base}) and (r,), got "
+                f"{rows.shape} and {targets.shape}"
+            )
+        return np.column_stack([rows, np.zeros((len(rows), width - 1 - self.base)), targets])
+
+    def _joint(self, k: int, block: Array, data: Dataset, rows: slice, loaded: bool) -> Array:
+        """R factor of some rows of a joint."""
+        keep = slice(None) if data.mask is None else data.mask[rows, k]
+        part = block[keep]
+        base, load, sign = part[:, : self.base], part[:, self.base : self.base + 10], part[:, -1]
+        known = part[:, self.base + 10] if self.parameters is not None else np.zeros(len(part))
+        drift = np.zeros((len(part), len(self.drift)))
+        if self.drift and loaded:
+            drift[:, k], drift[:, self.model.n + k] = 1.0, sign
+        tau = data.tau[rows, k][keep]
+        made = np.column_stack([base, load if loaded else np.zeros_like(load), drift, tau - known])
+        if loaded:
+            entry = np.column_stack([base, load, drift, tau - known, tau])
+            self._loaded[k].append(_triangle(entry))
+        return _triangle(made)
+
+    def factors(self) -> list[Array]:
+        """R factor of each joint's ``[W_b, W_l, drift, tau]``."""
+        return [_triangle(np.vstack([r for _, s in self._stretches for r in s[k]])) for k in range(self.model.n)]
+
+    def compressed(self) -> tuple[Array, Array, float, float]:
+        """R, r of the load and the drifts, the residual sum of squares, and the degrees of freedom.
+
+        Joints are weighted by 1/RMS of their residual.
+        """
+        factors = self.factors()
+        x = self._least_squares(factors, np.ones(len(factors)))
+        sizes = np.array([np.linalg.norm(f[:, :-1] @ x - f[:, -1]) for f in factors])
+        rms = sizes / np.sqrt(np.maximum(self.samples, 1))
+        self.weights = np.where(rms > 0, 1.0 / np.where(rms > 0, rms, 1.0), 0.0)
+        stack = np.vstack([*(w * f for w, f in zip(self.weights, factors, strict=True)), self.known])
+        R: Array = np.asarray(np.linalg.qr(stack, mode="r"))
+        width = stack.shape[1]
+        self._whole = R
+        self._beta = _reduced(R, self.base)
+        own, target = self._own(R)
+        left = float(np.sum(R[width - 1 :, width - 1] ** 2))
+        if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= DETERMINED * np.linalg.norm(stack[:, self.base + 9]):
+            raise DatasetError("payload: the load has no effect on these torques; record motion against gravity")
+        return own, target, left, float(self.independent.sum()) - width + 1
+
+    @property
+    def known(self) -> Array:
+        """Rows of what is known of the robot alone, in units in which a residual of the recordings is 1."""
+        scale = np.sqrt(max(float(self.samples.sum()), 1.0) / max(float(self.independent.sum()), 1.0))
+        return np.asarray(scale * self._known)
+
+    def _own(self, R: Array) -> tuple[Array, Array]:
+        """The load's own equations, from the R factor of all."""
+        rest = slice(self.base, R.shape[1] - 1)
+        return R[rest, rest], R[rest, R.shape[1] - 1]
+
+    def covariances(self) -> tuple[Array, Array]:
+        """Of load and drifts, shape (10 + drifts, ...) each, for residuals of size 1; after `compressed`.
+
+        The whole, and the part of it that errors of what is known of the robot make. Directions that are not determined
+        are left out.
+        """
+        width = self._whole.shape[1] - 1
+        R = self._whole[:width, :width]
+        lengths = np.linalg.norm(R, axis=0)
+        scale = np.where(lengths > 0, lengths, 1.0)
+        _, s, Vt = np.linalg.svd(R / scale, full_matrices=False)
+        sure = s > DETERMINED * s[0]
+        root = (Vt[sure].T / s[sure]) / scale[:, None]
+        own = root[self.base :]
+        moved = self.known[:, :-1] @ root @ own.T
+        return np.asarray(own @ own.T), np.asarray(moved.T @ moved)
+
+    def without_stretches(self) -> list[Array]:
+        """Load and drifts with each stretch of the recordings left out in turn, shape (stretches, 10 + drifts).
+
+        One array for the recordings without the load, one for those with it; after `compressed`.
+        """
+        parts = [
+            (loaded, _triangle(np.vstack([w * r for w, rows in zip(self.weights, joints, strict=True) for r in rows])))
+            for loaded, joints in self._stretches
+            if any(len(r) for rows in joints for r in rows)
+        ]
+        before, after = [self.known], [self.known[:0]]  # R factors of the stretches before and after each
+        for (_, first), (_, last) in zip(parts, reversed(parts), strict=True):
+            before.append(_triangle(np.vstack([before[-1], first])))
+            after.append(_triangle(np.vstack([after[-1], last])))
+        found: list[Array] = []
+        for kind in (False, True):
+            chosen = [k for k, (loaded, _) in enumerate(parts) if loaded is kind]
+            if len(chosen) >= 3:
+                rest = [np.vstack([before[k], after[len(parts) - 1 - k]]) for k in chosen]
+                found.append(
+                    np.array([least_norm(*self._own(np.asarray(np.linalg.qr(rows, mode="r")))) for rows in rest])
+                )
+        return found
+
+    def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
+        stack = np.vstack([w * f for w, f in zip(weights, factors, strict=True)])
+        lengths = np.linalg.norm(stack[:, :-1], axis=0)
+        scale = np.where(lengths > 0, lengths, 1.0)
+        return np.asarray(np.linalg.lstsq(stack[:, :-1] / scale, stack[:, -1], rcond=1e-10)[0] / scale)
+
+    def errors(self, x: Array) -> tuple[float, float]:
+        """Relative error of the loaded recordings without and with the load [%]; the robot as fitted with it."""
+        factors = [_triangle(np.vstack(rows)) for rows in self._loaded]
+        R, target = self._beta
+        beta: Array = np.zeros(0)
+        if self.base:
+            beta = np.asarray(np.linalg.lstsq(R[:, : self.base], target - R[:, self.base :] @ x, rcond=1e-10)[0])
+        whole = np.concatenate([beta, x])
+        without = np.concatenate([beta, np.zeros(10), x[10:]])
+        size = np.sqrt(sum(float(f[:, -1] @ f[:, -1]) for f in factors))
+        made = [np.sqrt(sum(float(np.sum((f[:, :-2] @ z - f[:, -2]) ** 2)) for f in factors)) for z in (without, whole)]
+        return 100.0 * float(made[0] / size), 100.0 * float(made[1] / size)
+
+
+def least_norm(R: Array, r: Array) -> Array:
+    """Load and drifts of their own equations; 0 where nothing determines them."""
+    return np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
+
+
+def _triangle(rows: Array) -> Array:
+    """R factor of rows, or the rows themselves where they are few."""
+    return np.asarray(np.linalg.qr(rows, mode="r"), dtype=float) if len(rows) > rows.shape[1] else rows
+
+
+def _reduced(R: Array, base: int) -> tuple[Array, Array]:
+    """Upper rows: base parameters in terms of the rest."""
+    return R[:base, :-1], R[:base, -1]

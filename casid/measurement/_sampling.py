@@ -1,0 +1,167 @@
+"""Samples made regular: spikes and repeated samples interpolated, a uniform grid of time, torques moved by a delay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.errors import DatasetError
+from casid.measurement._dataset import Array, Dataset
+from casid.measurement._defects import Defect, find_defects, interpolated
+
+
+def repaired(recording: Dataset) -> tuple[Dataset, list[Defect]]:
+    """The recording with values that measure nothing replaced by those around them, and all its defects.
+
+    Time stamps that repeat are left for the uniform grid, which drops them.
+
+    Parameters
+    ----------
+    recording
+        As read.
+    """
+    advances = np.concatenate([[True], np.diff(recording.t) > 0])
+    if not advances.all():
+        recording = recording.rows(advances, f"dropped {int((~advances).sum())} repeated time stamps")
+    t = recording.t
+    found, q_off, tau_off, repeated = find_defects(t, recording.q, recording.tau)
+    stale = repeated[:, None]
+    q_off, tau_off = q_off | stale, tau_off | stale
+    if not (q_off.any() or tau_off.any()):
+        return recording, found
+
+    def made(values: Array | None, off: np.ndarray) -> Array | None:
+        return None if values is None else interpolated(t, values, off)
+
+    tau = interpolated(t, recording.tau, tau_off)
+    count = int(repeated.sum())
+    steps = [f"interpolated {count} repeated samples"] if count else []
+    spikes = int((q_off | tau_off).sum(axis=1).astype(bool).sum()) - count
+    steps += [f"interpolated {spikes} samples with spikes"] if spikes else []
+    return replace(
+        recording,
+        q=interpolated(t, recording.q, q_off),
+        dq=made(recording.dq, q_off),
+        ddq=made(recording.ddq, q_off),
+        tau=tau,
+        steps=(*recording.steps, *steps),
+    ), found
+
+
+#: Share by which a time step may differ from the median one in a recording that counts as regular.
+IRREGULAR = 0.05
+#: A gap of more than this many periods is a clock jump.
+CLOCK_JUMP = 20.0
+#: A uniform grid may have so many times the samples of the recording.
+MOST_GROWTH = 20.0
+
+
+def advanced(data: Dataset, delay: float) -> Dataset:
+    """The recording with its torques taken from ``delay`` later, where they belong; the ends repeat."""
+    if not delay:
+        return data
+    from scipy.interpolate import CubicSpline  # slow to import, and only needed here
+
+    if abs(delay) >= (data.t[-1] - data.t[0]) / 2:
+        raise DatasetError(f"{data.name}: a delay of {delay:g} s is as long as the recording")
+    moments = np.clip(data.t + delay, data.t[0], data.t[-1])
+    tau = CubicSpline(data.t, data.tau, axis=0)(moments)
+    return replace(data, tau=tau, steps=(*data.steps, f"torques taken {1e3 * delay:.4g} ms later"))
+
+
+def regular(t: Array) -> bool:
+    steps = np.diff(t)
+    median = np.median(steps)
+    return bool(median > 0 and np.abs(steps - median).max() <= IRREGULAR * median)
+
+
+def uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
+    """The recording on a uniform grid, where asked or needed; clock jumps and repeated stamps reported."""
+    steps = np.diff(data.t)
+    notes = list(data.notes)
+    repeated = int((steps == 0).sum())
+    jumps: NDArray[np.intp] = (
+        np.flatnonzero(steps > CLOCK_JUMP * data.period) if data.period else np.zeros(0, dtype=int)
+    )
+    if len(jumps):
+        worst = int(jumps[np.argmax(steps[jumps])])
+        notes.append(
+            f"{data.name}: the clock jumps {len(jumps)} times, most by {steps[worst]:.3g} s at t = "
+            f"{data.t[worst]:.3f} s ({steps[worst] / data.period:.0f} periods); samples there are interpolated"
+        )
+    if repeated:
+        notes.append(f"{data.name}: {repeated} repeated time stamps dropped")
+        keep = np.concatenate([[True], steps > 0])
+        data = data.rows(keep, f"dropped {repeated} repeated time stamps")
+    data = replace(data, notes=tuple(notes))
+    if rate is None or (rate == "auto" and regular(data.t)):
+        return data
+    kept = _own_grid(data.t) if rate == "auto" else None
+    if kept is not None:
+        return _filled(data, *kept)
+    frequency = _nominal_rate(data.period) if rate == "auto" else float(rate)
+    count = int(np.floor((data.t[-1] - data.t[0]) * frequency + 1e-9)) + 1
+    if count > MOST_GROWTH * len(data):
+        steps = np.diff(data.t)
+        worst = int(np.argmax(steps))
+        raise DatasetError(
+            f"{data.name}: a uniform grid at {frequency:g} Hz would have {count} samples, the recording has "
+            f"{len(data)}; its longest gap is {steps[worst]:.4g} s, after sample {worst}: cut it there or give another "
+            "rate"
+        )
+    grid = data.t[0] + np.arange(count) / frequency
+    arrays = _interpolated(data, grid, data.t)
+    spread = f"dt {1e3 * steps.min():.3g} to {1e3 * steps.max():.3g} ms"
+    return replace(
+        data,
+        t=grid,
+        **arrays,
+        steps=(*data.steps, f"linear interpolation to {frequency:g} Hz ({spread} before)"),
+    )
+
+
+def _interpolated(data: Dataset, grid: Array, at: Array) -> dict[str, Any]:
+    """Signals and mask on a grid, from samples at ``at``; a value counts where both its neighbours do."""
+    arrays: dict[str, Any] = {
+        name: None
+        if (value := getattr(data, name)) is None
+        else np.stack([np.interp(grid, at, column) for column in value.T], axis=1)
+        for name in ("q", "dq", "ddq", "tau", "tau_raw")
+    }
+    if data.mask is not None:
+        columns = [np.interp(grid, at, column.astype(float)) > 1.0 - 1e-9 for column in data.mask.T]
+        arrays["mask"] = np.stack(columns, axis=1)
+    return arrays
+
+
+def _own_grid(t: Array) -> tuple[NDArray[np.intp], Array] | None:
+    """Places of samples on the uniform grid that their clock has but for gaps, and that grid [s]; or ``None``."""
+    steps = np.diff(t)
+    places = np.concatenate([[0], np.cumsum(np.round(steps / np.median(steps)))]).astype(int)
+    if (np.diff(places) < 1).any() or places[-1] + 1 > MOST_GROWTH * len(t):
+        return None
+    period, start = np.polyfit(places, t, 1)
+    if period <= 0 or np.abs(t - start - period * places).max() > IRREGULAR * period:
+        return None
+    return places, np.asarray(start + period * np.arange(places[-1] + 1))
+
+
+def _filled(data: Dataset, places: NDArray[np.intp], grid: Array) -> Dataset:
+    """The recording on its own grid: its samples as they are, lost ones by linear interpolation."""
+    grid[places] = data.t
+    arrays = _interpolated(data, np.arange(len(grid), dtype=float), places.astype(float))
+    step = f"{len(grid) - len(places)} lost samples interpolated, on the clock's own grid"
+    return replace(data, t=grid, **arrays, steps=(*data.steps, step))
+
+
+def _nominal_rate(period: float) -> float:
+    """Nearest round rate [Hz]: 1000 for a median period of 1.0004 ms."""
+    rate = 1.0 / period
+    for digits in (1, 2, 3):
+        rounded = float(f"{rate:.{digits}g}")
+        if abs(rounded - rate) <= 0.02 * rate:
+            return rounded
+    return rate

@@ -1,0 +1,341 @@
+"""Branching: on boxes of the centres of mass (smaller gaps of nonconvex problems), and on if-else and either-or."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import count
+from time import perf_counter
+from typing import ClassVar
+
+import numpy as np
+
+from casid.errors import ProblemError
+from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
+from casid.retrieval._combinations import Combination, combinations, smoothed
+from casid.retrieval._problem import Problem
+from casid.retrieval._result import Conflict, relative_gap
+from casid.retrieval._solution import Solution, assess, reassess
+from casid.retrieval.bound._cuts import Relaxation
+from casid.retrieval.constraints._bounds import com_box
+from casid.retrieval.methods._method import Array, Method, Start
+from casid.retrieval.program._starts import nominal_parameters
+from casid.retrieval.solver._build import SolveOptions
+from casid.retrieval.solver._certify import PreparedProblem, Relaxed, relaxed_bound
+
+#: Called with the best solution's total, the proven bound, and the number of relaxations solved so far.
+Progress = Callable[[float, float, int], object]
+
+
+@dataclass(order=True)
+class _Node:
+    """A part of the problem with its bound; ``boxes`` are the splits that led there, ``label -> (link, low, high)``."""
+
+    bound: float
+    number: int
+    problem: Problem = field(compare=False)
+    relaxed: Relaxed = field(compare=False)
+
+
+def close_gap(
+    solution: Solution,
+    gap: float = 0.01,
+    nodes: int = 100,
+    seconds: float = 60.0,
+    options: SolveOptions | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """Tighten a solution's lower bound, and improve the solution, by branching on boxes of the centres of mass.
+
+    Each node is the problem with smaller boxes: its relaxation is tighter. The node of smallest bound is split next,
+    so that the smallest bound of all open nodes is a bound of the problem at any time.
+
+    Parameters
+    ----------
+    solution
+        A feasible solution of a problem whose constraints are not known to be convex.
+    gap
+        Stop at this relative gap.
+    nodes, seconds
+        Stop after so many relaxations, or so long; the best bound so far is returned.
+    progress
+        Called after every relaxation.
+    """
+    search = _Search(solution, gap, options or SolveOptions())
+    deadline = perf_counter() + seconds
+    while search.open and search.used < nodes and perf_counter() < deadline:
+        if not search.split_lowest(deadline):
+            break
+        if progress is not None:
+            progress(search.best.total, search.bound, search.used)
+    return search.result()
+
+
+class _Search:
+    """Best-first branch and bound."""
+
+    def __init__(self, solution: Solution, gap: float, options: SolveOptions) -> None:
+        self.best, self._gap, self._options = solution, gap, options
+        self._problem, self._given = solution.problem, solution.lower_bound
+        self._negligible = self._problem.objective.negligible(solution.x)
+        self._order = count()
+        root = relaxed_bound(self._problem, solution.x, None, options)
+        self._region = root.search_region or dict(solution.search_region)
+        self._heap = [_Node(root.bound, next(self._order), self._problem, root)]
+        self._closed = np.inf  # smallest bound of the nodes that were left for good
+        self.used = 1
+
+    @property
+    def bound(self) -> float:
+        """Proven bound of the whole problem so far."""
+        lowest = min((node.bound for node in self._heap), default=np.inf)
+        # no node whose bound has reached the best value holds a better point
+        return max(min(lowest, self._closed, self.best.total), self._given)
+
+    @property
+    def open(self) -> bool:
+        """Whether the gap still exceeds the requested one."""
+        return bool(self._heap) and relative_gap(self.best.total, self.bound, self._negligible) > self._gap
+
+    def split_lowest(self, deadline: float) -> bool:
+        """Split the node of smallest bound; False if no split is left that could help."""
+        node = heappop(self._heap)
+        split = _where_to_split(self._problem, node)
+        if split is None:
+            self._closed = min(self._closed, node.bound)
+            return False
+        link, axis, at = split
+        for low, high in ((-np.inf, at), (at, np.inf)):
+            box = np.tile([-np.inf, np.inf], (3, 1))
+            box[axis] = low, high
+            label = f"box {self.used}.{0 if np.isinf(low) else 1} of the search"
+            part = com_box(self._problem.variables[link], box[:, 0], box[:, 1], label=node.problem.free_label(label))
+            self._look_at(node, node.problem.with_constraints(part), perf_counter() >= deadline)
+        return True
+
+    def _look_at(self, parent: _Node, problem: Problem, late: bool) -> None:
+        """Bound a part; after the deadline it keeps its parent's bound."""
+        if late:
+            heappush(self._heap, _Node(parent.bound, next(self._order), problem, parent.relaxed))
+            return
+        near = self.best.x if parent.relaxed.x is None else parent.relaxed.x
+        found = relaxed_bound(problem, near, None, self._options, enough=self.best.total)
+        self.used += 1
+        bound = max(found.bound, parent.bound)
+        if not np.isfinite(bound) and bound > 0:
+            return  # proven to be empty
+        if found.x is not None and relative_gap(self.best.total, bound, self._negligible) > self._gap:
+            self._try(found.x)
+        heappush(self._heap, _Node(bound, next(self._order), problem, replace(found, bound=bound)))
+
+    def _try(self, x: np.ndarray) -> None:
+        """A local solve of the problem from a relaxation's solution."""
+        if not np.isfinite(np.concatenate([v for v in self._problem.values(x).values()] or [np.zeros(1)])).all():
+            return
+        tried = PreparedProblem(self._problem, None, replace(self._options, restarts=0)).solve(start=x, throw=False)
+        if tried.rank() < self.best.rank():
+            self.best = tried
+
+    def result(self) -> Solution:
+        """The best solution with the proven bound."""
+        return reassess(
+            self.best,
+            lower_bound=max(self.bound, self.best.lower_bound),
+            search_region=self._region,
+            solver_status=f"{self.best.solver_status}; {self.used} relaxations",
+        )
+
+
+def _where_to_split(original: Problem, node: _Node) -> tuple[int, int, float] | None:
+    """Link, axis and place of the next split.
+
+    The centre of mass whose constraints the relaxation's solution misses most, along its widest side.
+    """
+    x = node.relaxed.x
+    if x is None:
+        return None
+    relaxation = Relaxation(node.problem)
+    missed = {
+        link: amount
+        for link, amount in _missed(node.problem, relaxation, x).items()
+        if amount > 1e-9 and np.isfinite(relaxation.regions[link].com).all()
+    }
+    if not missed:
+        return None
+    link = max(missed, key=missed.__getitem__)
+    box, first = relaxation.regions[link].com, original.regions[link].com
+    widths = np.ptp(first, axis=1) if np.isfinite(first).all() else np.ones(3)
+    axis = int(np.argmax(np.ptp(box, axis=1) / np.maximum(widths, 1e-300)))
+    low, high = box[axis]
+    centre = float(x[moment_slice(link)][axis] / max(x[mass_index(link)], 1e-9))
+    at = 0.5 * float(box[axis].mean()) + 0.5 * float(np.clip(centre, low, high))
+    return link, axis, float(np.clip(at, low + 0.2 * (high - low), high - 0.2 * (high - low)))
+
+
+def _missed(problem: Problem, relaxation: Relaxation, x: np.ndarray) -> dict[int, float]:
+    """By how much x misses the constraints that are not convex, for every link they concern, relative to their size."""
+    values = problem.values(x)
+    worst: dict[int, float] = {}
+    for side in relaxation.sides:
+        if relaxation.is_convex(side):
+            continue
+        amount = side.missed(problem.constraints[side.constraint], values)
+        links = [side.quadric.link] if side.quadric is not None else [s.link for s in relaxation.com_sets]
+        for link in links:
+            scale = max(1e-6, abs(side.bound), float(np.abs(x[link_slice(link)][:6]).max()))
+            worst[link] = max(worst.get(link, 0.0), amount / scale)
+    return worst
+
+
+@dataclass(frozen=True, eq=False)
+class BranchSolution:
+    """One combination of branches and its solution; None where a row that the choice makes constant excludes it."""
+
+    chosen: dict[str, str]
+    solution: Solution | None
+
+    @property
+    def empty(self) -> bool:
+        """Proven to hold no feasible point."""
+        return self.solution is None or self.solution.status == "infeasible"
+
+
+@dataclass(frozen=True)
+class Branches(Method):
+    """Solve every combination of branches.
+
+    The combinations cover the problem, so the smallest of their lower bounds is one of the problem: where each is
+    convex, the gap closes although the problem is not convex. A combination that is proven to be empty does not count.
+    The solution's ``trace`` holds a `BranchSolution` of each.
+
+    Attributes
+    ----------
+    most : int
+        Largest number of combinations.
+    gap : float or None
+        Where a combination is not convex itself, tighten its bound to this relative gap.
+    seconds : float
+        When it is over, the combinations left are given the trivial bound: the best bound so far.
+    progress : callable or None
+        Called with the number of combinations done.
+    """
+
+    most: int = 64
+    gap: float | None = None
+    seconds: float = float("inf")
+    progress: Callable[[int], object] | None = None
+    name: ClassVar[str] = "branches"
+
+    def solve(self, problem: Problem, start: Start) -> Solution:
+        """See `Method.solve`.
+
+        Raises
+        ------
+        ProblemError
+            If there are too many combinations.
+        """
+        deadline = perf_counter() + self.seconds
+        found: list[BranchSolution] = []
+        bound = np.inf
+        for combination in combinations(problem, self.most):
+            left = deadline - perf_counter()
+            if found and left <= 0:
+                bound = -np.inf
+                break
+            one = BranchSolution(combination.chosen, self._one(combination, start, left))
+            found.append(one)
+            if one.solution is not None and not one.empty:
+                bound = min(bound, one.solution.lower_bound)
+            if self.progress is not None:
+                self.progress(len(found))
+        return self._best(problem, start, found, bound)
+
+    def _one(self, combination: Combination, start: Start, seconds: float) -> Solution | None:
+        if combination.problem is None:
+            return None
+        prepared = PreparedProblem(combination.problem, start.nominal, start.options)
+        solution = prepared.solve(start.point, start.seed, throw=False)
+        if self.gap is not None and solution.status == "feasible" and solution.gap > self.gap:
+            return close_gap(solution, self.gap, seconds=min(seconds, 60.0), options=start.options)
+        return solution
+
+    def _best(self, problem: Problem, start: Start, found: list[BranchSolution], bound: float) -> Solution:
+        trace = tuple(found)
+        solutions = [b.solution for b in found if b.solution is not None]
+        usable = [s for s in solutions if s.usable]
+        if usable:
+            best = min(usable, key=lambda s: s.total)
+            return reassess(best, problem=problem, lower_bound=bound, trace=trace)
+        conflict = _nothing(found)
+        if not solutions:
+            x = nominal_parameters(problem) if start.nominal is None else start.nominal
+            return assess(
+                problem, x, converged=False, conflict=conflict, tolerances=start.options.tolerances, trace=trace
+            )
+        nearest = min(solutions, key=lambda s: s.max_violation)
+        least = bound if np.isfinite(bound) else -np.inf
+        return reassess(nearest, problem=problem, lower_bound=least, converged=False, conflict=conflict, trace=trace)
+
+
+def _nothing(found: list[BranchSolution]) -> Conflict:
+    """Why no combination has a feasible point: the conflict of the one that misses least."""
+    proven = bool(found) and all(b.empty for b in found)
+    conflicts = [b.solution.conflict for b in found if b.solution is not None and b.solution.conflict is not None]
+    if conflicts:
+        least = min(conflicts, key=lambda c: sum(c.relaxation.values()))
+        region = {name: limit for conflict in conflicts for name, limit in conflict.region.items()}
+        return Conflict(least.conflicting, least.relaxation, least.advice, proven, region)
+    words = "; ".join(", ".join(f"{k}: {v}" for k, v in b.chosen.items()) for b in found[:4])
+    return Conflict((f"every combination of branches ({words})",), {}, ("none is known",), proven)
+
+
+@dataclass(frozen=True)
+class Smoothed(Method):
+    """Solve with every if-else blended over a width that shrinks, each from the solution before, and last exactly.
+
+    For if-else on which the direct solve does not converge: where the branches do not meet, or a start is on the wrong
+    side. The solution's ``trace`` holds the smoothed solutions.
+
+    Attributes
+    ----------
+    widths : sequence of float
+        In units of the conditions' margins (``right - left``), decreasing.
+    """
+
+    widths: Sequence[float] = (1e-1, 1e-2, 1e-3, 1e-4)
+    name: ClassVar[str] = "smoothed"
+
+    def __post_init__(self) -> None:
+        widths = tuple(float(w) for w in self.widths)
+        if not widths or not all(np.isfinite(w) and w > 0 for w in widths):
+            raise ProblemError(f"smoothed: widths must be positive and finite, got {widths}")
+        object.__setattr__(self, "widths", widths)
+
+    def solve(self, problem: Problem, start: Start) -> Solution:
+        """See `Method.solve`."""
+        point, seed = start.point, start.seed
+        stages: list[Solution] = []
+        for width in self.widths:
+            found = PreparedProblem(smoothed(problem, width), start.nominal, start.options).solve(
+                point, seed, throw=False
+            )
+            stages.append(found)
+            if found.usable:
+                point, seed = found.x, None
+        exact = self._exact(problem, start, point, seed)
+        if exact.usable or point is None:
+            return reassess(exact, trace=tuple(stages))
+        # the last smoothed point, if it holds exactly
+        candidate = reassess(exact, x=point, converged=True, conflict=None)
+        return reassess(candidate if candidate.usable else exact, trace=tuple(stages))
+
+    def _exact(self, problem: Problem, start: Start, point: Array | None, seed: int | None) -> Solution:
+        prepared = PreparedProblem(problem, start.nominal, start.options)
+        if point is not None and not _defined(problem, point):
+            point, seed = start.point, start.seed
+        return prepared.solve(point, seed, throw=False)
+
+
+def _defined(problem: Problem, point: Array) -> bool:
+    return all(np.isfinite(value).all() for value in problem.values(point).values())

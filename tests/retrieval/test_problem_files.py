@@ -1,0 +1,74 @@
+"""Problems by name, and from a user's file."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from traceback import format_exception
+
+import pytest
+
+import casid
+from casid.errors import ProblemError
+from casid.retrieval import link_variables, load_problem, problem_names
+from casid.retrieval._problem_files import load_constraints
+
+
+def test_shipped_and_unknown_names() -> None:
+    assert "panda_retrieval" in problem_names()
+    with pytest.raises(ProblemError, match="unknown problem 'panda_retreival': did you mean panda_retrieval"):
+        load_problem("panda_retreival")
+    with pytest.raises(ProblemError, match=re.escape("'nowhere/mine.py' does not exist")):
+        load_problem("nowhere/mine.py")
+
+
+def test_a_users_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import casid\nfrom casid.retrieval import *\nimport numpy as np\n"
+        "def build(upper=4.0):\n"
+        "    v = link_variables(casid.load_robot('spatial_2r'))\n"
+        "    objective = least_squares(v, np.eye(v.size), np.ones(v.size))\n"
+        "    return Problem('mine', v, objective, (total_mass(v, 1.0, upper),))\n"
+    )
+    problem = load_problem(file, upper=3.0)
+    assert problem.name == "mine" and problem.constraints[0].upper[0] == 3.0
+
+
+@pytest.mark.parametrize("text, parts", [
+    ("def build():\n    return own()\n\ndef own():\n    return 1 / 0\n", ["line 5, in own", "ZeroDivisionError"]),
+    ("values = [1]\nvalues[3]\n", ["line 2", "IndexError"]),
+    ("def build(:\n", ["line 1"]),
+    ("x = 1\n", ["no function 'build'"]),
+    ("def build():\n    return 3\n", ["must return a Problem, it returned int"]),
+    ("import casid.retrieval as r\ndef build():\n    r.link_variables(None)\n", ["3, in build", "AttributeError"]),
+])  # fmt: skip
+def test_a_users_error_shows_their_lines_not_ours(tmp_path: Path, text: str, parts: list[str]) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(ProblemError) as caught:
+        load_problem(str(file))
+    message, detail = str(caught.value), caught.value.detail
+    assert str(file) in message and "\n" not in message
+    for part in parts:
+        assert part in message
+    assert bool(detail) == ("Error: " in message)
+    assert not detail or detail.startswith("Traceback")
+    assert sys.version_info < (3, 11) or detail in "".join(format_exception(caught.value))
+    assert "load.py" not in message + detail and "variables.py" not in message + detail
+
+
+def test_an_error_of_casid_in_a_users_file_tells_the_place(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from casid.retrieval import load_problem\n\ndef build():\n    return own(load_problem('spatial_2r'))\n\n"
+        "def own(p):\n    return p.variables['link9']\n"
+    )
+    with pytest.raises(ProblemError, match="no link 'link9'") as caught:
+        load_problem(file)
+    assert str(caught.value).endswith(f"(problem file '{file}', line 7, in own)")
+    file.write_text("def constraints(variables):\n    return [variables['link9'].mass >= 0]\n")
+    with pytest.raises(ProblemError) as caught:
+        load_constraints(file)(link_variables(casid.load_robot("spatial_2r")))
+    assert str(caught.value).endswith(f"(constraint file '{file}', line 2, in constraints)")
