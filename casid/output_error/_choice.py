@@ -1,10 +1,10 @@
-"""Terms of friction beyond the plain law, taken where motions that are held out prove them."""
+"""Terms of the drives beyond the plain law, taken where motions that are held out prove them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,65 @@ from numpy.typing import NDArray
 
 from casid.output_error._runs import FreeRuns, Parameter, Point
 from casid.output_error._search import Normal, Search
-from casid.output_error._servo import Unknown
+from casid.output_error._servo import QUANTITIES, Unknown
 
 Array = NDArray[np.float64]
+Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 
-#: Attributes of `Servo` that are tried, with first value and deviation of the weak prior about 0.
-TERMS = {"load_friction": (0.01, 0.5)}
 #: A term that lowers the cost, or the mean square error held out, by less than this share is not taken.
 _SHARE = 0.05
-#: Iterations of the search with a term.
-_ITERATIONS = 4
+#: Iterations of the search with a term: where it is screened, and where it is judged (contacts: twice as many).
+_SCREENED, _ITERATIONS = 4, 4
+#: Length of the pieces that terms are screened on [s].
+_SCREEN = 40.0
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term that may be tried.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        Of `Servo`, which it makes unknown at every joint.
+    starts : callable
+        ``(runs, theta)`` -> first values, shape (n,) each, one mapping a start.
+    """
+
+    attributes: tuple[str, ...]
+    starts: Starts
+
+
+def _load(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    return [{"load_friction": np.full(runs.robot.n, 0.01)}]
+
+
+def _warm(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Time constants by parts of what the clocks show."""
+    span = max(float(data.t[-1]) for data in runs.recordings)
+    same = np.ones(runs.robot.n)
+    return [{"warm_up": 0.05 * same, "warm_time": max(part * span, 1.0) * same} for part in (0.1, 0.4)]
+
+
+def _sprung(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Stiffnesses by multiples of what the drive's inertia and the sampling can show."""
+    table = runs.table(theta)
+    gain = np.maximum(table[:, 0], table[:, 2] * (2 * np.pi) ** 2)
+    return [{"stiffness": part * gain, "joint_damping": 0.01 * part * gain} for part in (2.0, 8.0, 30.0)]
+
+
+def _played(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Play by multiples of the encoders' noise, up to several degrees."""
+    return [{"backlash": np.maximum(size, 4.0 * runs.noise)} for size in (0.01, 0.04)]
+
+
+#: What `SimulationOptions.terms` names.
+TERMS: Mapping[str, Term] = {
+    "load_friction": Term(("load_friction",), _load),
+    "warm_up": Term(("warm_up", "warm_time"), _warm),
+    "stiffness": Term(("stiffness", "joint_damping"), _sprung),
+    "backlash": Term(("backlash",), _played),
+}
 
 
 def folds_of(runs: FreeRuns, folds: int) -> list[int]:
@@ -51,11 +100,14 @@ def held_out(search: Search, point: Point, normal: Normal, group: Sequence[int])
 
 
 def with_terms(
-    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str]
+    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str], contact: float
 ) -> tuple[Search, Point, Normal, Array]:
-    """The search with those terms (attributes of `TERMS`) that prove themselves on motions held out.
+    """The search with those terms (of `TERMS`) that prove themselves on motions held out.
 
-    Each lowers the mean square error held out by more than one standard error, and noticeably.
+    Terms are screened on a part of the data, each from its starts. The one that promises most is then searched on all,
+    with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held
+    out by more than one standard error, and noticeably. The others follow in their order, screened again beside what
+    was taken, until one is not taken (forward selection).
 
     The standard error is that of the difference between motions, or between pieces of fewer than four motions
     (Breiman et al. 1984, Sec. 3.4.3: the plainest model within one standard error of the best).
@@ -68,38 +120,148 @@ def with_terms(
     """
     added: list[float] = []
     group = folds_of(search.runs, folds)
-    for attribute in terms:
-        first, sd = TERMS[attribute]
-        if not group or any(value != 0.0 for value in search.runs.servo.of(attribute, search.runs.robot.n)):
-            continue
-        wide, before = _extended(search, attribute, sd), search.runs.rollouts
-        count = len(wide.runs.parameters) - len(point.theta)
-        start = Point(np.append(point.theta, np.full(count, first)), [x.copy() for x in point.starts])
-        made = wide.normal(start)
-        worth = wide.step(made, start, 1e-3)[1] > _SHARE * made.cost
-        if worth:
-            tried, reached = wide.run(start, _ITERATIONS)
-            plain, rich = held_out(search, point, normal, group), held_out(wide, tried, reached, group)
-        total = search.runs.rollouts + wide.runs.rollouts - before
-        search.runs.rollouts = wide.runs.rollouts = total
-        if worth and _better(search.runs, plain, rich):
-            search, point, normal = wide, tried, reached
-            added += count * [sd]
+    names = [name for name in terms if group and not _given(search.runs, TERMS[name])]
+    part = _part(search, point) if names else None
+    ranked = [_screened(part, name) for name in names if part is not None]
+    for one in sorted(ranked, key=lambda one: -one.share):
+        if one.share <= _SHARE:
+            break
+        if added:  # beside what was taken
+            one = _screened(_part(search, point), one.name, one)
+            if one.share <= _SHARE:
+                continue
+        before, plainly = search.runs.rollouts, search
+        if "backlash" in TERMS[one.name].attributes and contact < search.runs.step:  # contact: of first order in it
+            plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
+            point, normal = plainly.run(point, 2)
+        start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
+        wide = _extended(plainly, one)
+        tried, reached = wide.run(start, _ITERATIONS * (1 if plainly is search else 2))
+        plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
+        search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
+        if not _better(search.runs, plain, rich):
+            point, normal = (point, normal) if plainly is search else search.run(point, 1)
+            break
+        search, point, normal = wide, tried, reached
+        added += one.weak.tolist()
     return search, point, normal, np.array(added)
 
 
-def _extended(search: Search, attribute: str, sd: float) -> Search:
-    """A search over one more attribute of all joints, on the same scale."""
+def _given(runs: FreeRuns, term: Term) -> bool:
+    """Whether the user says what the term's value is, or asks for it."""
+    n = runs.robot.n
+    plain = type(runs.servo)().of(term.attributes[0], n)
+    return bool(runs.servo.of(term.attributes[0], n) != plain)
+
+
+@dataclass(frozen=True, eq=False)
+class _Screened:
+    """A term's best start: share of the cost that it takes away; first values and deviations of weak priors."""
+
+    name: str
+    share: float
+    first: Array
+    weak: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A part of the data, and what a step of the search as it is promises there."""
+
+    whole: Search
+    search: Search
+    point: Point
+    promised: float
+
+
+def _part(search: Search, point: Point) -> _Part:
     runs = copy(search.runs)
-    unknown = Unknown(0.0, sd)
-    changed: dict[str, Any] = {attribute: unknown}
+    every = max(1, round(runs.seconds / min(_SCREEN, runs.seconds / 4)))
+    runs.pieces, runs.rollouts = runs.pieces[every // 2 :: every] or runs.pieces[:1], 0.0
+    small = replace(search, runs=runs, history=[], budget=np.inf)
+    here = runs.point(point.theta)
+    normal = small.normal(here)
+    made = _Part(search, small, here, normal.cost - small.step(normal, here, 1e-3)[1])
+    _count(made, runs.rollouts)
+    return made
+
+
+def _count(part: _Part, rollouts: float) -> None:
+    """Runs of a part as shares of runs through everything."""
+    whole = part.whole.runs
+    whole.rollouts += rollouts * len(part.search.runs.pieces) / len(whole.pieces)
+
+
+def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screened:
+    """A term on a part of the data: from its start, or from known values, what a Gauss-Newton step promises.
+
+    Of several starts the one that promises most is searched shortly.
+    """
+    term, theta = TERMS[name], part.point.theta
+    tried, best = [] if known is None else [known], None
+    for values in [] if known else term.starts(part.search.runs, theta):
+        first = np.concatenate([values[a] for a in term.attributes])
+        tried.append(_Screened(name, 0.0, first, np.concatenate([_weak(a, values[a]) for a in term.attributes])))
+    for one in tried:
+        wide = _extended(part.search, one)
+        wide.runs.rollouts = 0.0
+        start = Point(np.append(theta, one.first), [x.copy() for x in part.point.starts])
+        normal = wide.normal(start)
+        cost = normal.cost - wide.step(normal, start, 1e-2)[1]
+        _count(part, wide.runs.rollouts)
+        if best is None or cost < best[0]:
+            best = cost, wide, start, normal, one
+    assert best is not None
+    cost, wide, start, normal, one = best
+    if len(tried) > 1 and cost < (1.0 - _SHARE) * part.promised:
+        wide.runs.rollouts = 0.0
+        start, normal = _short(wide, start, normal)
+        cost = normal.cost
+        _count(part, wide.runs.rollouts)
+    return _Screened(name, 1.0 - cost / max(part.promised, 1e-300), start.theta[len(theta) :], one.weak)
+
+
+def _short(search: Search, start: Point, normal: Normal) -> tuple[Point, Normal]:
+    """A few damped steps without a new scale of the errors."""
+    damping = 1e-2
+    for _ in range(_SCREENED):
+        candidate, expected = search.step(normal, start, damping)
+        if expected < _SHARE * normal.cost * 0.1:
+            break
+        tried = search.normal(candidate)
+        if tried.cost < normal.cost:
+            start, normal, damping = candidate, tried, damping / 10
+        else:
+            damping *= 30
+    return start, normal
+
+
+def _weak(attribute: str, first: Array) -> Array:
+    """Deviation of the weak prior of a term's values, whose mean is their start, or 0 where that is no term at all."""
+    quantity = QUANTITIES[attribute]
+    return np.full(len(first), quantity.weak) if quantity.weak else 10.0 * first
+
+
+def _extended(search: Search, term: _Screened) -> Search:
+    """A search over a term's attributes at all joints too, on the same scale."""
+    runs, attributes = copy(search.runs), TERMS[term.name].attributes
+    n, names = runs.robot.n, [joint.name for joint in runs.robot.coordinates]
+    unknowns = [
+        Unknown(0.0 if QUANTITIES[attributes[i // n]].weak else float(x), float(sd))
+        for i, (x, sd) in enumerate(zip(term.first, term.weak, strict=True))
+    ]
+    changed: dict[str, Any] = {a: unknowns[i * n : (i + 1) * n] for i, a in enumerate(attributes)}
     runs.servo = replace(runs.servo, **changed)
-    names = [joint.name for joint in runs.robot.coordinates]
     runs.parameters = (
-        *runs.parameters, *(Parameter(attribute, k, f"{attribute} {name}", unknown) for k, name in enumerate(names))
-    )  # fmt: skip
+        *runs.parameters,
+        *(
+            Parameter(a, k, f"{a} {name}", unknowns[i * n + k])
+            for i, a in enumerate(attributes)
+            for k, name in enumerate(names)
+        ),
+    )
     made = replace(search, runs=runs, history=[])
-    made.budget += runs.cost * (_ITERATIONS + 2)
+    made.budget = runs.rollouts + runs.cost * (2 * _ITERATIONS if "backlash" in attributes else _ITERATIONS - 1)
     return made
 
 

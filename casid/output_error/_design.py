@@ -87,8 +87,10 @@ def command_information(runs: FreeRuns, theta: Array, t: Array, commands: Array)
     point = made.point(theta)
     point.starts[0][runs.robot.n :] = 0.0
     q = made.simulate(point)[0]
-    spread = np.concatenate([2.0 * runs.noise, runs.noise / runs.period + 1e-3])
-    piece = replace(made.pieces[0], recording=replace(still, q=q), start=point.starts[0], spread=spread)
+    first = made.pieces[0]
+    known = np.concatenate([2.0 * runs.noise, runs.noise / runs.period + 1e-3])
+    spread = np.concatenate([known, first.spread[2 * runs.robot.n :]])
+    piece = replace(first, recording=replace(still, q=q), start=point.starts[0], spread=spread)
     made.pieces = [piece]
     search = Search(made, threshold=1e9, scale=float(np.mean(runs.noise)))
     search.weight = np.zeros_like(search.weight)

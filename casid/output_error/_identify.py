@@ -27,8 +27,6 @@ Progress = Callable[[str, int, int], None]
 
 #: Weak priors: standard deviation as a multiple of the value's size, so that what the data leave open stays in place.
 _WEAK = 3.0
-#: Deviation of the weak prior of command offsets [rad] and of delays [s].
-_OFFSET, _DELAY = 0.1, 0.05
 #: The same for gains that nothing known fixes.
 _HELD = 0.05
 #: Cut-off frequencies of the convex starts [Hz].
@@ -63,8 +61,8 @@ class SimulationOptions:
     folds : int
         Groups of motions that are held out in turn; 0: none.
     terms : tuple of str
-        Attributes of `Servo`, given as 0, that are tried and kept where they lower the error held out by more than its
-        standard error: ``"load_friction"``; empty: none.
+        What is tried where nothing is given, and kept where it lowers the error held out by more than its standard
+        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``; empty: none.
     threads : int
 
     Raises
@@ -296,13 +294,16 @@ def _fitted(
     assert result is not None
     _, search, best, point, normal = result
     trace = search.history
-    search, point, normal, more = with_terms(search, point, normal, options.folds, options.terms)
+    finest = options.step / options.refined
+    search, point, normal, more = with_terms(search, point, normal, options.folds, options.terms, finest)
     weak, runs = np.append(weak, more), search.runs
+    if runs.step < whole.step:
+        whole = whole.stepped(runs.step)
     whole.rollouts = runs.rollouts * len(runs.pieces) / len(whole.pieces)
     whole.parameters, whole.servo = runs.parameters, runs.servo
     search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=trace)
     point, normal = search.run(whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point)
-    fine = whole.of(whole.recordings, whole.step / options.refined)
+    fine = whole.of(whole.recordings, finest)
     point, normal = search.polished(point, fine)
     whole.rollouts += options.refined * fine.rollouts
     return search, fine, best, point, normal, weak
@@ -323,7 +324,7 @@ def _weakly(parameters: Sequence[Parameter], start: ConvexStart) -> tuple[tuple[
             made.append(p)
             continue
         size = max(abs(float(theta[i])), float(np.median(sizes[p.attribute])), 1e-3)
-        sd = {"bias": _OFFSET, "delay": _DELAY}.get(p.attribute, _WEAK * size)
+        sd = QUANTITIES[p.attribute].weak or _WEAK * size
         if p.attribute == "kp" and p.joint in start.ratios:
             sd = _HELD * size
         weak[i] = sd

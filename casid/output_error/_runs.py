@@ -16,11 +16,14 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement._commands import CommandRecording, held_commands
-from casid.output_error._rollout import ALL, Branch, Column, Drive, branches
+from casid.output_error._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive, branches
 from casid.output_error._servo import KINDS, QUANTITIES, Servo, Unknown
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
+
+#: Deviations of position and speed of what no encoder shows at the start of a piece [rad, rad/s].
+_HIDDEN = (0.02, 0.5)
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,10 @@ class Piece:
     recording : CommandRecording
         The whole; commands before the piece still act in it.
     rows : slice
-    start : ndarray, shape (2 n,)
-        Measured ``[q, v]`` of the first sample.
-    spread : ndarray, shape (2 n,)
+    start : ndarray, shape (4 n,)
+        Measured ``[q, v]`` of the first sample; position and speed of what no encoder shows (link or drive of a joint
+        that is not rigid) beyond rest under the load: 0.
+    spread : ndarray, shape (4 n,)
         Standard deviations of ``start``.
     edges : ndarray, shape (steps + 1,)
         Times between integration steps [s].
@@ -119,12 +123,22 @@ def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array
     X = np.vander(local, 3, increasing=True)
     pinv = np.linalg.pinv(X)
     fit = pinv @ recording.q[near]
-    spread = np.concatenate([2.0 * noise, 3.0 * noise * np.linalg.norm(pinv[1]) + 1e-3])
-    on = recording.on()[rows][:-1][sample]
     n = recording.n
+    known = np.concatenate([2.0 * noise, 3.0 * noise * np.linalg.norm(pinv[1]) + 1e-3])
+    spread = np.concatenate([known, np.repeat(_HIDDEN, n)])
+    on = recording.on()[rows][:-1][sample]
     torque = np.zeros((total, n)) if recording.torque is None else np.asarray(recording.torque)[rows][:-1][sample]
     speed = np.where(np.abs(fit[1]) > 2 * noise * np.linalg.norm(pinv[1]), fit[1], 0.0)
-    return Piece(recording, rows, np.concatenate([q[0], speed]), spread, edges, emit, on, np.ascontiguousarray(torque))
+    return Piece(
+        recording,
+        rows,
+        np.concatenate([q[0], speed, np.zeros(2 * n)]),
+        spread,
+        edges,
+        emit,
+        on,
+        np.ascontiguousarray(torque),
+    )
 
 
 @dataclass
@@ -201,10 +215,28 @@ class FreeRuns:
                 made.pieces.append(piece)
         return made
 
+    def stepped(self, step: float) -> FreeRuns:
+        """The same pieces with another longest step [s]."""
+        made = copy(self)
+        made.step = step
+        made.pieces = [piece_of(piece.recording, piece.rows, step, self.noise) for piece in self.pieces]
+        return made
+
     @cached_property
     def model(self) -> Model:
         """The robot's rigid bodies."""
         return Model(self.robot)
+
+    def state(self, branch: Branch) -> list[int]:
+        """Places of a branch's initial state in that of a piece."""
+        return [k + part * self.robot.n for part in range(4 if self.encoder else 2) for k in branch.joints]
+
+    @property
+    def encoder(self) -> int:
+        """Where encoders are on joints with drives of their own; `RIGID`: none has."""
+        if not self.servo.sprung(self.robot.n):
+            return RIGID
+        return LINK if self.servo.encoder == "link" else DRIVE
 
     @property
     def seconds(self) -> float:
@@ -243,7 +275,7 @@ class FreeRuns:
             value, integral = held_commands(piece.recording.t, piece.recording.q_des[:, k], edges - delays[k], linear)
             u[:, place], du[:, place] = np.diff(integral) / np.diff(edges), -np.diff(value) / np.diff(edges)
         on, torque = (np.ascontiguousarray(value[:, joints]) for value in (piece.on, piece.torque))
-        return Drive(h, u, du, on, torque, piece.emit)
+        return Drive(h, u, du, on, torque, piece.emit, np.ascontiguousarray(piece.edges[:-1]), self.encoder)
 
     def simulate(self, point: Point, pieces: Sequence[int] | None = None) -> list[Array]:
         """Positions of every piece, or of some, shape (N, n) each."""
@@ -255,7 +287,7 @@ class FreeRuns:
             out: Array = np.empty(piece.measured.shape)
             for branch in self.branches:
                 joints = list(branch.joints)
-                start = point.starts[index][[*joints, *(k + self.robot.n for k in joints)]]
+                start = point.starts[index][self.state(branch)]
                 drive = self.drive(piece, branch, table[:, KINDS.index("delay")])
                 out[:, joints] = branch.run(drive, table[joints], start)[0]
             return out
@@ -280,7 +312,7 @@ class FreeRuns:
             for branch in self.branches:
                 joints = list(branch.joints)
                 columns, places = self.columns(branch)
-                start = point.starts[index][[*joints, *(k + self.robot.n for k in joints)]]
+                start = point.starts[index][self.state(branch)]
                 drive = self.drive(piece, branch, table[:, KINDS.index("delay")])
                 q, S, _ = branch.run(drive, table[joints], start, columns, True)
                 made.append(use(index, branch, places, start, q, S))

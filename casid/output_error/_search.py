@@ -113,7 +113,7 @@ class Search:
 
     def normal(self, point: Point, shown: Sequence[Array] | None = None) -> Normal:
         """Normal equations at a point; ``shown``: simulated positions in place of those of the linearised runs."""
-        runs, n = self.runs, self.runs.robot.n
+        runs = self.runs
 
         def use(index: int, branch: Branch, places: list[int], start: Array, q: Array, S: Array) -> Block:
             piece, joints = runs.pieces[index], list(branch.joints)
@@ -122,7 +122,7 @@ class Search:
             J = S.reshape(-1, S.shape[2])
             WJ = J * w.reshape(-1, 1)
             A, g = J.T @ WJ, WJ.T @ r.ravel()
-            state = [*joints, *(k + n for k in joints)]
+            state = runs.state(branch)
             stiff = 1.0 / piece.spread[state] ** 2
             away = start - piece.start[state]
             own = np.arange(len(places), len(g))
@@ -174,8 +174,10 @@ class Search:
             new = start.copy()
             for branch, block in zip(self.runs.branches, made, strict=True):
                 m = len(block.places)
-                state = [*branch.joints, *(k + self.runs.robot.n for k in branch.joints)]
-                new[state] += np.linalg.solve(block.A[m:, m:], block.g[m:] - block.A[m:, :m] @ change[block.places])
+                state = self.runs.state(branch)
+                own = block.A[m:, m:]
+                damped = own + max(damping - 1e-3, 0.0) * np.diag(np.diag(own))
+                new[state] += np.linalg.solve(damped, block.g[m:] - block.A[m:, :m] @ change[block.places])
             starts.append(new)
         expected = float(2 * change @ normal.g - change @ normal.A @ change)
         return Point(point.theta + change, starts), expected

@@ -28,6 +28,8 @@ class Quantity:
         Bounds where the user gives none [SI].
     typical : float
         Value where nothing is known.
+    weak : float
+        Deviation of a weak prior where nothing is known; 0: a multiple of the value.
     """
 
     kind: str
@@ -35,10 +37,11 @@ class Quantity:
     lower: float
     upper: float
     typical: float = 0.0
+    weak: float = 0.0
 
 
-def _term(parameter: JointParameter, lower: float, upper: float, typical: float = 0.0) -> Quantity:
-    return Quantity(parameter.symbol, parameter.unit.strip("-"), lower, upper, typical)
+def _term(parameter: JointParameter, lower: float, upper: float, typical: float = 0.0, weak: float = 0.0) -> Quantity:
+    return Quantity(parameter.symbol, parameter.unit.strip("-"), lower, upper, typical, weak)
 
 
 #: Attribute of `Servo` -> what it means, in the order of the compiled code. ``bias`` is added to the command, ``limit``
@@ -50,17 +53,24 @@ QUANTITIES: Mapping[str, Quantity] = {
     "armature": _term(ROTOR, 1e-6, 1e3, 0.01),
     "viscous": _term(VISCOUS, 0.0, 1e4, 0.1),
     "coulomb": _term(COULOMB, 0.0, 1e3, 0.1),
-    "bias": Quantity("bias", "rad", -0.3, 0.3),
+    "bias": Quantity("bias", "rad", -0.3, 0.3, 0.0, 0.1),
     "limit": Quantity("limit", "N.m", 1e-3, 1e6),
     "offset": _term(OFFSET, -1e3, 1e3),
-    "delay": Quantity("delay", "s", -0.05, 0.25),
+    "delay": Quantity("delay", "s", -0.05, 0.25, 0.0, 0.05),
     "scale": Quantity("scale", "", 0.3, 3.0, 1.0),
     "duty": Quantity("duty", "rad", 1e-6, 1e9),
     "back_emf": Quantity("emf", VISCOUS.unit, 0.0, 1e4),
-    "load_friction": _term(LOAD, 0.0, 2.0, 0.05),
+    "load_friction": _term(LOAD, 0.0, 2.0, 0.05, 0.5),
     "stribeck": _term(STRIBECK, 0.0, 1e3, 0.02),
     "stribeck_speed": Quantity("vs", SPEED.unit, 1e-3, 10.0, 0.1),
+    "stiffness": Quantity("kj", "N.m/rad", 0.1, 1e7, 100.0),
+    "joint_damping": Quantity("dj", VISCOUS.unit, 0.0, 1e3, 0.05),
+    "backlash": Quantity("gap", "rad", 0.0, 0.5, 0.01, 0.1),
+    "warm_up": Quantity("warm", "", -0.9, 10.0, 0.1, 1.0),
+    "warm_time": Quantity("tw", "s", 1.0, 1e5, 60.0),
 }
+#: Attributes that may be infinite: no limit, a rigid joint.
+_INFINITE = ("limit", "duty", "stiffness")
 #: Units by attribute, for tables.
 UNITS = {attribute: quantity.unit for attribute, quantity in QUANTITIES.items()}
 #: What a joint's servo and drive are described by, in the order of the compiled code.
@@ -105,6 +115,10 @@ FREE = Unknown()
 Value = float | Unknown | Sequence[float | Unknown]
 
 
+#: Attributes of `Servo` that are words, and those words.
+_WORDS = {"hold": ("zero-order", "linear"), "links": ("nominal", "scaled"), "encoder": ("link", "drive")}
+
+
 @dataclass(frozen=True)
 class Servo:
     """Position servos and drives of all joints; a value is known (a number) or an `Unknown`, or there is one a joint.
@@ -126,6 +140,16 @@ class Servo:
     load_friction, stribeck, stribeck_speed
         Dry friction for each N.m of the links' weight and Coriolis torque; dry friction that vanishes with speed, and
         that speed: ``coulomb + load_friction |load| + stribeck exp(-(dq / stribeck_speed)^2)``.
+    stiffness, joint_damping, backlash
+        Between drive and link: the torque ``y = stiffness (q_drive - q) + joint_damping (dq_drive - dq)`` passes a dead
+        zone of ``+- stiffness backlash / 2``, ``backlash`` [rad] being the whole play. An infinite stiffness is a rigid
+        joint whose play ends in contact without rebound. Friction, armature and back-EMF are the drive's.
+    encoder
+        ``"link"``: encoders, and the servo's law, are at the output; ``"drive"``: before the elastic gear. ``kd`` acts
+        on the drive's speed always.
+    warm_up, warm_time
+        Viscous and dry friction are ``1 + warm_up exp(-t / warm_time)`` times their values warm; t: the recording's
+        clock, 0 at the start of the machine.
     bias
         Command offset [rad].
     limit
@@ -156,14 +180,18 @@ class Servo:
     load_friction: Value = 0.0
     stribeck: Value = 0.0
     stribeck_speed: Value = 0.1
+    stiffness: Value = np.inf
+    joint_damping: Value = 0.0
+    backlash: Value = 0.0
+    encoder: Literal["link", "drive"] = "link"
+    warm_up: Value = 0.0
+    warm_time: Value = 60.0
     scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
 
     def __post_init__(self) -> None:
-        if self.hold not in ("zero-order", "linear") or self.links not in ("nominal", "scaled"):
-            raise DatasetError(
-                "servo: hold is 'zero-order' or 'linear', links 'nominal' or 'scaled'; got "
-                f"{self.hold!r}, {self.links!r}"
-            )
+        for name, words in _WORDS.items():
+            if getattr(self, name) not in words:
+                raise DatasetError(f"servo: {name} is {listed(words)}; got {getattr(self, name)!r}")
 
     def of(self, attribute: str, n: int) -> list[float | Unknown]:
         """One value a joint.
@@ -185,16 +213,16 @@ class Servo:
             if isinstance(value, Unknown):
                 continue
             zero = attribute in ("kp", "armature") and value == 0.0
-            if (
-                np.isnan(value)
-                or value < (0.0 if zero else lower)
-                or (value > upper and attribute not in ("limit", "duty"))
-            ):
+            if np.isnan(value) or value < (0.0 if zero else lower) or (value > upper and attribute not in _INFINITE):
                 raise DatasetError(
                     f"servo: {attribute} of joint {k + 1} is {value:g}; expected {lower:g} to {upper:g}, or "
                     "leave it unknown"
                 )
         return values
+
+    def sprung(self, n: int) -> bool:
+        """Whether drives and links move apart: an elastic joint, or one with backlash."""
+        return any(v != np.inf for v in self.of("stiffness", n)) or any(v != 0.0 for v in self.of("backlash", n))
 
     def shared_delay(self) -> bool:
         """Whether all joints have one delay."""
@@ -227,7 +255,7 @@ def servo_from(tables: Mapping[str, Any], where: str) -> Servo:
                 )
             if key in made:
                 raise DatasetError(f"{where}: {key} stands in [servo] and in [unknown]; leave one out")
-            made[key] = value if key == "hold" else _value(value, f"{where}: [{title}] {key}")
+            made[key] = value if key in _WORDS else _value(value, f"{where}: [{title}] {key}")
     if "links" in tables:
         made["links"] = tables["links"]
     try:

@@ -61,80 +61,164 @@ static int step_velocity(const double H[N][N], const double *r, const double *fc
     return 0;
 }
 
-int casid_rollout(long steps, long params, long P, const double *h_, const double *u_, const double *du_,
-                  const double *on_, const double *torque_, const long long *emit, const double *par,
-                  const long long *kind, const long long *joint, double *x, double *q_out, double *S_out, double *work)
+#define PAR(i) (par + ((i) % LINKS) * KINDS) /* of a coordinate: links first, then drives, where a spring is between */
+#define DRIVEN(i) ((i) >= N - LINKS)
+#define RIGID 1e8 /* a spring beyond is rigid: the joint has play alone */
+
+/* Torque of the spring and damper of a joint between drive and link, y = k x + A w+ + B w, passes a dead zone. */
+typedef struct {
+    double k, A, B, edge, y;
+    int side;
+} Spring;
+
+static Spring spring_of(const double *p, double h, int side)
+{
+    Spring s;
+    if (p[KJ] < RIGID) /* trapezoidal rule; beyond it, contact without rebound */
+        s.k = p[KJ], s.A = 0.25 * h * p[KJ] + 0.5 * p[DJ], s.B = 0.5 * p[DJ] - 0.25 * h * p[KJ];
+    else
+        s.k = 1e4 * (p[IA] > 1e-6 ? p[IA] : 1e-6) / (h * h), s.A = s.k * h, s.B = 0.0;
+    s.edge = 0.5 * s.k * p[GAP], s.y = 0.0, s.side = p[GAP] > 0.0 ? side : 1;
+    return s;
+}
+
+int casid_rollout(long steps, long params, long P, long encoder, const double *h_, const double *u_, const double *du_,
+                  const double *on_, const double *torque_, const double *clock_, const long long *emit,
+                  const double *par, const long long *kind, const long long *joint, double *x, double *q_out,
+                  double *S_out, double *work)
 {
     double *Sq = work, *Sv = work + N * P, *R = work + 2 * N * P;
-    double q[N], v[N], s[N], fc[N], fe[N];
-    int mode[N], sticks[N], set[N], sat[N], i, j, k, m = 0;
+    double q[N], v[N], s[LINKS], fc[N], fe[N];
+    int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0;
+    const int shown = N > LINKS && encoder == 2 ? LINKS : 0; /* first coordinate that the encoders show */
+    const int follow = N > LINKS && encoder == 1 ? LINKS : 0; /* an encoder of the link is so many before its drive */
     long t, c, row = 0;
     memset(work, 0, sizeof(double) * (size_t)(3 * N * (P ? P : 1)));
     for (i = 0; i < N; ++i) {
-        const double *p = par + i * KINDS;
-        q[i] = x[i], v[i] = x[N + i], s[i] = p[SCALE];
-        fc[i] = p[FC] > 0.0 || p[FL] > 0.0 || p[FS] > 0.0 ? 1.0 : 0.0;
-        sat[i] = 0;
+        const double *p = PAR(i);
+        q[i] = x[i % LINKS], v[i] = x[LINKS + i % LINKS], s[i % LINKS] = p[SCALE];
+        fc[i] = DRIVEN(i) && (p[FC] > 0.0 || p[FL] > 0.0 || p[FS] > 0.0) ? 1.0 : 0.0;
+        sat[i] = side[i % LINKS] = 0;
         sticks[i] = fc[i] > 0.0 && v[i] == 0.0;
         mode[i] = fc[i] > 0.0 ? (v[i] > 0.0) - (v[i] < 0.0) : 0;
+        if (P > params) Sq[i * P + params + i % LINKS] = Sv[i * P + params + LINKS + i % LINKS] = 1.0;
     }
-    for (c = params; c < P; ++c) work[(c - params) * P + c] = 1.0; /* rows of Sq, then of Sv */
-    for (i = 0; i < N; ++i) {
-        q_out[i] = q[i];
-        for (c = 0; c < P; ++c) S_out[i * P + c] = Sq[i * P + c];
+    if (N > LINKS) { /* springs begin at rest under the load: the coordinate that no encoder shows follows from it */
+        double M[N * N], b[N];
+        MOTION(q, v, s, M, b);
+        for (i = 0; i < LINKS; ++i) {
+            const double *p = PAR(i), sign = shown ? -1.0 : 1.0, up = b[i] > 0.0 ? 1.0 : -1.0;
+            const int hidden = shown ? i : LINKS + i;
+            q[hidden] += sign * (0.5 * p[GAP] * up + (p[KJ] < RIGID ? b[i] / p[KJ] : 0.0)) + x[2 * LINKS + i];
+            v[hidden] += x[3 * LINKS + i];
+            if (P > params)
+                Sq[hidden * P + params + 2 * LINKS + i] = Sv[hidden * P + params + 3 * LINKS + i] = 1.0;
+            side[i] = (int)up;
+            for (c = 0; c < params; ++c)
+                if (joint[c] < 0 || joint[c] == i)
+                    Sq[hidden * P + c] = kind[c] == GAP                   ? sign * 0.5 * up
+                                         : kind[c] == KJ && p[KJ] < RIGID ? -sign * b[i] / (p[KJ] * p[KJ])
+                                                                          : 0.0;
+        }
+    }
+    for (i = 0; i < LINKS; ++i) {
+        q_out[i] = q[shown + i];
+        for (c = 0; c < P; ++c) S_out[i * P + c] = Sq[(shown + i) * P + c];
     }
     for (t = 0; t < steps; ++t) {
-        const double h = h_[t], *u = u_ + t * N, *du = du_ + t * N, *on = on_ + t * N, *push = torque_ + t * N;
-        double M[N * N], b[N], H[N][N], L[N][N], r[N], vn[N], gain[N], side[N], half[N], err[N];
-        int round, was[N];
+        const double h = h_[t], *u = u_ + t * LINKS, *du = du_ + t * LINKS, *on = on_ + t * LINKS;
+        const double *push = torque_ + t * LINKS;
+        double M[N * N], b[N], H[N][N], C[N][N], r[N], vn[N], gain[N], pull[N], half[N], err[N];
+        double warm[LINKS], fade[LINKS];
+        Spring spring[LINKS];
+        int round, was;
         MOTION(q, v, s, M, b);
-        for (i = 0; i < N; ++i) {
-            const double *p = par + i * KINDS, speed = p[FS] > 0.0 ? v[i] / p[VS] : 0.0;
+        for (i = N - LINKS; i < N; ++i) {
+            const double *p = PAR(i), speed = p[FS] > 0.0 ? v[i] / p[VS] : 0.0;
+            fade[i % LINKS] = p[WARM] != 0.0 ? exp(-clock_[t] / p[TW]) : 0.0;
+            if (p[WARM] == 0.0)
+                for (c = 0; c < params; ++c)
+                    if (kind[c] == WARM) fade[i % LINKS] = exp(-clock_[t] / p[TW]);
+            warm[i % LINKS] = 1.0 + p[WARM] * fade[i % LINKS];
             M[i * N + i] += p[IA];
             fe[i] = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
-            fc[i] = p[FC] + p[FL] * fabs(b[i]) + p[FS] * fe[i];
+            fc[i] = warm[i % LINKS] * (p[FC] + p[FL] * fabs(b[i % LINKS]) + p[FS] * fe[i]);
             if (fc[i] < 0.0) fc[i] = 0.0;
         }
-        for (round = 0; round < 6; ++round) {
+        for (round = 0; round < (N > LINKS ? 20 : 6); ++round) {
             int changed = 0;
             for (i = 0; i < N; ++i) {
-                const double *p = par + i * KINDS;
-                double sum = 0.0;
-                for (j = 0; j < N; ++j) { sum += M[i * N + j] * v[j]; H[i][j] = M[i * N + j]; }
-                gain[i] = sat[i] ? 0.0 : on[i] * p[KP];
-                err[i] = on[i] * (u[i] + p[BIAS] - q[i]);
-                if (err[i] > p[DUTY] || err[i] < -p[DUTY]) err[i] = err[i] > 0.0 ? p[DUTY] : -p[DUTY], gain[i] = 0.0;
-                half[i] = 0.5 * h * (p[FV] + (sat[i] ? 0.0 : on[i] * p[KD] + (on[i] != 0.0) * p[EMF]));
-                H[i][i] += half[i];
-                side[i] = sat[i] ? (on[i] != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i];
-                r[i] = sum - half[i] * v[i] + h * (side[i] + push[i] - p[FO] - b[i]);
+                r[i] = 0.0, gain[i] = half[i] = 0.0;
+                for (j = 0; j < N; ++j) { r[i] += M[i * N + j] * v[j]; H[i][j] = M[i * N + j]; }
             }
-            if (step_velocity((const double (*)[N])H, r, fc, h, mode, sticks, L, set, &m, vn)) goto fail;
             for (i = 0; i < N; ++i) {
-                const double *p = par + i * KINDS;
-                double torque = p[KP] * err[i] - 0.5 * (on[i] * p[KD] + (on[i] != 0.0) * p[EMF]) * (v[i] + vn[i]);
-                was[i] = sat[i];
+                const double *p = PAR(i), o = on[i % LINKS];
+                if (DRIVEN(i)) {
+                    gain[i] = sat[i] ? 0.0 : o * p[KP];
+                    err[i] = o * (u[i % LINKS] + p[BIAS] - q[i - follow]);
+                    if (err[i] > p[DUTY] || err[i] < -p[DUTY])
+                        err[i] = err[i] > 0.0 ? p[DUTY] : -p[DUTY], gain[i] = 0.0;
+                    half[i] = 0.5 * h * (p[FV] * warm[i % LINKS] + (sat[i] ? 0.0 : o * p[KD] + (o != 0.0) * p[EMF]));
+                    H[i][i] += half[i];
+                    pull[i] = sat[i] ? (o != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i];
+                    r[i] += h * (pull[i] + push[i % LINKS] - p[FO]) - half[i] * v[i];
+                }
+                r[i] -= h * b[i];
+            }
+            for (i = 0; i < (N > LINKS ? LINKS : 0); ++i) {
+                const int d = LINKS + i;
+                const Spring z = spring[i] = spring_of(PAR(i), h, side[i]);
+                if (!z.side) continue;
+                const double rest = h * (z.k * (q[d] - q[i]) - z.side * z.edge + z.B * (v[d] - v[i]));
+                H[d][d] += h * z.A, H[i][i] += h * z.A, H[d][i] -= h * z.A, H[i][d] -= h * z.A;
+                r[d] -= rest, r[i] += rest;
+            }
+            if (step_velocity((const double (*)[N])H, r, fc, h, mode, sticks, C, set, &m, vn)) goto fail;
+            for (i = N - LINKS; i < N; ++i) {
+                const double *p = PAR(i), o = on[i % LINKS];
+                double torque = p[KP] * err[i] - 0.5 * (o * p[KD] + (o != 0.0) * p[EMF]) * (v[i] + vn[i]);
+                was = sat[i];
                 sat[i] = torque > p[LIMIT] ? 1 : torque < -p[LIMIT] ? -1 : 0;
-                changed |= sat[i] != was[i];
+                changed |= sat[i] != was;
+            }
+            for (i = 0; i < (N > LINKS ? LINKS : 0); ++i) {
+                const int d = LINKS + i;
+                Spring *z = spring + i;
+                z->y = z->k * (q[d] - q[i]) + z->A * (vn[d] - vn[i]) + z->B * (v[d] - v[i]);
+                was = side[i];
+                side[i] = z->y > z->edge ? 1 : z->y < -z->edge ? -1 : 0;
+                changed |= PAR(i)[GAP] > 0.0 && side[i] != was;
             }
             if (!changed) break;
         }
         for (i = 0; i < N; ++i)
             if (!(vn[i] < 1e4 && vn[i] > -1e4)) goto fail;
         if (P) {
-            double a[N], Gq[N * N], Gv[N * N], Gs[N * N], W[N][2 * N];
+            double a[N], Gq[N * N], Gv[N * N], Gs[N * LINKS], W[N][2 * N];
             for (i = 0; i < N; ++i) a[i] = (vn[i] - v[i]) / h;
             SLOPES(q, v, a, s, Gq, Gv, Gs);
-            for (i = 0; i < N; ++i) { /* friction that changes with load and speed; the load's inertia aside */
-                const double *p = par + i * KINDS, f = mode[i] * p[FL] * (b[i] > 0.0 ? 1.0 : -1.0);
+            for (i = N - LINKS; i < N; ++i) { /* friction that changes with load and speed; the load's inertia aside */
+                const double *p = PAR(i), f = warm[i % LINKS] * mode[i] * p[FL] * (b[i % LINKS] > 0.0 ? 1.0 : -1.0);
                 if (f != 0.0)
-                    for (j = 0; j < N; ++j) Gq[i * N + j] *= 1.0 + f, Gv[i * N + j] *= 1.0 + f;
-                if (fe[i] > 0.0) Gv[i * N + i] -= mode[i] * p[FS] * fe[i] * 2.0 * v[i] / (p[VS] * p[VS]);
+                    for (j = 0; j < N; ++j) {
+                        Gq[i * N + j] += f * Gq[i % LINKS * N + j];
+                        Gv[i * N + j] += f * Gv[i % LINKS * N + j];
+                    }
+                if (fe[i] > 0.0)
+                    Gv[i * N + i] -= warm[i % LINKS] * mode[i] * p[FS] * fe[i] * 2.0 * v[i] / (p[VS] * p[VS]);
+                Gq[i * N + i - follow] += gain[i];
+            }
+            for (i = 0; i < (N > LINKS ? LINKS : 0); ++i) { /* springs */
+                const int d = LINKS + i;
+                const Spring z = spring[i];
+                if (!z.side) continue;
+                Gq[d * N + d] += z.k, Gq[i * N + i] += z.k, Gq[d * N + i] -= z.k, Gq[i * N + d] -= z.k;
+                Gv[d * N + d] += z.B, Gv[i * N + i] += z.B, Gv[d * N + i] -= z.B, Gv[i * N + d] -= z.B;
             }
             for (k = 0; k < m; ++k) {
                 double e[N] = {0.0};
                 e[k] = 1.0;
-                solve(L, m, e);
+                solve(C, m, e);
                 for (i = 0; i < m; ++i) H[i][k] = e[i]; /* inverse on the sliding joints, H is not needed any more */
             }
             for (k = 0; k < m; ++k)
@@ -142,7 +226,7 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                     double wq = 0.0, wv = 0.0;
                     for (i = 0; i < m; ++i) {
                         const int g = set[i];
-                        wq -= H[k][i] * h * (Gq[g * N + j] + (g == j ? gain[g] : 0.0));
+                        wq -= H[k][i] * h * Gq[g * N + j];
                         wv += H[k][i] * (M[g * N + j] - h * Gv[g * N + j] - (g == j ? half[g] : 0.0));
                     }
                     W[k][j] = wq, W[k][N + j] = wv;
@@ -156,33 +240,48 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
                 }
             }
             for (c = 0; c < params; ++c) {
-                const int first = joint[c] < 0 ? 0 : (int)joint[c], last = joint[c] < 0 ? N - 1 : (int)joint[c];
+                const int first = joint[c] < 0 ? 0 : (int)joint[c], last = joint[c] < 0 ? LINKS - 1 : (int)joint[c];
                 for (j = first; j <= last; ++j) {
-                    const double *p = par + j * KINDS, full = sat[j] ? 0.0 : on[j];
-                    double y = 0.0;
+                    const int d = N - LINKS + j;
+                    const double *p = PAR(j), full = sat[d] ? 0.0 : on[j], mean = 0.5 * (v[d] + vn[d]);
+                    const double w = warm[j];
+                    double y = 0.0, across = 0.0; /* torque on the drive, and of the spring */
                     switch (kind[c]) {
-                    case KP: y = sat[j] ? 0.0 : err[j]; break;
-                    case KD: y = -0.5 * full * (v[j] + vn[j]); break;
-                    case EMF: y = -0.5 * (full != 0.0) * (v[j] + vn[j]); break;
-                    case IA: y = -a[j]; break;
-                    case FV: y = -0.5 * (v[j] + vn[j]); break;
-                    case FC: y = -mode[j]; break;
-                    case FL: y = -mode[j] * fabs(b[j]); break;
-                    case FS: y = -mode[j] * fe[j]; break;
-                    case VS: y = -mode[j] * p[FS] * fe[j] * 2.0 * v[j] * v[j] / (p[VS] * p[VS] * p[VS]); break;
-                    case BIAS: y = gain[j]; break;
-                    case LIMIT: y = (on[j] != 0.0) * sat[j]; break;
+                    case KP: y = sat[d] ? 0.0 : err[d]; break;
+                    case KD: y = -full * mean; break;
+                    case EMF: y = -(full != 0.0) * mean; break;
+                    case IA: y = -a[d]; break;
+                    case FV: y = -w * mean; break;
+                    case FC: y = -w * mode[d]; break;
+                    case FL: y = -w * mode[d] * fabs(b[j]); break;
+                    case FS: y = -w * mode[d] * fe[d]; break;
+                    case VS: y = -w * mode[d] * p[FS] * fe[d] * 2.0 * v[d] * v[d] / (p[VS] * p[VS] * p[VS]); break;
+                    case WARM: y = -fade[j] * (p[FV] * mean + mode[d] * fc[d] / w); break;
+                    case TW:
+                        y = -p[WARM] * fade[j] * clock_[t] / (p[TW] * p[TW]) * (p[FV] * mean + mode[d] * fc[d] / w);
+                        break;
+                    case BIAS: y = gain[d]; break;
+                    case LIMIT: y = (on[j] != 0.0) * sat[d]; break;
                     case FO: y = -1.0; break;
-                    case DELAY: y = gain[j] * du[j]; break;
+                    case DELAY: y = gain[d] * du[j]; break;
+                    case GAP: across = N > LINKS ? -0.5 * spring[j].side * spring[j].k : 0.0; break;
+                    case DJ: across = N > LINKS && spring[j].side ? mean - 0.5 * (v[j] + vn[j]) : 0.0; break;
+                    case KJ: across = N > LINKS && spring[j].side
+                                          ? q[d] - q[j] + 0.25 * h * (vn[d] - vn[j] - v[d] + v[j])
+                                                - 0.5 * (p[GAP] > 0.0) * spring[j].side * p[GAP]
+                                          : 0.0;
+                        break;
                     default: break;
                     }
                     if (kind[c] == SCALE)
                         for (k = 0; k < m; ++k)
-                            for (i = 0; i < m; ++i) R[set[k] * P + c] -= h * H[k][i] * Gs[set[i] * N + j];
-                    else if (y != 0.0)
+                            for (i = 0; i < m; ++i) R[set[k] * P + c] -= h * H[k][i] * Gs[set[i] * LINKS + j];
+                    else if (y != 0.0 || across != 0.0)
                         for (k = 0; k < m; ++k)
-                            for (i = 0; i < m; ++i)
-                                if (set[i] == j) R[set[k] * P + c] += h * H[k][i] * y;
+                            for (i = 0; i < m; ++i) {
+                                if (set[i] == d) R[set[k] * P + c] += h * H[k][i] * (y - across);
+                                if (N > LINKS && set[i] == j) R[set[k] * P + c] += h * H[k][i] * across;
+                            }
                 }
             }
             for (i = 0; i < N; ++i) {
@@ -194,24 +293,24 @@ int casid_rollout(long steps, long params, long P, const double *h_, const doubl
         for (i = 0; i < N; ++i) { v[i] = vn[i]; q[i] += h * vn[i]; }
         if (emit[t]) {
             ++row;
-            memcpy(q_out + row * N, q, sizeof q);
+            memcpy(q_out + row * LINKS, q + shown, sizeof(double) * LINKS);
             if (P) {
                 for (c = 0; c < 2 * N * P; ++c) /* what has decayed: denormal numbers are slow */
                     if (work[c] < 1e-100 && work[c] > -1e-100) work[c] = 0.0;
-                memcpy(S_out + row * N * P, Sq, sizeof(double) * (size_t)(N * P));
+                memcpy(S_out + row * LINKS * P, Sq + shown * P, sizeof(double) * (size_t)(LINKS * P));
             }
         }
     }
-    memcpy(x, q, sizeof q);
-    memcpy(x + N, v, sizeof v);
+    memcpy(x, q + shown, sizeof(double) * LINKS);
+    memcpy(x + LINKS, v + shown, sizeof(double) * LINKS);
     return 0;
 fail: /* a motion that no robot makes: far away, so that any other is better */
     for (t = row + 1; ; ++t) {
         long left = 0, k2;
         for (k2 = 0; k2 < steps; ++k2) left += emit[k2] != 0;
         if (t > left) break;
-        for (i = 0; i < N; ++i) q_out[t * N + i] = 1e3;
-        if (P) memset(S_out + t * N * P, 0, sizeof(double) * (size_t)(N * P));
+        for (i = 0; i < LINKS; ++i) q_out[t * LINKS + i] = 1e3;
+        if (P) memset(S_out + t * LINKS * P, 0, sizeof(double) * (size_t)(LINKS * P));
     }
     return 1;
 }

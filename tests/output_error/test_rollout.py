@@ -47,7 +47,7 @@ def test_derivatives_are_those_of_finite_differences(robot, recording):
         assert np.median(np.abs(S[:, :, k] - slope)) <= 1e-4 * np.abs(slope).max() + 1e-9, runs.parameters[k].name
     start = point.starts[0].copy()
     for k in range(4):
-        moved = [start + s * 1e-6 * np.eye(4)[k] for s in (1, -1)]
+        moved = [start + s * 1e-6 * np.eye(8)[k] for s in (1, -1)]
         up, down = (runs.simulate(type(point)(theta, [x]))[0] for x in moved)
         slope = (up - down) / 2e-6
         assert np.median(np.abs(S[:, :, len(theta) + k] - slope)) <= 1e-4 * np.abs(slope).max() + 1e-9
@@ -132,3 +132,95 @@ def test_the_written_mjcf_moves_like_the_free_run(robot, tmp_path):
     engine.start(data.q[0], np.zeros(2), 0.002)
     replay = [data.q[0], *([engine.command(u, 0.002) for _ in range(10)][-1] for u in data.q_des[:-1])]
     assert np.sqrt(np.mean((np.array(replay) - mine) ** 2)) < 1e-3
+
+
+def _slopes_agree(robot, servo, values, data, tolerance=1e-4):
+    """Derivatives of free runs against central differences, in the median of samples and joints."""
+    runs = FreeRuns(robot, servo, [data], 2e-3, np.inf, threads=1)
+    theta = np.array([np.broadcast_to(values[p.attribute], 2)[max(p.joint, 0)] for p in runs.parameters])
+    point = runs.point(theta)
+    (S,) = runs.linearised(point, lambda i, b, places, x0, q, S: S)[0]
+    for k, value in enumerate(theta):
+        h = 1e-6 * max(abs(value), 1e-2)
+        up, down = (runs.simulate(runs.point(theta + s * h * np.eye(len(theta))[k]))[0] for s in (1, -1))
+        slope = (up - down) / (2 * h)
+        assert np.median(np.abs(S[:, :, k] - slope)) <= tolerance * np.abs(slope).max() + 1e-9, runs.parameters[k].name
+        assert np.abs(slope).max() > 0, runs.parameters[k].name
+
+
+@pytest.mark.parametrize("encoder", ["link", "drive"])
+@pytest.mark.parametrize("play", [0.0, 0.02])
+def test_derivatives_of_elastic_joints(robot, encoder, play):
+    values = {**TRUE, "stiffness": [40.0, 25.0], "joint_damping": 0.1, "backlash": play, "warm_up": 0.4,
+              "warm_time": 3.0}  # fmt: skip
+    t = np.arange(200) * 0.02
+    data = commanded_motion(robot, Servo(**values, encoder=encoder), t, broadband_commands(t, [0.2, -0.4], 0.5))
+    free = {name: FREE for name in values if play or name != "backlash"}
+    _slopes_agree(robot, Servo(**free, encoder=encoder), values, data)
+
+
+def test_derivatives_of_play_without_elasticity(robot):
+    values = {**TRUE, "backlash": [0.03, 0.02]}
+    t = np.arange(200) * 0.02
+    data = commanded_motion(robot, Servo(**values), t, broadband_commands(t, [1.5, 0.1], 0.6, highest=2.0))
+    _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE)), values, data, 1e-3)
+
+
+@pytest.mark.parametrize("encoder", ["link", "drive"])
+@pytest.mark.parametrize("play", [0.0, 0.04])
+def test_elastic_joints_obey_their_equations(robot, encoder, play):
+    """Against a general integrator of the equations of motion of drives and links."""
+    from scipy.integrate import solve_ivp
+
+    from casid.dynamics import Model
+
+    k, d, kp, ia, fv = np.array([40.0, 25.0]), 0.1, np.array([12.0, 9.0]), 0.03, 0.4
+    servo = Servo(kp=kp.tolist(), kd=0.2, armature=ia, viscous=fv, coulomb=0.0, bias=0.0, delay=0.0,
+                  stiffness=k.tolist(), joint_damping=d, backlash=play, encoder=encoder, hold="linear")  # fmt: skip
+    t = np.arange(80) * 0.02
+    u = broadband_commands(t, [0.2, -0.4], 0.5)
+    data = commanded_motion(robot, servo, t, u, step=2e-4)
+    model, pi = Model(robot), robot.standard_parameters()
+
+    def torque(x, q, dx, dq):
+        y = k * (x - q) + d * (dx - dq)
+        return y - np.clip(y, -k * play / 2, k * play / 2)
+
+    def slope(time, z):
+        q, x, dq, dx = z.reshape(4, 2)
+        tau, seen = torque(x, q, dx, dq), q if encoder == "link" else x
+        asked = np.array([np.interp(time, t, u[:, j]) for j in range(2)])
+        still = np.array(model.inverse_dynamics(q, dq, np.zeros(2), pi)).ravel()
+        ddq = np.linalg.solve(np.array(model.mass_matrix(q, pi)), tau - still)
+        ddx = (kp * (asked - seen) - (0.2 + fv) * dx - tau) / ia
+        return np.concatenate([dq, dx, ddq, ddx])
+
+    q0 = u[0]
+    load = np.array(model.inverse_dynamics(q0, np.zeros(2), np.zeros(2), pi)).ravel()
+    apart = load / k + np.sign(load) * play / 2
+    first = [q0, q0 + apart] if encoder == "link" else [q0 - apart, q0]
+    start = np.concatenate([*first, np.zeros(4)])
+    exact = solve_ivp(slope, (0, t[-1]), start, t_eval=t, rtol=1e-6, atol=1e-8, max_step=1e-2).y
+    seen = exact[:2] if encoder == "link" else exact[2:4]
+    assert np.abs(data.q - seen.T).max() < 2e-3 * np.ptp(seen)
+    rigid = commanded_motion(robot, Servo(**{**_known(servo), "stiffness": np.inf, "backlash": 0.0}), t, u, step=2e-4)
+    assert np.abs(data.q - rigid.q).max() > 3e-3
+
+
+def _known(servo):
+    from dataclasses import fields
+
+    return {f.name: getattr(servo, f.name) for f in fields(servo)}
+
+
+def test_friction_is_warmed_up(robot):
+    """A recording that begins warm moves as one without the term; a cold one as with the larger friction."""
+    t = np.arange(200) * 0.02
+    u = broadband_commands(t, [0.2, -0.4], 0.5)
+    warm = commanded_motion(robot, Servo(**TRUE), t, u).q
+    drifting = Servo(**TRUE, warm_up=0.5, warm_time=1.0)
+    assert np.abs(commanded_motion(robot, drifting, t + 50.0, u).q - warm).max() < 1e-9
+    cold = {**TRUE, "viscous": 0.6, "coulomb": [0.15, 0.45]}
+    slow = Servo(**TRUE, warm_up=0.5, warm_time=1e5)
+    assert np.abs(commanded_motion(robot, slow, t, u).q - commanded_motion(robot, Servo(**cold), t, u).q).max() < 1e-4
+    assert np.abs(commanded_motion(robot, slow, t, u).q - warm).max() > 1e-2

@@ -33,8 +33,8 @@ def test_steps_divide_the_samples_and_the_first_state_is_measured():
     assert not piece.on[piece.edges[:-1] >= T[60] - 1e-9].any()
     assert np.all(np.isin(piece.torque[:, 0], T[50:150]))  # held from sample to sample
     expected = [1.0 * np.cos(2 * T[50]), -0.9 * np.sin(3 * T[50])]
-    assert piece.start[:2] == pytest.approx(Q[50]) and piece.start[2:] == pytest.approx(expected, abs=2e-2)
-    assert np.all(np.abs(piece.start[2:] - expected) < 6 * piece.spread[2:] + 1e-2)
+    assert piece.start[:2] == pytest.approx(Q[50]) and piece.start[2:4] == pytest.approx(expected, abs=2e-2)
+    assert np.all(np.abs(piece.start[2:4] - expected) < 6 * piece.spread[2:4] + 1e-2)
 
 
 def test_known_values_and_unknowns_fill_one_table(arm):

@@ -11,7 +11,7 @@ from casid.output_error._step_source import STEP
 
 #: The part before the recursion, with an entry.
 ENTRY = (
-    "#define N 4\n#include <math.h>\n" + STEP.split("int casid_rollout")[0] +
+    "#define N 4\n#include <math.h>\n" + STEP.split("#define PAR")[0] +
     """
 int casid_friction(const double *H_, const double *r, const double *fc, double h, int *mode, int *sticks, double *v)
 {

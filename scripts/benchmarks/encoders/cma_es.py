@@ -54,7 +54,7 @@ def fitted(bench: Bench, seed: int, rollouts: int, steps: float = 5.0) -> dict[s
         theta = theta_of(x)
         b = theta[bias].copy()
         theta[bias] = -b
-        starts = [piece.start - np.concatenate([b, np.zeros_like(b)]) for piece in of.pieces]
+        starts = [piece.start - np.pad(b, (0, len(piece.start) - len(b))) for piece in of.pieces]
         shown = of.simulate(Point(theta, starts))
         squares = [((piece.measured - q - b) ** 2).sum() for piece, q in zip(of.pieces, shown, strict=True)]
         return float(sum(squares) / sum(piece.measured.size for piece in of.pieces))

@@ -185,7 +185,7 @@ def replay() -> tuple[str, bool]:
 def mujoco_run(path: Path, made: CommandIdentification, data: CommandRecording) -> np.ndarray:
     """Positions of the actuated joints in MuJoCo under the delayed commands, each held until the next."""
     engine, start, delays = MuJoCo(path, made.robot), made.runs.of([data]).pieces[0].start, made.table["delay"]
-    engine.start(start[: data.n], start[data.n :], 0.002)
+    engine.start(start[: data.n], start[data.n : 2 * data.n], 0.002)
     shown = [start[: data.n]]
     for k in range(len(data) - 1):
         steps = max(1, round((data.t[k + 1] - data.t[k]) / 0.002))
