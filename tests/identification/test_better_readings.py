@@ -11,7 +11,8 @@ import casid
 from casid.dynamics import Model
 from casid.identification.diagnosis._better_readings import Trials, better_readings
 from casid.identification.diagnosis._readings import Readings
-from casid.identification.diagnosis._trial import signed
+from casid.identification.diagnosis._trial import compared, consistent_errors, held_out_errors, later, signed
+from casid.measurement import Processing
 from casid.testing._synthetic import recording, with_friction
 
 
@@ -51,3 +52,29 @@ def test_gravity_along_another_axis_is_found(arm, data):
     direction = finding.values["direction"]
     towards = np.array([float(x) for x in direction.split(",")]) if "," in direction else direction
     assert (isinstance(towards, str) and towards == "-z") or towards @ arm.gravity > 0.99 * arm.gravity @ arm.gravity
+
+
+@pytest.mark.claim("a delay is advised only where taking it out improves the held-out error")
+@pytest.mark.parametrize("filtered", [False, True])
+def test_the_trial_of_a_delay(arm, data, filtered):
+    def moved(seconds):
+        late = later(data, -seconds)
+        return Processing(cutoff=5.0).apply(late) if filtered else late
+
+    model = Model(arm, ("viscous", "coulomb", "offset"))
+    late, lag = moved(0.04), 0.04
+    trial = Trials(model, [late]).later(lag)
+    assert trial is not None and trial.measure == "held-out error" and trial.after < 0.9 * trial.before
+    assert Trials(model, [late]).later(-lag) is None
+    assert Trials(model, [moved(0.0)]).later(lag) is None
+
+
+def test_consistent_errors_predict_every_stretch_from_the_others(arm, data):
+    model = Model(arm, ("viscous", "coulomb", "offset"))
+    free, weights = held_out_errors(model, [data]), np.ones(arm.n)
+    same = consistent_errors(model, [data], weights, lambda fit: fit.beta)
+    zero = consistent_errors(model, [data], weights, lambda fit: 0.0 * fit.beta)
+    np.testing.assert_allclose(zero.squares.sum(axis=0), same.torques, rtol=1e-9)
+    assert same.squares.shape == free.squares.shape and (same.squares.sum(axis=0) < 0.1 * same.torques).all()
+    trial = compared(zero, same)
+    assert trial is not None and trial.after < trial.before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -82,7 +82,9 @@ def without_delay(
     return moved, made[0], f"torques lag {words} behind the positions: taken out"
 
 
-def delay_finding(raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLike) -> list[Finding]:
+def delay_finding(
+    raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLike, tried: Callable[[float], Trial | None]
+) -> list[Finding]:
     """A significant lag of a recording's torques behind its positions.
 
     Parameters
@@ -91,6 +93,8 @@ def delay_finding(raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLi
         As read, and as processed.
     model, weights
         For the estimate.
+    tried
+        The trial of taking out so many seconds.
     """
     try:
         lag = estimate_delay(model, filtered(raw, dataset), weights)
@@ -106,5 +110,4 @@ def delay_finding(raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLi
         "seconds": lag.seconds,
     }
     cause = "torques of another time" if lag.gain >= MOST else "late torques"
-    trial = Trial("residual", 100.0, 100.0 * (1.0 - lag.gain), abs(lag.seconds) / max(lag.sd, 1e-12))
-    return [Finding(cause, raw.name, values=values, trial=trial)]
+    return [Finding(cause, raw.name, values=values, trial=tried(lag.seconds))]

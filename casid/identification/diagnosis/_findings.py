@@ -81,10 +81,11 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "assumed {recorded:.0f} %",
             "--gravity={direction}",
         ),
-        "opposite gravity": Cause(
+        "gravity of lighter links": Cause(
             "gravity",
-            "torques alone do not give the sign of gravity; the most plausible links weigh {turned_mass:.3g} kg with "
-            "it the other way, {mass:.3g} kg with the one assumed, and leave {reading:.1f} % of its residual",
+            "torques alone do not tell gravity along {direction} from the one assumed; the most plausible links "
+            "weigh {turned_mass:.3g} kg with it, {mass:.3g} kg with the one assumed, and leave {reading:.1f} % of its "
+            "residual",
             "--gravity={direction}",
         ),
         "opposite torques": Cause(

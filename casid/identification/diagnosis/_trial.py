@@ -13,7 +13,8 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.diagnosis._findings import Trial
 from casid.measurement import Dataset
-from casid.regression import compress
+from casid.measurement._grid import advanced
+from casid.regression import Fit, compress, wls
 from casid.regression._cutoff_choice import held_out_squares
 
 Array = NDArray[np.float64]
@@ -48,6 +49,15 @@ def shifted(data: Dataset, shift: ArrayLike) -> Dataset:
     by = np.asarray(shift, dtype=float)
     made = replace(data, q=data.q + by)
     return made if data.full is None else replace(made, full=replace(data.full, q=data.full.q + by))
+
+
+def later(data: Dataset, seconds: float) -> Dataset:
+    """Torques of a processed recording taken from so many seconds later, to a fraction of a sample."""
+    full = data.full
+    if full is None:
+        return advanced(data, seconds)
+    tau = advanced(Dataset(np.arange(len(full)) / full.low_pass.rate, full.q, full.tau), seconds).tau
+    return replace(data, tau=full.low_pass(tau)[full.index], full=replace(full, tau=np.array(tau)))
 
 
 def _scaled(data: Any, factor: float) -> dict[str, Any]:
@@ -111,6 +121,34 @@ def held_out_errors(
         if joints is not None:
             torques = np.where(np.isin(np.arange(data.n), joints), torques, 0.0)
         return HeldOutErrors(held_out_squares(data, PARTS), torques)
+    except CasidError:
+        return None
+
+
+def consistent_errors(
+    model: Model, datasets: Sequence[Dataset], weights: ArrayLike, consistent: Callable[[Fit], Array]
+) -> HeldOutErrors | None:
+    """The same of physically consistent fits, where torques alone do not tell readings apart.
+
+    Parameters
+    ----------
+    model, datasets
+    weights
+        Of the joints, shape (n,).
+    consistent
+        From an unconstrained fit to consistent base parameters.
+    """
+    try:
+        data = compress(model, datasets)
+        count = len(data.segments)
+        if count < PARTS:
+            return None
+        squares = np.zeros((count, data.n))
+        for part in range(PARTS):
+            beta = consistent(wls(data.only([i for i in range(count) if i % PARTS != part]), weights))
+            for i in range(part, count, PARTS):
+                squares[i] = data.only([i]).plain.squared_errors(beta)
+        return HeldOutErrors(squares, data.plain.squared_torques)
     except CasidError:
         return None
 

@@ -24,7 +24,7 @@ from casid.identification.diagnosis._delay import delay_finding
 from casid.identification.diagnosis._findings import Finding, Trial
 from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import link_findings, signal_findings
-from casid.identification.diagnosis._trial import signed
+from casid.identification.diagnosis._trial import compared, consistent_errors, signed
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, wls
 from casid.regression._rows import torques
@@ -164,7 +164,7 @@ def judge(
     readings = Readings(fit.data.model, datasets[longest])
     if readings.possible and not dead:
         found, tried = better_readings(readings, datasets[longest], trials, progress)
-        turned, proven = _upside_down(readings, datasets, feasible, again)
+        turned, proven = _other_gravity(readings, datasets, feasible, again)
         found = turned if proven else found or _friction(feasible, datasets, again) or turned
     found = found or _strength(robot, datasets, feasible)
     if any(f.kind in MISREAD for f in found):
@@ -173,7 +173,7 @@ def judge(
     found = [*dead, *found, *signals] if any(f.wrong for f in found) else [*dead, *signals, *found]
     progress(4, 4)
     if not any(f.kind in (*MISREAD, "clock") for f in found):
-        found += delay_finding(raw[longest], datasets[longest], feasible.model, feasible.fit.weights)
+        found += delay_finding(raw[longest], datasets[longest], feasible.model, fit.weights, trials.later)
     if not any(f.wrong for f in found):
         found += _unexplained(fit)
     found += link_findings(robot, datasets, feasible, held_out, choosing)
@@ -220,7 +220,24 @@ def _friction(
     other = None if again is None else _again(again, fit.data.model, turned, fit)
     if other is None or not other.relative_error < feasible.relative_error:
         return [found]
-    return [replace(found, trial=Trial("residual", feasible.relative_error, other.relative_error))]
+    return [replace(found, trial=_tried(again, fit, datasets, fit.data.model, turned))]
+
+
+def _tried(
+    again: Callable[[Fit], FeasibleFit] | None,
+    fit: Fit,
+    datasets: Sequence[Dataset],
+    model: Model,
+    turned: Sequence[Dataset],
+) -> Trial | None:
+    """The trial of another model and recordings, by consistent fits of parts of the motion."""
+    if again is None:
+        return None
+    before, after = (
+        consistent_errors(one, data, fit.weights, lambda part: again(part).beta)
+        for one, data in ((fit.data.model, datasets), (model, turned))
+    )
+    return compared(before, after)
 
 
 def _again(
@@ -233,34 +250,53 @@ def _again(
         return None
 
 
-def _upside_down(
+def _other_gravity(
     readings: Readings, datasets: tuple[Dataset, ...], feasible: FeasibleFit, again: Callable[[Fit], FeasibleFit] | None
 ) -> tuple[list[Finding], bool]:
-    """Gravity the other way, where its sign follows from consistent bodies only; and whether they alone prove it."""
-    here, opposite = (readings.residual(readings.regressor(s * readings.gravity)) for s in (1.0, -1.0))
-    if again is None or opposite > UNDECIDED * here or not readings.gravity.any():
+    """Gravity the other way, or along the best other axis, where that follows from consistent bodies only.
+
+    Also whether their residual alone proves it.
+    """
+    if again is None or not readings.gravity.any():
         return [], False
+    here, own = readings.residual(readings.regressor()), readings.gravity
+    others = [(name, g, left) for name, g, left in readings.axes() if float(g @ own) < 0.99 * float(own @ own)]
+    opposite = [one for one in others if float(one[1] @ own) < -0.99 * float(own @ own)]
+    if not opposite:  # a slanted base
+        opposite = [(",".join(f"{-x:.3g}" for x in own), -own, readings.residual(readings.regressor(-own)))]
+    across = [one for one in others if one[0] != opposite[0][0]]
+    found: list[tuple[float, Finding, bool]] = []
+    for name, g, left in (*opposite, min(across, key=lambda one: one[2])):
+        if left <= UNDECIDED * here:
+            found += _with_gravity(name, g, datasets, feasible, again)
+    if not found:
+        return [], False
+    _, finding, proven = min(found, key=lambda one: one[0])
+    return [finding], proven
+
+
+def _with_gravity(
+    name: str, g: Array, datasets: tuple[Dataset, ...], feasible: FeasibleFit, again: Callable[[Fit], FeasibleFit]
+) -> list[tuple[float, Finding, bool]]:
+    """The mass with gravity along another axis, the finding, and whether the residual proves it; nothing if worse."""
     model = feasible.model
-    turned = Model(model.robot, model.terms, -readings.gravity, model.velocity_deadband)
+    turned = Model(model.robot, model.terms, g, model.velocity_deadband)
     other = _again(again, turned, datasets, feasible.fit)
     if other is None:
-        return [], False
+        return []
     ratio = float(np.sqrt(other.solution.total / feasible.solution.total))
     weights = [float(f.standard_parameters[9::10].sum()) for f in (other, feasible)]
     better = ratio < LIGHTER_FIT and weights[0] < LIGHTER_FIT * weights[1]
     lighter = ratio < EQUAL_FIT and weights[0] < LIGHTER * weights[1]
     if not (ratio < PROVEN or better or lighter):
-        return [], False
+        return []
     values: dict[str, float | str] = {
-        "turned_mass": weights[0],
-        "mass": weights[1],
-        "reading": 100 * ratio,
-        "direction": _opposite(readings.gravity),
-    }
-    trial = Trial("total mass", weights[1], weights[0])
-    if ratio < PROVEN:
-        trial = Trial("residual", feasible.relative_error, other.relative_error)
-    return [Finding("opposite gravity", values=values, trial=trial)], ratio < PROVEN
+        "turned_mass": weights[0], "mass": weights[1], "reading": 100 * ratio, "direction": name,
+    }  # fmt: skip
+    trial: Trial | None = Trial("total mass", weights[1], weights[0])
+    if ratio < LIGHTER_FIT:
+        trial = _tried(again, feasible.fit, datasets, turned, datasets)
+    return [(weights[0], Finding("gravity of lighter links", values=values, trial=trial), ratio < PROVEN)]
 
 
 def _opposite(gravity: Array) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 from scipy.signal import lfilter
@@ -20,37 +22,45 @@ from casid.dynamics.terms._joint_terms import GEAR_FRICTION
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.regression import shrunk
+from casid.regression import Shrunk, shrunk
 
 
-def _arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities, accelerations and torques of a processed recording."""
     assert data.dq is not None and data.ddq is not None
     return data.q, data.dq, data.ddq, data.tau
 
 
-def _ur(name: str, rows: tuple[int, int]) -> Dataset:
+def ur10e(path: Path, rows: tuple[int, int] | None) -> Dataset:
+    """A recording of the UR10e through the filters of the reference protocol."""
     settings = Processing(
         cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", filter_position=False,
         acceleration_cutoff=7.5, trim=0.0, every=1,
     )  # fmt: skip
-    path = data_folder() / "ur10e" / "identification_data" / f"{name}.npz"
     return settings.apply(read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=rows))
 
 
 @cache
 def recordings() -> tuple[Dataset, Dataset]:
     """The same motion without and with a load."""
-    return _ur("ur-20_02_19_14harm50sec", (194, 4966)), _ur("ur-20_02_19_14harm50secLoad", (307, 5071))
+    folder = data_folder() / "ur10e" / "identification_data"
+    names = (("ur-20_02_19_14harm50sec", (194, 4966)), ("ur-20_02_19_14harm50secLoad", (307, 5071)))
+    free, loaded = (ur10e(folder / f"{name}.npz", rows) for name, rows in names)
+    return free, loaded
 
 
-def load_estimator() -> OnlineLoad:
-    """The robot of the recording without load, with a dictionary of friction whose sizes this recording decides."""
-    free, _ = recordings()
-    gears = GEAR_FRICTION.on("shoulder_lift_joint", "elbow_joint")  # these two carry the arm
-    model = Model(casid.load_robot("ur10e"), (*FRICTION, "rotor", gears, *friction_dictionary()), GRAVITY)
-    known = shrunk(model, Dataset(free.t, free.q, free.tau, free.dq, free.ddq))
+def load_estimator(fitted_on: Sequence[Dataset] = ()) -> OnlineLoad:
+    """The robot of these recordings (default: that without load) with a dictionary of friction sized by them."""
+    model, known = _robot(tuple(fitted_on) or recordings()[:1])
     # two published sets of the drive gains differ by 6 % from joint to joint, beyond a common factor
     return OnlineLoad(model, known.parameters, known.weights, _BODY, errors=TorqueErrors(0.06, known.correlation))
+
+
+@cache
+def _robot(fitted_on: tuple[Dataset, ...]) -> tuple[Model, Shrunk]:
+    gears = GEAR_FRICTION.on("shoulder_lift_joint", "elbow_joint")  # these two carry the arm
+    model = Model(casid.load_robot("ur10e"), (*FRICTION, "rotor", gears, *friction_dictionary()), GRAVITY)
+    return model, shrunk(model, [Dataset(d.t, d.q, d.tau, d.dq, d.ddq) for d in fitted_on])
 
 
 def load_picked_up(splices: int = 20) -> tuple[str, bool]:
@@ -63,7 +73,7 @@ def load_picked_up(splices: int = 20) -> tuple[str, bool]:
 def _splices(splices: int, picked_up: bool) -> tuple[str, bool]:
     online, both = load_estimator(), recordings()
     count = min(map(len, both))
-    before, after = ([a[:count] for a in _arrays(data)] for data in both[:: 1 if picked_up else -1])
+    before, after = ([a[:count] for a in arrays(data)] for data in both[:: 1 if picked_up else -1])
     t: np.ndarray = np.arange(count) * 0.01
     runs: list[Splice] = []
     done = 0

@@ -5,6 +5,7 @@ Numbers of the verdict were set on `SET_ON`; the table's row is judged on all ro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
@@ -31,8 +32,8 @@ JUDGED_ON = ("Kinova", "UR10", "KR300", "TX40", "simulated")
 #: Of ``--quick``.
 FEW = ("UR10e", "UR10")
 KR300_GAINS = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
-#: Clean pieces that each recording is cut into, beside the whole.
-PIECES = 6
+#: Clean pieces that each recording is cut into, beside the whole: the first, middle and last two thirds and halves.
+PIECES, SHARES = 6, (2 / 3, 1 / 2)
 
 
 @cache
@@ -156,30 +157,61 @@ def _channels(robot: Robot, data: Dataset) -> Iterator[Fault]:
     ))  # fmt: skip
 
 
-def _judged(name: str, fault: str | None, piece: int = 0) -> tuple[bool, bool, str]:
-    """Whether a fault is named (clean: whether it is called right), every remedy is better, and the headline."""
-    robot, data = recording_of(name)
-    kinds: tuple[str, ...] = ()
-    if fault is not None:
-        _, kinds, robot, data = next(one for one in faults(robot, data) if one.name == fault)
-    elif piece:
-        edges = np.linspace(0, len(data), PIECES + 1).astype(int)
-        start = edges[(piece - 1) // 2 if piece <= PIECES else 0]
-        data = data.rows(slice(int(start), int(start) + 2 * len(data) // 3), f"piece {piece}")
-        data = replace(data, t=data.t - data.t[0])
+class Judged(NamedTuple):
+    """What the verdict finds in one recording.
+
+    Attributes
+    ----------
+    headline : str
+    first : str
+        Kind of the finding that the headline opens with; empty where there is none.
+    wrong : bool
+        Whether any finding makes the torques wrong.
+    remedies : tuple of str
+        What the remedies that it gives were measured by; "worse" for one that is not better.
+    """
+
+    headline: str
+    first: str
+    wrong: bool
+    remedies: tuple[str, ...] = ()
+
+
+def judged(robot: Robot, data: Dataset) -> Judged:
+    """The verdict of the default filters and the default terms."""
     terms = (*recordings.FRICTION, "rotor")
     try:
         found = identify(
             robot, data, processing=Processing(), model=ModelOptions(terms=terms), checks=Checks(folds=0)
         ).verdict
     except CasidError as error:
-        return fault is not None, True, f"refused: {error}"
+        return Judged(f"refused: {error}", "refused", True)
     assert found is not None
-    own = [f for f in found.findings if f.about == "torques"]
-    better = all(f.trial is None or f.trial.after < f.trial.before for f in own if f.remedy)
-    if fault is None:
-        return not any(f.wrong for f in own), better, found.torques
-    return any(f.kind in kinds for f in own), better, found.torques
+    own = sorted((f for f in found.findings if f.about == "torques"), key=lambda f: not f.wrong)
+    trials = [f.trial for f in own if f.remedy and f.trial is not None]
+    remedies = tuple(t.measure if t.after < t.before else "worse" for t in trials)
+    return Judged(found.torques, own[0].kind if own else "", any(f.wrong for f in own), remedies)
+
+
+def case(name: str, fault: str | None, piece: int = 0) -> tuple[tuple[str, ...], Robot, Dataset]:
+    """Kinds that name the fault (none: clean), robot and recording."""
+    robot, data = recording_of(name)
+    if fault is not None:
+        return next(one[1:] for one in faults(robot, data) if one.name == fault)
+    if piece:
+        share, start = SHARES[(piece - 1) // 3], (piece - 1) % 3 / 2
+        length = int(share * len(data))
+        first = int(start * (len(data) - length))
+        data = data.rows(slice(first, first + length), f"piece {piece}")
+        data = replace(data, t=data.t - data.t[0])
+    return (), robot, data
+
+
+def _judged(name: str, fault: str | None, piece: int = 0) -> tuple[bool, Judged]:
+    """Whether the headline opens with a fault (clean: whether nothing is wrong), and what was found."""
+    kinds, robot, data = case(name, fault, piece)
+    found = judged(robot, data)
+    return (not found.wrong if fault is None else found.first in (*kinds, "refused")), found
 
 
 def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = 2) -> Result:
@@ -188,18 +220,23 @@ def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES
     for name in only:
         work += [(name, fault.name, 0) for fault in faults(*recording_of(name))]
     made = list(zip(work, Parallel(n_jobs=jobs)(delayed(_judged)(*one) for one in work), strict=True))
+    return summary(made, only)
+
+
+def summary(made: list[tuple[tuple[str, str | None, int], tuple[bool, Judged]]], only: tuple[str, ...]) -> Result:
+    """The row of the table."""
     clean = [(one, result) for one, result in made if one[1] is None]
     faulty = [(one, result) for one, result in made if one[1] is not None]
-    alarms = [f"{name} {piece or 'whole'}: {text}" for (name, _, piece), (good, _, text) in clean if not good]
-    missed = [f"{name} {fault}: {text[:90]}" for (name, fault, _), (good, _, text) in faulty if not good]
-    worse = [f"{name} {fault}" for (name, fault, _), (_, better, _) in made if not better]
+    alarms = [f"{name} {piece or 'whole'}: {found.headline}" for (name, _, piece), (good, found) in clean if not good]
+    missed = [f"{name} {fault}: {found.headline[:90]}" for (name, fault, _), (good, found) in faulty if not good]
+    measures = [measure for _, (_, found) in made for measure in found.remedies]
     named = len(faulty) - len(missed)
     text = (
-        f"{named} of {len(faulty)} named by the headline; {len(alarms)} false alarms of {len(clean)}"
-        f"{': ' + '; '.join(alarms) if alarms else ''}; remedies that are worse: {', '.join(worse) or 'none'}; missed: "
+        f"{named} of {len(faulty)} named by the headline's first finding; {len(alarms)} false alarms of {len(clean)}"
+        f"{': ' + '; '.join(alarms) if alarms else ''}; remedies by {dict(sorted(Counter(measures).items()))}; missed: "
         f"{'; '.join(missed) or 'none'}; set on {', '.join(n for n in SET_ON if n in only)}"
     )
-    return text, named >= 0.95 * len(faulty) and not alarms and not worse
+    return text, named >= 0.95 * len(faulty) and not alarms and "worse" not in measures
 
 
 FAULT_ROWS = (

@@ -128,21 +128,28 @@ class _Way:
     static : bool
         Poses, not motions.
     designed : bool
-        The motion is designed; only such motions, and poses, are judged, others are for information.
+        The motion is designed; only such motions, and 15 poses, are judged, others are for information.
+    poses : int
+    stiction : float
+        Largest torque that friction holds in a pose, either way [N.m].
     """
 
     name: str
     static: bool = False
     designed: bool = False
+    poses: int = 15
+    stiction: float = 0.0
 
     @property
     def judged(self) -> bool:
         """Its numbers decide."""
-        return self.static or self.designed
+        return (self.static and self.poses == 15) or self.designed
 
 
 #: A user's motion is designed (`casid excite`); one that was not, for comparison.
 _WAYS = (_Way("15 poses", static=True), _Way("designed motion", designed=True), _Way("sinusoids of random phase"))
+#: Poses held by friction; more of them for information.
+_STUCK = tuple(_Way(f"{n} poses", static=True, poses=n, stiction=0.5) for n in (15, 60))
 #: Motions that are designed, one a seed; load k has motion k modulo their number.
 _DESIGNS = 4
 
@@ -160,9 +167,10 @@ def _carried(way: _Way, run: int, motion: tuple[np.ndarray, ...] | None) -> tupl
             x[column] += rng.uniform(-1.0, 1.0)
         elif term.symbol == "fc":
             x[column] *= rng.uniform(0.9, 1.1)
-    t, q, dq, ddq = _load_motion(model.robot, rng, way.static) if motion is None else motion
+    t, q, dq, ddq = _load_motion(model.robot, rng, way) if motion is None else motion
     tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, np.tile(x[:, None], len(t)))).T
-    data = Dataset(t, q, tau + (0.005 if way.static else 0.05) * rng.normal(size=tau.shape), dq, ddq)
+    noise = (0.005 if way.static else 0.05) * rng.normal(size=tau.shape)
+    data = Dataset(t, q, tau + noise + way.stiction * rng.uniform(-1.0, 1.0, tau.shape), dq, ddq)
     found = payload(model, data, parameters=truth)
     held = [
         found.intervals[name][0] <= value <= found.intervals[name][1]
@@ -171,10 +179,13 @@ def _carried(way: _Way, run: int, motion: tuple[np.ndarray, ...] | None) -> tupl
     return abs(found.mass / mass - 1.0), float(np.abs(found.com - com).max()), held
 
 
-def payload_simulated(runs: int = 200, jobs: int = 2) -> Result:
-    texts, met = [], True
-    designs = Parallel(n_jobs=jobs)(delayed(_designed)(seed) for seed in range(_DESIGNS))
-    for way in _WAYS:
+def payload_simulated(
+    runs: int = 200, jobs: int = 2, ways: tuple[_Way, ...] = _WAYS, most: tuple[float, float] = (1.0, 1.0)
+) -> Result:
+    """Loads identified in these ways; 19 of 20 are demanded within these errors of mass [%] and centre [mm]."""
+    texts, met, count = [], True, _DESIGNS if any(way.designed for way in ways) else 0
+    designs = Parallel(n_jobs=jobs)(delayed(_designed)(seed) for seed in range(count))
+    for way in ways:
         motions = designs if way.designed else [None]
         made = Parallel(n_jobs=jobs)(delayed(_carried)(way, run, motions[run % len(motions)]) for run in range(runs))
         masses, centres = (100 * np.array([m for m, _, _ in made]), 1e3 * np.array([c for _, c, _ in made]))
@@ -185,7 +196,7 @@ def payload_simulated(runs: int = 200, jobs: int = 2) -> Result:
             f"({np.quantile(centres, 0.95):.2f}, {centres.max():.2f}), intervals hold {100 * held.mean():.1f} %"
         )
         if way.judged:
-            met = met and bool(np.quantile(masses, 0.95) <= 1.0 and np.quantile(centres, 0.95) <= 1.0)
+            met = met and bool(np.quantile(masses, 0.95) <= most[0] and np.quantile(centres, 0.95) <= most[1])
             met = met and bool(held.all(axis=1).mean() >= 0.95)
     return "; ".join(texts), met
 
@@ -199,11 +210,11 @@ def _designed(seed: int) -> tuple[np.ndarray, ...]:
     return t, *design.trajectory.motion(t)
 
 
-def _load_motion(robot: Robot, rng: np.random.Generator, static: bool) -> tuple[np.ndarray, ...]:
+def _load_motion(robot: Robot, rng: np.random.Generator, way: _Way) -> tuple[np.ndarray, ...]:
     low, high = 0.8 * robot.limits.lower, 0.8 * robot.limits.upper
-    if static:
-        q = rng.uniform(low, high, (15, robot.n))
-        return np.arange(15.0), q, np.zeros_like(q), np.zeros_like(q)
+    if way.static:
+        q = rng.uniform(low, high, (way.poses, robot.n))
+        return np.arange(float(way.poses)), q, np.zeros_like(q), np.zeros_like(q)
     t = np.arange(0.0, 10.0, 0.02)
     q, dq, ddq = (np.zeros((len(t), robot.n)) for _ in range(3))
     for h in range(1, 5):
@@ -240,6 +251,12 @@ IDENTIFICATION_ROWS = (
     Measure(
         "payload simulated, Franka-like, 200 runs", "mass 1 %, centre 1 mm (19 of 20 loads), intervals >= 95 %", "-",
         payload_simulated,
+    ),
+    Measure(
+        "payload, static poses with stiction of +-0.5 N.m, 200 runs",
+        "mass 1 %, centre 3 mm (19 of 20 loads), intervals >= 95 %", "1.86 %, 13.4 mm",
+        lambda: payload_simulated(ways=_STUCK, most=(1.0, 3.0)),
+        lambda: payload_simulated(20, ways=_STUCK, most=(1.0, 3.0)), "180 of 200 runs",
     ),
     Measure(
         "Panda, 20 k samples: time of the default", "<= 20 s on two cores with progress, --quick <= 4 s", "10.4 s",
