@@ -15,9 +15,9 @@ Student's interval of one further value; of single links with the quantiles of a
 description, and within the proven ranges where they were asked for.
 
 Of fourteen simulated robots b is 0.08 and s 0.26; of sixteen others, which these numbers were not set on, the interval
-of the total mass held the truth of fifteen (not of a humanoid's arm with three wrist joints at one point, 0.21).
-`scripts/acceptance.py real` measures how often the intervals hold the truth, on robots that these numbers were not set
-on.
+of the total mass held the truth of fifteen (not of a humanoid's arm, 0.21, whose description gives every link
+the unit matrix as moments of inertia). `scripts/acceptance.py real` measures how often the intervals hold the truth, on
+robots that these numbers were not set on.
 """
 
 from __future__ import annotations

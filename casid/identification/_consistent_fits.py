@@ -61,12 +61,13 @@ class ConsistentFits:
         return Statement(self.robot, with_link_bounds(made, split_bounds(self.constraints.bounds or {})[0]))
 
     @cached_property
-    def _unweighed(self) -> PlausibleBodies:
+    def template(self) -> PlausibleBodies:
+        """Plausible bodies before the torques say what they weigh."""
         return self.choice.bodies or plausible_bodies(self.robot)
 
     def _bodies(self, estimate: Fit) -> PlausibleBodies:
         """Plausible bodies with masses that follow the torques of an estimate's data."""
-        return weighed_bodies(self._unweighed, estimate, self._held)
+        return weighed_bodies(self.template, estimate, self._held)
 
     @property
     def choosing(self) -> bool:

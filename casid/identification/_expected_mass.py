@@ -10,17 +10,20 @@ first joints makes no torque: described robots weigh 1.1 times as much. On iiwa,
 where this number was set, it is 1.06, 1.27, 1.49, 0.93, 0.91, 1.03. Of twelve other described arms the geometric mean
 is 1.03 and the standard deviation 34 %, of twelve legs 1.4: their motors sit at the hip.
 
-A counterbalance that is no part of the model holds the weight in place of the drives; the largest torque then still
-tells what an arm weighs at least: a third of ``3.2 tau / (g reach)``.
+A counterbalance that is no part of the model holds the weight in place of the drives (`casid.identification._springs`
+looks for it); the largest torque then still tells what an arm weighs at least: a third of ``3.2 tau / (g reach)``.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import lsq_linear
 
-from casid.regression import Fit
+from casid.regression import CompressedData, Fit
 from casid.retrieval.plausible._bodies import PlausibleBodies, held_mass
 
 Array = NDArray[np.float64]
@@ -28,6 +31,52 @@ Array = NDArray[np.float64]
 LEAST_HELD = 1.0 / 3.0
 #: Mass of the links over that of the bodies that explain the torques best.
 UNSEEN = 1.1
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What bodies of one common factor explain of the torques.
+
+    Attributes
+    ----------
+    mass : float
+        Of all links, with that factor [kg].
+    terms : dict
+        Parameters of the joint terms, by their columns in the model.
+    beta : ndarray, shape (rank,)
+        Base parameters of both.
+    """
+
+    mass: float
+    terms: dict[int, float]
+    beta: Array
+
+
+def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection[int] = ()) -> Explained:
+    """The common factor of bodies and the joint terms that explain the torques best; the module's equation.
+
+    Parameters
+    ----------
+    bodies
+    data
+    without
+        Columns of the model's parameters that are zero.
+    """
+    model, base = data.model, data.base
+    template = np.zeros(len(model.parameter_names))
+    template[np.ravel(model.link_columns)] = bodies.parameters
+    terms = sorted(model.term_columns)
+    columns = np.column_stack([base.K @ template, base.K[:, terms]])
+    R, rho, _ = data.plain.stacked()
+    matrix = R @ columns
+    lengths = np.linalg.norm(matrix, axis=0)
+    used = lengths > 1e-12 * lengths.max(initial=1e-300)
+    used[1:] &= [column not in without for column in terms]
+    low = np.where([True, *(model.term_columns[column][0].nonnegative for column in terms)], 0.0, -np.inf)[used]
+    x = np.zeros(len(lengths))
+    x[used] = lsq_linear(matrix[:, used] / lengths[used], rho, (low, np.full(len(low), np.inf))).x / lengths[used]
+    mass = float(x[0]) * float(bodies.parameters[9::10].sum())
+    return Explained(mass, dict(zip(terms, map(float, x[1:]), strict=True)), columns @ x)
 
 
 def weighed_bodies(bodies: PlausibleBodies, estimate: Fit, torques: ArrayLike) -> PlausibleBodies:
@@ -44,19 +93,6 @@ def weighed_bodies(bodies: PlausibleBodies, estimate: Fit, torques: ArrayLike) -
     """
     if not bodies.scaled.all():
         return bodies
-    data, model = estimate.data, estimate.data.model
-    template = np.zeros(len(model.parameter_names))
-    template[np.ravel(model.link_columns)] = bodies.parameters
-    terms = sorted(model.term_columns)
-    R, rho, _ = data.plain.stacked()
-    matrix = R @ np.column_stack([data.base.K @ template, data.base.K[:, terms]])
-    lengths = np.linalg.norm(matrix, axis=0)
-    used = lengths > 1e-12 * lengths.max(initial=1e-300)
-    if not used[0]:
-        return bodies
-    free = [not model.term_columns[column][0].nonnegative for column in terms]
-    low = np.where([False, *free], -np.inf, 0.0)[used]
-    found = lsq_linear(matrix[:, used] / lengths[used], rho, (low, np.full(len(low), np.inf)))
-    whole = float(bodies.parameters[9::10].sum())
-    mass = max(UNSEEN * float(found.x[0] / lengths[0]) * whole, LEAST_HELD * held_mass(model.robot, torques))
+    held = LEAST_HELD * held_mass(estimate.data.model.robot, torques)
+    mass = max(UNSEEN * explained(bodies, estimate.data).mass, held)
     return bodies.weighing(mass) if np.isfinite(mass) and mass > 0 else bodies

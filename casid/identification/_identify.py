@@ -27,7 +27,7 @@ from casid.identification._options import (
     with_former,
 )
 from casid.identification._prediction import HeldOut, held_out
-from casid.identification._share import SharePath, chosen_share, fixed
+from casid.identification._share import SharePath, chosen_share, fixed, own_share
 from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, search
 from casid.identification.diagnosis._delay import without_delay
 from casid.identification.diagnosis._findings import Finding
@@ -213,9 +213,9 @@ class _Pipeline:
         if not fitted.path.price or any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms):
             return ()
         self.progress("springs", 0, 1)
-        price = fitted.path.price
+        price, fits = fitted.path.price, fitted.fits
         return search(
-            fitted.fit, datasets, lambda fit, bounds: fitted.fits.priced(fit, bounds, price), self.checks.folds
+            fitted.fit, datasets, lambda fit, bounds: fits.priced(fit, bounds, price), self.checks.folds, fits.template
         )
 
     def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
@@ -246,6 +246,7 @@ class _Pipeline:
             lambda estimate, shares: {share: found.beta for share, found in fits.path(estimate, shares).items()},
             folds,
             lambda done: self.progress("choosing the share", done, folds),
+            own_share(fit),
         )
         if not made.steps:
             return made

@@ -82,7 +82,7 @@ def tx40() -> tuple[Model, list[Dataset]]:
 
 def rokae() -> tuple[Model, list[Dataset]]:
     keys = ("a_m", "alpha_rad", "d_m", "theta_offset_rad")
-    rows = [[float(row[key]) for key in keys] for row in _table("rokae_xmate/kinematics_mdh.csv")]
+    rows = [[float(row[key]) for key in keys] for row in table("rokae_xmate/kinematics_mdh.csv")]
     robot = _chain("rokae_xmate", [(modified_dh(*row), (0.0, 0.0, 1.0)) for row in rows])
     data = read_dataset(data_folder() / "rokae_xmate" / "excitation.npz", rate=1000.0)
     return Model(robot, (*FRICTION, "rotor"), GRAVITY), [
@@ -92,7 +92,7 @@ def rokae() -> tuple[Model, list[Dataset]]:
 
 def kinova() -> tuple[Model, list[Dataset]]:
     placements: list[Placement] = []
-    for row in _table("kinova_gen3/kinematics_urdf.csv"):
+    for row in table("kinova_gen3/kinematics_urdf.csv"):
         if row["type"] != "fixed":
             xyz = [float(row[f"{k}_m"]) for k in "xyz"]
             rpy = [float(row[f"{k}_rad"]) for k in ("roll", "pitch", "yaw")]
@@ -122,6 +122,7 @@ def _chain(name: str, placements: Sequence[Placement]) -> Robot:
     ))  # fmt: skip
 
 
-def _table(name: str) -> list[dict[str, str]]:
+def table(name: str) -> list[dict[str, str]]:
+    """Rows of a table among the recordings."""
     with (data_folder() / name).open(newline="") as file:
         return list(csv.DictReader(file))

@@ -1,10 +1,13 @@
 """The share that plausibility may cost, chosen by held-out error."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from casid.identification import Checks, Choice, identify
-from casid.identification._share import ABOVE_BEST, FURTHER, SHARES, chosen_share, fixed
+from casid.identification._share import ABOVE_BEST, FURTHER, SHARES, chosen_share, fixed, own_share
 from casid.regression import compress, wls
 
 
@@ -15,7 +18,7 @@ def test_the_largest_share_near_the_best_is_taken(model, noisy):
     path = chosen_share(data, wls, lambda fit, shares: {s: bend[s] * fit.beta for s in shares if s in bend}, 4)
     assert path.share == 0.1 and [step.share for step in path.steps] == [0.3, 0.1, 0.05, 0.02]
     assert path.best is not None and path.best.error <= next(s.error for s in path.steps if s.share == 0.1)
-    assert all(step.deviation > 0 for step in path.steps)
+    assert [step.deviation > 0 for step in path.steps] == [True, True, False, True]  # of the difference to the least
     assert path.steps[0].error > ABOVE_BEST * path.best.error
     named = path.with_masses({0.1: 12.0})
     assert [np.isfinite(step.mass) for step in named.steps] == [False, True, False, False]
@@ -53,3 +56,18 @@ def test_the_path_goes_on_beyond_its_largest_share(model, noisy):
     assert {step.share for step in further.steps} == {*SHARES, *FURTHER} and "allow more" not in further.reason
     end = chosen_share(data, wls, lambda fit, shares: path(fit, shares, 9.0), 3)
     assert end.ends and end.share == max(FURTHER) and "the data would allow more" in end.reason
+
+
+def test_the_share_of_an_indirect_estimate_is_bounded_by_its_own_statistics(model, noisy):
+    fit = wls(compress(model, noisy))
+    assert own_share(fit) == np.inf
+    most = own_share(replace(fit, indirect=True))
+    freedom = float(fit.data.independent_samples.sum()) - fit.rank
+    assert ((1 + most) ** 2 - 1) * freedom == pytest.approx(chi2.ppf(0.95, fit.rank))
+    asked = []
+
+    def path(fit, shares):
+        asked.append(tuple(shares))
+        return {share: fit.beta for share in shares}
+
+    assert chosen_share(fit.data, wls, path, 2, most=0.06).share == 0.06 and asked == [(0.06, 0.05, 0.03, 0.02)] * 2

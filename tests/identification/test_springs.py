@@ -11,7 +11,9 @@ import casid
 from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
 from casid.identification import Checks, ModelOptions, identify
-from casid.identification._springs import FALL, FoundSpring, _forward, _gain, _squares
+from casid.identification._springs import FALL, FoundSpring, _forward, _gain, _squares, _terms, _Trials, _weighed
+from casid.regression import compress
+from casid.retrieval.plausible._bodies import plausible_bodies
 from casid.testing import recording
 from casid.testing._synthetic import blind
 
@@ -35,6 +37,7 @@ def arm():
     return casid.load_robot("ur10e")
 
 
+@pytest.mark.slow
 @pytest.mark.claim("springs and counterbalances are found and named")
 def test_a_counterbalance_is_found_and_the_arm_is_not_lighter(arm):
     name = arm.coordinates[2].name
@@ -109,3 +112,37 @@ def test_the_finding_names_joint_torque_and_errors():
     one = FoundSpring("elbow", "counterbalance", 4.0, 2.5, 3.2, 120.0, 400.0)
     assert one.terms == ("spring_sine@elbow", "spring_cosine@elbow")
     assert one.text.startswith("a counterbalance at elbow") and "120 N.m" in one.text and "4.00 -> 2.50 %" in one.text
+    other = replace(one, masses=(18.2, 1389.0))
+    assert "with 1389 kg, 18.2 kg without it" in other.text and "4.00 -> 2.50 %" in other.text
+
+
+class Alike:
+    """Trials in which no spring changes the held-out error of consistent links, or every one raises it."""
+
+    torques = _Trials.torques
+    left_out = _Trials.left_out
+    columns = _Trials.columns
+
+    def __init__(self, model, datasets, rise=0.0):
+        self.model, self.datasets, self.rise = model, datasets, rise
+
+    def errors(self, keys):
+        return np.array([1.0, 1.1, 0.9, 1.05]) + self.rise * len(keys) * np.array([1.0, 1.1, 0.9, 1.0])
+
+
+@pytest.mark.claim("a counterbalance is found where consistent links hide it")
+@pytest.mark.parametrize(("held", "found"), [(0.95, ["shoulder_lift_joint"]), (0.2, []), (-0.5, [])])
+def test_a_counterbalance_without_which_the_links_would_weigh_nothing(arm, held, found):
+    model, zero = Model(arm, ()), np.zeros(arm.n)
+    joints = [joint.name for joint in arm.coordinates]
+    every = [("counterbalance", name) for name in joints]
+    poses = [np.eye(arm.n)[1] * angle for angle in (np.pi / 2, 0.0)]  # stretched out: what its second joint holds
+    weight = [float(model.inverse_dynamics(q, zero, zero, arm.standard_parameters())[1]) for q in poses]
+    data = recorded(arm, (f"gravity_spring@{joints[1]}",), kss2=-held * weight[0], ksc2=-held * weight[1])
+    model = Model(blind(arm), ("viscous", "coulomb", "offset", "rotor", *(t for key in every for t in _terms(*key))))
+    compressed, bodies = compress(model, [data]), plausible_bodies(blind(arm))
+    made = _weighed(Alike(model, (data,)), compressed, bodies, every)
+    assert [spring.joint for spring in made] == found
+    for spring in made:
+        assert spring.masses[0] < 0.5 * spring.masses[1] and spring.torque > 60.0 and spring.after < spring.before
+    assert _weighed(Alike(model, (data,), 0.1), compressed, bodies, every) == ()  # the held-out error says no

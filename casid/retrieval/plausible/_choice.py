@@ -264,9 +264,9 @@ def noise_share(samples: int, rank: int, confidence: float = 0.95) -> float:
 
 
 #: Relative gaps that are aimed at in turn, until the solution is certified.
-GAPS = tuple(10.0 ** np.arange(3.0, -10.0, -1.0))
-#: How much heavier than plausible the bodies are from which D is measured.
-HEAVY = 1e3
+GAPS = tuple(10.0 ** np.arange(3.0, -12.0, -0.5))
+#: How much heavier than plausible the bodies are from which D is measured, in turn.
+HEAVY = (1e3, 1.0)
 
 
 def polished(solution: Solution, bodies: PlausibleBodies | None = None) -> Solution:
@@ -276,25 +276,33 @@ def polished(solution: Solution, bodies: PlausibleBodies | None = None) -> Solut
     to the price: with growing price these become the multipliers of the cones at the least q, and the lower bound
     that they give (`casid.retrieval.bound._certificate`) its proof, with a gap of about the number of inequalities
     over ``lambda q``. It is free of the cancellation that multipliers of a lifted program suffer where data are
-    nearly without noise. D is measured from very heavy bodies: its linear term, which costs the bound ``tr M_k /
-    lambda``, is then small.
+    nearly without noise. D is measured from very heavy bodies first: its linear term, which costs the bound ``tr M_k
+    / lambda``, is then small. Where every link is as thin as the margin allows, M_k of heavy bodies is lost in
+    rounding; plausible bodies and a higher price end the proof there.
 
     Nonlinear rows are left out of the search: a point that violates them is not taken, and a bound without them holds.
 
     Parameters
     ----------
     solution
-    Feasible, not certified.
+        Feasible, not certified.
     bodies
-    Default: `plausible_bodies` of the robot.
+        Default: `plausible_bodies` of the robot.
     """
     problem = solution.problem
     if solution.certified or not solution.usable or any(cone.cone != Full() for cone in problem.cones):
         return solution
     given = bodies or plausible_bodies(problem.variables.robot)
-    known = DivergenceProgram(
-        problem, HEAVY * given.parameters, np.zeros(len(given.origins), dtype=bool), solution.total
-    )
+    for heavy in HEAVY:
+        if not solution.certified:
+            solution = _sharper(solution, heavy * given.parameters)
+    return solution
+
+
+def _sharper(solution: Solution, bodies: Array) -> Solution:
+    """The solution along the path of prices from these bodies, standard parameters of shape (10 n,)."""
+    problem = solution.problem
+    known = DivergenceProgram(problem, bodies, np.zeros(len(problem.cones), dtype=bool), solution.total)
     known.nonlinear = NonlinearRows.none()
     linear, _ = split_rows(problem)
     inequalities = 4 * len(problem.cones) + 2 * len(linear.rows) + 1

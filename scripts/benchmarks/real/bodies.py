@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -112,6 +112,67 @@ def masses(read: Read, low: float, high: float, error: float = np.inf, sprung: t
     chosen = found.feasible.believable
     met = low <= total <= high and not at_bound and fit <= error and set(sprung) <= set(springs)
     return text, met and chosen is not None and chosen.certified
+
+
+# ---------------------------------------------------------------------- a description with an impossible link
+
+
+def _with_bodies(robot: Robot, bodies: Mapping[int, Inertial]) -> Robot:
+    """The robot with these bodies of its links."""
+    joints = [
+        replace(j, link=replace(j.link, inertial=bodies.get(k, j.link.inertial))) for k, j in enumerate(robot.joints)
+    ]
+    return replace(robot, joints=tuple(joints))
+
+
+def _ar5_cad() -> tuple[Robot, list[Dataset], int]:
+    """The AR5 with its maker's bodies, of which the third has one moment of inertia above the sum of the others."""
+    robot = casid.load_robot(data_folder() / "ar5" / "ar5.toml")
+    body = robot.links[2].inertial
+    assert body is not None
+    moments, axes = np.linalg.eigh(body.inertia_com)
+    bent = axes @ np.diag([*moments[:2], 3.0 * moments.sum()]) @ axes.T
+    return _with_bodies(robot, {2: replace(body, inertia_com=bent)}), _ar5()[1], 2
+
+
+def _kinova_cad() -> tuple[Robot, list[Dataset], int]:
+    """The Kinova with its maker's bodies, of which the shoulder's is impossible as printed."""
+    robot, data = _kinova("tau_sensor")
+    bodies = {}
+    for k, row in enumerate(recordings.table("kinova_gen3/nominal_inertials.csv")[1 : len(robot.links) + 1]):
+        com = np.array([float(row[f"com_{axis}_m"]) for axis in "xyz"])
+        six = [
+            [row["Ixx"], row["Ixy"], row["Ixz"]],
+            [row["Ixy"], row["Iyy"], row["Iyz"]],
+            [row["Ixz"], row["Iyz"], row["Izz"]],
+        ]
+        bodies[k] = Inertial(float(row["mass_kg"]), com, np.array(six, dtype=float))
+    return _with_bodies(robot, bodies), data, 0
+
+
+def impossible_link() -> Result:
+    """Default calls with descriptions of which one link is impossible: what is named, used, and found."""
+    texts, met = [], True
+    for read, low, high in ((_ar5_cad, 8, 14), (_kinova_cad, 4, 10)):
+        robot, data, wrong = read()
+        found = identify(robot, data, checks=Checks(verdict=False))
+        choice = found.feasible.believable
+        used = (
+            [] if choice is None else [k for k, origin in enumerate(choice.bodies.origins) if origin == "description"]
+        )
+        named = any(robot.links[wrong].name in note for note in found.notes)
+        masses = found.standard_parameters[9::10]
+        given = np.array([0.0 if link.inertial is None else link.inertial.mass for link in robot.links])
+        own = float(masses[wrong] / given[wrong])
+        texts.append(
+            f"{robot.name}: {robot.links[wrong].name} {'named' if named else 'not named'}, {len(used)} of "
+            f"{len(robot.links) - 1} others used, {masses.sum():.1f} kg (given {given.sum():.1f}), that link {own:.2f} "
+            f"x its mass, error {found.feasible.relative_error:.2f} %"
+        )
+        rest = [k for k in range(len(robot.links)) if k != wrong]
+        met = met and named and used == rest and low <= masses.sum() <= high and 1 / 3 <= own <= 3
+        met = met and choice is not None and choice.certified
+    return "; ".join(texts), met
 
 
 # ---------------------------------------------------------------------- the step never fails
@@ -223,6 +284,10 @@ BODY_ROWS = (
     Measure(
         "Kinova sensors: masses by default", "4-10 kg (6.4)", "145 kg",
         partial(masses, partial(_kinova, "tau_sensor"), 4, 10),
+    ),
+    Measure(
+        "the same with a CAD file in which one link is impossible: AR5, Kinova sensors",
+        "that link named and repaired, the others used, 8-14 and 4-10 kg", "all discarded", impossible_link,
     ),
     Measure(
         "plausible step on random robots and data", "0 of 500 without a choice, gaps <= 1e-6", "12 of 80",

@@ -66,7 +66,7 @@ JUDGED = {
     "HyQ leg": _file("hyq_description/robots/hyq_no_sensors.urdf", "lf_"),
     "Centauro arm": _file("centauro_description/urdf/centauro.urdf", "j_arm1_"),
     "Centauro leg": _file("centauro_description/urdf/centauro.urdf", "hip_yaw_1", "hip_pitch_1", "knee_pitch_1"),
-    "Humanoid arm": _file("simple_humanoid_description/urdf/simple_humanoid.urdf", "RARM_"),
+    "Baxter arm": _file("baxter_description/urdf/baxter.urdf", "left_s", "left_e", "left_w"),
     "SO-101": _file("so_arm_description/urdf/so101.urdf"),
 }
 #: Robots that the spread of the masses was set on, with those of `TUNED`: every third. The others judge the intervals.
