@@ -18,7 +18,7 @@ from casid.cli import (
     _simulation,
 )
 from casid.cli._new import import_, new
-from casid.cli._shared import Group
+from casid.cli._shared import Group, outlast_readers
 from casid.version import __version__
 
 app = typer.Typer(
@@ -81,6 +81,7 @@ def main() -> None:
     """Entry point of the command ``casid``."""
     try:
         _interrupt.install()
+        outlast_readers()
         app()
     except BaseException:  # Ctrl-C before a command runs, or what compiled code made of it
         if not _interrupt.announced():

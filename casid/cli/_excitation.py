@@ -57,6 +57,12 @@ class Motion(o.OptionGroup):
     harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.")] = 5
     ramp: Annotated[float, typer.Option(min=0, help="Ramps from and to rest \\[s]; 0: none.")] = 0.0
     rest: Annotated[bool, typer.Option("--rest", help="Begin and end at rest, without ramps.")] = False
+    home: Annotated[
+        str,
+        typer.Option(
+            metavar="Q,...", help="Pose in which the motion begins and ends at rest, a position a joint \\[rad]."
+        ),
+    ] = ""
     poses: Annotated[int, typer.Option(min=1, help="Number of static poses, with --basis poses.")] = 50
 
 
@@ -76,6 +82,10 @@ class Bounds(o.OptionGroup):
     ] = None
     torque: Annotated[bool, typer.Option(help="Keep torque limits, with the nominal parameters.")] = True
     floor: Annotated[float | None, typer.Option(help="Smallest height of the link frames, base frame \\[m].")] = None
+    workspace: Annotated[
+        str,
+        typer.Option(metavar="AXIS=LOW:HIGH,...", help="Box of the link frames, base frame \\[m]: x=-0.5:0.8,z=0.05:"),
+    ] = ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +137,7 @@ def excite(
     machine = options.robot(robot)
     if goal.position_commands is not None:
         unused = ("criterion", "parameter", "terms", "payload", "basis", "harmonics", "ramp", "rest", "poses")
-        others = ("collision", "torque", "floor", "samples", "starts", "time_limit", "evaluate")
+        others = ("collision", "torque", "floor", "workspace", "home", "samples", "starts", "time_limit", "evaluate")
         refuse(context, (*unused, *others), "does not go with --position-commands")
         excite_commands(
             machine, goal.position_commands, motion.duration, bounds.limit_share, search.iterations, search.seed,
@@ -138,7 +148,7 @@ def excite(
     settings = DesignSettings(
         criterion=goal.criterion, parameters=tuple(goal.parameter or ()), terms=tuple(comma_list(goal.terms)),
         payload=goal.payload, samples=search.samples, share=bounds.limit_share, collision=bounds.collision,
-        torque=bounds.torque, floor=bounds.floor, **motion.given(),
+        torque=bounds.torque, floor=bounds.floor, workspace=_box(bounds.workspace), **_at_home(motion.given()),
     )  # fmt: skip
     if search.evaluate is None:
         designer = settings.designer(machine)
@@ -155,6 +165,29 @@ def excite(
         designer, design = settings.judge(machine, read_trajectory(search.evaluate))
     _note_unchecked(machine, bounds)
     present(report_of(design, designer=designer, robot=machine, rate=output.output_rate), folder)
+
+
+def _at_home(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the motion with the pose of --home as numbers; BadParameter for anything else."""
+    try:
+        return {**given, "home": tuple(float(word) for word in comma_list(given.get("home", "")))}
+    except ValueError as error:
+        raise typer.BadParameter(f"--home: positions are numbers separated by commas: {error}") from None
+
+
+def _box(text: str) -> tuple[tuple[float, float], ...]:
+    """Bounds of x, y and z of ``x=LOW:HIGH,...``; none where the text is empty."""
+    found = {axis: (-float("inf"), float("inf")) for axis in "xyz"}
+    for word in comma_list(text):
+        axis, _, ends = word.partition("=")
+        low, colon, high = ends.partition(":")
+        try:
+            if axis.strip() not in found or not colon:
+                raise ValueError
+            found[axis.strip()] = (float(low or "-inf"), float(high or "inf"))
+        except ValueError:
+            raise typer.BadParameter(f"--workspace: expected x=LOW:HIGH, y=... or z=..., got '{word}'") from None
+    return tuple(found.values()) if text else ()
 
 
 def _keep(design: Design, folder: Path | None) -> NoReturn:
@@ -185,7 +218,7 @@ def _note_unchecked(machine: Robot, bounds: Bounds) -> None:
 def _refuse_unused(context: typer.Context, basis: str, payload: bool, rest: bool) -> None:
     """BadParameter for options that the others leave without effect."""
     if basis == "poses":
-        moving = ("harmonics", "duration", "ramp", "rest", "terms", "limit_share", "payload")
+        moving = ("harmonics", "duration", "ramp", "rest", "home", "terms", "limit_share", "payload")
         refuse(context, moving, "is of motions, not of static poses (--basis poses)")
     else:
         refuse(context, ("poses",), "needs --basis poses")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import warnings
@@ -47,6 +48,27 @@ _RENAMED = {
 }
 #: Folders that the running command makes for its results, innermost first.
 _MADE: ContextVar[list[Path]] = ContextVar("made")
+
+
+class _Outlet(io.FileIO):
+    """Standard output; what a reader that has closed its end (``| head``) does not take is dropped."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return super().write(data)
+
+
+def outlast_readers() -> None:
+    """Let a command go on, and write its files, after whoever reads its output has closed the pipe."""
+    old = sys.stdout
+    if isinstance(old, io.TextIOWrapper) and not old.isatty():
+        raw = _Outlet(old.fileno(), "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), old.encoding, old.errors, line_buffering=True)
 
 
 class Group(TyperGroup):

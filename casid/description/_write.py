@@ -294,8 +294,12 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
     merged: list[str] = []
     for joint in robot.joints:
         body = bodies.get(joint.link.name)
-        if body is not None and joint.link.inertial is not None:
+        if body is None:
+            continue
+        if joint.link.inertial is not None:
             inertials |= _split(joint.link.inertial, body, merged)
+        elif body.total() is not None:  # taken away since the file was read
+            inertials |= {link.name: None for link in (body.link, *(part.link for part in body.parts))}
     terms = {}
     before = {joint.name: joint.terms for joint in description.joints}
     for joint in robot.joints:

@@ -9,9 +9,12 @@ from casid.description import Joint, Robot
 from casid.inertia._parameters import skew
 
 
-def exact(matrix: np.ndarray) -> ca.DM:
-    """Constant as a sparse CasADi matrix: its exact zeros become structural, so that products stay small."""
-    return ca.sparsify(ca.DM(matrix))
+def exact(matrix: np.ndarray | ca.SX) -> ca.DM | ca.SX:
+    """Constant as a sparse CasADi matrix: its exact zeros become structural, so that products stay small.
+
+    A matrix with symbols stays one.
+    """
+    return ca.sparsify(matrix if isinstance(matrix, ca.SX) else ca.DM(matrix))
 
 
 def joint_positions(robot: Robot, q: ca.SX) -> ca.SX:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from casid.description import Robot, load_robot
 from casid.dynamics._base_parameters import BaseParameters
 from casid.dynamics._kinematics import exact
+from casid.dynamics._model_function import ModelFunction
 from casid.dynamics._rigid_body import mass_matrix, newton_euler
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError
@@ -298,7 +299,8 @@ class Symbols:
                 continue
             if any(ca.depends_on(e, symbol) for e in expressions):
                 given[extra] = symbol
-        return ca.Function(name, list(given.values()), expressions, list(given), list(outputs), {"cse": True})
+        made = ca.Function(name, list(given.values()), expressions, list(given), list(outputs), {"cse": True})
+        return ModelFunction(made, self.structure.parameter_names)
 
     def rigid_torque(self, motion: bool = True) -> ca.SX:
         """Torque of the links; of gravity alone without motion."""

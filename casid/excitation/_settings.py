@@ -61,6 +61,10 @@ class DesignSettings:
         Clearance of capsules [m].
     floor : float or None
         Smallest height, in the base frame, of every link frame and named frame that can move up and down [m].
+    workspace : tuple of (float, float)
+        Bounds of x, y and z, in the base frame, of the same frames [m]; infinite where free.
+    home : tuple of float
+        Pose in which the motion begins and ends at rest [rad or m]; empty: the design chooses.
     noise : tuple of float
         Standard deviation of each joint's torque noise [N.m]; empty: 1 for all.
     """
@@ -81,6 +85,8 @@ class DesignSettings:
     torque: bool = True
     margin: float = 0.01
     floor: float | None = None
+    workspace: tuple[tuple[float, float], ...] = ()
+    home: tuple[float, ...] = ()
     noise: tuple[float, ...] = ()
 
     def motion_basis(self) -> Basis:
@@ -122,7 +128,9 @@ class DesignSettings:
         if self.torque and known and np.isfinite(robot.limits.effort).any():
             result.append(torque_limits(Model(robot), robot.standard_parameters()))
         if self.floor is not None:
-            result.append(_above(robot, self.floor))
+            result.append(_inside(robot, "floor", ((-np.inf, np.inf), (-np.inf, np.inf), (self.floor, np.inf))))
+        if self.workspace:
+            result.append(_inside(robot, "workspace", self.workspace))
         return result
 
     def designer(
@@ -143,7 +151,8 @@ class DesignSettings:
             self.constraints(robot, obstacles),
             prior,
             self.samples,
-            rest=self.rest,
+            pose=np.array(self.home) if self.home else None,
+            rest=self.rest or (bool(self.home) and self.basis == "fourier" and self.ramp == 0),
         )
 
     def judge(self, robot: Robot, trajectory: Trajectory) -> tuple[Designer, Design]:
@@ -162,14 +171,22 @@ class DesignSettings:
         return designer, designer.judge(trajectory)
 
 
-def _above(robot: Robot, height: float) -> FunctionConstraint:
-    """Keep the origins of the links' and their named frames' above a floor, where they can move up and down at all."""
+def _inside(robot: Robot, name: str, bounds: Sequence[tuple[float, float]]) -> FunctionConstraint:
+    """Keep the origins of the links' and their named frames' between bounds, along the axes in which they can move."""
+    if len(bounds) != 3 or any(not low < high for low, high in bounds):
+        raise ProblemError(f"{name}: expected bounds (low, high) of x, y and z with low < high, got {bounds}")
     q = ca.SX.sym("q", robot.n)
     kinematics = Kinematics(robot, q)
     names = [joint.link.name for joint in robot.joints] + [frame.name for frame in robot.frames if frame.joint >= 0]
-    heights = {name: kinematics.placement(name)[2, 3] for name in names}
-    moving = {name: z for name, z in heights.items() if ca.depends_on(z, q)}
-    if not moving:
-        raise ProblemError(f"floor: no link frame of robot '{robot.name}' changes its height")
-    z = ca.Function("height", [q], [ca.vertcat(*moving.values())], ["q"], ["z"], {"cse": True})
-    return FunctionConstraint("floor", z, height, np.inf, [f"height of {name}" for name in moving], unit=1.0)
+    points = {name: kinematics.placement(name)[:3, 3] for name in names}
+    kept = [
+        (f"{'height' if axis == 'z' else axis} of {frame}", point[k], *bounds[k])
+        for frame, point in points.items()
+        for k, axis in enumerate("xyz")
+        if np.isfinite(bounds[k]).any() and ca.depends_on(point[k], q)
+    ]
+    if not kept:
+        raise ProblemError(f"{name}: no link frame of robot '{robot.name}' moves in the directions that it bounds")
+    labels, places, low, high = (list(part) for part in zip(*kept, strict=True))
+    place = ca.Function("place", [q], [ca.vertcat(*places)], ["q"], ["p"], {"cse": True})
+    return FunctionConstraint(name, place, np.array(low), np.array(high), labels, unit=1.0)

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -96,6 +97,40 @@ class LeastSquares:
     def gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gradient at x, shape (N,)."""
         return np.asarray(2.0 * self.matrix.T @ (self.matrix @ x - self.target))
+
+
+def sum_of_squares(expression: ca.SX, variables: LinkVariables, where: str) -> LeastSquares:
+    """A CasADi expression that is a convex quadratic of the unknowns, ``x' H x / 2 + b' x + c``, as ``||R x - r||^2``.
+
+    Raises
+    ------
+    ProblemError
+        For any other expression, with the soft constraint that minimises it.
+    """
+    advice = (
+        f"{where}: the objective is not a convex sum of squares of the unknowns; minimise any other expression as a "
+        "soft constraint, soften(Constraint('name', expression, upper=LEAST), weight=1.0) with LEAST below all it can "
+        "reach, and give data by least_squares or base_parameter_error"
+    )
+    if expression.numel() != 1:
+        raise ProblemError(f"{where}: the objective has shape {expression.shape}; expected one number")
+    x = variables.x
+    H, b = ca.hessian(expression, x)
+    if ca.depends_on(H, x):
+        raise ProblemError(advice)
+    zero = np.zeros(variables.size)
+    curved, slope, value = ca.Function("objective", [x], [H, b, expression])(zero)
+    eigenvalues, vectors = np.linalg.eigh(np.asarray(curved, dtype=float) / 2)
+    kept = eigenvalues > 1e-13 * max(float(np.abs(eigenvalues).max()), 1e-300)
+    R = np.sqrt(eigenvalues[kept])[:, None] * vectors[:, kept].T
+    steep = np.asarray(slope, dtype=float).ravel()
+    r = -vectors[:, kept].T @ steep / (2 * np.sqrt(eigenvalues[kept]))
+    constant = float(value) - float(r @ r)
+    size = max(abs(float(value)), float(r @ r), 1e-300)
+    straight = np.linalg.norm(steep + 2 * R.T @ r) > 1e-9 * np.linalg.norm(steep)  # a slope where nothing is curved
+    if eigenvalues.min() < -1e-10 * np.abs(eigenvalues).max() or straight or not kept.any() or constant < -1e-9 * size:
+        raise ProblemError(advice)
+    return LeastSquares(R, r, max(constant, 0.0))
 
 
 def base_parameter_error(

@@ -17,7 +17,7 @@ from casid.expressions import conditions
 from casid.expressions._conditions import Condition, has_conditions
 from casid.expressions._evaluate import NumpyFunction
 from casid.inertia._parameter_vector import link_slice
-from casid.retrieval._objectives import Coefficients, LeastSquares
+from casid.retrieval._objectives import Coefficients, LeastSquares, sum_of_squares
 from casid.retrieval._region import Facts, LinkRegion, link_regions
 from casid.retrieval._variables import LinkVariables, LinkView, link_variables
 from casid.retrieval.constraints._bounds import PhysicalConsistency, consistency_cone, scaled_margin
@@ -37,6 +37,7 @@ class Problem(Displayed):
     name : str
     variables : LinkVariables
     objective : LeastSquares
+        Or a CasADi expression of the unknowns that is a convex sum of squares; minimise others as soft constraints.
     constraints : tuple of Constraint
         Hard and soft; any nesting of tuples is flattened. `PhysicalConsistency` entries may be mixed in.
     consistency : ConsistencyCone
@@ -62,7 +63,7 @@ class Problem(Displayed):
 
     name: str
     variables: LinkVariables
-    objective: LeastSquares
+    objective: LeastSquares  # a CasADi expression is accepted
     constraints: Any = ()  # tuple of Constraint; any nesting is accepted
     consistency: Any = "full"  # ConsistencyCone; its name is accepted
     margin: float | None = None
@@ -79,10 +80,13 @@ class Problem(Displayed):
                 own[entry.link] = entry
             else:
                 constraints.append(entry)
+        if isinstance(self.objective, ca.SX):
+            squares = sum_of_squares(self.objective, self.variables, f"problem '{self.name}'")
+            object.__setattr__(self, "objective", squares)
         if not isinstance(self.objective, LeastSquares):
             raise ProblemError(
-                f"problem '{self.name}': the objective must be a LeastSquares, made by least_squares or "
-                f"base_parameter_error, got {type(self.objective).__name__}"
+                f"problem '{self.name}': the objective must be a casadi.SX expression, or made by least_squares or "
+                f"base_parameter_error; got {type(self.objective).__name__}"
             )
         columns = self.objective.matrix.shape[1]
         if columns != self.variables.size:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 
 from papers.catalogue import PAPERS
 from papers.claims import CLAIMS, Claim
 from papers.item import Item, Status
-from papers.page import DIFFERS, failing, outcome_of, sections, slug
+from papers.page import DIFFERS, failing, outcome_of, sections
 
 #: The page.
 NAME = "index.md"
@@ -85,7 +86,8 @@ def _why(item: Item, section: str) -> str:
 
 
 def _anchor(item: Item) -> str:
-    return slug(f"{item.name} {item.title}").replace("_", "-")
+    """The heading's anchor, as Python-Markdown and GitHub make it: points are dropped, spaces become hyphens."""
+    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", f"{item.name} {item.title}").strip().lower())
 
 
 def _plain(text: str) -> str:

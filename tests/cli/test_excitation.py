@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
 import casid
-from casid.cli._excitation import Bounds, _note_unchecked, _with_capsules
+from casid.cli._excitation import Bounds, _at_home, _box, _note_unchecked, _with_capsules
 from casid.errors import RobotError
 
 
@@ -53,3 +54,14 @@ def test_other_formats_without_capsules_are_refused(tmp_path: Path) -> None:
     robot = replace(casid.load_robot("spatial_2r"), capsules=())
     with pytest.raises(RobotError, match="--no-collision"):
         _with_capsules(robot, "arm.xml", [])
+
+
+def test_home_and_workspace_are_read() -> None:
+    inf = float("inf")
+    assert _box("x=-0.5:0.8, z=0.05:") == ((-0.5, 0.8), (-inf, inf), (0.05, inf)) and _box("") == ()
+    assert _at_home({"ramp": 0.5, "home": "0.1,-0.2"}) == {"ramp": 0.5, "home": (0.1, -0.2)}
+    for text in ("height=0:1", "z=0.05", "z=low:1"):
+        with pytest.raises(typer.BadParameter, match="--workspace: expected"):
+            _box(text)
+    with pytest.raises(typer.BadParameter, match="--home"):
+        _at_home({"home": "zero"})

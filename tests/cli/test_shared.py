@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -91,3 +93,14 @@ def test_an_error_about_starts_names_no_status_of_the_solver() -> None:
     with pytest.raises(SolveError, match=r"no feasible point was found from 1 start \(largest violation") as error:
         lost.or_raise()
     assert "Infeasible_Problem_Detected" not in str(error.value)
+
+
+@pytest.mark.claim("identify | head wrote no files")
+def test_a_reader_that_closes_the_pipe_does_not_end_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-u", "-m", "casid", "solve", "spatial_2r", "--out", "out"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as done:
+        assert done.stdout is not None and done.stderr is not None
+        done.stdout.close()  # as `head` does after its lines
+        errors = done.stderr.read()
+    assert done.returncode == 0, errors
+    assert (tmp_path / "out" / "solution.json").is_file() and "Broken pipe" not in errors

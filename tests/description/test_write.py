@@ -11,6 +11,7 @@ import pytest
 import casid
 from casid.description import convert, load_robot, write_robot
 from casid.description._load import load_description
+from casid.description._write import write_description
 from casid.errors import RobotError
 from casid.inertia import Parameters, consistency
 from tests.description.conftest import URDF
@@ -179,3 +180,16 @@ def test_gravity_of_the_robot_is_written(suffix: str, tmp_path: Path) -> None:
     done = write_robot(replace(again, gravity=np.array([0.0, 0.0, -1.62])), tmp_path / f"again{suffix}")  # same format
     assert ("without its meshes and comments" in " ".join(done.notes)) == (suffix in (".toml", ".xml"))
     np.testing.assert_array_equal(load_robot(tmp_path / f"again{suffix}").gravity, [0.0, 0.0, -1.62])
+
+
+@pytest.mark.claim("bodies that were taken away stayed in the file")
+@pytest.mark.parametrize("suffix", ["urdf", "toml", "xml", "sdf"])
+def test_bodies_that_were_taken_away_leave_the_file(arm: Path, tmp_path: Path, suffix: str) -> None:
+    write_description(load_description(arm), tmp_path / f"source.{suffix}")
+    robot = load_robot(tmp_path / f"source.{suffix}")
+    assert any(link.inertial is not None for link in robot.links)
+    bare = replace(robot, joints=tuple(replace(j, link=replace(j.link, inertial=None)) for j in robot.joints))
+    write_robot(bare, tmp_path / f"bare.{suffix}")
+    again = load_robot(tmp_path / f"bare.{suffix}")
+    assert [link.name for link in again.links] == [link.name for link in robot.links]
+    assert all(link.inertial is None for link in again.links)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from casid.description import Robot
+import casid
+from casid.description import Limits, Robot
 from casid.errors import ProblemError
 from casid.excitation import (
     DesignSettings,
@@ -45,3 +48,27 @@ def test_published_trajectories_have_their_condition_numbers() -> None:
     assert measured.condition(measured.panda_observation(), panda) == pytest.approx(95.82, abs=0.01)
     assert len(measured.wam_observation().names) == 76
     assert measured.condition(measured.wam_observation(), wam) == pytest.approx(105, rel=0.04)
+
+
+@pytest.mark.parametrize("motion", [{"ramp": 0.5}, {}, {"basis": "spline"}], ids=["ramp", "fourier", "spline"])
+def test_a_motion_begins_and_ends_at_home_within_the_workspace(motion: dict) -> None:
+    robot, home = casid.load_robot("spatial_2r"), (0.4, -0.3)
+    two = np.ones(2)
+    limits = replace(Limits.unlimited(2), lower=-2 * two, upper=2 * two, velocity=2 * two, acceleration=8 * two)
+    robot = replace(robot, limits=limits)
+    box = ((-0.7, np.inf), (-0.6, 0.75), (1.0, np.inf))
+    settings = DesignSettings(home=home, workspace=box, duration=6.0, harmonics=3, samples=40, terms=(), **motion)
+    done = settings.designer(robot).run(1, 0, iterations=15).trajectory
+    at = done.motion(np.array(done.basis.span))
+    assert np.allclose(at.q, home, atol=1e-9) and np.allclose(at.dq, 0, atol=1e-9) and np.allclose(at.ddq, 0, atol=1e-8)
+    along = done.motion(np.linspace(*done.basis.span, 300)).q
+    point = casid.Model(robot).frame_placement("link2")
+    places = np.array([point(q)[:3, 3].full().ravel() for q in along])
+    for place, (low, high) in zip(places.T, box, strict=True):
+        assert place.min() >= low - 1e-6 and place.max() <= high + 1e-6
+    assert np.ptp(along, axis=0).min() > 0.3
+
+
+def test_a_workspace_is_three_intervals() -> None:
+    with pytest.raises(ProblemError, match="expected bounds"):
+        DesignSettings(workspace=((1.0, 0.0), (0.0, 1.0), (0.0, 1.0))).constraints(casid.load_robot("spatial_2r"))

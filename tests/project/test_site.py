@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -26,6 +27,7 @@ def listed() -> list[str]:
 
 def test_every_page_has_a_place_and_every_place_a_page() -> None:
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    pages |= {path.relative_to(DOCS).with_suffix(".md").as_posix() for path in DOCS.glob("notebooks/*.ipynb")}
     assert pages == set(listed()) and len(listed()) == len(set(listed()))
 
 
@@ -40,7 +42,7 @@ def test_every_room_has_a_reference_page() -> None:
 
 def test_llms_txt_names_every_page_outside_the_reference() -> None:
     named = set(re.findall(r"\]\(([\w/]+\.md)\)", (DOCS / "llms.txt").read_text(encoding="utf-8")))
-    assert named == {page for page in listed() if not page.startswith("reference/")} - {"index.md"}
+    assert named == {page for page in listed() if not page.startswith(("reference/", "notebooks/"))} - {"index.md"}
 
 
 def test_the_task_table_is_whole_and_backed() -> None:
@@ -64,19 +66,32 @@ def test_every_public_name_is_documented() -> None:
             assert not bare, f"{front.name}: {', '.join(bare)}"
 
 
-def test_the_hook_is_python() -> None:
-    ast.parse((DOCS / "site" / "links.py").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["links", "equations", "notebooks"])
+def test_the_hooks_are_python(name: str) -> None:
+    assert ast.parse((DOCS / "site" / f"{name}.py").read_text(encoding="utf-8")).body
+    assert f"{name}.py" in CONFIG.read_text(encoding="utf-8")
+
+
+def test_notebooks_keep_what_their_cells_show() -> None:
+    for path in DOCS.glob("notebooks/*.ipynb"):
+        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        shown = sum(bool(cell["outputs"]) for cell in cells)
+        assert shown >= 0.6 * len(cells), f"{path.name}: run it before it is committed (jupyter execute --inplace)"
+        assert not [o for cell in cells for o in cell["outputs"] if o["output_type"] == "error"]
 
 
 @pytest.mark.slow
 def test_the_site_builds_strictly_and_needs_no_network(tmp_path: Path) -> None:
     pytest.importorskip("material", reason="needs mkdocs-material (pip install casid[site])")
     pytest.importorskip("mkdocstrings", reason="needs mkdocstrings (pip install casid[site])")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(CONFIG), "-d", str(tmp_path)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(CONFIG), "-d", str(tmp_path)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)
     assert done.returncode == 0, done.stderr[-3000:]
     assert (tmp_path / "search" / "search_index.js").is_file()  # search without a server
+    assert (tmp_path / "assets" / "iframe-worker.js").is_file()  # and in pages that are opened from disk
+    assert "<math" in (tmp_path / "concepts.html").read_text(encoding="utf-8")
+    assert "data:image/png" in (tmp_path / "notebooks" / "2_identification.html").read_text(encoding="utf-8")
     assert "inverse_dynamics" in (tmp_path / "reference" / "dynamics.html").read_text(encoding="utf-8")
     for page in tmp_path.rglob("*.html"):
         text = page.read_text(encoding="utf-8")

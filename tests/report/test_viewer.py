@@ -194,12 +194,13 @@ class Opened:
         self.page.close()
 
 
-def flat(points: np.ndarray, record: Any, azimuth: float = -1.1, elevation: float = 0.3) -> np.ndarray:
+def flat(points: np.ndarray, page: Any, azimuth: float = -1.1, elevation: float = 0.3) -> np.ndarray:
     """Where points of the base frame appear: orthographic, from casid's own kinematics."""
     ca, sa, ce, se = np.cos(azimuth), np.sin(azimuth), np.cos(elevation), np.sin(elevation)
     right, up = np.array([-sa, ca, 0]), np.array([-se * ca, -se * sa, ce])
-    scale = 0.44 * 800 / record["reach"]
-    d = points - np.array(record["centre"])
+    drawing = page.locator("svg").first
+    scale = float(drawing.get_attribute("data-scale"))
+    d = points - np.array([float(c) for c in drawing.get_attribute("data-centre").split()])
     return np.stack([460 + scale * d @ right, 400 - scale * d @ up], axis=1)
 
 
@@ -220,7 +221,7 @@ def test_joints_stand_where_the_kinematics_put_them(name: str, browser: Any, tmp
     for joint in robot.joints:
         parent = placements[joint.parent] if joint.parent >= 0 else np.eye(4)
         origins.append((parent @ joint.placement)[:3, 3])
-    expected, seen = flat(np.array(origins), record), opened.circles()
+    expected, seen = flat(np.array(origins), opened.page), opened.circles()
     for place in expected:
         assert np.abs(seen - place).max(axis=1).min() < 0.05
     opened.done()
@@ -280,3 +281,30 @@ def test_a_motion_plays(browser: Any, tmp_path: Path) -> None:
     opened.page.get_by_text("Play").click()
     opened.page.locator(".value", has_text="57°").first.wait_for()
     opened.done()
+
+
+@pytest.mark.slow
+@pytest.mark.claim("link1 of the Panda was cut off")
+@pytest.mark.parametrize("window", [(1200, 850, "light"), (390, 844, "dark")], ids=["desktop", "phone"])
+def test_nothing_is_cut_off_at_any_limit(window: tuple[int, int, str], browser: Any, tmp_path: Path) -> None:
+    width, height, scheme = window
+    (tmp_path / "v.html").write_text(view("panda"), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    page.goto((tmp_path / "v.html").as_uri())
+    outside = """() => {
+      const frame = document.querySelector("svg").getBoundingClientRect();
+      return [...document.querySelectorAll("svg *")].filter((node) => {
+        const box = node.getBoundingClientRect();
+        return box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+      }).length;
+    }"""
+    assert page.locator("svg line.ground").count() > 4 and " m" in page.locator("svg .scale text").text_content()
+    assert page.evaluate(outside) == 0
+    sliders = page.locator("input[type=range]")
+    for end in ("max", "min"):
+        for k in range(sliders.count()):
+            move = f"node => {{ node.value = node.{end}; node.dispatchEvent(new Event('input')); }}"
+            sliders.nth(k).evaluate(move)
+            assert page.evaluate(outside) == 0, (end, k)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()

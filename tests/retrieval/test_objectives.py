@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
+import casid
 from casid.errors import DatasetError, ProblemError
 from casid.inertia import to_standard
-from casid.retrieval import Prior
+from casid.retrieval import Prior, Problem, link_variables
 from casid.retrieval._objectives import LeastSquares, chi_square
 from casid.testing._synthetic import BODY, arm
 
@@ -41,3 +43,15 @@ def test_rows_of_a_prior_are_its_distance(metric: str) -> None:
 @pytest.mark.parametrize("freedom", [1, 2.5, 10, 3000])
 def test_quantiles_of_chi_square(freedom):
     assert chi_square(freedom, 0.05) == pytest.approx(chi2.ppf(0.95, freedom))
+
+
+def test_a_casadi_expression_is_an_objective_where_it_is_a_convex_sum_of_squares() -> None:
+    links = link_variables(casid.load_robot("spatial_2r"))
+    masses = ca.vertcat(links["link1"].mass, links["link2"].mass)
+    value = ca.sumsqr(masses - ca.DM([3.0, 2.0])) + 4 * (masses[0] - masses[1]) ** 2 + 0.5
+    objective = Problem("squares", links, value).objective
+    at = np.random.default_rng(0).normal(size=links.size)
+    assert objective(at) == pytest.approx(float(ca.Function("f", [links.x], [value])(at)), rel=1e-12)
+    for other in (masses[0], -ca.sumsqr(masses), ca.cos(masses[0]), masses[0] * masses[1]):
+        with pytest.raises(ProblemError, match="as a soft constraint"):
+            Problem("other", links, other)

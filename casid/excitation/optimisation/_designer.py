@@ -70,7 +70,7 @@ class Designer:
     samples : int
         Samples of the observation matrix, uniform over one period (or the motion).
     pose : array_like, shape (n,), optional
-        First pose of the motion.
+        First and last pose of the motion.
     rest : bool
         Begin (and, if periodic, end) with zero velocity and acceleration.
     density : int, optional

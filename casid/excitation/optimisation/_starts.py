@@ -79,29 +79,34 @@ STANDING_POSES = 2000
 
 
 def pinned(basis: Basis, joints: int, pose: Array | None, rest: bool) -> tuple[Rows | None, Array]:
-    """Equality rows for a given first pose and rest at the first instant; projector on motions that have both.
+    """Equality rows for a given first and last pose and rest at the first instant; projector on motions with both.
 
     Returns
     -------
     rows : Rows or None
     projector : ndarray, shape (size, size)
-        Maps coefficients of one joint to those with zero first position (if a pose is given) and, at rest, zero first
-        velocity and acceleration.
+        Maps coefficients of one joint to those with zero first and last position (if a pose is given) and, at rest,
+        zero first velocity and acceleration.
     """
-    orders = ([0] if pose is not None else []) + ([1, 2] if rest else [])
-    if not orders:
+    first, last = basis.span
+    ends = [(first, order) for order in (([0] if pose is not None else []) + ([1, 2] if rest else []))]
+    ends += [(last, 0)] if pose is not None and not basis.static else []
+    unit, held = np.zeros((0, basis.size)), []
+    for instant, order in ends:
+        row = basis.matrix([instant], order)[0]
+        size = float(np.linalg.norm(row))
+        left = row - row @ np.linalg.pinv(unit) @ unit
+        if np.linalg.norm(left) > 1e-9 * max(size, 1e-3):  # else what every motion with the rows before has anyway
+            unit = np.vstack([unit, row / size])
+            held.append((size, order))
+    if not held:
         return None, np.eye(basis.size)
-    first = basis.span[0]
-    E = np.array([basis.matrix([first], order)[0] for order in orders])
-    E = E[np.linalg.norm(E, axis=1) > 1e-12]  # what every motion of the basis has anyway
-    if not len(E):
-        return None, np.eye(basis.size)
-    sizes = np.linalg.norm(E, axis=1, keepdims=True)
-    unit = E / sizes
-    targets = np.zeros((joints, len(E)))
-    if pose is not None:
-        targets[:, 0] = pose / sizes[0, 0]
-    rows = Rows(np.repeat(np.arange(joints), len(E)), np.tile(unit, (joints, 1)), targets.ravel(), targets.ravel())
+    targets = np.zeros((joints, len(held)))
+    for k, (size, order) in enumerate(held):
+        if pose is not None and order == 0:
+            targets[:, k] = pose / size
+    each = np.repeat(np.arange(joints), len(held))
+    rows = Rows(each, np.tile(unit, (joints, 1)), targets.ravel(), targets.ravel())
     return rows, np.eye(basis.size) - np.linalg.pinv(unit) @ unit
 
 

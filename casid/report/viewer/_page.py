@@ -17,7 +17,7 @@ from casid.description import Robot
 from casid.errors import DatasetError
 from casid.inertia import consistency, from_standard
 from casid.inertia._parameter_vector import link_slice
-from casid.report._links import link_placements, middle_posture
+from casid.report._links import middle_posture
 from casid.version import __version__
 
 Array = NDArray[np.float64]
@@ -185,10 +185,7 @@ def scene(
         start = np.array(played["q"][0])
     if posture is not None:
         start = np.asarray(posture, dtype=float)
-    origins = np.array([np.zeros(3), *(T[:3, 3] for T in link_placements(robot, start))])
-    low, high = origins.min(axis=0), origins.max(axis=0)
     sets = _own(robot) if bodies is None else {label: np.asarray(v, dtype=float) for label, v in bodies.items()}
-    length = np.linalg.norm(high - low)
     record: dict[str, Any] = {
         "name": robot.name,
         "joints": [
@@ -204,8 +201,6 @@ def scene(
         "links": [link.name for link in robot.links],
         "coordinates": _coordinates(robot),
         "posture": _plain(start),
-        "centre": _plain((low + high) / 2),
-        "reach": float(max(0.62 * length, 0.1)),
         "sets": [{"label": label, "bodies": _bodies(robot, values)} for label, values in sets.items()],
     }
     if robot.coupled:

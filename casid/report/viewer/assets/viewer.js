@@ -99,7 +99,7 @@
     const svg = make("svg", { role: "img", "aria-label": `${scene.name}: links as ellipsoids of uniform density` }, box);
     const side = make("div", { class: "side" }, box);
     const state = { q: scene.posture.slice(), azimuth: -1.1, elevation: 0.3, zoom: 1, set: scene.sets.length - 1,
-      hidden: new Set(), outline: false };
+      hidden: new Set(), outline: false, fit: true };
     const colour = (k) => `hsl(${(205 + 137.5 * k) % 360} 65% 50%)`;
     const size = { w: 920, h: 800 };
     svg.setAttribute("viewBox", `0 0 ${size.w} ${size.h}`);
@@ -116,7 +116,7 @@
         const input = make("input", { type: "radio", name: `set-${box.id}`, value: i }, label);
         input.checked = i === state.set;
         label.append(set.label);
-        input.addEventListener("change", () => { state.set = i; legend(); draw(); });
+        input.addEventListener("change", () => { state.set = i; state.fit = true; legend(); draw(); });
       });
       const label = make("label", {}, field);
       const input = make("input", { type: "checkbox" }, label);
@@ -135,6 +135,7 @@
         masses.push(make("span", { class: "value" }, label));
         input.addEventListener("change", () => {
           if (input.checked) state.hidden.delete(k); else state.hidden.add(k);
+          state.fit = true;
           draw();
         });
       });
@@ -164,7 +165,7 @@
     });
     const home = make("button", { type: "button" }, field, "Reset");
     home.addEventListener("click", () => {
-      Object.assign(state, { q: scene.posture.slice(), azimuth: -1.1, elevation: 0.3, zoom: 1 });
+      Object.assign(state, { q: scene.posture.slice(), azimuth: -1.1, elevation: 0.3, zoom: 1, fit: true });
       stop(); sliders.forEach((show) => show()); draw();
     });
 
@@ -206,12 +207,42 @@
     };
     const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 
+    // the view is a ball that holds everything at every angle; it only grows, and Reset fits it anew
+    const view = { centre: [0, 0, 0], radius: 0 };
+    const minus = (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
+    const parts = (q) => {
+      const { joints, links } = placements(scene, q), found = [[[0, 0, 0], 0]];
+      for (const T of [...joints, ...links]) found.push([origin(T), 0]);
+      scene.sets.forEach((set, i) => {
+        if (i !== state.set && !state.outline) return;
+        set.bodies.forEach((body, k) => {
+          if (body && !state.hidden.has(k)) found.push([point(links[k], body.com), Math.max(...body.semi_axes.map((a) => Math.hypot(...a)))]);
+        });
+      });
+      return found;
+    };
+    const hold = (q) => parts(q).forEach(([p, r]) => {
+      view.radius = Math.max(view.radius, r + Math.hypot(...minus(p, view.centre)));
+    });
+    const fit = () => {
+      const found = parts(state.q);
+      view.centre = [0, 1, 2].map((i) => (Math.min(...found.map(([p, r]) => p[i] - r)) + Math.max(...found.map(([p, r]) => p[i] + r))) / 2);
+      view.radius = 0.1;
+      const steps = scene.motion ? scene.motion.q : [];
+      steps.forEach((q, i) => { if (i % Math.ceil(steps.length / 100) === 0) hold(q); });
+    };
+    const nice = (x) => { const p = 10 ** Math.floor(Math.log10(x)); return [5, 2, 1].map((k) => k * p).find((v) => v <= x); };
+
     function draw() {
+      if (state.fit) { fit(); state.fit = false; }
+      hold(state.q);
       const { joints, links } = placements(scene, state.q);
       const [right, up, eye] = axes();
-      const scale = state.zoom * 0.44 * size.h / scene.reach;
+      const scale = state.zoom * 0.48 * size.h / view.radius;
+      svg.dataset.centre = view.centre.join(" ");
+      svg.dataset.scale = scale;
       const flat = (p) => {
-        const d = [p[0] - scene.centre[0], p[1] - scene.centre[1], p[2] - scene.centre[2]];
+        const d = minus(p, view.centre);
         return [size.w / 2 + scale * dot(right, d), size.h / 2 - scale * dot(up, d), dot(eye, d)];
       };
       const drawn = [];
@@ -219,7 +250,23 @@
         const [x1, y1, za] = flat(a), [x2, y2, zb] = flat(b);
         drawn.push([(za + zb) / 2, make("line", { x1, y1, x2, y2, ...style })]);
       };
-      const length = scene.reach * 0.18;
+      const square = nice(0.35 * view.radius / state.zoom), ground = [];
+      const disc = Math.sqrt(Math.max(0, view.radius ** 2 - view.centre[2] ** 2));
+      for (let i = Math.ceil(-disc / square) - 1; i <= disc / square + 1; i++) for (const k of [0, 1]) {
+        const at = (Math.round(view.centre[k] / square) + i) * square, off = at - view.centre[k];
+        if (Math.abs(off) >= disc) continue;
+        const half = Math.sqrt(disc ** 2 - off ** 2), end = (sign) => {
+          const p = [0, 0, 0];
+          p[k] = at; p[1 - k] = view.centre[1 - k] + sign * half;
+          return p;
+        };
+        const [x1, y1] = flat(end(-1)), [x2, y2] = flat(end(1));
+        ground.push(make("line", { x1, y1, x2, y2, stroke: "var(--faint)", "stroke-width": 1.5, class: "ground" }));
+      }
+      const bar = make("g", { class: "scale" }), long = scale * square;
+      make("path", { d: `M24 ${size.h - 32} v8 h${long} v-8`, fill: "none", stroke: "var(--muted)", "stroke-width": 2 }, bar);
+      make("text", { x: 24, y: size.h - 42, fill: "var(--muted)", "font-size": 24 }, bar, `${short(square)} m, a square of the base's plane`);
+      const length = 0.15 * view.radius;
       [["#c62828", [length, 0, 0]], ["#1a8f5a", [0, length, 0]], ["#2563eb", [0, 0, length]]].forEach(([stroke, end]) =>
         line([0, 0, 0], end, { stroke, "stroke-width": 2 }));
       scene.joints.forEach((joint, k) => {
@@ -258,7 +305,7 @@
           drawn.push([z + 1e-3, make("circle", { cx, cy, r: 5, fill: colour(k), "pointer-events": "none" })]);
         });
       });
-      svg.replaceChildren(...drawn.sort((a, b) => a[0] - b[0]).map((entry) => entry[1]));
+      svg.replaceChildren(...ground, ...drawn.sort((a, b) => a[0] - b[0]).map((entry) => entry[1]), bar);
     }
 
     svg.addEventListener("pointerdown", (event) => {
