@@ -19,8 +19,7 @@ from casid.dynamics._base_parameters import regroup, stacked_regressor
 from casid.dynamics._model import Model
 from casid.dynamics._rigid_body import mass_matrix, newton_euler
 from casid.errors import RobotError
-from casid.expressions._catalogue import refused
-from casid.expressions._walk import as_function, walk
+from casid.expressions._walk import as_function, refused, walk
 
 if TYPE_CHECKING:
     import sympy as sp

@@ -13,7 +13,7 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.diagnosis._findings import Trial
 from casid.measurement import Dataset
-from casid.measurement._grid import advanced
+from casid.measurement._sampling import advanced
 from casid.regression import Fit, compress, wls
 from casid.regression._cutoff_choice import held_out_squares
 
