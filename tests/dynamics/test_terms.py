@@ -17,8 +17,8 @@ from casid.description._joint_parameters import (
     symbol_and_joint,
 )
 from casid.dynamics import Model
-from casid.dynamics.terms import FRICTION_MODELS, JointTerm, friction_dictionary
-from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms import JointTerm, friction_dictionary
+from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
 from casid.dynamics.terms._dynamic_laws import Dahl
 from casid.dynamics.terms._friction import Friction, JointFriction
 from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals, terms_of

@@ -133,7 +133,7 @@ import numpy as np
 import casid
 from typer.testing import CliRunner
 from casid.cli import app
-from casid.regression.estimators import ESTIMATORS
+from casid.regression.estimators._catalogue import ESTIMATORS
 from casid.retrieval import heavier
 from casid.testing import ModelEngine, running
 

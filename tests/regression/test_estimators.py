@@ -22,7 +22,6 @@ from casid.regression import compress, wls
 from casid.regression._fit import ols, quadratic, unexcited_reasons
 from casid.regression._statistics import MeasurementNoise
 from casid.regression.estimators import (
-    ESTIMATORS,
     IRLS,
     OLS,
     WLS,
@@ -32,7 +31,7 @@ from casid.regression.estimators import (
     Observations,
     OutputError,
 )
-from casid.regression.estimators._catalogue import estimator
+from casid.regression.estimators._catalogue import ESTIMATORS, estimator
 from casid.regression.estimators._instrumental import DirectInverse
 from casid.testing._synthetic import motion, recording
 from problems.spatial_2r import true_parameters

@@ -10,6 +10,5 @@ from casid.dynamics.terms._joint_terms import JointTerm as JointTerm
 from casid.dynamics.terms._catalogue import friction_dictionary as friction_dictionary
 
 # Friction laws
-from casid.dynamics.terms._catalogue import FRICTION_MODELS as FRICTION_MODELS
 from casid.dynamics.terms._laws import FrictionLaw as FrictionLaw
 from casid.dynamics.terms._laws import Shape as Shape

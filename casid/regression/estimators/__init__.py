@@ -7,7 +7,6 @@ from casid import _earlier
 # The contract, and the estimators by name
 from casid.regression.estimators._estimator import Estimator as Estimator
 from casid.regression.estimators._estimator import Observations as Observations
-from casid.regression.estimators._catalogue import ESTIMATORS as ESTIMATORS
 
 # Least squares
 from casid.regression.estimators._least_squares import OLS as OLS
