@@ -19,8 +19,9 @@ of the total mass held the truth of fifteen (not of a humanoid's arm, 0.21, whos
 the unit matrix as moments of inertia). `scripts/acceptance.py real` measures how often the intervals hold the truth, on
 robots that these numbers were not set on.
 
-Expected masses: the bodies that follow from the kinematics have masses up to one factor. It is that of the bodies which, with the joint
-terms, explain the recorded torques best: least squares of one number ``f >= 0`` and the terms' parameters t,
+Expected masses: the bodies that follow from the kinematics have masses up to one factor. It is that of the bodies
+which, with the joint terms, explain the recorded torques best: least squares of one number ``f >= 0`` and the terms'
+parameters t,
 
     min sum_j || tau_j - W_j (f K pi_0 + K_t t) ||^2,
 
