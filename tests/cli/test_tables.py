@@ -147,6 +147,7 @@ def test_nothing_is_cut_off(arguments: tuple[str, ...], names: list[str], width:
         assert any(name in line for line in (*text.splitlines(), " ".join(text.split()))), (name, text)
 
 
+@pytest.mark.slow
 def test_a_pipe_obeys_columns(folder: Path) -> None:
     command = [sys.executable, "-m", "casid", "check", "arm.toml"]
     for width in (60, 200):

@@ -66,7 +66,7 @@ def test_friction_of_the_gears_is_exported_too(model, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-@pytest.mark.parametrize("forgetting", [1.0, 0.999])
+@pytest.mark.parametrize("forgetting", [pytest.param(1.0, marks=pytest.mark.slow), 0.999])
 def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
     t, q, dq, ddq, tau, _ = recorded(model, 400)
     online = Online(model, np.full(model.n, 10.0), plausible(model), forgetting=forgetting)

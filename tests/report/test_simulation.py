@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,12 +16,21 @@ from casid.output_error import Servo, SimulationOptions, identify_from_commands
 from casid.output_error._statistics import Estimate
 from casid.output_error._verdict import CommandFinding
 from casid.report import report_of, tracking_figure
-from casid.report._simulation import CommandSection, EnergySection, MotionSection, _remarks, _text, _value
+from casid.report._simulation import (
+    CommandSection,
+    EnergySection,
+    MotionSection,
+    _animation,
+    _remarks,
+    _text,
+    _value,
+)  # fmt: skip
 from casid.simulation import Plant, simulate
 from casid.testing import broadband_commands, commanded_motion
 
 
-def test_the_sections_share_the_record_and_the_pictures() -> None:
+def test_the_sections_share_the_record_and_the_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("casid.report._simulation._animation", partial(_animation, frames=4))
     robot = casid.load_robot("spatial_2r").with_parameters([0.1, 0, 0, 0.1, 0, 0.1, 0, 0, 0, 1.0] * 2)
     run = simulate(Plant.of(robot, viscous=0.5), PD([50, 50], [10, 10]), Sine.within(robot), 0.5, rate=200)
     report = report_of(run)

@@ -129,6 +129,7 @@ def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
         simulate_many(plant, Passive(7), hold, 0.1, 3, q0=np.zeros((4, 7)))
 
 
+@pytest.mark.slow
 def test_the_page_about_simulation_runs_as_printed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
