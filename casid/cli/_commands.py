@@ -47,7 +47,8 @@ def identify_commands(
     from casid.description import write_robot
     from casid.files._texts import read_toml
     from casid.output_error import identify_from_commands, read_commands, write_actuators, write_mjcf
-    from casid.output_error._actuators import format_of, identified_robot
+    from casid.output_error._actuators import format_of
+    from casid.output_error._mjcf import identified_robot
     from casid.output_error._servo import Servo, servo_from
     from casid.report import report_of
 

@@ -18,5 +18,5 @@ from casid.output_error._design import design_commands as design_commands
 
 # Free runs, and files for MuJoCo, Isaac, PACE, mjlab, BAM
 from casid.output_error._actuators import write_actuators as write_actuators
-from casid.output_error._actuators import write_mjcf as write_mjcf
+from casid.output_error._mjcf import write_mjcf as write_mjcf
 from casid.output_error._runs import FreeRuns as FreeRuns

@@ -1,4 +1,4 @@
-"""Identified servos in the files of other simulators: MJCF, Isaac, PACE, mjlab, BAM; ranges for randomisation."""
+"""Identified servos in the files of other simulators: Isaac, PACE, mjlab, BAM; ranges for randomisation."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.description import Robot, write_robot
-from casid.description._placement import number, numbers
 from casid.errors import ExportError
-from casid.files._read import read_bytes
+from casid.files import write_files
 from casid.files._texts import json_bytes
-from casid.files._write import write_files
-from casid.inertia import Parameters
 from casid.output_error._identify import CommandIdentification
-from casid.output_error._servo import QUANTITIES
+from casid.output_error._mjcf import write_mjcf
 
 Array = NDArray[np.float64]
 Notes = tuple[str, ...]
@@ -289,82 +284,3 @@ def _scalar(value: Any) -> str:
         text = f"{value:.9g}"
         return text if "e" not in text or "." in text else text.replace("e", ".0e")
     return json.dumps(value)
-
-
-#: Of the written file [s]: small and of fourth order, so that the motion is that of the equation, as here.
-_TIMESTEP = 0.002
-#: MuJoCo's dry friction is a soft constraint; with these it creeps by less than 1e-6 rad/s.
-_FRICTION = {"solreffriction": "0.004 1", "solimpfriction": "0.9999 0.9999 0.001 0.5 2"}
-
-
-def identified_robot(found: CommandIdentification) -> Robot:
-    """The robot with the identified armatures and frictions, and scaled bodies."""
-    table, robot = found.table, found.robot
-    terms = {}
-    for k in range(robot.n):
-        place = robot.joints.index(robot.coordinates[k]) + 1
-        for name in ("armature", "viscous", "coulomb"):
-            terms[f"{QUANTITIES[name].kind}{place}"] = float(table[name][k])
-    bodies = robot.standard_parameters().reshape(-1, 10) * table["scale"][:, None]
-    return robot.with_parameters(Parameters.of_links(bodies.ravel(), tuple(link.name for link in robot.links), terms))
-
-
-def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tuple[str, ...]]:
-    """Write an MJCF file that moves under the recorded commands as the identified robot does.
-
-    Every joint gets an actuator with ``kp``, ``kv`` and ``forcerange`` (a ``<general>`` one, whose bias holds the
-    command offset), armature, damping and frictionloss.
-
-    Returns
-    -------
-    path : Path
-    notes : tuple of str
-        What the format cannot hold: the delay, constant torques.
-
-    Raises
-    ------
-    ExportError
-        If the file cannot be written or does not end in .xml or .mjcf.
-    """
-    path = Path(path)
-    if path.suffix not in (".xml", ".mjcf"):
-        raise ExportError(f"'{path}': name the MJCF file with the ending .xml or .mjcf")
-    notes = list(write_robot(identified_robot(found), path).notes)
-    root = ElementTree.fromstring(read_bytes(path, "robot", ExportError))
-    option = root.find("option")
-    if option is None:
-        option = ElementTree.Element("option")
-        root.insert(1, option)
-    option.set("timestep", number(_TIMESTEP))
-    option.set("integrator", "RK4")
-    option.set("gravity", numbers(found.robot.gravity))
-    for group in root.findall("actuator") + root.findall("keyframe") + root.findall("sensor"):
-        root.remove(group)
-    names = [joint.name for joint in found.robot.coordinates]
-    for joint in root.iter("joint"):
-        if joint.get("name") in names:
-            joint.attrib.update(_FRICTION)
-            joint.attrib.pop("actuatorfrcrange", None)
-            joint.set("limited", "false")
-    group, table = ElementTree.SubElement(root, "actuator"), found.table
-    for k, name in enumerate(names):
-        kp, kd, bias, limit = (float(table[key][k]) for key in ("kp", "kd", "bias", "limit"))
-        words = {"name": name, "joint": name, "gaintype": "fixed", "gainprm": number(kp), "biastype": "affine",
-                 "biasprm": numbers(np.array([kp * bias, -kp, -kd]))}  # fmt: skip
-        if limit < 1e6:
-            words |= {"forcelimited": "true", "forcerange": numbers(np.array([-limit, limit]))}
-        ElementTree.SubElement(group, "general", words)
-    delays = np.unique(np.round(table["delay"], 9))
-    if delays.any():
-        text = ", ".join(f"{1e3 * d:.3g}" for d in delays)
-        notes.append(f"commands act {text} ms late, which MJCF has no word for: delay ctrl by it")
-        root.insert(0, ElementTree.Comment(f" ctrl acts {text} ms after the command "))
-    if np.any(table["offset"]):
-        notes.append("constant torques are left out: add them to qfrc_applied")
-    if np.any(table["load_friction"]):
-        notes.append(
-            "friction that grows with load is left out, MJCF has no word for it: frictionloss is that without load"
-        )
-    ElementTree.indent(root)
-    write_files(path.parent, {path.name: ElementTree.tostring(root, encoding="unicode") + "\n"})
-    return path, tuple(notes)

@@ -8,7 +8,7 @@ from functools import partial
 from benchmarks.encoders import data
 
 from casid.output_error import identify_from_commands
-from casid.output_error._actuators import identified_robot
+from casid.output_error._mjcf import identified_robot
 from libraries.entry import Entry, Found
 
 
