@@ -116,6 +116,10 @@ def _lost(found: CommandIdentification, *held: str) -> Notes:
         if attribute not in held and np.any(np.abs(values - (attribute == "scale")) > 0):
             shown = ", ".join(f"{name} {value:.3g}" for name, value in _values(found, attribute).items())
             notes.append(text.format(shown))
+    if found.servo.sprung(found.robot.n):
+        notes.append("elasticity and backlash are left out: --mjcf writes joints for them")
+    if np.any(found.table["warm_up"]):
+        notes.append("friction is that of warm drives")
     unsure = [e.name for e in found.estimates if not e.determined]
     if unsure:
         notes.append(f"not determined by the data, written as assumed: {', '.join(unsure)}")

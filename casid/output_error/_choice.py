@@ -19,7 +19,7 @@ Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 
 #: A term that lowers the cost, or the mean square error held out, by less than this share is not taken.
 _SHARE = 0.05
-#: Iterations of the search with a term: where it is screened, and where it is judged (contacts: twice as many).
+#: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many).
 _SCREENED, _ITERATIONS = 4, 4
 #: Length of the pieces that terms are screened on [s].
 _SCREEN = 40.0
@@ -136,7 +136,7 @@ def with_terms(
             point, normal = plainly.run(point, 2)
         start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
         wide = _extended(plainly, one)
-        tried, reached = wide.run(start, _ITERATIONS * (1 if plainly is search else 2))
+        tried, reached = wide.run(start, _ITERATIONS * (1 if plainly is search else 4))
         plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
         search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
         if not _better(search.runs, plain, rich):
@@ -261,7 +261,7 @@ def _extended(search: Search, term: _Screened) -> Search:
         ),
     )
     made = replace(search, runs=runs, history=[])
-    made.budget = runs.rollouts + runs.cost * (2 * _ITERATIONS if "backlash" in attributes else _ITERATIONS - 1)
+    made.budget = runs.rollouts + runs.cost * (4 * _ITERATIONS if "backlash" in attributes else _ITERATIONS - 1)
     return made
 
 

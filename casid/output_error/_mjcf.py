@@ -22,6 +22,12 @@ _TIMESTEP = 0.002
 _FRICTION = {"solreffriction": "0.004 1", "solimpfriction": "0.9999 0.9999 0.001 0.5 2"}
 
 
+#: A joint of larger stiffness is rigid [N.m/rad].
+_UNLIMITED = 1e8
+#: Play ends in contact without rebound.
+_CONTACT = {"solreflimit": "0.004 1", "solimplimit": "0.99 0.9999 0.0001"}
+
+
 def identified_robot(found: CommandIdentification) -> Robot:
     """The robot with the identified armatures and frictions, and scaled bodies."""
     table, robot = found.table, found.robot
@@ -71,6 +77,7 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
             joint.attrib.update(_FRICTION)
             joint.attrib.pop("actuatorfrcrange", None)
             joint.set("limited", "false")
+    notes += _springs(root, found)
     group, table = ElementTree.SubElement(root, "actuator"), found.table
     for k, name in enumerate(names):
         kp, kd, bias, limit = (float(table[key][k]) for key in ("kp", "kd", "bias", "limit"))
@@ -90,6 +97,43 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
         notes.append(
             "friction that grows with load is left out, MJCF has no word for it: frictionloss is that without load"
         )
+    if np.any(table["warm_up"]):
+        notes.append("friction is that of warm drives: MJCF has no word for its drift")
     ElementTree.indent(root)
     write_files(path.parent, {path.name: ElementTree.tostring(root, encoding="unicode") + "\n"})
     return path, tuple(notes)
+
+
+def _springs(root: ElementTree.Element, found: CommandIdentification) -> list[str]:
+    """Joints NAME_backlash between drives and links, where a joint is elastic or has play; notes on them.
+
+    The joint NAME is then the drive; link minus drive is the position of the other: limited where play ends in contact,
+    on a tendon with a dead zone (springlength) where it ends in a spring.
+    """
+    table, made = found.table, []
+    names = [joint.name for joint in found.robot.coordinates]
+    tendons = ElementTree.Element("tendon")
+    for body in list(root.iter("body")):
+        for place, joint in list(enumerate(body)):
+            if joint.tag != "joint" or joint.get("name") not in names:
+                continue
+            k = names.index(str(joint.get("name")))
+            stiffness, damping, play = (float(table[key][k]) for key in ("stiffness", "joint_damping", "backlash"))
+            if play == 0.0 and stiffness >= _UNLIMITED:
+                continue
+            name, ends = f"{names[k]}_backlash", numbers(np.array([-play / 2, play / 2]))
+            words = {key: value for key in ("type", "axis", "pos") if (value := joint.get(key)) is not None}
+            rigid = stiffness >= _UNLIMITED
+            limits = {"limited": "true", "range": ends, **_CONTACT} if rigid else {"limited": "false"}
+            body.insert(place + 1, ElementTree.Element("joint", {"name": name, **words, **limits}))
+            if not rigid:
+                spring = {"name": name, "stiffness": number(stiffness), "damping": number(damping)}
+                fixed = ElementTree.SubElement(tendons, "fixed", {**spring, "springlength": ends})
+                ElementTree.SubElement(fixed, "joint", {"joint": name, "coef": "1"})
+                if play and damping:
+                    made.append(f"{name}: damping acts in the play too, where MJCF cannot leave it out")
+            if found.servo.encoder == "link":
+                made.append(f"{name}: the servo's encoder is at the link: ctrl is the command minus qpos of {name}")
+    if len(tendons):
+        root.append(tendons)
+    return made

@@ -28,5 +28,25 @@ def test_load_friction_is_found_where_it_is_and_left_out_where_it_is_not(arm):
     assert values[0].value == pytest.approx(0.3, rel=0.1)
     assert values[0].low <= 0.3 <= values[0].high
     plain = identify_from_commands(arm, _motions(arm, TRUE))
-    assert not any(plain.table[attribute].any() for attribute in TERMS)
+    assert not {a for term in TERMS.values() for a in term.attributes} & {e.attribute for e in plain.estimates}
     assert plain.error == pytest.approx(3e-4, rel=0.1)
+
+
+@pytest.mark.claim("backlash and friction that warms up are found by default, and neither is taken for the other")
+@pytest.mark.parametrize(
+    ("changes", "judged", "tolerance"),
+    [
+        pytest.param({"backlash": 0.03}, "backlash", 0.05, marks=pytest.mark.slow),
+        ({"warm_up": 0.6, "warm_time": 12.0}, "warm_up", 0.1),
+    ],
+)
+def test_effects_are_found_where_they_are(arm, changes, judged, tolerance):
+    weightless = replace(arm, gravity=np.zeros(3))
+    u = [broadband_commands(T, [0.5, -0.3], 0.7, seed=k, highest=2.0) for k in range(4)]
+    data = [
+        commanded_motion(weightless, replace(TRUE, **changes), T + 8.0 * k, x, noise=3e-4, seed=k, name=f"motion {k}")
+        for k, x in enumerate(u)
+    ]
+    found = identify_from_commands(weightless, data, Servo(kp=[12.0, 9.0]))
+    assert {e.attribute for e in found.estimates} - {"armature", "viscous", "coulomb", "bias", "delay"} == set(changes)
+    assert found.table[judged] == pytest.approx(changes[judged], rel=tolerance)

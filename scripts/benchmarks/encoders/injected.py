@@ -57,4 +57,7 @@ def injected(names: Sequence[str] = tuple(EFFECTS)) -> tuple[str, bool]:
         met &= error <= tolerance and not alias
         wrong = f", alias {', '.join(alias)}" if alias else ""
         texts.append(f"{name} {100 * error:.1f} %{wrong}" if np.isfinite(error) else f"{name} not found{wrong}")
+    if set(names) == set(EFFECTS):
+        texts.append("LuGre: not built")
+        met = False
     return "; ".join(texts), met
