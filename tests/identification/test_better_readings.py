@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +11,18 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.identification.diagnosis._better_readings import Trials, better_readings
-from casid.identification.diagnosis._readings import Readings
-from casid.identification.diagnosis._trial import compared, consistent_errors, held_out_errors, later, signed
+from casid.identification.diagnosis._readings import Readings, without_held
+from casid.identification.diagnosis._trial import (
+    HeldOutErrors,
+    compared,
+    consistent_errors,
+    held_out_errors,
+    later,
+    signed,
+)
+from casid.identification.diagnosis._verdict import _friction
 from casid.measurement import Processing
+from casid.regression import compress, wls
 from casid.testing._synthetic import recording, with_friction
 
 
@@ -78,3 +88,32 @@ def test_consistent_errors_predict_every_stretch_from_the_others(arm, data):
     assert same.squares.shape == free.squares.shape and (same.squares.sum(axis=0) < 0.1 * same.torques).all()
     trial = compared(zero, same)
     assert trial is not None and trial.after < trial.before
+
+
+@pytest.mark.claim("a joint that no reading predicts does not decide between readings")
+def test_a_joint_that_neither_reading_predicts_does_not_count():
+    torques, stretches = np.array([4.0, 4.0]), np.ones((4, 1))
+    before = HeldOutErrors(stretches * [0.1, 5.0], torques)
+    assert compared(before, HeldOutErrors(stretches * [0.1, 3.0], torques)) is None
+    trial = compared(before, HeldOutErrors(stretches * [0.1, 0.5], torques))  # it is predicted now: it counts
+    assert trial is not None and trial.after < trial.before
+
+
+@pytest.mark.claim("torques of a joint that is held do not decide between readings")
+def test_a_held_joint_does_not_count(arm, data):
+    held = replace(data, q=np.where(np.arange(3) == 2, 1e-4 * data.q, data.q))
+    np.testing.assert_array_equal(without_held(held, arm).mask.all(axis=0), [True, True, False])
+    assert without_held(data, arm) is data
+    errors = Trials(Model(arm, ("viscous", "coulomb", "offset")), [held]).here
+    assert (errors.torques > 0).tolist() == [True, True, False]
+
+
+@pytest.mark.claim("a joint that is held has no friction that drives")
+@pytest.mark.parametrize("moves", [True, False])
+def test_friction_of_a_held_joint_is_not_judged(arm, data, moves):
+    model = Model(arm, ("viscous", "coulomb", "offset"))
+    turned = signed(data, [1, 1, -1], torques_only=True)
+    fit = wls(compress(model, turned))
+    held = turned if moves else replace(turned, q=np.where(np.arange(3) == 2, 1e-4 * data.q, data.q))
+    found = _friction(SimpleNamespace(fit=fit, model=model), (held,), None)
+    assert [f.joint for f in found] == ([arm.joints[2].name] if moves else [])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened
+from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened, without_held
 from casid.identification.diagnosis._trial import (
     HeldOutErrors,
     clocked,
@@ -81,7 +81,7 @@ class Trials:
 
     def __init__(self, model: Model, datasets: Sequence[Dataset]) -> None:
         self._model = model
-        self._datasets = [widened(data, model.base.rank) for data in datasets]
+        self._datasets = [without_held(widened(data, model.base.rank), model.robot) for data in datasets]
 
     def _plain(self, gravity: Array | None = None) -> Model:
         own = self._model.robot.gravity if self._model.gravity_vector is None else self._model.gravity_vector
@@ -146,8 +146,8 @@ def better_readings(
     if candidates and trials.here is None:  # too short to hold a part of it out
         return [reading.finding for reading in candidates[:1] if reading.ratio < UNTRIED], tried
     made = [(trials.of(reading), reading.finding) for reading in candidates[:MOST_TRIALS]]
-    better = [replace(finding, trial=trial) for trial, finding in made if trial is not None]
-    return sorted(better, key=_after)[:1], tried
+    improved = [replace(finding, trial=trial) for trial, finding in made if trial is not None]
+    return sorted(improved, key=_after)[:1], tried
 
 
 def _after(finding: Finding) -> float:

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.description import Robot
 from casid.description._robot import STANDARD_G
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
@@ -30,6 +31,8 @@ PER_PARAMETER, WIDEST = 10.0, 0.2
 RANK, LEAST = 1e-9, 1e-4
 #: Times that the joints are weighted by their residuals.
 TURNS = 3
+#: A joint that moves less than this share of what another of its type moves is held.
+HELD = 0.02
 #: Tilts of gravity against its best axis that are tried on the way to its direction [rad].
 STEP = 0.05
 
@@ -56,7 +59,7 @@ class Readings:
         moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
         pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
         index = pool[np.linspace(0, len(pool) - 1, min(samples, len(pool))).astype(int)]
-        dataset = widened(dataset, model.base.rank)
+        dataset = without_held(widened(dataset, model.base.rank), model.robot)
         self.q, self.dq, self.ddq = (a[index] for a in _smooth(dataset))
         self.tau = dataset.tau[index]
         self.mask = np.ones(self.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask[index]
@@ -230,6 +233,22 @@ class Readings:
         """All velocities times a factor."""
         for factor in factors:
             yield factor, self.residual(self.regressor(clock=factor))
+
+
+def moving(dataset: Dataset, robot: Robot) -> NDArray[np.bool_]:
+    """Which joints move, shape (n,): not those whose travel is a small share of another's of the same type."""
+    kinds = np.array([joint.type for joint in robot.coordinates])
+    travel = np.ptp(dataset.q, axis=0)
+    return np.asarray(travel > HELD * np.array([travel[kinds == kind].max() for kind in kinds]))
+
+
+def without_held(dataset: Dataset, robot: Robot) -> Dataset:
+    """The recording without the torques of joints that are held: friction at rest holds what no reading explains."""
+    moved = moving(dataset, robot)
+    if moved.all() or not moved.any():
+        return dataset
+    mask = np.ones(dataset.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask
+    return replace(dataset, mask=mask & moved)
 
 
 def widened(dataset: Dataset, parameters: int) -> Dataset:

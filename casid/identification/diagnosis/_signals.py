@@ -31,8 +31,8 @@ GAP = 3.5
 NEAR, MOST_SATURATED, RUN = 0.01, 0.003, 4
 #: Share of samples in one direction from which a joint counts as moving one way.
 ONE_WAY = 0.995
-#: Relative error of a joint from which its torque counts as noise [%].
-NOISE = 80.0
+#: Relative error of a joint from which its torque counts as noise [%]; below this share of the largest it is nothing.
+NOISE, NOTHING = 80.0, 1e-3
 #: Spikes: this many robust deviations from the median of neighbours, and the share of samples that is tolerated.
 SPIKE, MOST_SPIKES = 30.0, 2e-4
 
@@ -145,13 +145,14 @@ def _longest(flags: NDArray[np.bool_]) -> int:
 def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
     found = []
     counted = np.ones(data.n, dtype=bool) if data.mask is None else np.asarray(data.mask).max(axis=0)
+    sizes = np.sqrt((data.tau**2).mean(axis=0))
     for k, joint in enumerate(robot.coordinates):
         if not counted[k]:
             continue
         others = ",".join(j.name for i, j in enumerate(robot.coordinates) if i != k)
         if np.ptp(data.tau[:, k]) <= 1e-9 * max(float(np.abs(data.tau).max()), 1e-300):
             found.append(Finding("dead channel", data.name, joint.name, {"others": others, "index": float(k)}))
-        elif fit.relative_errors[k] > NOISE:
+        elif fit.relative_errors[k] > NOISE and sizes[k] > NOTHING * sizes.max():
             values: dict[str, float | str] = {
                 "others": others, "error": float(fit.relative_errors[k]), "index": float(k),
             }  # fmt: skip

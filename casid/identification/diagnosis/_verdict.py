@@ -22,7 +22,7 @@ from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._better_readings import Trials, better_readings
 from casid.identification.diagnosis._delay import delay_finding
 from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._readings import Readings
+from casid.identification.diagnosis._readings import Readings, moving
 from casid.identification.diagnosis._signals import link_findings, signal_findings
 from casid.identification.diagnosis._trial import compared, consistent_errors, signed
 from casid.measurement import Dataset
@@ -165,7 +165,10 @@ def judge(
     if readings.possible and not dead:
         found, tried = better_readings(readings, datasets[longest], trials, progress)
         turned, proven = _other_gravity(readings, datasets, feasible, again)
-        found = turned if proven else found or _friction(feasible, datasets, again) or turned
+        if found and turned:
+            found = min(found, turned, key=_left_by)
+        else:
+            found = turned if proven else found or _friction(feasible, datasets, again) or turned
     found = found or _strength(robot, datasets, feasible)
     if any(f.kind in MISREAD for f in found):
         signals = [f for f in signals if f.kind != "channel"]  # errors of a fit to misread torques
@@ -179,6 +182,12 @@ def judge(
     found += link_findings(robot, datasets, feasible, held_out, choosing)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
     return Verdict(tuple(found), feasible.relative_error, held, tried)
+
+
+def _left_by(found: list[Finding]) -> float:
+    """Share of the held-out error that a remedy leaves; 1 where it was not tried on held-out parts."""
+    trial = found[0].trial
+    return 1.0 if trial is None or trial.measure != "held-out error" else trial.after / trial.before
 
 
 def _unexplained(fit: Fit) -> list[Finding]:
@@ -207,6 +216,7 @@ def _friction(
             drains[joint, base.index(name)] = float((speeds**2).mean() if term.viscous else speeds.mean())
     power = drains @ fit.beta[list(fit.excited.independent)]
     sd = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", drains, fit.covariance, drains), 1e-300))
+    power = np.where(np.any([moving(d, model.robot) for d in datasets], axis=0), power, 0.0)  # rest has no friction law
     joints = [joint.name for joint in model.robot.coordinates]
     backwards = [joints[k] for k in range(model.n) if power[k] < -DRIVING * sd[k]]
     braking = sum(power[k] > DRIVING * sd[k] for k in range(model.n))

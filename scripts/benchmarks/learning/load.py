@@ -22,7 +22,8 @@ from casid.dynamics.terms._joint_terms import GEAR_FRICTION
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.regression import Shrunk, shrunk
+from casid.regression import shrunk
+from casid.regression._empirical_bayes import Shrunk
 
 
 def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
