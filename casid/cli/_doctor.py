@@ -14,13 +14,22 @@ import typer
 
 #: Extra -> (module whose presence shows that it is installed, its purpose).
 _EXTRAS = {
+    "dev": ("pytest", "the tests"),
     "study": ("joblib", "studies on several processes"),
     "cluster": ("distributed", "studies on a Dask cluster"),
     "meshes": ("trimesh", "hulls and capsules from meshes"),
     "rosbag": ("rosbags", "recordings as rosbag2 or MCAP"),
     "learning": ("jax", "learnt models that scripts compare with"),
     "peers": ("pinocchio", "libraries that tests compare with"),
+    "engines": ("pydrake", "a further physics engine of benchmarks"),
+    "encoders": ("cma", "CMA-ES, which benchmarks compare with"),
     "fmu": ("fmpy", "tests of exported FMUs"),
+    "site": ("mkdocs", "the documentation as a site"),
+    "mpc": ("do_mpc", "model predictive control with do-mpc"),
+    "browser": ("playwright", "tests of pages in a browser"),
+    "notebooks": ("nbclient", "running the notebooks"),
+    "teaching": ("sympy", "equations of motion as SymPy and LaTeX"),
+    "lerobot": ("pyarrow", "LeRobot datasets"),
 }
 
 

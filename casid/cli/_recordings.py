@@ -78,6 +78,7 @@ class Choices(o.OptionGroup):
         bool, typer.Option("--intervals", help="Also prove between which ends each link's mass lies.")
     ] = False
     folds: Annotated[int, typer.Option(min=0, help="Parts of the motion held out in turn, two or more; 0: none.")] = 4
+    verdict: Annotated[bool, typer.Option(help="Look for what the recording says against the robot's file.")] = True
     quick: Annotated[bool, typer.Option("--quick", help="Parameters alone: nothing held out, no verdict.")] = False
 
 
@@ -160,7 +161,9 @@ def identify(
                 prior=Prior(loaded, loaded.standard_parameters(), weight) if weight else None,
             ),
             choice=Choice(choices.believable, share=choices.share),
-            checks=Checks(0 if choices.quick else choices.folds, not choices.quick, choices.intervals),
+            checks=Checks(
+                0 if choices.quick else choices.folds, choices.verdict and not choices.quick, choices.intervals
+            ),
             progress=progress,
         )
     present(report_of(result), folder)

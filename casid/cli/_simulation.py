@@ -56,7 +56,8 @@ class Simulated(o.OptionGroup):
     term_values: Annotated[
         str,
         typer.Option(
-            metavar="TERM=VALUE,...", help="Joint terms, one value for all joints, instead of the description's."
+            metavar="TERM=VALUE,...",
+            help="Joint terms instead of the description's, of all joints or of one: viscous=0.5,viscous@joint6=0.1.",
         ),
     ] = ""
     noise: Annotated[
@@ -80,15 +81,27 @@ class Simulated(o.OptionGroup):
 
         given = robot.parameters if self.parameters is None else read_parameters(self.parameters)
         friction = ExactCoulomb() if self.exact else SmoothCoulomb(self.smooth)
-        plant = Plant.of(
-            robot, friction, None, given, **assignments(self.term_values, "--term-values", typer.BadParameter)
-        )
+        plant = Plant.of(robot, friction, None, given, **_by_joint(robot, self.term_values))
         if not self.wall:
             return plant
         given_wall = comma_numbers(self.wall, "--wall", typer.BadParameter, 8)
         return replace(
             plant, forces=(Wall(frame or robot.flange.name, given_wall[:3], given_wall[3:6], *given_wall[6:]),)
         )
+
+
+def _by_joint(robot: Robot, text: str) -> dict[str, list[float]]:
+    """Values of each joint term, one a joint, of ``TERM=VALUE,TERM@JOINT=VALUE``; 0 where a joint has none."""
+    joints = [joint.name for joint in robot.coordinates]
+    given = assignments(text, "--term-values", typer.BadParameter)
+    found: dict[str, list[float]] = {}
+    for name, value in sorted(given.items(), key=lambda item: "@" in item[0]):  # those of all joints first
+        term, at, joint = name.partition("@")
+        if at and joint not in joints:
+            raise typer.BadParameter(f"--term-values: there is no joint '{joint}'; there are {', '.join(joints)}")
+        values = found.setdefault(term, [0.0] * len(joints))
+        values[:] = [value if not at or other == joint else old for other, old in zip(joints, values, strict=True)]
+    return found
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
+from casid.cli._doctor import _EXTRAS
 
 if sys.version_info >= (3, 11):
-    pass
+    import tomllib
 else:
-    pass
+    import tomli as tomllib
 
 run = CliRunner().invoke
 
@@ -26,3 +27,8 @@ def test_doctor_finds_what_is_there_and_says_what_is_missing(tmp_path: Path, mon
     monkeypatch.setenv("CASID_CC", "no-such-compiler")
     done = run(app, ["doctor"])
     assert done.exit_code == 0 and "none found" in done.output and "CASID_CC" in done.output
+
+
+def test_every_extra_is_listed() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(_EXTRAS) == set(project["optional-dependencies"]) - {"test"}

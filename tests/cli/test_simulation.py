@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import typer
 
 import casid
-from casid.cli._simulation import Integration, Reference, Simulated
+from casid.cli._simulation import Integration, Reference, Simulated, _by_joint
 from casid.description import write_robot
 from casid.report._simulation import _animation
 from tests.helpers import run
@@ -48,3 +49,11 @@ def test_what_is_written_is_what_is_shown(tmp_path: Path, monkeypatch: pytest.Mo
     assert names == {"simulation.json", "recording.npz", "motion.png", "energy.png", "animation.gif"}
     energy = json.loads((out / "simulation.json").read_text(encoding="utf-8"))["energy"]
     assert f"{energy['work']:.6g}" in text and "Energy [J]" in text
+
+
+def test_a_term_may_be_of_one_joint() -> None:
+    robot = casid.load_robot("spatial_2r")
+    found = _by_joint(robot, "coulomb@joint2=0.3,viscous@joint1=0.1,viscous=0.5")
+    assert found == {"coulomb": [0.0, 0.3], "viscous": [0.1, 0.5]}
+    with pytest.raises(typer.BadParameter, match="no joint 'joint9'; there are joint1, joint2"):
+        _by_joint(robot, "viscous@joint9=1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import pytest
 from benchmarks import page as results
 from benchmarks.measure import Measure, Outcome, Verdict, measures, topics
 from benchmarks.page import publish
+from benchmarks.users import site
 
 DOCS = Path(__file__).parents[2] / "docs"
 CONFIG = DOCS / "site" / "mkdocs.yml"
@@ -136,3 +138,26 @@ def test_the_page_of_results_is_that_of_its_files() -> None:
     """Where it is not: ``python scripts/benchmarks/page.py``."""
     catalogue = {topic: measures(topic) for topic in topics()}
     assert (DOCS / "results.md").read_text(encoding="utf-8") == results.page(DOCS / "results", catalogue)
+
+
+def test_equations_become_mathml() -> None:
+    pytest.importorskip("latex2mathml", reason="needs latex2mathml (pip install casid[site])")
+    specification = importlib.util.spec_from_file_location("equations", DOCS / "site" / "equations.py")
+    assert specification is not None and specification.loader is not None
+    hook = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(hook)
+    marked = (
+        r'<p>so <span class="arithmatex">\(a &lt; \dot q\)</span></p>'
+        r'<div class="arithmatex">\[\begin{bmatrix} 1 \end{bmatrix}\]</div>'
+    )
+    drawn = hook.on_page_content(marked)
+    assert "arithmatex" not in drawn and drawn.count("<math") == 2 and 'display="block"' in drawn
+    assert 'stretchy="true"' in drawn and "<mover accent" in drawn and "\\" not in drawn
+
+
+def test_dead_links_and_places_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h2 id="here"></h2><a href="#here"></a><a href="b.html#there"></a><a href="c.html"></a>'
+    )
+    (tmp_path / "b.html").write_text('<a href="a.html#here"></a><a href="https://other.example/x"></a>')
+    assert sorted(site.dead_links(tmp_path)) == ["a.html: b.html#there", "a.html: c.html"]

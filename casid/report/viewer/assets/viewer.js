@@ -396,7 +396,9 @@
       pen.clip();
       for (const curve of chart.curves) {
         pen.strokeStyle = style(`--${curve.colour}`);
-        pen.lineWidth = 1.4;
+        const under = chart.curves.length > 1 && curve === chart.curves[0]; // seen on both sides of one that covers it
+        pen.lineWidth = under ? 5 : 1.4;
+        pen.globalAlpha = under ? 0.5 : 1;
         pen.beginPath();
         let down = false;
         for (let i = from; i <= to; i++) {
