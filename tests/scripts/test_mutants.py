@@ -30,7 +30,7 @@ def test_each_change_is_one_and_gives_a_program(tmp_path: Path) -> None:
 
 
 def test_tests_are_those_that_name_the_subject() -> None:
-    found = mutants.tests_of(mutants.ROOT / "casid" / "identification" / "loads" / "_intervals.py")
+    found = mutants.tests_of(mutants.ROOT / "casid" / "identification" / "loads" / "_equations.py")
     assert "tests/identification/test_loads.py" in found and "tests/retrieval/test_ratio_ends.py" in found
     assert "tests/retrieval/test_solve.py" not in found
 
