@@ -10,7 +10,6 @@ from casid.cli import (
     _code,
     _doctor,
     _excitation,
-    _interrupt,
     _loads,
     _problems,
     _recordings,
@@ -18,7 +17,14 @@ from casid.cli import (
     _simulation,
 )
 from casid.cli._new import import_, new
-from casid.cli._shared import Group, outlast_readers
+from casid.cli._shared import (
+    INTERRUPTED,
+    Group,
+    end_on_interrupt,
+    forget_interrupt,
+    interrupted,
+    outlast_readers,
+)
 from casid.version import __version__
 
 app = typer.Typer(
@@ -80,12 +86,12 @@ app.add_typer(new, name="new", rich_help_panel="Robots")
 def main() -> None:
     """Entry point of the command ``casid``."""
     try:
-        _interrupt.install()
+        end_on_interrupt()
         outlast_readers()
         app()
     except BaseException:  # Ctrl-C before a command runs, or what compiled code made of it
-        if not _interrupt.announced():
+        if not interrupted():
             raise
-        raise SystemExit(_interrupt.CODE) from None
+        raise SystemExit(INTERRUPTED) from None
     finally:
-        _interrupt.handled()
+        forget_interrupt()

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 
 from casid.cli import _options as o
 from casid.cli._commands import excite_commands
-from casid.cli._interrupt import CODE as INTERRUPTED
-from casid.cli._shared import RobotArgument, out_folder, present, refuse, shown
+from casid.cli._shared import INTERRUPTED, RobotArgument, out_folder, present, refuse, shown
 from casid.files._words import comma_list
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import _options as o
-from casid.cli._interrupt import keeping
-from casid.cli._shared import ProblemArgument, out_file, out_folder, present, refuse, starts_bar
+from casid.cli._shared import ProblemArgument, keeping, out_file, out_folder, present, refuse, starts_bar
 
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution

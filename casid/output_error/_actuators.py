@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import ExportError
-from casid.files import write_files
 from casid.files._texts import json_bytes
+from casid.files._write import write_files
 from casid.output_error._identify import CommandIdentification
 from casid.output_error._mjcf import write_mjcf
 

@@ -10,8 +10,8 @@ import numpy as np
 from casid.description import Robot, write_robot
 from casid.description._placement import number, numbers
 from casid.errors import ExportError
-from casid.files import write_files
 from casid.files._read import read_bytes
+from casid.files._write import write_files
 from casid.inertia import Parameters
 from casid.output_error._identify import CommandIdentification
 from casid.output_error._servo import QUANTITIES
