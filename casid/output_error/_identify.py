@@ -15,12 +15,13 @@ from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording
 from casid.output_error._choice import TERMS, folds_of, held_out, with_terms
+from casid.output_error._readings import further
 from casid.output_error._runs import FreeRuns, Parameter, Point
 from casid.output_error._search import Normal, Search
 from casid.output_error._servo import QUANTITIES, Servo, Unknown
 from casid.output_error._start import ConvexStart, convex_start
 from casid.output_error._statistics import Estimate, estimates, gain_ratios
-from casid.output_error._verdict import CommandFinding, check_recordings, further, judge, tried
+from casid.output_error._verdict import CommandFinding, check_recordings, judge, tried
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
