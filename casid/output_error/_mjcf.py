@@ -22,6 +22,12 @@ _TIMESTEP = 0.002
 _FRICTION = {"solreffriction": "0.004 1", "solimpfriction": "0.9999 0.9999 0.001 0.5 2"}
 
 
+#: What MJCF has no word for, by attribute of the servo.
+_LEFT_OUT = {
+    "offset": "constant torques are left out: add them to qfrc_applied",
+    "load_friction": "friction that grows with load is left out, frictionloss is that without load",
+    "warm_up": "friction is that of warm drives: MJCF has no word for its drift",
+}
 #: A joint of larger stiffness is rigid [N.m/rad].
 _UNLIMITED = 1e8
 #: Play ends in contact without rebound.
@@ -91,14 +97,7 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
         text = ", ".join(f"{1e3 * d:.3g}" for d in delays)
         notes.append(f"commands act {text} ms late, which MJCF has no word for: delay ctrl by it")
         root.insert(0, ElementTree.Comment(f" ctrl acts {text} ms after the command "))
-    if np.any(table["offset"]):
-        notes.append("constant torques are left out: add them to qfrc_applied")
-    if np.any(table["load_friction"]):
-        notes.append(
-            "friction that grows with load is left out, MJCF has no word for it: frictionloss is that without load"
-        )
-    if np.any(table["warm_up"]):
-        notes.append("friction is that of warm drives: MJCF has no word for its drift")
+    notes += [text for key, text in _LEFT_OUT.items() if np.any(table[key])]
     ElementTree.indent(root)
     write_files(path.parent, {path.name: ElementTree.tostring(root, encoding="unicode") + "\n"})
     return path, tuple(notes)

@@ -87,3 +87,27 @@ def test_a_prior_of_the_gain_is_one_more_equation():
     sure, vague = (1 / _solve(_with_prior(joint, Unknown(20.0, sd)), 0, 0, bounds)[0][0] for sd in (1e-3, 1e6))
     assert sure == pytest.approx(20.0, rel=1e-3) and vague == pytest.approx(free, rel=1e-3)
     assert _with_prior(joint, FREE) is joint
+
+
+def test_the_assumed_gain_is_that_of_the_others_and_ratios_to_it_hold(arm, data):
+    """A joint that no known torque moves takes the mean gain of the rest, or 10 N.m/rad where there is none."""
+    light = np.array(arm.standard_parameters())
+    floating = replace(arm, gravity=np.zeros(3)).with_parameters(1e-4 * light)
+    moved = commanded_motion(floating, Servo(**TRUE), T, data.q_des)
+    found = values(*(lambda runs: (runs, convex_start(runs, 4.0)))(FreeRuns(floating, Servo(), [moved])))
+    assert found["kp"] == pytest.approx([10.0, 10.0], rel=1e-6)
+    assert found["viscous"] == pytest.approx([0.4 * 10 / 12, 0.4 * 10 / 9], rel=0.15)
+    light[10:] *= 1e-4  # the second joint's body
+    mixed = replace(arm, gravity=np.array([0.0, 0.0, -9.81])).with_parameters(light)
+    runs = FreeRuns(mixed, Servo(), [commanded_motion(mixed, Servo(**TRUE), T, data.q_des)])
+    start = convex_start(runs, 4.0)
+    assert start.ratios == (1,)
+    assert values(runs, start)["kp"] == pytest.approx([12.0, values(runs, start)["kp"][0]], rel=0.1)
+
+
+def test_the_weight_of_a_prior_is_that_of_the_residual():
+    _, _, joint = regression(np.array([0.1]), noise=0.3)
+    made, value, sd = _with_prior(joint, Unknown(20.0, 4.0)), 20.0, 4.0
+    spread = np.sqrt(joint.R[1, 1] ** 2 * 20.0 / 400)  # of the errors, 20 samples counting as one
+    assert abs(made.R[-1, 0]) == pytest.approx(spread * value**2 / sd) and made.count == joint.count
+    assert made.R[-1, 1] == pytest.approx(made.R[-1, 0] / value)
