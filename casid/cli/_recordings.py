@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -25,6 +25,9 @@ from casid.cli._shared import (
 )
 from casid.errors import InertiaWarning
 from casid.files._words import comma_list
+
+if TYPE_CHECKING:
+    from casid.identification import Checks
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,12 @@ class Choices(o.OptionGroup):
     verdict: Annotated[bool, typer.Option(help="Look for what the recording says against the robot's file.")] = True
     quick: Annotated[bool, typer.Option("--quick", help="Parameters alone: nothing held out, no verdict.")] = False
 
+    def checks(self) -> Checks:
+        """What is examined beside the fit."""
+        from casid.identification import Checks
+
+        return Checks(0 if self.quick else self.folds, self.verdict and not self.quick, self.intervals)
+
 
 @dataclass(frozen=True)
 class Output(o.OptionGroup):
@@ -125,7 +134,7 @@ def identify(
     simulation: gains, armature, friction, delay and what the data tell of each.
     """
     from casid.description import write_robot
-    from casid.identification import Checks, Choice, Constraints, ModelOptions
+    from casid.identification import Choice, Constraints, ModelOptions
     from casid.identification import identify as run
     from casid.report import report_of
     from casid.retrieval import Prior
@@ -161,9 +170,7 @@ def identify(
                 prior=Prior(loaded, loaded.standard_parameters(), weight) if weight else None,
             ),
             choice=Choice(choices.believable, share=choices.share),
-            checks=Checks(
-                0 if choices.quick else choices.folds, choices.verdict and not choices.quick, choices.intervals
-            ),
+            checks=choices.checks(),
             progress=progress,
         )
     present(report_of(result), folder)

@@ -86,6 +86,7 @@ def test_notebooks_keep_what_their_cells_show() -> None:
 def test_the_site_builds_strictly_and_needs_no_network(tmp_path: Path) -> None:
     pytest.importorskip("material", reason="needs mkdocs-material (pip install casid[site])")
     pytest.importorskip("mkdocstrings", reason="needs mkdocstrings (pip install casid[site])")
+    pytest.importorskip("latex2mathml", reason="needs latex2mathml (pip install casid[site])")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(CONFIG), "-d", str(tmp_path)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)

@@ -91,9 +91,9 @@ def _search(page: Any, root: str) -> list[str]:
     failed = []
     for words, expected in SEARCHES.items():
         page.goto(f"{root}/index.html")
-        page.locator("[data-md-component=search-query]").fill(words)
         result = page.locator(".md-search-result__link").first
-        with contextlib.suppress(Exception):  # no result within the time: the address below is empty
+        with contextlib.suppress(Exception):  # no field or no result within the time: the address below is empty
+            page.locator("[data-md-component=search-query]").fill(words, timeout=5_000)
             result.wait_for(state="attached", timeout=10_000)
         found = (result.get_attribute("href") or "") if result.count() else ""
         if expected not in found:
