@@ -76,7 +76,14 @@ class MovingBody:
 
 
 def moving_bodies(description: Description, locked: Mapping[str, float]) -> dict[str, MovingBody]:
-    """Moving links by name, with what is fixed to each, some joints being locked at positions [rad or m]."""
+    """Moving links by name, with what is fixed to each, some joints being locked at positions [rad or m].
+
+    Raises
+    ------
+    RobotError
+        Where names are not unique, or joints form a loop.
+    """
+    check_unique(description.joints, description.frames, description.base.name, description.where)
     joints = lock_joints(description.joints, dict(locked), description.where)
     carrier: dict[str, tuple[str, Array]] = {}
     own: dict[str, Link] = {}
@@ -159,9 +166,13 @@ def as_file(
     follow(description.joints, description.where)
     changed = with_changes(description, changes)
     if description.format == form.name and description.content:
-        return form.edit(description.content, changes, description.where), lost(changed, form), unknown
+        return form.edit(description.content, changes, description.where), lost(changed, form), (
+            *unknown, *form.doubts(changed),
+        )  # fmt: skip
     prepared, notes = form.prepared(changed)
-    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), (*unknown, *notes)
+    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), (
+        *unknown, *notes, *form.doubts(prepared),
+    )  # fmt: skip
 
 
 def _catalogued(description: Description, changes: Changes) -> tuple[Description, Changes, tuple[str, ...]]:

@@ -48,9 +48,10 @@ def comma_list(text: str) -> list[str]:
 
 
 def number_list(words: Iterable[str]) -> list[float] | None:
-    """Each word as a number; ``None`` where one of them is not a number."""
+    """Each word as a number; ``None`` where one of them is not a number (``1_000`` is none)."""
+    given = list(words)
     try:
-        return [float(word) for word in words]
+        return None if any("_" in word for word in given) else [float(word) for word in given]
     except ValueError:
         return None
 

@@ -96,13 +96,13 @@ def from_standard(parameters: ArrayLike) -> tuple[float, Vector, Vector]:
     mass : float
         [kg]
     com : ndarray, shape (3,)
-        [m]; zeros where the mass is zero (the centre of mass is then undefined).
+        [m]; zeros where the mass is zero, or below 1e-100 kg (the centre of mass is then undefined).
     inertia_com : ndarray, shape (3, 3)
         [kg.m^2]
     """
     parameters = np.asarray(parameters, dtype=float)
     mass, first_moment = float(parameters[9]), parameters[6:9]
-    com = first_moment / mass if mass != 0.0 else np.zeros(3)
+    com = first_moment / mass if abs(mass) > 1e-100 else np.zeros(3)
     steiner = com @ first_moment * np.eye(3) - np.outer(com, first_moment)
     return mass, com, tensor(parameters[:6]) - steiner
 

@@ -224,7 +224,7 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
     motion, given = "", ()
     if path.suffix == ".toml":
         tables = read_toml(path, "recording", DatasetError)
-        servo, given = tables.get("servo", {}), tuple(tables.get("joints", ()))
+        servo, given = tables.get("servo", {}), _names(tables.get("joints", []), path.name)
         motion, (path, options) = str(tables.get("motion", "")), read_description(path)
     where, table = path.name, _table(path, options)
     found, joints = choose_signals(table, options.get("columns", {}), where, ("q", "q_des"))
@@ -256,6 +256,12 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
         first, last = np.searchsorted(data.t, options["between"])
         data = data.rows(slice(int(first), int(last)))
     return data
+
+
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise DatasetError(f"{where}: joints: expected a list of names, got {shown(value)}")
+    return tuple(value)
 
 
 def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) -> Array:

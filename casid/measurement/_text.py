@@ -199,8 +199,8 @@ def is_number(cell: str, decimal: str) -> bool:
 
 
 _NUMBERS = {
-    ".": re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?"),
-    ",": re.compile(r"[+-]?(\d+,?\d*|,\d+|\d{1,3}(\.\d{3})+,\d+)([eEdD][+-]?\d+)?"),
+    ".": re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eEdD][+-]?\d+)?"),
+    ",": re.compile(r"[+-]?(\d+(,\d*)?|,\d+|\d{1,3}(\.\d{3})+,\d+)([eEdD][+-]?\d+)?"),
 }
 
 

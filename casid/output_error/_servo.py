@@ -11,6 +11,7 @@ import numpy as np
 from casid.description._joint_parameters import COULOMB, LOAD, OFFSET, ROTOR, STRIBECK, VISCOUS, JointParameter
 from casid.dynamics.terms._laws import SPEED
 from casid.errors import DatasetError
+from casid.files._texts import finite_number
 from casid.files._words import listed, near, shown
 
 
@@ -276,9 +277,13 @@ def _one(value: Any, where: str) -> float | Unknown:
     if isinstance(value, Mapping):
         keys = ("value", "sd", "lower", "upper")
         for key, number in value.items():
-            if key not in keys or isinstance(number, bool) or not isinstance(number, (int, float)):
+            if key not in keys:
                 raise DatasetError(f"{where}: expected numbers {listed(keys)}, got {shown(key)} = {shown(number)}")
-        return Unknown(**{key: float(number) for key, number in value.items()})
+        bounds = {key: value[key] for key in ("lower", "upper") if value.get(key) in (-np.inf, np.inf)}
+        return Unknown(**{
+            key: bounds[key] if key in bounds else finite_number(number, f"{where}: {key}", DatasetError)
+            for key, number in value.items()
+        })  # fmt: skip
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DatasetError(f'{where}: expected a number, "free" or {{ value, sd, lower, upper }}, got {shown(value)}')
-    return float(value)
+    return finite_number(value, where, DatasetError)

@@ -157,6 +157,8 @@ def test_bodies_that_mujoco_refuses_are_named(tmp_path):
     with pytest.warns(casid.errors.InertiaWarning):
         casid.load_robot(source)
     (note,) = [n for n in casid.description.convert(source, tmp_path / "b.xml").notes if "MuJoCo refuses" in n]
+    again = casid.description.convert(tmp_path / "b.xml", tmp_path / "c.xml")  # edited in place, not written anew
+    assert note in again.notes
     assert "here b: casid check repairs them" in note
     source.write_text(_URDF.format(**_GOOD))
     assert not [n for n in casid.description.convert(source, tmp_path / "b.xml").notes if "MuJoCo refuses" in n]
@@ -193,3 +195,16 @@ def test_bodies_that_were_taken_away_leave_the_file(arm: Path, tmp_path: Path, s
     again = load_robot(tmp_path / f"bare.{suffix}")
     assert [link.name for link in again.links] == [link.name for link in robot.links]
     assert all(link.inertial is None for link in again.links)
+
+
+@pytest.mark.claim("links of one name are refused, not followed for ever")
+def test_links_of_one_name_are_refused_where_bodies_are_gathered(tmp_path):
+    from casid.identification.repair._check import check_file
+
+    body = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><joint name="{}" axis="0 0 1"/>'
+    text = f"""<mujoco><worldbody><body name="a">{body.format("one")}<body name="b">{body.format("two")}
+    <body name="b">{body.format("three")}</body></body></body></worldbody></mujoco>"""
+    path = tmp_path / "loop.xml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RobotError, match="carried by two joints"):
+        check_file(path)

@@ -39,3 +39,10 @@ def test_wrong_assignments_are_refused(text: str) -> None:
 def test_the_nearest_name_is_suggested() -> None:
     assert near("viscos", ["viscous", "coulomb"]) == "; did you mean 'viscous'?"
     assert near("other", ["viscous"]) == ""
+
+
+@pytest.mark.parametrize("text", ["1_000", "1,2_0"])
+@pytest.mark.claim("digits with underscores are no numbers")
+def test_digits_with_underscores_are_no_numbers(text):
+    assert number_list(text.split(",")) is None
+    assert number_list(["1e3", "-2"]) == [1000.0, -2.0]

@@ -30,11 +30,11 @@ def test_spoilt_files_are_read_or_refused_in_one_line(
     except NotMeasured as reason:
         pytest.skip(str(reason))
     monkeypatch.setattr(kind, "rare", 10**9)  # bombs need a process with a limit of memory
-    before = signal.signal(signal.SIGALRM, _alarm)
+    before = signal.signal(signal.SIGPROF, _alarm)
     try:
         verdicts = [try_one(kind, number, 7, tmp_path / "one") for number in range(COUNT)]
     finally:
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGPROF, before)
     assert set(verdicts) <= {"ok", "refused"}
     assert "refused" in verdicts
 

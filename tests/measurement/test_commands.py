@@ -74,3 +74,11 @@ def test_the_integral_of_held_commands_is_that_of_their_values(linear: bool) -> 
     np.testing.assert_allclose(integral - integral[0], summed, atol=2e-4 if not linear else 1e-8)
     expected = np.interp(fine, T, U[:, 0]) if linear else U[np.clip((fine / 0.02 + 1e-9).astype(int), 0, 59), 0]
     np.testing.assert_allclose(np.sort(np.abs(value - expected))[:-80], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("given", ["1979-05-27", '"q1"', "[1, 2]"])
+@pytest.mark.claim("joints of a recording are a list of names, or named in the error")
+def test_joints_that_are_no_list_of_names_are_refused(tmp_path, given):
+    path = log(tmp_path, "t,q1,q2,q_des1,q_des2", T, Q, U, toml=f"joints = {given}\n[servo]\n")
+    with pytest.raises(DatasetError, match="joints: expected a list of names"):
+        read_commands(path, load_robot("spatial_2r"))

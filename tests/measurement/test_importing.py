@@ -131,3 +131,26 @@ def test_another_format_is_read_by_its_own_reader(tmp_path: Path) -> None:
         assert "separator" not in str(raised.value) and "layout" not in str(raised.value)
     with pytest.raises(DatasetError, match="nowhere"):
         propose(tmp_path / "nowhere.csv", load_robot("three_link"))
+
+
+@pytest.mark.claim("a number that no sensor measures is named, not computed with")
+def test_a_number_that_no_sensor_measures_is_named(tmp_path):
+    log = tmp_path / "log.csv"
+    angles = np.sin(np.outer(np.arange(200) / 20, [1.0, 1.3]))
+    rows = [f"{k * 0.01:.2f},{a:.6f},{b:.6f},{a:.6f},{b:.6f}" for k, (a, b) in enumerate(angles)]
+    rows[57] = "0.57,1e308,0.1,0.2,0.3"
+    log.write_text("t,q1,q2,tau1,tau2\n" + "\n".join(rows), encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"sample 58 of q.*1e\+308"):
+        propose(log, load_robot("spatial_2r"))
+
+
+@pytest.mark.claim("a cell of 50,000 digits is refused at once")
+def test_a_cell_of_many_digits_is_read_at_once():
+    import time
+
+    from casid.measurement._text import is_number
+
+    began = time.perf_counter()
+    assert not is_number("1" * 50_000 + "x", ".")
+    assert not is_number("1" * 50_000 + "x", ",")
+    assert time.perf_counter() - began < 1.0  # quadratic time would be a minute

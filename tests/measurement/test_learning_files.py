@@ -1,60 +1,16 @@
 """PyTorch files and LeRobot datasets as recordings."""
 
-import io
 import json
 import pickle
 import zipfile
 
 import numpy as np
 import pytest
+from benchmarks.soundness.fuzz_recordings import torch_file
 
 from casid.errors import DatasetError
 from casid.measurement._columns import choose_signals
 from casid.measurement._formats import read_columns
-
-
-def torch_file(path, entries):
-    """A file as ``torch.save`` writes it: opcodes by hand, since PyTorch is no dependency."""
-    storages, out = [], io.BytesIO()
-
-    def text(value):
-        out.write(b"X" + len(value.encode()).to_bytes(4, "little") + value.encode())
-
-    def number(value):
-        out.write(b"J" + int(value).to_bytes(4, "little", signed=True))
-
-    out.write(b"\x80\x02}(")
-    for key, value in entries.items():
-        text(key)
-        if isinstance(value, list):
-            out.write(b"(")
-            for one in value:
-                text(one)
-            out.write(b"l")
-            continue
-        name = {"f4": "FloatStorage", "f8": "DoubleStorage"}[value.dtype.str[1:]]
-        out.write(b"ctorch._utils\n_rebuild_tensor_v2\n((")
-        text("storage")
-        out.write(f"ctorch\n{name}\n".encode())
-        text(str(len(storages)))
-        text("cpu")
-        number(value.size)
-        out.write(b"tQ")
-        number(0)
-        for shape in (value.shape, [s // value.itemsize for s in value.strides]):
-            out.write(b"(")
-            for one in shape:
-                number(one)
-            out.write(b"t")
-        out.write(b"\x89")
-        out.write(b"ccollections\nOrderedDict\n)RtR")
-        storages.append(value.tobytes())
-    out.write(b"u.")
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("traj/data.pkl", out.getvalue())
-        archive.writestr("traj/byteorder", "little")
-        for k, content in enumerate(storages):
-            archive.writestr(f"traj/data/{k}", content)
 
 
 def test_a_pytorch_file_is_read_without_pytorch(tmp_path):

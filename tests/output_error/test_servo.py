@@ -36,3 +36,12 @@ def test_impossible_known_values_are_refused():
         Servo(kp=[1.0, -2.0]).of("kp", 2)
     with pytest.raises(DatasetError, match="3 values for 2"):
         Servo(kp=[1.0, 2.0, 3.0]).of("kp", 2)
+
+
+@pytest.mark.parametrize("number", [10**400, float("nan"), True], ids=["huge", "nan", "true"])
+@pytest.mark.claim("numbers of a servo's table are finite, or named")
+def test_numbers_that_are_none_are_named(number):
+    for value in (number, {"value": number}):
+        with pytest.raises(DatasetError, match=r"log: \[servo\] kp"):
+            servo_from({"servo": {"kp": value}}, "log")
+    servo_from({"servo": {"kp": {"value": 1.0, "upper": float("inf")}}}, "log")

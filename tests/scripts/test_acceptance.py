@@ -69,7 +69,7 @@ def test_a_crashed_or_late_attack_is_a_missed_row(monkeypatch):
     keys = ("bounds", "points", "ends", "optimal", "feasible", "stopped", "infeasible", "failed", "refused")
     tally = dict.fromkeys(keys, 0) | {"seconds": 1.0, "wall": 1.0, "findings": []}
     for problems, late, met in ((soundness.PROBLEMS, 0, True), (soundness.PROBLEMS, 1, False), (5, 0, False)):
-        monkeypatch.setattr(soundness, "attacked", lambda p=problems, n=late: {**tally, "problems": p, "late": n})
+        monkeypatch.setattr(soundness, "attacked", lambda _, p=problems, n=late: {**tally, "problems": p, "late": n})
         for run in (soundness.bounds, soundness.statuses, soundness.ends, soundness.others):
             assert (outcome(_row(run)).verdict is Verdict.MET) == met
 

@@ -93,6 +93,10 @@ class Format(ABC):
         """The description as the format would have it, and in words what had to change (frames moved, ...)."""
         return description, ()
 
+    def doubts(self, description: Description) -> tuple[str, ...]:
+        """In words, why the programs that read this format will refuse the file; empty: they will not."""
+        return ()
+
     def holds_term(self, symbol: str) -> bool:
         """Whether the format can express the joint term of a symbol."""
         return symbol in self.terms

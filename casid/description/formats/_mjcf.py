@@ -229,8 +229,11 @@ class Mjcf(Format):
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """A base with a body cannot be called ``world``."""
-        prepared, notes = base_beside_world(description)
-        return prepared, (*notes, *_refused_by_mujoco(prepared))
+        return base_beside_world(description)
+
+    def doubts(self, description: Description) -> tuple[str, ...]:
+        """MuJoCo loads no file with a body that no mass distribution has."""
+        return _refused_by_mujoco(description)
 
     def renamed(self, description: Description) -> dict[str, str]:
         """Links that have no body of their own: several joints of one body."""

@@ -196,7 +196,8 @@ def unsupported(root: Element, context: Context) -> tuple[str, ...]:
                 notes.append(f"{name} is not modelled: it has no mass")
             else:
                 refused.append(f"{name} (deformable)")
-    if float(context.compiler.get("settotalmass", "-1")) > 0:
+    total = context.compiler.get("settotalmass", "-1")
+    if context.parse(total, 1, f'<compiler settotalmass="{total}">')[0] > 0:
         refused.append('<compiler settotalmass="...">, which scales all masses')
     if refused:
         context.fail(

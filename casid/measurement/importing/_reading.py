@@ -39,6 +39,8 @@ from casid.measurement.importing._proposal import Answers, Proposal, Question
 
 #: Explained share of the torques below which the columns are not taken for the robot's, and the least that decides.
 DOUBTFUL, CLEAR = 0.5, 0.8
+#: No signal in any unit is larger; what is a mark of a missing value, or a damaged file.
+LARGEST = 1e20
 
 
 def propose(path: Path, robot: Robot, answers: Answers | None = None) -> Proposal:
@@ -103,6 +105,8 @@ class _Reading:
     def _unnamed(self) -> None:
         """Columns without names, where the numbers decide."""
         table = [value for _, value in self.table.cells]
+        if any(value.dtype.kind == "f" and (np.abs(value) > LARGEST).any() for value in table):
+            return
         clock = even_clock([value for value in table if value.dtype.kind == "f"])
         if clock is None or any(value.dtype.kind != "f" for value in table):
             return
@@ -119,6 +123,13 @@ class _Reading:
         self.questions.append(Question(option, text))
 
     def _take(self, signal: str, group: Group) -> Group:
+        wild = np.argwhere(np.abs(group.values) > LARGEST)
+        if len(wild):
+            sample, column = wild[0]
+            raise DatasetError(
+                f"{self.path.name}: sample {sample + 1} of {group}, joint {column + 1}, is "
+                f"{group.values[sample, column]:g}, which no sensor measures; remove such lines, or name other columns"
+            )
         self.settings.setdefault("columns", {})[signal] = (
             group.names if isinstance(group.names, str) else list(group.names)
         )

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
-from benchmarks.measure import Measure
+from benchmarks.measure import Measure, skipped
 from benchmarks.soundness import structure
 from benchmarks.soundness.evaluators import ROWS as EVALUATORS
 from benchmarks.soundness.fuzz import ROWS as FUZZ
@@ -20,14 +21,16 @@ from benchmarks.soundness.mutants import ROWS as MUTANTS
 
 #: Problems that the attack is made of, and seconds that it and one of them may take.
 PROBLEMS, SECONDS, EACH = 4_000, 14_400, 120
+#: The same of ``--quick``.
+FEW = 24
 _SECONDS_OF_TESTS = 3_600
 
 
-@functools.lru_cache(maxsize=1)
-def attacked() -> dict[str, Any]:
+@functools.cache
+def attacked(problems: int) -> dict[str, Any]:
     """The attack of `tests.attack`, on every core, in a process of its own."""
     command = [
-        sys.executable, "-m", "tests.attack.run", "--problems", str(PROBLEMS), "--jobs", str(os.cpu_count() or 1),
+        sys.executable, "-m", "tests.attack.run", "--problems", str(problems), "--jobs", str(os.cpu_count() or 1),
         "--seconds", str(SECONDS), "--each", str(EACH), "--json",
     ]  # fmt: skip
     began = time.perf_counter()
@@ -39,45 +42,45 @@ def attacked() -> dict[str, Any]:
     return result
 
 
-def found(*claims: str) -> tuple[int, str]:
+def found(problems: int, *claims: str) -> tuple[int, str]:
     """How many findings there are of these claims, and the first of them."""
-    hits = [f for f in attacked()["findings"] if f["claim"] in claims]
+    hits = [f for f in attacked(problems)["findings"] if f["claim"] in claims]
     return len(hits), "".join(f"\nseed {f['seed']} ({f['kind']}): {f['text']}"[:300] for f in hits[:3])
 
 
-def judged() -> bool:
+def judged(problems: int) -> bool:
     """Whether every problem was attacked to its end: none late, none left when the time was over."""
-    tally = attacked()
-    return bool(tally["problems"] >= PROBLEMS and tally["late"] == 0)
+    tally = attacked(problems)
+    return bool(tally["problems"] >= problems and tally["late"] == 0)
 
 
-def bounds() -> tuple[str, bool]:
-    tally = attacked()
-    count, first = found("bound above a feasible value", "bound above own value", "part of a proof")
+def bounds(problems: int = PROBLEMS) -> tuple[str, bool]:
+    tally = attacked(problems)
+    count, first = found(problems, "bound above a feasible value", "bound above own value", "part of a proof")
     text = f"{count} of {tally['bounds']} bounds of {tally['problems']} problems ({tally['points']} feasible points, "
     text += f"{tally['seconds']:.0f} s of processor, {tally['wall']:.0f} s){first}"
-    return text, count == 0 and judged()
+    return text, count == 0 and judged(problems)
 
 
-def statuses() -> tuple[str, bool]:
-    tally = attacked()
-    count, first = found("optimal but violated", "feasible but violated", "objective")
+def statuses(problems: int = PROBLEMS) -> tuple[str, bool]:
+    tally = attacked(problems)
+    count, first = found(problems, "optimal but violated", "feasible but violated", "objective")
     words = {"stopped": "stopped before an optimum", "late": f"not done in {EACH} s"}
     others = ", ".join(f"{tally[k]} {words.get(k, k)}" for k in ("stopped", "infeasible", "failed", "refused", "late"))
     text = f"{count} of {tally['optimal']} optimal, {tally['feasible']} feasible solutions; {others}"
-    return text + first, count == 0 and judged()
+    return text + first, count == 0 and judged(problems)
 
 
-def ends() -> tuple[str, bool]:
-    count, first = found("interval end passed")
-    return f"{count} of {attacked()['ends']} attempts{first}", count == 0 and judged()
+def ends(problems: int = PROBLEMS) -> tuple[str, bool]:
+    count, first = found(problems, "interval end passed")
+    return f"{count} of {attacked(problems)['ends']} attempts{first}", count == 0 and judged(problems)
 
 
-def others() -> tuple[str, bool]:
+def others(problems: int = PROBLEMS) -> tuple[str, bool]:
     claims = ("infeasible but feasible", "traceback", "throw=False raises", "crash", "attacker", "bound given up")
-    count, first = found(*claims)
-    kinds = Counter(f["claim"] for f in attacked()["findings"] if f["claim"] in claims)
-    return f"{count} {dict(kinds) if kinds else ''}{first}", count == 0 and judged()
+    count, first = found(problems, *claims)
+    kinds = Counter(f["claim"] for f in attacked(problems)["findings"] if f["claim"] in claims)
+    return f"{count} {dict(kinds) if kinds else ''}{first}", count == 0 and judged(problems)
 
 
 def claims() -> tuple[str, bool]:
@@ -118,12 +121,19 @@ def ignores() -> tuple[str, bool]:
     return "\n".join([str(len(places)), *places]), not places
 
 
+def _attack(name: str, reference: str, run: Callable[[int], tuple[str, bool]]) -> Measure:
+    """A row of the attack; ``--quick`` attacks a few problems of each kind."""
+    return Measure(
+        name, "0", reference, lambda: run(PROBLEMS), lambda: run(FEW), f"{PROBLEMS - FEW} of {PROBLEMS} problems"
+    )
+
+
 MEASURES = [
-    Measure("defects on record, each by its own test", "all right", "pytest -m claim", claims),
-    Measure("lower bounds above a feasible value, 4,000 problems of 15 kinds", "0", "relative 1e-9", bounds),
-    Measure("'optimal' with a violation above 1e-8", "0", "independent re-check", statuses),
-    Measure("interval ends passed by a feasible point", "0", "relative 1e-9", ends),
-    Measure("other false statements, tracebacks", "0", "infeasible though not, throw=False", others),
+    Measure("defects on record, each by its own test", "all right", "pytest -m claim", claims, skipped),
+    _attack("lower bounds above a feasible value, 4,000 problems of 15 kinds", "relative 1e-9", bounds),
+    _attack("'optimal' with a violation above 1e-8", "independent re-check", statuses),
+    _attack("interval ends passed by a feasible point", "relative 1e-9", ends),
+    _attack("other false statements, tracebacks", "infeasible though not, throw=False", others),
     *EVALUATORS,
     *FUZZ,
     *MUTANTS,

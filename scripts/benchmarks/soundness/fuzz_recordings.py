@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -228,3 +229,101 @@ class Bag(Recording):
         for name, good in self.folders[self._chosen].items():
             (bag / name).write_bytes(content if name == self._spoilt else good)
         return bag
+
+
+class Parquet(Recording):
+    """One parquet file of a LeRobot dataset."""
+
+    name, file, needs = "parquet", "run.parquet", "pyarrow"
+
+    @cached_property
+    def seeds(self) -> Sequence[bytes]:
+        return [self._packed(recording(120), packing) for packing in ("none", "snappy")]
+
+    @staticmethod
+    def _packed(arrays: dict[str, np.ndarray], packing: str) -> bytes:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns = {
+            "timestamp": pa.array(arrays["t"]), "observation.state": pa.array(arrays["q"].tolist()),
+            "action": pa.array(arrays["q"].tolist()), "observation.effort": pa.array(arrays["tau"].tolist()),
+            "episode_index": pa.array(np.zeros(len(arrays["t"]), int)),
+        }  # fmt: skip
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns), buffer, compression=packing)
+        return buffer.getvalue()
+
+    def read(self, path: Path) -> Iterable[Any]:
+        from casid.measurement._commands import read_commands
+
+        data = read_commands(path, self.robot)
+        return [data.t, data.q, data.q_des]
+
+
+def torch_file(path: Any, entries: dict[str, Any]) -> None:
+    """A file as ``torch.save`` writes it: opcodes by hand, since PyTorch is no dependency."""
+    storages: list[bytes] = []
+    out = io.BytesIO()
+
+    def text(value: str) -> None:
+        out.write(b"X" + len(value.encode()).to_bytes(4, "little") + value.encode())
+
+    def number(value: int) -> None:
+        out.write(b"J" + int(value).to_bytes(4, "little", signed=True))
+
+    out.write(b"\x80\x02}(")
+    for key, value in entries.items():
+        text(key)
+        if isinstance(value, list):
+            out.write(b"(")
+            for one in value:
+                text(one)
+            out.write(b"l")
+            continue
+        name = {"f4": "FloatStorage", "f8": "DoubleStorage"}[value.dtype.str[1:]]
+        out.write(b"ctorch._utils\n_rebuild_tensor_v2\n((")
+        text("storage")
+        out.write(f"ctorch\n{name}\n".encode())
+        text(str(len(storages)))
+        text("cpu")
+        number(value.size)
+        out.write(b"tQ")
+        number(0)
+        for shape in (value.shape, [s // value.itemsize for s in value.strides]):
+            out.write(b"(")
+            for one in shape:
+                number(one)
+            out.write(b"t")
+        out.write(b"\x89")
+        out.write(b"ccollections\nOrderedDict\n)RtR")
+        storages.append(value.tobytes())
+    out.write(b"u.")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("traj/data.pkl", out.getvalue())
+        archive.writestr("traj/byteorder", "little")
+        for k, content in enumerate(storages):
+            archive.writestr(f"traj/data/{k}", content)
+
+
+class Torch(Recording):
+    """A PyTorch file, read without PyTorch: a zip archive with a pickle of tensors."""
+
+    name, file = "PyTorch file", "run.pt"
+
+    @cached_property
+    def seeds(self) -> Sequence[bytes]:
+        buffer = io.BytesIO()
+        torch_file(buffer, recording(120))
+        return [buffer.getvalue()]
+
+    def spoilt(self, rng: Generator) -> bytes:
+        if rng.random() < 0.5:  # the pickle inside, in a sound archive
+            content = io.BytesIO()
+            with zipfile.ZipFile(io.BytesIO(self.seeds[0])) as good, zipfile.ZipFile(content, "w") as bad:
+                spoilt = pick(good.namelist(), rng)
+                for name in good.namelist():
+                    member = good.read(name)
+                    bad.writestr(name, mutators.spoil(member, mutators.BYTES, rng) if name == spoilt else member)
+            return content.getvalue()
+        return super().spoilt(rng)

@@ -26,7 +26,7 @@ from benchmarks.soundness.fuzz_kinds import Kind
 from benchmarks.soundness.fuzz_list import KINDS
 from casid.errors import CasidError, CasidWarning
 
-#: Longest time of one input [s], memory above what an idle process has [bytes], and longest message.
+#: Longest processor time of one input [s], memory above what an idle process has [bytes], and longest message.
 SECONDS, MEMORY, LONGEST = 20.0, 2 * 2**30, 2500
 
 
@@ -46,7 +46,7 @@ def try_one(kind: Kind, number: int, seed: int, folder: Path) -> str:
     folder.mkdir()
     path = kind.place(content, folder)
     before = _state(folder)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -65,7 +65,7 @@ def try_one(kind: Kind, number: int, seed: int, folder: Path) -> str:
         where = traceback.extract_tb(error.__traceback__)[-1]
         verdict = f"{type(error).__name__}: {str(error)[:200]} ({Path(where.filename).name}:{where.lineno})"
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     if verdict in ("ok", "refused"):
         verdict = _changed(before, _state(folder), kind.may_change() and verdict == "ok") or verdict
     return verdict
@@ -101,7 +101,7 @@ def limits() -> Iterator[None]:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) if sys.platform == "linux" else 0
     if pages:
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
-    signal.signal(signal.SIGALRM, _alarm)
+    signal.signal(signal.SIGPROF, _alarm)
     yield
 
 
