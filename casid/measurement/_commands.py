@@ -221,7 +221,8 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
     path = Path(path)
     options: dict[str, Any] = {}
     servo: Mapping[str, Any] = {}
-    motion, given = "", ()
+    motion = ""
+    given: tuple[str, ...] = ()
     if path.suffix == ".toml":
         tables = read_toml(path, "recording", DatasetError)
         servo, given = tables.get("servo", {}), _names(tables.get("joints", []), path.name)
