@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen import evaluate_batch
 from casid.measurement._commands import CommandRecording
 from casid.output_error._runs import FreeRuns, Point
 from casid.output_error._search import Search
@@ -93,11 +92,7 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
 
 
 def _slips(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
-    """A lasting jump of a joint's error: the encoder or the horn moved on its shaft.
-
-    What errors owe to the posture (the joint's own, and the load of gravity) is no jump: with both beside it, by least
-    squares, the jump must be as large.
-    """
+    """A lasting jump of a joint's error: the encoder or the horn moved on its shaft."""
     made, before = [], 0
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         mine = [e for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
@@ -113,26 +108,12 @@ def _slips(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> lis
             jump, place = max(jumps)
             parts = blocks[:place, k], blocks[place:, k]
             scatter = max(1.4826 * np.median(np.abs(part - np.median(part))) for part in parts)
-            bar = max(8.0 * scatter, 20.0 * runs.noise[k], 0.01)
-            if jump > bar and _beside_posture(runs, data, mine, width, k, blocks[:, k], place) > bar:
+            if jump > max(8.0 * scatter, 20.0 * runs.noise[k], 0.01):
                 seconds = place * width * data.period
                 text = f"{data.name}: after {seconds:.0f} s the joint stands {jump:.3f} rad off for good"
                 remedy = "a slipped mount or a lost zero: identify the parts before and after it apart (between)"
                 made.append(CommandFinding("slip", names[k], text, remedy, True))
     return made
-
-
-def _beside_posture(
-    runs: FreeRuns, data: CommandRecording, mine: Sequence[Array], width: int, k: int, errors: Array, place: int
-) -> float:
-    """Jump of block errors at a place by least squares, beside sine and cosine of the joint and its gravity torque."""
-    rows = [piece.rows for piece in runs.pieces if piece.recording is data]
-    starts = [r.start + i for r, e in zip(rows, mine, strict=True) for i in range(0, len(e) - width + 1, width)]
-    q = np.array([np.asarray(data.q[i : i + width]).mean(axis=0) for i in starts])
-    load = evaluate_batch(runs.model.inverse_dynamics, q, 0 * q, 0 * q, runs.robot.standard_parameters())
-    jump = (np.arange(len(q)) >= place).astype(float)
-    A = np.column_stack([jump, np.ones(len(q)), np.sin(q[:, k]), np.cos(q[:, k]), np.asarray(load)[:, k, 0]])
-    return float(abs(np.linalg.lstsq(A, errors, rcond=None)[0][0]))
 
 
 def _tried_readings(
