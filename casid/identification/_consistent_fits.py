@@ -17,9 +17,9 @@ from casid.identification._bounds import (
     largest_torques,
     split_bounds,
     term_bounds,
+    weighed_bodies,
     with_link_bounds,
 )
-from casid.identification._expected_mass import weighed_bodies
 from casid.identification._feasible_fit import FeasibleFit
 from casid.identification._options import Choice, Constraints
 from casid.identification._regression import Bounds, RegressionProblem, Statement

@@ -10,7 +10,7 @@ standard error. The error that is stated is nested: on each part of the motion w
 
 Where consistent links are free enough to take the counterbalance's place, the held-out error does not show it, but the
 masses do: without it, the bodies that the kinematics suggest explain the torques best with next to no mass. A
-counterbalance is therefore accepted too where those bodies (`casid.identification._expected_mass.explained`) weigh more
+counterbalance is therefore accepted too where those bodies (`casid.identification._bounds.explained`) weigh more
 with it than they may with 95 % in view of what they weigh without it (`MOST`), where their error falls as surely and by
 as much as is asked above, and where it takes gravity's load off its joint: a wrong sign or misplaced bodies lower the
 mass, and move it by less than a third on the sixteen real and simulated recordings without a counterbalance. The
@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.errors import CasidError, SolveError
-from casid.identification._bounds import TOTAL
-from casid.identification._expected_mass import Explained, explained
+from casid.identification._bounds import TOTAL, Explained, explained
 from casid.identification._regression import Bounds, RegressionProblem
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import casid
+from casid.dynamics._model_function import ModelFunction
 from casid.errors import DatasetError
 from casid.inertia import Parameters
 
@@ -49,6 +50,7 @@ def test_parameters_go_by_their_names() -> None:
 
 
 def test_it_is_a_casadi_function_of_numbers_and_symbols() -> None:
+    assert isinstance(MODEL.inverse_dynamics, ModelFunction)
     f = MODEL.inverse_dynamics
     expected = f(Q, Q, Q, PI)
     for again in (pickle.loads(pickle.dumps(f)), copy.deepcopy(f), copy.copy(f)):

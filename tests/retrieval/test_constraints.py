@@ -328,7 +328,7 @@ def test_bad_constraints_are_refused_by_name() -> None:
         (lambda: Problem("p", variables, objective, (Constraint("odd", ca.SX.sym("q"), 0.0),)), "'odd'.*symbol q"),
         (lambda: Problem("p", variables, objective, (Constraint("odd", ca.SX(1.0), 0.0),)), "'odd' does not depend"),
         (lambda: Problem("p", variables, objective, (mass_bounds(link),) * 2), "two constraints.*link1 mass"),
-        (lambda: Problem("p", variables, np.eye(10)), "must be a LeastSquares"),
+        (lambda: Problem("p", variables, np.eye(10)), r"must be a casadi\.SX expression, or made by least_squares"),
         (lambda: Problem("p", variables, LeastSquares(np.eye(9), np.ones(9))), "9 columns for 10 variables"),
         (lambda: multistart(identity_problem(BODY), starts=0), "at least 1"),
         (lambda: solve(identity_problem(BODY), start=np.ones(9)), "start: expected 10 numbers"),

@@ -15,6 +15,8 @@ from casid.errors import DatasetError
 from casid.files._words import listed, shown
 from casid.measurement._columns import Columns
 
+#: No signal in any unit is larger.
+LARGEST = 1e20
 #: Units as files write them -> signal, unit of `casid.measurement._columns` (empty: no SI unit of a torque).
 _UNITS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("deg", "°", "º", "grad", "degree", "degrees"), ("q", "deg")),
@@ -194,6 +196,16 @@ class Group:
     labels: tuple[str, ...]
     values: Array
     ordered: bool = True
+
+    def check_measured(self, where: str) -> None:
+        """DatasetError for a value that no sensor measures: a mark of a missing one, or a damaged file."""
+        wild = np.argwhere(np.abs(self.values) > LARGEST)
+        if len(wild):
+            sample, column = wild[0]
+            raise DatasetError(
+                f"{where}: sample {sample + 1} of {self}, joint {column + 1}, is {self.values[sample, column]:g}, "
+                "which no sensor measures; remove such lines, or name other columns"
+            )
 
     def __str__(self) -> str:
         if isinstance(self.names, str):

@@ -34,13 +34,11 @@ from casid.measurement.importing._evidence import (
     velocity_factors,
 )
 from casid.measurement.importing._layout import columns_of
-from casid.measurement.importing._names import Group, best, chosen_group, meaning, signal_groups
+from casid.measurement.importing._names import LARGEST, Group, best, chosen_group, meaning, signal_groups
 from casid.measurement.importing._proposal import Answers, Proposal, Question
 
 #: Explained share of the torques below which the columns are not taken for the robot's, and the least that decides.
 DOUBTFUL, CLEAR = 0.5, 0.8
-#: No signal in any unit is larger; what is a mark of a missing value, or a damaged file.
-LARGEST = 1e20
 
 
 def propose(path: Path, robot: Robot, answers: Answers | None = None) -> Proposal:
@@ -123,13 +121,7 @@ class _Reading:
         self.questions.append(Question(option, text))
 
     def _take(self, signal: str, group: Group) -> Group:
-        wild = np.argwhere(np.abs(group.values) > LARGEST)
-        if len(wild):
-            sample, column = wild[0]
-            raise DatasetError(
-                f"{self.path.name}: sample {sample + 1} of {group}, joint {column + 1}, is "
-                f"{group.values[sample, column]:g}, which no sensor measures; remove such lines, or name other columns"
-            )
+        group.check_measured(self.path.name)
         self.settings.setdefault("columns", {})[signal] = (
             group.names if isinstance(group.names, str) else list(group.names)
         )

@@ -21,7 +21,7 @@ depend on them. An ellipsoid, not the box itself: real links are thick where the
 the boxes' moments of inertia were 1.3 times theirs in the median.
 
 The common factor of the boxes' masses is not known from the kinematics. Where torques were measured it follows them
-(`casid.identification._expected_mass`); it is else estimated with the parameters
+(`casid.identification._bounds`); it is else estimated with the parameters
 (`casid.retrieval.plausible.believable`). Where only the largest torque is known, the mass of all moving links is 3.2
 times what the largest torque of gravity holds at the length of the arm, ``m = 3.2 tau / (g reach)``. Of the described
 arms UR5, UR10, Z1, xArm7 and Talos, on which this number was set, it is 3.82, 4.47, 2.30, 3.48, 2.34; of those that
