@@ -20,6 +20,7 @@ from casid.cli import app
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
+from casid.files._texts import read_toml
 from casid.inertia import to_standard
 from casid.measurement import read_dataset
 from casid.testing._synthetic import recorded
@@ -165,13 +166,15 @@ class Import(OfArm):
 
     def read(self, path: Path) -> Iterable[Any]:
         description = path.with_suffix(".toml")
-        run("import", str(path), self.ARM, "--out", str(description))
         try:
+            run("import", str(path), self.ARM, "--out", str(description))
             data = read_dataset(description)
-        except CasidError as error:
-            raise AssertionError(f"import wrote a description that casid refuses: {error}") from error
+        except CasidError:  # a log that needs a cut, e.g.: what is written for the user to complete is whole
+            if description.exists():
+                read_toml(description, "recording", AssertionError)
+            raise
         finally:
-            description.unlink()
+            description.unlink(missing_ok=True)
         return dataset_numbers(data)
 
 
@@ -225,7 +228,6 @@ viscous = "free"
         return folder / "run.toml"
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.files._texts import read_toml
         from casid.measurement._commands import has_commands_only, read_commands
         from casid.output_error._servo import servo_from
 
