@@ -333,8 +333,7 @@ def reverse_engineer(
 def _controller_samples(path: Path) -> dict[str, Any]:
     """Arrays of a controller's samples: q, g and, if known, M."""
     from casid.errors import DatasetError
-    from casid.files._arrays import npz_arrays
-    from casid.files._read import read_bytes
+    from casid.files._read import npz_arrays, read_bytes
 
     arrays = npz_arrays(read_bytes(path, "samples", DatasetError), str(path), "samples", DatasetError)
     for name in ("q", "g"):

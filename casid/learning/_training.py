@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError, ProblemError, checked_seed
-from casid.files._arrays import npz_arrays
-from casid.files._read import read_bytes
+from casid.files._read import npz_arrays, read_bytes
 from casid.files._write import write_files
 from casid.learning._chart import Chart
 from casid.learning._loss import Loss

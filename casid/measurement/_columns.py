@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import DatasetError
-from casid.files._arrays import numeric_array
+from casid.files._read import numeric_array
 from casid.files._words import listed, near, shown
 from casid.measurement._dataset import Array
 from casid.measurement._text import Cells, clock_seconds

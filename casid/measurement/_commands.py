@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.errors import DatasetError
-from casid.files._arrays import numeric_array
+from casid.files._read import numeric_array
 from casid.files._texts import read_toml
 from casid.files._words import listed, near, shown
 from casid.measurement._columns import Columns, choose_signals, factors

@@ -10,8 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from casid.errors import DatasetError
-from casid.files._arrays import matlab_arrays, npz_arrays
-from casid.files._read import data_limit, decode, gunzip, read_bytes
+from casid.files._read import data_limit, decode, gunzip, matlab_arrays, npz_arrays, read_bytes
 from casid.files._texts import CsvTable, csv_table
 from casid.files._words import reason, shown
 from casid.measurement._columns import Columns, group_columns

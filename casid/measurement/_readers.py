@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError
-from casid.files._arrays import numeric_array
+from casid.files._read import numeric_array
 from casid.files._table import Table
 from casid.files._texts import finite_number, read_toml
 from casid.files._words import near, shown

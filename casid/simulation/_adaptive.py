@@ -22,7 +22,7 @@ from casid.control._controller import gains
 from casid.dynamics import Model
 from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError
-from casid.files._arrays import numeric_array
+from casid.files._read import numeric_array
 from casid.inertia import pseudo_inertia
 from casid.inertia._divergence import STANDARD_MAP, Divergence
 from casid.inertia._parameter_vector import link_slice

@@ -1,16 +1,30 @@
-"""Bytes and text of files, within limits."""
+"""Bytes, text and arrays of files, within limits: nothing is allocated before the data are there."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.io import savemat
 
 from casid.errors import DatasetError, RobotError
-from casid.files._read import gunzip, read_bytes, read_text, unzip
+from casid.files._read import (
+    gunzip,
+    matlab_arrays,
+    npy_array,
+    npz_arrays,
+    numeric_array,
+    read_bytes,
+    read_text,
+    unzip,
+)
+from casid.files._texts import finite_number
 
 MEBIBYTE = 2**20
 
@@ -46,3 +60,73 @@ def test_bombs_are_refused_on_the_way() -> None:
         unzip(archive, "run.npz", "recording", DatasetError, limit=8 * MEBIBYTE)
     small = zipped({"a": b"1", "b": b"22"})
     assert unzip(small, "x", "x", DatasetError) == {"a": b"1", "b": b"22"}
+
+
+def npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def test_an_npy_header_cannot_make_memory_out_of_nothing() -> None:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000, 100), }"
+    header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
+    content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(80)
+    with pytest.raises(DatasetError, match="cut short"):
+        npy_array(content, "x.npy", DatasetError)
+    for shape in ((-1, 2), (2**62, 8)):
+        with pytest.raises(DatasetError):
+            npy_array(content.replace(b"(10000000000, 100)", repr(shape).encode().ljust(18)), "x.npy", DatasetError)
+    fortran = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    assert np.array_equal(npy_array(npy(fortran), "x.npy", DatasetError), fortran)
+    with pytest.raises(DatasetError, match="Python objects"):
+        buffer = io.BytesIO()
+        np.save(buffer, np.array([None]), allow_pickle=True)
+        npy_array(buffer.getvalue(), "x.npy", DatasetError)
+
+
+def test_a_compressed_matlab_variable_cannot_unpack_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CASID_MAX_BYTES", str(MEBIBYTE))
+    body = zlib.compress(bytes(64 * MEBIBYTE))
+    content = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + struct.pack("<II", 15, len(body)) + body
+    with pytest.raises(DatasetError, match="CASID_MAX_BYTES"):
+        matlab_arrays(content, "x.mat", "recording", DatasetError)
+    with pytest.raises(DatasetError, match="save -v7"):
+        matlab_arrays(b"MATLAB 7.3 MAT-file".ljust(200), "x.mat", "recording", DatasetError)
+
+
+@pytest.mark.claim("complex positions with an imaginary part are refused, not cut to the real one")
+def test_numbers_are_real_numbers() -> None:
+    assert numeric_array(np.array([1 + 0j, 2]), "q", DatasetError).tolist() == [1.0, 2.0]
+    assert numeric_array([1, 2**70], "q", DatasetError).tolist() == [1.0, 2.0**70]
+    for value in (np.array([1 + 2j]), ["a"], [True], [[1], [1, 2]], [None], np.array(["2020-01-01"], "M8[s]")):
+        with pytest.raises(DatasetError, match=r"^q: "):
+            numeric_array(value, "q", DatasetError)
+    with pytest.raises(DatasetError, match=r"entry \(1, 0\) is not a finite number"):
+        numeric_array([[0.0], [np.inf]], "q", DatasetError, finite=True)
+    for value in (True, "1", None, float("nan"), 10**400):
+        with pytest.raises(DatasetError):
+            finite_number(value, "m", DatasetError)
+
+
+@pytest.mark.claim("every truncated npz, npy, gzip, mat file is one clear error")
+def test_cut_files_are_one_line() -> None:
+    rng = np.random.default_rng(3)
+    t, q = np.arange(20.0), rng.standard_normal((20, 2))
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, t=t, q=q)
+    mat = io.BytesIO()
+    savemat(mat, {"t": t, "q": q}, do_compression=True)
+    readers = {
+        "npz": (buffer.getvalue(), lambda b: npz_arrays(b, "x.npz", "recording", DatasetError)),
+        "npy": (npy(q), lambda b: npy_array(b, "x.npy", DatasetError)),
+        "gz": (gzip.compress(q.tobytes()), lambda b: gunzip(b, "x.gz", "recording", DatasetError)),
+        "mat": (mat.getvalue(), lambda b: matlab_arrays(b, "x.mat", "recording", DatasetError)),
+    }
+    for content, read in readers.values():
+        read(content)
+        for cut in rng.integers(1, len(content) - 1, 60).tolist():
+            with pytest.raises(DatasetError) as caught:
+                read(content[:cut])
+            assert "\n" not in str(caught.value)
+            assert len(str(caught.value)) < 400

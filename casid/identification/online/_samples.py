@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import evaluate_batch
 from casid.errors import DatasetError
-from casid.files._arrays import numeric_array
+from casid.files._read import numeric_array
 
 Array = NDArray[np.float64]
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError, ProblemError
-from casid.files._arrays import numeric_array
+from casid.files._read import numeric_array
 from casid.inertia._parameters import TENSOR_INDEX, Vector, from_standard, pseudo_inertia, tensor_entries
 
 #: Added to masses [kg] and to the diagonals of inertias [kg.m^2], so that "positive" keeps a distance from zero.
