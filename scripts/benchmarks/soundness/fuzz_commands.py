@@ -159,6 +159,13 @@ class Gains(Loads):
     name, words = "command gains", ("--without", "{empty}", "--mass", "2.0")
 
 
+class _Half(CasidError):
+    """A file that is not whole; worse than an error of the command."""
+
+    def __init__(self, message: str) -> None:
+        raise AssertionError(f"half a file is written: {message}")
+
+
 class Import(OfArm):
     """The import assistant: a description that can be read, a question (exit code 2) or an error."""
 
@@ -171,7 +178,7 @@ class Import(OfArm):
             data = read_dataset(description)
         except CasidError:  # a log that needs a cut, e.g.: what is written for the user to complete is whole
             if description.exists():
-                read_toml(description, "recording", AssertionError)
+                read_toml(description, "recording", _Half)
             raise
         finally:
             description.unlink(missing_ok=True)
