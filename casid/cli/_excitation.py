@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from casid.cli import _options as o
 from casid.cli._commands import excite_commands
 from casid.cli._shared import INTERRUPTED, RobotArgument, out_folder, present, refuse, shown
-from casid.files._words import comma_list
+from casid.files._words import comma_list, comma_numbers, number_list
 
 
 @dataclass(frozen=True)
@@ -168,10 +169,11 @@ def excite(
 
 def _at_home(given: dict[str, Any]) -> dict[str, Any]:
     """The settings of the motion with the pose of --home as numbers; BadParameter for anything else."""
-    try:
-        return {**given, "home": tuple(float(word) for word in comma_list(given.get("home", "")))}
-    except ValueError as error:
-        raise typer.BadParameter(f"--home: positions are numbers separated by commas: {error}") from None
+    text = given.get("home", "")
+    home = comma_numbers(text, "--home", typer.BadParameter) if text else []
+    if not all(map(math.isfinite, home)):
+        raise typer.BadParameter(f"--home: positions are finite numbers, got '{text}'")
+    return {**given, "home": tuple(home)}
 
 
 def _box(text: str) -> tuple[tuple[float, float], ...]:
@@ -180,12 +182,10 @@ def _box(text: str) -> tuple[tuple[float, float], ...]:
     for word in comma_list(text):
         axis, _, ends = word.partition("=")
         low, colon, high = ends.partition(":")
-        try:
-            if axis.strip() not in found or not colon:
-                raise ValueError
-            found[axis.strip()] = (float(low or "-inf"), float(high or "inf"))
-        except ValueError:
-            raise typer.BadParameter(f"--workspace: expected x=LOW:HIGH, y=... or z=..., got '{word}'") from None
+        numbers = number_list([low or "-inf", high or "inf"])
+        if axis.strip() not in found or not colon or numbers is None or not numbers[0] < numbers[1]:
+            raise typer.BadParameter(f"--workspace: expected x=LOW:HIGH, y=... or z=..., got '{word}'")
+        found[axis.strip()] = (numbers[0], numbers[1])
     return tuple(found.values()) if text else ()
 
 

@@ -63,5 +63,9 @@ def test_home_and_workspace_are_read() -> None:
     for text in ("height=0:1", "z=0.05", "z=low:1"):
         with pytest.raises(typer.BadParameter, match="--workspace: expected"):
             _box(text)
-    with pytest.raises(typer.BadParameter, match="--home"):
-        _at_home({"home": "zero"})
+    for wrong in ("zero", "0.1,nan"):
+        with pytest.raises(typer.BadParameter, match="--home"):
+            _at_home({"home": wrong})
+    for wrong in ("x=nan:1", "x=2:1"):
+        with pytest.raises(typer.BadParameter, match="--workspace"):
+            _box(wrong)
