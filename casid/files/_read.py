@@ -190,8 +190,8 @@ def numeric_array(value: Any, where: str, error: type[CasidError], *, finite: bo
     numbers = array.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers)) if finite else np.zeros(0, dtype=int)
     if len(bad):
-        place = ", ".join(str(int(k)) for k in np.unravel_index(bad[0], numbers.shape))
-        raise error(f"{where}: entry ({place}) is not a finite number ({len(bad)} in all)")
+        at = tuple(int(k) for k in np.unravel_index(bad[0], numbers.shape))
+        raise error(f"{where}: entry {at[0] if len(at) == 1 else at} is not a finite number ({len(bad)} in all)")
     return numbers
 
 

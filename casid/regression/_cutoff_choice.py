@@ -26,12 +26,12 @@ band that a recording can fit by itself is not balanced, lower ones are asked ab
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
@@ -228,7 +228,12 @@ def _doubled(first: float, most: float) -> Iterator[float]:
         value *= 2.0
 
 
-def held_out_squares(data: CompressedData, parts: int, weights: Array | None = None) -> Array:
+def held_out_squares(
+    data: CompressedData,
+    parts: int,
+    weights: ArrayLike | None = None,
+    estimate: Callable[[Fit], Array] = lambda fit: np.asarray(fit.beta),
+) -> Array:
     """Squared errors of each stretch of the motion, predicted by least squares from others, shape (stretches, n).
 
     Parameters
@@ -238,6 +243,8 @@ def held_out_squares(data: CompressedData, parts: int, weights: Array | None = N
         Number of parts; every so many-th stretch belongs to one.
     weights
         Of the joints; default: those of each fit.
+    estimate
+        From the fit of the other parts to the base parameters that predict, e.g. physically consistent ones.
 
     Raises
     ------
@@ -249,7 +256,7 @@ def held_out_squares(data: CompressedData, parts: int, weights: Array | None = N
         raise DatasetError(f"{count} stretches of the motion cannot be divided into {parts} parts")
     errors = np.zeros((count, data.n))
     for part in range(parts):
-        beta = wls(data.only([i for i in range(count) if i % parts != part]), weights).beta
+        beta = estimate(wls(data.only([i for i in range(count) if i % parts != part]), weights))
         for i in range(part, count, parts):
             errors[i] = data.only([i]).plain.squared_errors(beta)
     return errors

@@ -136,7 +136,7 @@ def test_problems_that_cannot_be_solved_are_refused_with_the_reason(
     basis = Fourier(0.5, 5)
     ball = Capsule("ball", -1, np.array([0.55, 0.0, 0.6]), np.array([0.55, 0.0, 0.6]), 0.2)
     pose = np.array([0, 0, 0, -1.5, 0, 1.9, 0])
-    with pytest.raises(ProblemError, match=r"start pose: .*ball"):
+    with pytest.raises(ProblemError, match=r"home pose: .*ball"):
         Designer(panda_observed, basis, limits, constraints=[CollisionConstraint(panda, [ball])], pose=pose).run()
     with pytest.raises(ProblemError, match="joint 'joint4' at 0 is outside"):
         Designer(panda_observed, basis, limits, pose=np.zeros(7))

@@ -15,7 +15,6 @@ from casid.identification.diagnosis._readings import Readings, without_held
 from casid.identification.diagnosis._trial import (
     HeldOutErrors,
     compared,
-    consistent_errors,
     held_out_errors,
     later,
     signed,
@@ -79,11 +78,11 @@ def test_the_trial_of_a_delay(arm, data, filtered):
     assert Trials(model, [moved(0.0)]).later(lag) is None
 
 
-def test_consistent_errors_predict_every_stretch_from_the_others(arm, data):
+def test_errors_of_an_estimate_predict_every_stretch_from_the_others(arm, data):
     model = Model(arm, ("viscous", "coulomb", "offset"))
     free, weights = held_out_errors(model, [data]), np.ones(arm.n)
-    same = consistent_errors(model, [data], weights, lambda fit: fit.beta)
-    zero = consistent_errors(model, [data], weights, lambda fit: 0.0 * fit.beta)
+    same = held_out_errors(model, [data], weights=weights, estimate=lambda fit: fit.beta)
+    zero = held_out_errors(model, [data], weights=weights, estimate=lambda fit: 0.0 * fit.beta)
     np.testing.assert_allclose(zero.squares.sum(axis=0), same.torques, rtol=1e-9)
     assert same.squares.shape == free.squares.shape and (same.squares.sum(axis=0) < 0.1 * same.torques).all()
     trial = compared(zero, same)

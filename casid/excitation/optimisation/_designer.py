@@ -120,7 +120,7 @@ class Designer:
         if self.prior is not None and (self.prior.shape != (r, r) or not np.isfinite(self.prior).all()):
             raise ProblemError(f"design: expected a finite prior information matrix ({r}, {r}), got {self.prior.shape}")
         self.constraints = tuple(self.constraints)
-        self.pose = None if self.pose is None else limits.check_pose(self.pose, "start pose")
+        self.pose = None if self.pose is None else limits.check_pose(self.pose, "home pose")
         pins, self.projector = pinned(basis, limits.n, self.pose, self.rest)
         self.rows = limit_rows(basis, limits, self.density or max(40, 12 * basis.size))
         self.all_rows = self.rows if pins is None else Rows.stack([self.rows, pins])

@@ -124,7 +124,7 @@ def standing_pose(
         for constraint in constraints:
             label, _, slack = constraint.worst(Motion.at_rest(pose))
             if slack < 0:
-                raise ProblemError(f"start pose: '{label}' ({constraint.name}) is violated by {-slack:.3g}")
+                raise ProblemError(f"home pose: '{label}' ({constraint.name}) is violated by {-slack:.3g}")
         return pose
     centre = limits.centre()
     if all(constraint.worst(Motion.at_rest(centre))[2] > 0 for constraint in constraints):

@@ -181,8 +181,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "gaps": Cause(
             "gaps",
-            "{recording}: {count:.0f} gaps of up to {longest:.3g} s, {share:.2g} % of the samples: filters and "
-            "differences reach over them",
+            "{recording}: gaps in time ({count:.0f}, the longest {longest:.3g} s), {share:.2g} % of the samples: "
+            "filters and differences reach over them",
             "",
             wrong=False,
         ),

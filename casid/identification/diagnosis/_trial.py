@@ -14,7 +14,7 @@ from casid.errors import CasidError
 from casid.identification.diagnosis._findings import Trial
 from casid.measurement import Dataset
 from casid.measurement._sampling import advanced
-from casid.regression import Fit, compress, wls
+from casid.regression import Fit, compress
 from casid.regression._cutoff_choice import held_out_squares
 
 Array = NDArray[np.float64]
@@ -99,15 +99,22 @@ class HeldOutErrors(NamedTuple):
 
 
 def held_out_errors(
-    model: Model, datasets: Sequence[Dataset], joints: Sequence[int] | None = None
+    model: Model,
+    datasets: Sequence[Dataset],
+    joints: Sequence[int] | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    estimate: Callable[[Fit], Array] = lambda fit: np.asarray(fit.beta),
 ) -> HeldOutErrors | None:
-    """Errors of predicted stretches of the motion: unconstrained weighted least squares on the other parts.
+    """Errors of predicted stretches of the motion: weighted least squares on the other parts.
 
     Parameters
     ----------
     model, datasets
     joints
         That count; default: all with torques.
+    weights, estimate
+        As in `held_out_squares`: physically consistent parameters where torques alone do not tell readings apart.
 
     Returns
     -------
@@ -121,35 +128,7 @@ def held_out_errors(
         torques = data.plain.squared_torques
         if joints is not None:
             torques = np.where(np.isin(np.arange(data.n), joints), torques, 0.0)
-        return HeldOutErrors(held_out_squares(data, PARTS), torques)
-    except CasidError:
-        return None
-
-
-def consistent_errors(
-    model: Model, datasets: Sequence[Dataset], weights: ArrayLike, consistent: Callable[[Fit], Array]
-) -> HeldOutErrors | None:
-    """The same of physically consistent fits, where torques alone do not tell readings apart.
-
-    Parameters
-    ----------
-    model, datasets
-    weights
-        Of the joints, shape (n,).
-    consistent
-        From an unconstrained fit to consistent base parameters.
-    """
-    try:
-        data = compress(model, datasets)
-        count = len(data.segments)
-        if count < PARTS:
-            return None
-        squares = np.zeros((count, data.n))
-        for part in range(PARTS):
-            beta = consistent(wls(data.only([i for i in range(count) if i % PARTS != part]), weights))
-            for i in range(part, count, PARTS):
-                squares[i] = data.only([i]).plain.squared_errors(beta)
-        return HeldOutErrors(squares, data.plain.squared_torques)
+        return HeldOutErrors(held_out_squares(data, PARTS, weights, estimate), torques)
     except CasidError:
         return None
 

@@ -24,7 +24,7 @@ from casid.identification.diagnosis._delay import delay_finding
 from casid.identification.diagnosis._findings import Finding, Trial
 from casid.identification.diagnosis._readings import Readings, moving
 from casid.identification.diagnosis._signals import link_findings, signal_findings
-from casid.identification.diagnosis._trial import compared, consistent_errors, signed
+from casid.identification.diagnosis._trial import compared, held_out_errors, signed
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, wls
 from casid.regression._rows import torques
@@ -244,7 +244,7 @@ def _tried(
     if again is None:
         return None
     before, after = (
-        consistent_errors(one, data, fit.weights, lambda part: again(part).beta)
+        held_out_errors(one, data, weights=fit.weights, estimate=lambda part: again(part).beta)
         for one, data in ((fit.data.model, datasets), (model, turned))
     )
     return compared(before, after)

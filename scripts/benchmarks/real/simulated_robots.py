@@ -4,6 +4,9 @@ Robots are chains of the descriptions that the packages example-robot-data and p
 Numbers of the method were set on `TUNED`, but for the spread of the masses and the shape of the template bodies: those
 were chosen on `SPREAD` too, so that its eight of the 24 `JUDGED` are no blind judges of them. The recordings hold what
 the model does not: Stribeck and load friction, delayed and noisy torques, quantised positions, lost samples.
+
+The humanoid's arm of example-robot-data, once among them, is none: each of its links, of 0.4 to 3 kg, has the unit
+matrix as moments of inertia (`placeholders`).
 """
 
 from __future__ import annotations
@@ -87,7 +90,15 @@ def robot_of(name: str) -> Robot:
     tens = robot.standard_parameters().reshape(-1, 10)
     if not all(consistency(ten).full for ten in tens):
         raise NotMeasured(f"{name}: its description has impossible bodies")
+    if placeholders(robot):
+        raise NotMeasured(f"{name}: moments of inertia of its description are placeholders")
     return robot
+
+
+def placeholders(robot: Robot) -> bool:
+    """Whether a link's radius of gyration is larger than the robot reaches: a unit matrix in place of its moments."""
+    bodies = [link.inertial for link in robot.links if link.inertial is not None and link.inertial.mass > 0]
+    return any(np.trace(body.inertia_com) / 2 > body.mass * (robot.reach or np.inf) ** 2 for body in bodies)
 
 
 def _motion(robot: Robot, rng: np.random.Generator, designed: bool) -> tuple[np.ndarray, ...]:

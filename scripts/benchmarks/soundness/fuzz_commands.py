@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.soundness import fuzz_mutators as mutators
-from benchmarks.soundness.fuzz_kinds import ROBOT, Generator, Kind, RobotToml, Urdf, pick
+from benchmarks.soundness.fuzz_kinds import ROBOT, Generator
 from benchmarks.soundness.fuzz_recordings import Csv, dataset_numbers, recording
-from benchmarks.soundness.fuzz_robots import Mjcf, Sdf
+from benchmarks.soundness.fuzz_robots import AnyRobot
 from casid.cli import app
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
@@ -59,31 +59,8 @@ def _no_nan(text: str) -> None:
             raise AssertionError(f"'{word}' is printed")
 
 
-class RobotCommand(Kind):
-    """A command on a robot file of any format."""
-
-    words: tuple[str, ...]
-
-    @cached_property
-    def kinds(self) -> tuple[Kind, ...]:
-        return (RobotToml(), Urdf(), Mjcf(), Sdf())
-
-    @cached_property
-    def seeds(self) -> Sequence[bytes]:
-        return self.kinds[1].seeds
-
-    def spoilt(self, rng: Generator) -> bytes:
-        self._file = pick(self.kinds, rng)
-        return self._file.spoilt(rng)
-
-    def place(self, content: bytes, folder: Path) -> Path:
-        path = folder / getattr(self, "_file", self.kinds[1]).file
-        path.write_bytes(content)
-        return path
-
-
-class Check(RobotCommand):
-    name, file = "command check", "machine.any"
+class Check(AnyRobot):
+    name = "command check"
 
     def read(self, path: Path) -> Iterable[Any]:
         text = run("check", str(path))
@@ -92,8 +69,8 @@ class Check(RobotCommand):
         return []
 
 
-class View(RobotCommand):
-    name, file = "command view", "machine.any"
+class View(AnyRobot):
+    name = "command view"
 
     def read(self, path: Path) -> Iterable[Any]:
         with tempfile.TemporaryDirectory() as scratch:
@@ -189,6 +166,7 @@ class CommandRecording(Csv):
     """A recording of commands and encoders, or its TOML with the servos."""
 
     name, rare = "command recording", 10**9
+    _toml = False
     TOML = b"""file = "run.csv"
 motion = "sine"
 joints = ["joint1", "joint2", "joint3"]
@@ -229,9 +207,8 @@ viscous = "free"
         return self.TOML.replace(b'"joint1", "joint2", "joint3"', words.encode())
 
     def place(self, content: bytes, folder: Path) -> Path:
-        toml = getattr(self, "_toml", False)
-        (folder / "run.csv").write_bytes(self.seeds[0] if toml else content)
-        (folder / "run.toml").write_bytes(content if toml else self.toml)
+        (folder / "run.csv").write_bytes(self.seeds[0] if self._toml else content)
+        (folder / "run.toml").write_bytes(content if self._toml else self.toml)
         return folder / "run.toml"
 
     def read(self, path: Path) -> Iterable[Any]:

@@ -84,6 +84,7 @@ class Sidecar(Kind):
     """The file beside a URDF that holds what a URDF cannot: bounds, capsules, joint terms, limits."""
 
     name, file = "sidecar", f"machine.urdf{SUFFIX}"
+    _pair: tuple[bytes, bytes] | None = None
 
     @cached_property
     def pairs(self) -> list[tuple[bytes, bytes]]:
@@ -107,7 +108,7 @@ class Sidecar(Kind):
         return mutators.spoil(self._pair[1], (*mutators.BYTES, *mutators.TEXT), rng)
 
     def place(self, content: bytes, folder: Path) -> Path:
-        (folder / "machine.urdf").write_bytes(getattr(self, "_pair", self.pairs[0])[0])
+        (folder / "machine.urdf").write_bytes((self._pair or self.pairs[0])[0])
         super().place(content, folder)
         return folder / "machine.urdf"
 
@@ -120,18 +121,30 @@ def _bodies(robot: Robot) -> Any:
     return np.concatenate([link.inertial.standard_parameters() for link in robot.links if link.inertial is not None])
 
 
-class Convert(Kind):
-    """A spoilt robot file, converted: what is written can be read, by MuJoCo too, and has the same mass matrix."""
+class AnyRobot(Kind):
+    """A robot file of any format, spoilt as those of its format are."""
 
-    name, file = "convert", "machine.any"
-
-    @cached_property
-    def kinds(self) -> tuple[Kind, ...]:
-        return (RobotToml(), Urdf(), Mjcf(), Sdf())
+    file = "machine.any"
+    kinds: tuple[Kind, ...] = (RobotToml(), Urdf(), Mjcf(), Sdf())
+    _kind: Kind = kinds[1]
 
     @cached_property
     def seeds(self) -> Sequence[bytes]:
-        return self.kinds[1].seeds
+        return self._kind.seeds
+
+    def spoilt(self, rng: Generator) -> bytes:
+        self._kind = pick(self.kinds, rng)
+        return self._kind.spoilt(rng)
+
+    def place(self, content: bytes, folder: Path) -> Path:
+        return self._kind.place(content, folder)
+
+
+class Convert(AnyRobot):
+    """A spoilt robot file, converted: what is written can be read, by MuJoCo too, and has the same mass matrix."""
+
+    name = "convert"
+    _target = ".urdf"
 
     def spoilt(self, rng: Generator) -> bytes:
         self._kind = pick(self.kinds, rng)
@@ -139,16 +152,9 @@ class Convert(Kind):
         gentle = (mutators.other_number, mutators.other_number, mutators.other_lines, mutators.repeated_key)
         return mutators.spoil(pick(self._kind.seeds, rng), gentle, rng)
 
-    def place(self, content: bytes, folder: Path) -> Path:
-        kind = getattr(self, "_kind", self.kinds[1])
-        path = folder / kind.file
-        path.write_bytes(content)
-        return path
-
     def read(self, path: Path) -> Iterable[Any]:
-        target = getattr(self, "_target", ".urdf")
         with tempfile.TemporaryDirectory() as scratch:
-            out = Path(scratch) / f"written{target}"
+            out = Path(scratch) / f"written{self._target}"
             refused = any("MuJoCo refuses" in note for note in convert(path, out).notes)
             try:
                 before = load_robot(path)
@@ -162,7 +168,8 @@ class Convert(Kind):
                 raise AssertionError(f"convert wrote a file that casid refuses: {error}") from error
             if before is not None:
                 self._compare(before, after)
-            if target == ".xml" and not refused and find_spec("mujoco") is not None and self._moving_bodies(after):
+            loads = self._target == ".xml" and not refused and self._moving_bodies(after)
+            if loads and find_spec("mujoco") is not None:
                 self._load_in_mujoco(out)
             return robot_numbers(after)
 
