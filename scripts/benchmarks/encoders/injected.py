@@ -1,4 +1,7 @@
-"""Rows of effects injected in simulation: what is found of them, and what is taken where nothing was injected."""
+"""Rows of effects injected in simulation: what is found of them, and what is taken where nothing was injected.
+
+The estimator was tuned on the first of the seeds; the worst of all counts.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from casid.testing import broadband_commands, commanded_motion
 #: A pendulum of 0.3 kg at 0.1 m, its servo, and the recordings' rate [Hz].
 SERVO = Servo(kp=8.0, armature=0.008, viscous=0.15, coulomb=0.05, bias=0.004, delay=0.008)
 RATE = 100.0
+ROBOT = one_joint("pendulum", "revolute", 0.3, "0 0 -0.1", "0 1 0")
+SEEDS = (0, 1, 2, 3)
 _DEGREE = float(np.pi / 180)
 #: Name -> what is injected, tolerance of the parameter that is judged.
 EFFECTS: Mapping[str, tuple[Mapping[str, float], str, float]] = {
@@ -25,39 +30,39 @@ EFFECTS: Mapping[str, tuple[Mapping[str, float], str, float]] = {
     "stiffness": ({"stiffness": 15.0, "joint_damping": 0.02}, "stiffness", 0.05),
     "warm-up": ({"warm_up": 0.6, "warm_time": 25.0}, "warm_up", 0.1),
 }
+#: Effects that are demanded and that no term of the estimator has.
+NOT_BUILT = ("LuGre",)
 #: Terms by the attribute that says whether they were taken.
 _TAKEN = ("load_friction", "warm_up", "stiffness", "backlash")
 
 
-def recordings(servo: Servo, seed: int = 0, count: int = 6, seconds: float = 12.0) -> list[CommandRecording]:
+def recordings(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> list[CommandRecording]:
     """Motions about the hanging posture, in which gravity changes its sign; one session, one clock."""
-    robot = one_joint("pendulum", "revolute", 0.3, "0 0 -0.1", "0 1 0")
     t = np.arange(int(seconds * RATE)) / RATE
     return [
         commanded_motion(
-            robot, servo, t + k * seconds, broadband_commands(t, [0.0], 0.8, seed=100 * seed + k, highest=2.5),
+            ROBOT, servo, t + k * seconds, broadband_commands(t, [0.0], 0.8, seed=100 * seed + k, highest=2.5),
             noise=2e-4, quantum=1.5e-3, step=5e-4, seed=100 * seed + k, name=f"motion {k}",
         )
         for k in range(count)
     ]  # fmt: skip
 
 
-def injected(names: Sequence[str] = tuple(EFFECTS)) -> tuple[str, bool]:
-    """Each effect from the default's options: the value found, and terms that were taken without being there."""
-    texts, met = [], True
-    robot = one_joint("pendulum", "revolute", 0.3, "0 0 -0.1", "0 1 0")
-    for name in names:
-        changes, judged, tolerance = EFFECTS[name]
+def injected(seeds: Sequence[int] = SEEDS) -> tuple[str, bool]:
+    """Each effect from the default's options: the worst value found, and terms that were taken without being there."""
+    texts, right = list[str](), True
+    for name, (changes, judged, tolerance) in EFFECTS.items():
         given: dict[str, Any] = dict(changes)
-        found = identify_from_commands(robot, recordings(replace(SERVO, **given)))
-        taken = {a for a in _TAKEN if any(e.attribute == a for e in found.estimates)}
-        alias = sorted(taken - set(changes))
-        value = float(found.table[judged][0])
-        error = abs(value / changes[judged] - 1.0) if np.isfinite(value) else np.inf
-        met &= error <= tolerance and not alias
-        wrong = f", alias {', '.join(alias)}" if alias else ""
-        texts.append(f"{name} {100 * error:.1f} %{wrong}" if np.isfinite(error) else f"{name} not found{wrong}")
-    if set(names) == set(EFFECTS):
-        texts.append("LuGre: not built")
-        met = False
-    return "; ".join(texts), met
+        errors, alias = [], set[str]()
+        for seed in seeds:
+            found = identify_from_commands(ROBOT, recordings(replace(SERVO, **given), seed))
+            taken = {a for a in _TAKEN if any(e.attribute == a for e in found.estimates)}
+            alias |= taken - set(changes)
+            value = float(found.table[judged][0])
+            errors.append(abs(value / changes[judged] - 1.0) if np.isfinite(value) else np.inf)
+        worst = f"{100 * max(errors):.1f} %" if np.isfinite(max(errors)) else "not found"
+        wrong = f", alias {', '.join(sorted(alias))}" if alias else ""
+        right &= max(errors) <= tolerance and not alias
+        texts.append(f"{name} {worst}{wrong}")
+    absent = [f"{name}: not built" for name in NOT_BUILT]
+    return f"worst of {len(seeds)} seeds: {'; '.join([*texts, *absent])}", right and not absent
