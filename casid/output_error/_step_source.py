@@ -89,11 +89,12 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
 {
     double *Sq = work, *Sv = work + N * P, *R = work + 2 * N * P;
     double q[N], v[N], s[LINKS], fc[N], fe[N];
-    int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0;
+    int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0, warms = 0;
     const int shown = N > LINKS && encoder == 2 ? LINKS : 0; /* first coordinate that the encoders show */
     const int follow = N > LINKS && encoder == 1 ? LINKS : 0; /* an encoder of the link is so many before its drive */
     long t, c, row = 0;
     memset(work, 0, sizeof(double) * (size_t)(3 * N * (P ? P : 1)));
+    for (c = 0; c < params; ++c) warms |= kind[c] == WARM; /* a derivative is asked for */
     for (i = 0; i < N; ++i) {
         const double *p = PAR(i);
         q[i] = x[i % LINKS], v[i] = x[LINKS + i % LINKS], s[i % LINKS] = p[SCALE];
@@ -135,10 +136,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         MOTION(q, v, s, M, b);
         for (i = N - LINKS; i < N; ++i) {
             const double *p = PAR(i), speed = p[FS] > 0.0 ? v[i] / p[VS] : 0.0;
-            fade[i % LINKS] = p[WARM] != 0.0 ? exp(-clock_[t] / p[TW]) : 0.0;
-            if (p[WARM] == 0.0)
-                for (c = 0; c < params; ++c)
-                    if (kind[c] == WARM) fade[i % LINKS] = exp(-clock_[t] / p[TW]);
+            fade[i % LINKS] = warms || p[WARM] != 0.0 ? exp(-clock_[t] / p[TW]) : 0.0;
             warm[i % LINKS] = 1.0 + p[WARM] * fade[i % LINKS];
             M[i * N + i] += p[IA];
             fe[i] = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
