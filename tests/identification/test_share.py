@@ -71,3 +71,76 @@ def test_the_share_of_an_indirect_estimate_is_bounded_by_its_own_statistics(mode
         return {share: fit.beta for share in shares}
 
     assert chosen_share(fit.data, wls, path, 2, most=0.06).share == 0.06 and asked == [(0.06, 0.05, 0.03, 0.02)] * 2
+
+
+class Stretches:
+    """Data whose squared errors on each stretch are given for each share; an estimate is its share."""
+
+    def __init__(self, errors: dict[float, list[float]], torques: list[float], which: list[int] | None = None) -> None:
+        self.errors, self.torques = errors, torques
+        self.segments = list(range(len(torques))) if which is None else which
+
+    def only(self, which: list[int]) -> "Stretches":
+        return Stretches(self.errors, self.torques, which)
+
+    @property
+    def squared_torques(self) -> np.ndarray:
+        return np.array([sum(self.torques[i] for i in self.segments)])
+
+    def squared_errors(self, share: float) -> np.ndarray:
+        return np.array([sum(self.errors[share][i] for i in self.segments)])
+
+    def chosen(self, most: float = np.inf) -> tuple:
+        asked: list[float] = []
+
+        def path(fit: object, shares: list[float]) -> dict[float, float]:
+            asked.extend(shares)
+            return {share: share for share in shares if share in self.errors}
+
+        return chosen_share(self, lambda part: part, path, 2, most=most), sorted(set(asked))
+
+
+def test_errors_and_their_deviations_are_those_of_the_stretches():
+    best, other = [1.0, 3.0, 2.0, 2.0], [1.1, 3.2, 2.0, 2.1]
+    found, _ = Stretches({0.02: best, 0.03: other}, [100.0] * 4).chosen()
+    steps = {step.share: step for step in found.steps}
+    assert steps[0.02].error == pytest.approx(100 * np.sqrt(8.0 / 400.0)) and steps[0.02].deviation == 0.0
+    assert steps[0.03].error == pytest.approx(100 * np.sqrt(8.4 / 400.0))
+    spread = 2.0 * np.std(np.subtract(other, best), ddof=1)  # of a sum of four differences
+    assert steps[0.03].deviation == pytest.approx(steps[0.03].error * spread / 8.4 / 2)
+
+
+@pytest.mark.parametrize(
+    ("rises", "taken"),
+    [
+        ([0.2, -0.1, 0.2, -0.1], True),  # 0.2 in all, two standard errors are 0.69
+        ([0.1, 0.1, 0.1, 0.1], False),  # small but sure
+        ([1.6, -0.2, -0.2, 0.0], False),  # unsure, and more than 5 % above the best
+    ],
+)
+def test_a_larger_share_is_taken_where_it_is_not_surely_worse_and_not_much(rises, taken):
+    best = [1.0, 3.0, 2.0, 2.0]
+    found, _ = Stretches({0.02: best, 0.03: list(np.add(best, rises))}, [100.0] * 4).chosen()
+    assert found.share == (0.03 if taken else 0.02)
+
+
+def test_shares_beyond_the_largest_are_tried_only_where_it_is_chosen():
+    flat = {share: [1.0, 3.0, 2.0, 2.0] for share in (*SHARES, *FURTHER)}
+    found, asked = Stretches(flat, [100.0] * 4).chosen()
+    assert found.share == max(FURTHER) and asked == sorted((*SHARES, *FURTHER))
+    steep = {share: [1.0 + share, 3.0 + share, 2.0, 2.0 + share] for share in (*SHARES, *FURTHER)}
+    found, asked = Stretches(steep, [100.0] * 4).chosen()
+    assert found.share < max(SHARES) and asked == sorted(SHARES)
+
+
+@pytest.mark.parametrize("most", [0.025, 0.3, 0.6])
+def test_the_largest_share_that_may_be_tried_is_tried_and_none_beyond(most):
+    flat = {share: [1.0, 3.0, 2.0, 2.0] for share in (*SHARES, *FURTHER, most)}
+    found, asked = Stretches(flat, [100.0] * 4).chosen(most)
+    assert found.share == most == max(asked)
+
+
+def test_an_exact_fit_has_no_error_and_no_deviation():
+    found, _ = Stretches({share: [0.0] * 4 for share in SHARES}, [100.0] * 4).chosen()
+    assert max(step.error for step in found.steps) < 1e-100
+    assert all(np.isfinite([step.error, step.deviation]).all() for step in found.steps)
