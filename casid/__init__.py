@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from casid.retrieval.methods._solve import solve as solve
     from casid.retrieval.study._study import multistart as multistart
 
-#: Public name -> the room it lives in.
+#: Public name -> the package that defines it.
 _NAMES = {
     "CasidError": "errors",
     "CasidWarning": "errors",

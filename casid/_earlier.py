@@ -40,7 +40,7 @@ def earlier_names(front: str) -> Callable[[str], object]:
             raise AttributeError(f"module '{front}' has no attribute '{name}' any more: {place}")
         module, _, attribute = place.rpartition(".")
         public = not any(part.startswith("_") for part in place.split("."))
-        advice = f"use {place}" if public else f"it is not promised any more and lives in {module}"
+        advice = f"use {place}" if public else f"it is not public any more; it is in {module}"
         warnings.warn(f"{front}.{name} has moved: {advice}", DeprecationWarning, stacklevel=2)
         return getattr(import_module(module), attribute)
 

@@ -137,7 +137,7 @@ def _dense(form: _Sum, size: int) -> AffineForm:
 
 #: Entry and exponent (not zero) of each factor, in order of the entries.
 Monomial = tuple[tuple[int, int], ...]
-#: Beyond these, an expression is treated as none: what reads polynomials wants low degrees.
+#: Beyond these, an expression is treated as none: readers of polynomials need low degrees.
 _MOST_TERMS, _HIGHEST_POWER = 2_000, 16
 
 

@@ -224,7 +224,7 @@ class Identification(ParameterResult, Displayed):
         }
 
     def __repr__(self) -> str:
-        """Short: what a user at a prompt wants to know."""
+        """Short form for an interactive prompt."""
         fit, feasible = self.unconstrained, self.feasible
         apart = "" if self.held_out is None else f", held out {self.held_out.tested['consistent'].total:.2f} %"
         return (

@@ -223,7 +223,7 @@ class Mjcf(Format):
         return b"<mujoco" in content
 
     def lacks(self, limits: JointLimits) -> tuple[str, ...]:
-        """MJCF wants both ends of a range, the lower below the upper, and no effort of zero."""
+        """MJCF requires both ends of a range, the lower below the upper, and an effort other than zero."""
         keys = () if range_is_written(limits) else ("lower", "upper")
         return keys if limits.effort > 0 else (*keys, "effort")
 

@@ -170,7 +170,7 @@ def _set_terms(joint: Any, terms: Mapping[str, float]) -> None:
 
 
 def _put(table: Any, key: str, value: Any) -> None:
-    """Set a key; a new one goes before the tables below, where TOML wants it."""
+    """Set a key; a new one goes before the tables below, where TOML requires it."""
     if key in table:
         old, new = table[key], tomlkit.item(value)
         if hasattr(old, "trivia"):
