@@ -29,7 +29,7 @@ from casid.identification._options import (
 from casid.identification._prediction import HeldOut, held_out
 from casid.identification._share import SharePath, chosen_share, fixed, own_share
 from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, search
-from casid.identification.diagnosis._delay import without_delay
+from casid.identification.diagnosis._delay import proven_delay, taken_out, without_delay
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._verdict import Verdict, judge
 from casid.measurement import Dataset, Processing, prepare, read_dataset
@@ -79,8 +79,9 @@ def identify(
         chosen for each recording (`casid.regression.choose_processing`), whatever columns it has; ``False``: every
         sample as it is, with its dq and ddq.
     delay
-        Time by which the torques lag behind the positions [s], in place of that of ``processing``; ``"auto"``:
-        estimated (`casid.regression.estimate_delay`). It is taken out.
+        Time by which the torques lag behind the positions [s], in place of that of ``processing``. It is taken out;
+        ``"auto"``: the estimate (`casid.regression.estimate_delay`). Default: the estimate where it predicts parts of
+        the motion that are held out better, by a second fit, which the verdict reports; else none.
     model
         Joint terms, friction law, dead band, gravity.
     estimator
@@ -137,7 +138,21 @@ class _Pipeline:
         """All steps, with one thread of linear algebra: thousands of factors are too small to be shared out."""
         comparing = self.checks.folds > 0 and estimator_of(self.estimator).name == "WLS"
         with one_thread():
-            return replace(self, model=self.model.decided(comparing))._run()
+            decided = replace(self, model=self.model.decided(comparing))
+            made = decided._run()
+            lag = None if self._delay_is_given() or made.verdict is None else proven_delay(made.verdict.findings)
+            if lag is None:
+                return made
+            again = replace(decided, delay=float(lag.values["seconds"]))._run()
+            if again.verdict is None:
+                return again
+            return replace(again, verdict=replace(again.verdict, findings=(taken_out(lag), *again.verdict.findings)))
+
+    def _delay_is_given(self) -> bool:
+        """Whether the delay of the torques is settled by the caller: a number, an estimate, or samples as they are."""
+        settings = tuple(self.processing) if isinstance(self.processing, Sequence) else (self.processing,)
+        given = any(one is False or (isinstance(one, Processing) and one.delay != 0.0) for one in settings)
+        return given or self.delay is not None
 
     def _run(self) -> Identification:
         chosen = estimator_of(self.estimator)

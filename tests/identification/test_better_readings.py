@@ -10,6 +10,7 @@ import pytest
 
 import casid
 from casid.dynamics import Model
+from casid.identification import Checks, ModelOptions, identify
 from casid.identification.diagnosis._better_readings import Trials, better_readings
 from casid.identification.diagnosis._readings import Readings, without_held
 from casid.identification.diagnosis._trial import (
@@ -19,7 +20,7 @@ from casid.identification.diagnosis._trial import (
     later,
     signed,
 )
-from casid.identification.diagnosis._verdict import _friction
+from casid.identification.diagnosis._verdict import _friction, _nominal
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.testing._synthetic import recording, with_friction
@@ -76,6 +77,48 @@ def test_the_trial_of_a_delay(arm, data, filtered):
     assert trial is not None and trial.measure == "held-out error" and trial.after < 0.9 * trial.before
     assert Trials(model, [late]).later(-lag) is None
     assert Trials(model, [moved(0.0)]).later(lag) is None
+
+
+@pytest.mark.claim("by default a delay that held-out motion proves is taken out, and the verdict states it")
+def test_a_proven_delay_is_taken_out_by_default(arm):
+    def raw(seconds):
+        data = recording(*with_friction(arm), samples=600, noise=0.05)
+        return later(replace(data, dq=None, ddq=None), -seconds)
+
+    def identified(data, **options):
+        return identify(arm, data, model=ModelOptions(friction="linear", springs=False), **options)
+
+    lag = 0.04
+    found, kept = identified(raw(lag)), identified(raw(lag), delay=0.0)
+    first = found.verdict.findings[0]
+    assert first.cause == "delay taken out" and first.values["seconds"] == pytest.approx(lag, rel=0.05)
+    assert "taken out" in found.verdict.torques and found.verdict.right and not first.advice
+    assert found.processing.delay == pytest.approx(lag, rel=0.05) and kept.processing.delay == 0.0
+    assert found.held_out.tested["consistent"].total < 0.7 * kept.held_out.tested["consistent"].total
+    (advised,) = [f for f in kept.verdict.findings if f.kind == "delay"]
+    assert "--delay" in advised.advice
+    clean = identified(raw(0.0))
+    assert clean.processing.delay == 0.0 and not [f for f in clean.verdict.findings if f.kind == "delay"]
+    given = identified(raw(lag), processing=Processing(delay=0.01))
+    assert given.processing.delay == 0.01
+
+
+@pytest.mark.claim("a link whose description is refused makes no wrong unit of right torques")
+def test_torques_against_a_description_in_which_a_link_is_refused(arm):
+    data = recording(*with_friction(arm), samples=400, noise=0.05)
+    feasible = identify(
+        arm, data, model=ModelOptions(friction="linear", springs=False), checks=Checks(0, False)
+    ).feasible
+    nominal = arm.standard_parameters()
+    first, last = (np.where(np.arange(nominal.size) // 10 == k, 0.0, nominal) for k in (0, 2))
+    for partly in (first, last):
+        assert _nominal(arm, partly, data, feasible) == []
+    (finding,) = _nominal(arm, first, replace(data, tau=4.0 * data.tau), feasible)
+    assert finding.cause == "torques of nominal bodies" and finding.values["ratio"] == pytest.approx(4.0, rel=0.1)
+    (finding,) = _nominal(arm, first, replace(data, tau=-data.tau), feasible)
+    assert finding.cause == "opposite torques"
+    assert _nominal(arm, last, replace(data, tau=4.0 * data.tau), feasible) == []  # the last link could weigh as much
+    assert _nominal(arm, 0.0 * nominal, data, feasible) == []
 
 
 def test_errors_of_an_estimate_predict_every_stretch_from_the_others(arm, data):

@@ -111,3 +111,14 @@ def delay_finding(
     }
     cause = "torques of another time" if lag.gain >= MOST else "late torques"
     return [Finding(cause, raw.name, values=values, trial=tried(lag.seconds))]
+
+
+def proven_delay(findings: Sequence[Finding]) -> Finding | None:
+    """A delay within the range of the search whose removal predicts held-out parts of the motion better."""
+    return next((f for f in findings if f.kind == "delay" and f.trial is not None and not f.values["what"]), None)
+
+
+def taken_out(finding: Finding) -> Finding:
+    """The finding of a delay that was taken out: its size, and what that changed."""
+    assert finding.trial is not None
+    return replace(finding, cause="delay taken out", values={**finding.values, "tried": finding.trial.text}, trial=None)

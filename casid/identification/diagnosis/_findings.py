@@ -172,6 +172,13 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "{gain:.0f} % of the residual",
             "--delay {seconds:.6f}, or --delay auto",
         ),
+        "delay taken out": Cause(
+            "delay",
+            "{recording}: torques lag {lag:.2f} ms ({samples:.1f} samples) behind the positions, {gain:.0f} % of the "
+            "residual: taken out ({tried}; --delay 0 keeps it)",
+            "",
+            wrong=False,
+        ),
         "standstill": Cause(
             "standstill",
             "{recording}: no joint moves for {share:.0f} % of the time: friction at rest does not follow from the "

@@ -47,6 +47,9 @@ LIGHTER, EQUAL_FIT = 0.5, 1.1
 UNEXPLAINED, OUTSTANDING = 25.0, 3.0
 #: Ranges of real arms: torque over nominal torque, and largest torque over g reach^4 [kg/m^3].
 GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
+#: Least share of the torques of nominal bodies that bodies of links without one cannot add, and the relative size of
+#: singular values that count.
+OWN, DISTINCT = 0.3, 1e-8
 #: Kinds of findings after which the fit's errors mean nothing.
 MISREAD = ("gravity", "sign", "joint order", "zero position")
 #: Of every finding, in files.
@@ -333,12 +336,22 @@ def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit
 
 
 def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit) -> list[Finding]:
-    """Torques compared with those of the nominal bodies."""
+    """Torques compared with those of the nominal bodies; what bodies of links without one can add is left out."""
     model = feasible.model
-    parameters = np.zeros(len(model.parameter_names))
-    parameters[np.ravel(model.link_columns)] = nominal
-    expected, measured = torques(model, parameters, data), data.tau
-    ratio = float((expected * measured).sum() / max((expected**2).sum(), 1e-300))
+    columns = np.ravel(model.link_columns)
+    described = np.repeat(nominal[9::10] > 0, 10)
+    parameters = np.zeros((1 + int((~described).sum()), len(model.parameter_names)))
+    parameters[0, columns] = nominal
+    parameters[1 + np.arange(len(parameters) - 1), columns[~described]] = 1.0
+    made = np.stack([torques(model, row, data).ravel() for row in parameters])
+    expected = made[0]
+    if len(made) > 1:
+        left, sizes, _ = np.linalg.svd(made[1:].T, full_matrices=False)
+        left = left[:, sizes > DISTINCT * sizes[0]]
+        expected = expected - left @ (left.T @ expected)
+    if np.linalg.norm(expected) <= OWN * np.linalg.norm(made[0]):
+        return []
+    ratio = float((expected @ data.tau.ravel()) / (expected @ expected))
     if ratio < -GAIN[0]:
         return [Finding("opposite torques", values={"ratio": ratio, "direction": _opposite(robot.gravity)})]
     if abs(ratio) > 0 and not GAIN[0] <= abs(ratio) <= GAIN[1]:
