@@ -99,11 +99,21 @@ def from_standard(parameters: ArrayLike) -> tuple[float, Vector, Vector]:
         [m]; zeros where the mass is zero, or below 1e-100 kg (the centre of mass is then undefined).
     inertia_com : ndarray, shape (3, 3)
         [kg.m^2]
+
+    Raises
+    ------
+    DatasetError
+        If finite numbers are so large that the tensor is not.
     """
     parameters = np.asarray(parameters, dtype=float)
     mass, first_moment = float(parameters[9]), parameters[6:9]
     com = first_moment / mass if abs(mass) > 1e-100 else np.zeros(3)
-    steiner = com @ first_moment * np.eye(3) - np.outer(com, first_moment)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steiner = com @ first_moment * np.eye(3) - np.outer(com, first_moment)
+    if not np.isfinite(steiner).all() and np.isfinite(parameters).all():
+        raise DatasetError(
+            f"a body of mass {mass:.3g} kg with moments {first_moment} kg.m is too large to compute with; SI units?"
+        )
     return mass, com, tensor(parameters[:6]) - steiner
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from casid import inertia
+from casid.errors import DatasetError
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP, from_khalil, spatial_inertia, tensor_entries, to_khalil
 from casid.testing._peers import standard_parameters
 from casid.testing._synthetic import random_placement
@@ -23,6 +24,16 @@ def test_conversion_round_trip(body):
 def test_massless_link_has_no_centre_of_mass_but_no_nan():
     mass, com, about_com = inertia.from_standard(np.zeros(10))
     assert mass == 0.0 and not com.any() and not about_com.any()
+
+
+def test_numbers_too_large_to_compute_with_are_refused():
+    with np.errstate(all="raise"):
+        for made in (
+            lambda: inertia.from_standard([0.0] * 6 + [1e300, 0, 0, 1e-3]),
+            lambda: inertia.to_standard(1e308, [9, 9, 9], np.eye(3)),
+        ):
+            with pytest.raises(DatasetError, match="too large to compute with; SI units"):
+                made()
 
 
 def test_pseudo_inertia_is_the_second_moment_of_the_mass(body):

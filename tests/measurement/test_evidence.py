@@ -16,6 +16,9 @@ T = np.arange(400) * 0.01
 def test_the_clock_is_the_only_column_that_advances_evenly() -> None:
     counter, wave, jitter = np.arange(400.0), np.sin(T), T + 1e-3 * np.random.default_rng(0).normal(size=400)
     assert even_clock([counter, wave, jitter]) == 2  # samples are counted, not timed
+    endless = np.where(np.arange(len(T)) % 7 == 3, np.inf, T)
+    with np.errstate(all="raise"):
+        assert even_clock([endless, wave, jitter]) == 2 and even_clock([endless]) is None
     assert even_clock([wave, np.cos(T)]) is None and even_clock([T, 2 * T]) is None
     assert even_clock([np.where(T > 2, np.nan, T)]) is None
 

@@ -192,9 +192,11 @@ def even_clock(columns: Sequence[Array]) -> int | None:
     """Index of the only column that advances evenly and is no count of samples."""
     found = []
     for k, column in enumerate(columns):
+        if not np.isfinite(column).all():
+            continue
         steps = np.diff(column)
         middle = float(np.median(steps)) if len(steps) else 0.0
-        if middle > 0 and np.isfinite(column).all() and (np.abs(steps - middle) < 0.5 * middle).mean() > 0.99:
+        if middle > 0 and (np.abs(steps - middle) < 0.5 * middle).mean() > 0.99:
             if not (middle == 1.0 and np.all(steps == 1.0)):
                 found.append(k)
     return found[0] if len(found) == 1 else None
