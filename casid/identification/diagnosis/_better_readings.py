@@ -74,7 +74,7 @@ class Trials:
     Parameters
     ----------
     model
-        Of the fit; friction with shapes is replaced by linear friction.
+        Of the fit; other readings are tried with linear friction in place of friction with shapes.
     datasets
         Processed.
     """
@@ -99,8 +99,9 @@ class Trials:
         return compared(self.here, held_out_errors(self._plain(reading.gravity), changed))
 
     def later(self, seconds: float) -> Trial | None:
-        """The trial of torques taken from so many seconds later."""
-        return compared(self.here, held_out_errors(self._plain(), [later(d, seconds) for d in self._datasets]))
+        """The trial of torques taken from so many seconds later, with the friction of the fit."""
+        moved = [later(d, seconds) for d in self._datasets]
+        return compared(held_out_errors(self._model, self._datasets), held_out_errors(self._model, moved))
 
     def without(self, finding: Finding) -> Finding:
         """A finding about a channel with the trial of leaving it out: the other joints are predicted better."""
