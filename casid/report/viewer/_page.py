@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.errors import DatasetError
+from casid.description._shapes import Shape, shapes
+from casid.errors import DatasetError, RobotError
 from casid.inertia import consistency, from_standard
 from casid.inertia._parameter_vector import link_slice
 from casid.report._links import middle_posture
@@ -91,8 +92,14 @@ class Page:
         bodies: Mapping[str, ArrayLike] | None = None,
         motion: tuple[ArrayLike, ArrayLike] | None = None,
         posture: ArrayLike | None = None,
+        surfaces: Sequence[Shape] | None = None,
     ) -> None:
         """Add a robot to turn and move, see `scene` for the parameters.
+
+        Parameters
+        ----------
+        surfaces
+            Default: those of the robot's file, where its meshes are found.
 
         Raises
         ------
@@ -100,7 +107,7 @@ class Page:
             If an array has another shape or a value is not finite.
         """
         key = f"robot{len(self.robots) + 1}"
-        self.robots[key] = scene(robot, bodies, motion, posture)
+        self.robots[key] = scene(robot, bodies, motion, posture, _shapes_found(robot) if surfaces is None else surfaces)
         self.add(f'<div class="robot" id="robot-{key}" data-robot="{key}"></div>')
 
     def curves(
@@ -159,6 +166,7 @@ def scene(
     bodies: Mapping[str, ArrayLike] | None = None,
     motion: tuple[ArrayLike, ArrayLike] | None = None,
     posture: ArrayLike | None = None,
+    surfaces: Sequence[Shape] = (),
 ) -> dict[str, Any]:
     """A robot as plain values: joints with placements, sets of bodies as ellipsoids, a motion.
 
@@ -172,6 +180,8 @@ def scene(
         Times [s], shape (N,), and joint positions, shape (N, n).
     posture
         Joint positions at the beginning, shape (n,); default: the motion's first, or the middle of the limits.
+    surfaces
+        Shapes of links, drawn behind the bodies.
 
     Raises
     ------
@@ -206,7 +216,26 @@ def scene(
     if robot.coupled:
         matrix, offset = robot.coupling()
         record |= {"coupling": [_plain(row) for row in matrix], "offset": _plain(offset)}
+    if surfaces:
+        record["shapes"] = [_surface(shape) for shape in surfaces]
     return record if played is None else record | {"motion": played}
+
+
+def _shapes_found(robot: Robot) -> tuple[Shape, ...]:
+    """The shapes of the robot's file; none where they are not found, cannot be read, or trimesh is missing."""
+    try:
+        return shapes(robot)
+    except RobotError:
+        return ()
+
+
+def _surface(shape: Shape) -> dict[str, Any]:
+    """Vertices as whole numbers of 1/10000 of the longest side."""
+    unit = _round(max(float(np.ptp(shape.vertices, axis=0).max()), 1e-9) / 1e4)
+    return {
+        "joint": shape.joint, "unit": unit, "faces": shape.faces.tolist(),
+        "at": np.round(shape.vertices / unit).astype(int).tolist(),
+    }  # fmt: skip
 
 
 def charts(
