@@ -17,7 +17,7 @@ _EXTRAS = {
     "dev": ("pytest", "the tests"),
     "study": ("joblib", "studies on several processes"),
     "cluster": ("distributed", "studies on a Dask cluster"),
-    "meshes": ("trimesh", "hulls and capsules from meshes"),
+    "meshes": ("trimesh", "hulls and capsules from meshes, shapes in the viewer"),
     "rosbag": ("rosbags", "recordings as rosbag2 or MCAP"),
     "learning": ("jax", "learnt models that scripts compare with"),
     "peers": ("pinocchio", "libraries that tests compare with"),

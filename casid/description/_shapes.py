@@ -93,6 +93,14 @@ def shapes(robot: Robot, packages: Sequence[str | Path] = ()) -> tuple[Shape, ..
     return tuple(_drawn(other, shown_robot, folders, _between(robot, shown_robot)))
 
 
+def shapes_found(robot: Robot) -> tuple[Shape, ...]:
+    """As `shapes`; none where they are not found, cannot be read, or trimesh is missing."""
+    try:
+        return shapes(robot)
+    except RobotError:
+        return ()
+
+
 def _between(robot: Robot, other: Robot) -> Array:
     """Placement of the other robot's link frames in the robot's, which must be the same in every posture."""
     if other.n != robot.n:

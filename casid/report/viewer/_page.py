@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from html import escape
+from html import escape, unescape
 from importlib.resources import files
 from typing import Any
 
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.description._shapes import Shape, shapes
-from casid.errors import DatasetError, RobotError
+from casid.description._shapes import Shape, shapes_found
+from casid.errors import DatasetError
 from casid.inertia import consistency, from_standard
 from casid.inertia._parameter_vector import link_slice
 from casid.report._links import middle_posture
@@ -28,6 +29,14 @@ Rows = Sequence[Sequence[str]]
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 #: Most points of a curve, and most samples of a motion.
 _POINTS, _FRAMES = 2500, 600
+
+
+#: What `Page.html` writes: title, body and data.
+_WRITTEN = re.compile(
+    r'<meta name="generator" content="casid .*?<title>(?P<title>.*?)</title>.*?<button id="theme".*?</button>\n'
+    r'(?P<body>.*)\n<script type="application/json" id="casid-data">(?P<data>.*?)</script>',
+    re.DOTALL,
+)
 
 
 class Page:
@@ -46,6 +55,27 @@ class Page:
         self.body = [f"<h1>{escape(title)}</h1>"] + ([f'<p class="lead">{escape(lead)}</p>'] if lead else [])
         self.robots: dict[str, Any] = {}
         self.plots: dict[str, Any] = {}
+
+    @classmethod
+    def reopened(cls, text: str, where: str) -> Page:
+        """The page that an earlier `html` wrote, to be written anew with this version's style and script.
+
+        Raises
+        ------
+        DatasetError
+            If the text is not such a page; ``where`` names it.
+        """
+        whole = _WRITTEN.search(text)
+        try:
+            data = json.loads(whole["data"]) if whole else {}
+        except ValueError:
+            data = {}
+        if whole is None or not {"robots", "plots"} <= data.keys():
+            raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser")
+        page = cls(unescape(whole["title"]))
+        page.body = whole["body"].splitlines()
+        page.robots, page.plots = data["robots"], data["plots"]
+        return page
 
     def add(self, *pieces: str) -> None:
         """Add pieces of HTML."""
@@ -107,7 +137,7 @@ class Page:
             If an array has another shape or a value is not finite.
         """
         key = f"robot{len(self.robots) + 1}"
-        self.robots[key] = scene(robot, bodies, motion, posture, _shapes_found(robot) if surfaces is None else surfaces)
+        self.robots[key] = scene(robot, bodies, motion, posture, shapes_found(robot) if surfaces is None else surfaces)
         self.add(f'<div class="robot" id="robot-{key}" data-robot="{key}"></div>')
 
     def curves(
@@ -216,17 +246,13 @@ def scene(
     if robot.coupled:
         matrix, offset = robot.coupling()
         record |= {"coupling": [_plain(row) for row in matrix], "offset": _plain(offset)}
-    if surfaces:
-        record["shapes"] = [_surface(shape) for shape in surfaces]
+    record |= shapes_of(surfaces)
     return record if played is None else record | {"motion": played}
 
 
-def _shapes_found(robot: Robot) -> tuple[Shape, ...]:
-    """The shapes of the robot's file; none where they are not found, cannot be read, or trimesh is missing."""
-    try:
-        return shapes(robot)
-    except RobotError:
-        return ()
+def shapes_of(surfaces: Sequence[Shape]) -> dict[str, Any]:
+    """The entry ``shapes`` of a `scene`; nothing where there are none."""
+    return {"shapes": [_surface(shape) for shape in surfaces]} if surfaces else {}
 
 
 def _surface(shape: Shape) -> dict[str, Any]:

@@ -188,7 +188,7 @@ How each was run, and why so:
 
 - **casid**: with no option. It got neither the servos nor, as prior, the bodies of the file.
 - **FIGAROH**: its class for a robot, with the physically consistent fit, weights and actuator inertias. The cut-off
-  is the best of 2, 5, 10, 20, 40 Hz by its own held-out error; the weight of the prior is 1e-2, since all links weigh
+  is the best of 2, 5, 10, 20, 40 Hz by its own held-out error; the weight of the prior is 1e-3, since all links weigh
   71 kg with the default of 1e-6. Its solver returns the boundary of the cone to 1e-8, so that a body may be outside
   by less. It reports the solver's status, and no bound.
 - **mujoco.sysid**: simulates the arm with its servos, which it must know, and fits positions and torques, all ten
