@@ -145,8 +145,8 @@ def _drawn(description: Description, robot: Robot, packages: Sequence[Path], bet
         joined.setdefault(joint, []).append((vertices @ placement[:3, :3].T + placement[:3, 3], faces))
     for joint, parts in sorted(joined.items()):
         offsets = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])[:-1]
-        faces = [part + offset for (_, part), offset in zip(parts, offsets, strict=True)]
-        yield Shape(joint, np.vstack([vertices for vertices, _ in parts]), np.vstack(faces))
+        numbered = [part + offset for (_, part), offset in zip(parts, offsets, strict=True)]
+        yield Shape(joint, np.vstack([vertices for vertices, _ in parts]), np.vstack(numbered))
 
 
 @lru_cache(maxsize=8)

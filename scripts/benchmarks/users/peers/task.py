@@ -55,10 +55,9 @@ def _moving(root: ElementTree.Element) -> tuple[list[ElementTree.Element], list[
     return joints, [links[joint.find("child").get("link")] for joint in joints]  # type: ignore[union-attr]
 
 
-def bare(path: Path) -> ElementTree.ElementTree:
+def bare(path: Path) -> ElementTree.Element:
     """The robot without shapes, and without the links fixed to the last moving one, whose bodies are of no use."""
-    tree = ElementTree.parse(path)
-    root = tree.getroot()
+    root = ElementTree.parse(path).getroot()
     _, moving = _moving(root)
     kept = {link.get("name") for link in moving} | {"base_link"}
     for element in list(root):
@@ -69,7 +68,7 @@ def bare(path: Path) -> ElementTree.ElementTree:
     for link in root.findall("link"):
         for shape in [*link.findall("visual"), *link.findall("collision")]:
             link.remove(shape)
-    return tree
+    return root
 
 
 def _inertial(link: ElementTree.Element) -> tuple[float, np.ndarray, np.ndarray]:
@@ -103,7 +102,7 @@ def draw(root: ElementTree.Element, rng: np.random.Generator) -> Truth:
     viscous, coulomb = (rated * rng.uniform(0.02, 0.04, len(joints)) for _ in range(2))
     rotors = rated * rng.uniform(0.001, 0.003, len(joints))
     bodies = (np.array(masses), np.array(centres), np.array(inertias))
-    return Truth(*names, *bodies, viscous, coulomb, rotors)
+    return Truth(names[0], names[1], *bodies, viscous, coulomb, rotors)
 
 
 def _rated(joints: list[ElementTree.Element]) -> np.ndarray:
@@ -174,10 +173,9 @@ def write(folder: Path, seed: int = 0) -> Truth:
     motion with its velocities, accelerations and torques is in ``truth.npz``.
     """
     rng = np.random.default_rng(seed)
-    tree = bare(robot_file())
-    root = tree.getroot()
+    root = bare(robot_file())
     truth, rated = draw(root, rng), _rated(_moving(root)[0])
-    tree.write(folder / "robot.urdf", encoding="utf-8", xml_declaration=True)
+    ElementTree.ElementTree(root).write(folder / "robot.urdf", encoding="utf-8", xml_declaration=True)
     moved = ElementTree.tostring(_with(root, truth), encoding="unicode")
     clean: dict[str, np.ndarray] = {}
     for name, fundamental in FUNDAMENTALS.items():
@@ -194,5 +192,6 @@ def write(folder: Path, seed: int = 0) -> Truth:
     stiffness, damping = servos(rated)
     gains = {"joints": truth.joints, "stiffness": stiffness.tolist(), "damping": damping.tolist()}
     (folder / "servos.json").write_text(json.dumps(gains), encoding="utf-8")
-    np.savez(folder / "truth.npz", **clean, **{key: np.array(value) for key, value in vars(truth).items()})
+    kept: dict[str, Any] = {**clean, **{key: np.array(value) for key, value in vars(truth).items()}}
+    np.savez(folder / "truth.npz", **kept)
     return truth
