@@ -52,7 +52,14 @@ def robot_file() -> Path:
 def _moving(root: ElementTree.Element) -> tuple[list[ElementTree.Element], list[ElementTree.Element]]:
     joints = [joint for joint in root.findall("joint") if joint.get("type") == "revolute"]
     links = {link.get("name"): link for link in root.findall("link")}
-    return joints, [links[joint.find("child").get("link")] for joint in joints]  # type: ignore[union-attr]
+    return joints, [links[_attribute(joint, "child", "link")] for joint in joints]
+
+
+def _attribute(element: ElementTree.Element, tag: str, key: str) -> str:
+    found = element.find(tag)
+    if found is None:
+        raise ValueError(f"'{element.get('name')}' has no <{tag}>")
+    return found.get(key, "")
 
 
 def bare(path: Path) -> ElementTree.Element:
@@ -106,7 +113,7 @@ def draw(root: ElementTree.Element, rng: np.random.Generator) -> Truth:
 
 
 def _rated(joints: list[ElementTree.Element]) -> np.ndarray:
-    return np.array([float(joint.find("limit").get("effort")) for joint in joints])  # type: ignore[union-attr, arg-type]
+    return np.array([float(_attribute(joint, "limit", "effort")) for joint in joints])
 
 
 def _with(root: ElementTree.Element, truth: Truth) -> ElementTree.Element:
