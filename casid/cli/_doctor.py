@@ -22,6 +22,7 @@ _EXTRAS = {
     "learning": ("jax", "learnt models that scripts compare with"),
     "peers": ("pinocchio", "libraries that tests compare with"),
     "engines": ("pydrake", "a further physics engine of benchmarks"),
+    "side-by-side": ("figaroh", "tools that benchmarks run beside casid"),
     "encoders": ("cma", "CMA-ES, which benchmarks compare with"),
     "fmu": ("fmpy", "tests of exported FMUs"),
     "site": ("mkdocs", "the documentation as a site"),
