@@ -2,6 +2,7 @@
 
 python scripts/gallery.py                # all, and docs/gallery.md
 python scripts/gallery.py links starts   # these
+python scripts/gallery.py first          # the first picture of README and site, docs/arm_links.png
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from matplotlib import pyplot
 from PIL import Image
+from scipy.spatial import Delaunay
+
+from casid.description import load_robot
+from casid.description._shapes import found, shapes
+from casid.dynamics import Model
+from casid.inertia import from_standard, read_parameters
+from casid.report._links import links_figure
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Widest picture on the page [pixels].
@@ -119,6 +129,58 @@ def draw(names: Sequence[str], folder: Path, target: Path | None = None) -> dict
     return seconds
 
 
+#: An arm of example-robot-data, with meshes and bodies, and its manufacturer's home position [deg].
+_ARM, _HOME = "package://example-robot-data/robots/kinova_description/robots/kinova.urdf", (275, 167, 57, 241, 83, 75)
+
+
+def first(folder: Path, target: Path | None = None) -> list[tuple[str, bool, float]]:
+    """An arm whose bodies lie within its own meshes, identified by the default command from a simulated recording.
+
+    Parameters
+    ----------
+    folder
+        Where the commands run.
+    target
+        The picture; ``None``: none.
+
+    Returns
+    -------
+    list
+        Of each link: name, whether its centre of mass lies in the convex hull of its mesh, and the share of the
+        ellipsoid of its body that does.
+
+    Raises
+    ------
+    RuntimeError
+        If the package example-robot-data is missing, or a command fails.
+    """
+    file = found(_ARM, None, ())
+    if file is None:
+        raise RuntimeError("needs the package example-robot-data (pip install casid[peers])")
+    run(f"casid simulate {file} --duration 20 {_PLANT} --bandwidth 60 --out arm", folder)
+    run(f"casid identify {file} arm/recording.npz --out arm_identified", folder)
+    robot = load_robot(file)
+    parameters = np.asarray(read_parameters(folder / "arm_identified" / "identification.json", Model(robot)).standard)
+    if target is not None:
+        title = "Kinova Jaco 2: identified links in the shapes of its robot file"
+        figure = links_figure(robot, parameters, np.radians(_HOME), title)
+        figure.savefig(target, dpi=90)
+        pyplot.close(figure)
+    rng = np.random.default_rng(0)
+    ball = rng.standard_normal((10_000, 3))
+    ball *= rng.uniform(size=(len(ball), 1)) ** (1 / 3) / np.linalg.norm(ball, axis=1, keepdims=True)
+    rows = []
+    for shape in shapes(robot):
+        if shape.joint < 0:
+            continue
+        mass, centre, inertia = from_standard(parameters[10 * shape.joint : 10 * shape.joint + 10])
+        values, axes = np.linalg.eigh(np.trace(inertia) / 2 * np.eye(3) - inertia)
+        body = centre + ball * np.sqrt(5 * np.maximum(values, 0) / mass) @ axes.T
+        inside = Delaunay(shape.vertices).find_simplex(np.vstack([centre, body])) >= 0
+        rows.append((robot.links[shape.joint].name, bool(inside[0]), float(inside[1:].mean())))
+    return rows
+
+
 def page() -> str:
     """The gallery as Markdown: the pictures that have been drawn."""
     parts = [
@@ -139,6 +201,12 @@ def main() -> None:
     target = DOCS / "gallery"
     target.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
+        if names in (["first"], [picture.name for picture in PICTURES]):
+            for name, centre, share in first(Path(folder), DOCS / "arm_links.png"):
+                where = "inside" if centre else "OUTSIDE"
+                sys.stdout.write(f"{name}: centre of mass {where} its mesh, {100 * share:.0f} % of its body\n")
+        if names == ["first"]:
+            return
         for command, spent in draw(names, Path(folder), target).items():
             sys.stdout.write(f"{spent:6.1f} s  {command}\n")
     (DOCS / "gallery.md").write_text(page(), encoding="utf-8")

@@ -83,8 +83,9 @@ class Target(o.OptionGroup):
         bool, typer.Option("--ros2", help="Write a colcon package: inverse_dynamics_solver plugin and a controller.")
     ] = False
     fmu: Annotated[
-        bool, typer.Option("--fmu", help="Write an FMU (FMI 3) of the forward dynamics; --out is the .fmu file.")
+        bool, typer.Option("--fmu", help="Write an FMU of the forward dynamics; --out is the .fmu file.")
     ] = False
+    fmi: Annotated[int, typer.Option(help="--fmu: version of the interface, 2 or 3.")] = 3
     online: Annotated[
         str | None, typer.Option(metavar="robot|load", help="Write on-line identification of the robot or its load.")
     ] = None
@@ -125,6 +126,8 @@ def export(
         "overwrite": overwrite,
     }
     if target.ros2 or target.fmu:
+        if target.fmu:
+            common["fmi"] = target.fmi
         write: Any = export_ros2 if target.ros2 else export_fmu
         made = write(machine, out, **common)
         typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
@@ -157,6 +160,8 @@ def _refuse_unused(context: typer.Context, online: bool, ros2: bool, fmu: bool) 
         refuse(context, ("ros2", "fmu", *_FOLDER, "payload", "frame"), "does not go with --online")
     else:
         refuse(context, _ONLINE, "is for --online")
+    if not fmu:
+        refuse(context, ("fmi",), "is for --fmu")
     if ros2 or fmu:
         target = "--ros2" if ros2 else "--fmu"
         refuse(context, (*_FOLDER, "prefix"), f"is for the folder of C code, not for {target}")

@@ -95,6 +95,12 @@ def view(
         str | None,
         typer.Option(metavar="ROBOT", help="Robot of the parameters or motion in FILE, if not named there."),
     ] = None,
+    packages: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR", help="Folder of packages with a URDF's meshes, besides ROS_PACKAGE_PATH; may be repeated."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the page here; default: a temporary file.")] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
@@ -105,7 +111,7 @@ def view(
     from casid.files._write import prepare_directory, write_files
     from casid.report.viewer import view as page_of
 
-    content = page_of(file, robot)
+    content = page_of(file, robot, packages or ())
     if out is None:
         out = Path(tempfile.mkdtemp(prefix="casid-")) / "view.html"
     (written,) = write_files(prepare_directory(out.parent), {out.name: content})

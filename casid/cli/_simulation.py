@@ -207,6 +207,14 @@ def simulate(
     written = present(report_of(done), folder)
     if folder is not None and all(path.name != "recording.npz" for path in written):
         typer.echo(f"note: no recording.npz: {len(done)} samples are too few", err=True)
+    missed = abs(done.tracking_error).max(axis=0, initial=0.0)
+    far = [f"{joint.name} by {error:.3g}" for joint, error in zip(loaded.coordinates, missed, strict=True) if error > 1]
+    if far and done.end.finished and control.controller != "passive":
+        typer.echo(
+            f"note: the arm does not follow its motion [rad or m]: {', '.join(far)}; raise --bandwidth, or look at "
+            "friction and torque limits",
+            err=True,
+        )
     if not done.end.finished:
         raise typer.Exit(2)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,6 +60,8 @@ class Description:
         Name of the file's format; empty for a description that was never a file.
     content : bytes
         The file itself: a writer of the same format edits it in place.
+    folder : Path, optional
+        That of the file: addresses of meshes are relative to it.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Description:
     notes: tuple[str, ...] = ()
     format: str = ""
     content: bytes = b""
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         if self.gravity is not None and np.array_equal(self.gravity, STANDARD_GRAVITY):

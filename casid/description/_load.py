@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,8 @@ def load_description(name_or_path: str | Path, *, angle_tolerance: float = ANGLE
         raise RobotError(f"'{path}' is a folder; give a robot file, {listed(SUFFIXES)}")
     content = read_bytes(path, "robot file", RobotError)
     with _computable(path.name):
-        description = _format_of(path, content).read(content, Reading(path.name, path.parent, angle_tolerance))
+        read = _format_of(path, content).read(content, Reading(path.name, path.parent, angle_tolerance))
+    description = replace(read, folder=path.parent)
     sidecar = path.with_name(path.name + SUFFIX)
     if sidecar.is_file():
         description = restore(description, read_bytes(sidecar, "sidecar file", RobotError), sidecar.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import resources
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from casid.export._directory import ExportedDirectory
 from casid.files._write import check_target, write_directory
 from casid.identification.loads._online_load import OnlineLoad
 from casid.identification.online import Online
-from casid.identification.online._samples import LARGEST, SILENT
+from casid.identification.online._samples import LARGEST, SILENT, regressor_rows
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.inertia.entropic._estimate import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
 
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 
 #: What every exported estimator includes.
 _PARTS = "online_filter.h", "online_core.h"
+#: The self-test: samples, steps of the estimate, and by how much of the largest parameter it may differ from Python's.
+_SAMPLES, _ITERATIONS, _AGREEMENT = 60, 100, 1e-5
 _STRUCT = """
 /* {words} */
 typedef struct {{
@@ -56,8 +59,8 @@ def export_online(
     online
         The estimator: its model, weights, plausible bodies, forgetting and mu are folded in, its samples are not.
     out
-        Folder to make: ``<prefix>.h``, ``<prefix>.c``, ``online_filter.h``, ``online_core.h``, ``example.c`` and
-        ``Makefile``.
+        Folder to make: ``<prefix>.h``, ``<prefix>.c``, ``online_filter.h``, ``online_core.h``, ``example.c``,
+        ``test.c`` and ``Makefile``: ``make test`` compares estimates with those of Python from the same samples.
     prefix
         Beginning of all names.
     overwrite
@@ -94,6 +97,7 @@ def export_online(
         f"{prefix}.c": source,
         **{name: resources.files("casid.export").joinpath(name).read_text(encoding="utf-8") for name in _PARTS},
         "example.c": _example(prefix, n, len(names)),
+        "test.c": _self_test(online, prefix, len(names)),
         "Makefile": _MAKEFILE.replace("PREFIX", prefix),
     }
     write_directory(target, contents, overwrite=overwrite)
@@ -202,6 +206,62 @@ int main(void) {{
 """
 
 
+def _self_test(online: Online | OnlineLoad, prefix: str, count: int) -> str:
+    """A program that feeds the estimator samples of a plausible robot, and compares with Python's estimate of them."""
+    model, rng = online.model, np.random.default_rng(0)
+    truth = np.full(len(model.parameter_names), 0.1) if isinstance(online, Online) else online.parameters.copy()
+    columns = model.link_columns if isinstance(online, Online) else model.link_columns[-1:]
+    for place, body in zip(columns, online.plausible.bodies, strict=True):
+        truth[list(place)] = body + (0.0 if isinstance(online, Online) else truth[list(place)])
+    q, dq, ddq = (rng.uniform(-limit, limit, (_SAMPLES, model.n)) for limit in (1.0, 1.0, 3.0))
+    tau = regressor_rows(model.regressor, {"q": q, "dq": dq, "ddq": ddq, "tau": np.zeros_like(q)}) @ truth
+    tau = tau + rng.normal(size=q.shape) / online.weights
+    settings = (online.weights, online.plausible, online.forgetting, online.mu)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few samples: what the estimate leaves open is no matter here
+        if isinstance(online, Online):
+            fresh = Online(model, *settings)
+            fresh.update(q, dq, ddq, tau)
+            expected = fresh.estimate(_ITERATIONS).entropic.x
+        else:
+            load = OnlineLoad(
+                model, online.parameters, online.weights, online.plausible.bodies[0], online.forgetting, online.mu
+            )
+            load.update(q, dq, ddq, tau)
+            expected = load.estimate(_ITERATIONS).parameters
+    rows = ",\n".join(
+        "{" + ", ".join("{" + ", ".join(f"{x:.17g}" for x in part) + "}" for part in sample) + "}"
+        for sample in zip(q, dq, ddq, tau, strict=True)
+    )
+    return f"""#include <math.h>
+#include <stdio.h>
+
+#include "{prefix}.h"
+
+/* Samples: q, dq, ddq, tau; and the estimate that casid makes of them in Python. */
+static const double samples[{_SAMPLES}][4][{model.n}] = {{
+{rows}
+}};
+static const double expected[{count}] = {{{", ".join(f"{x:.17g}" for x in expected)}}};
+static {prefix}_state state;
+
+int main(void) {{
+    double worst = 0.0, largest = 0.0;
+    {prefix}_init(&state);
+    for (int k = 0; k < {_SAMPLES}; k++)
+        if ({prefix}_update(&state, samples[k][0], samples[k][1], samples[k][2], samples[k][3])) return 1;
+    if ({prefix}_estimate(&state, {_ITERATIONS})) return 1;
+    for (int i = 0; i < {count}; i++) {{
+        worst = fmax(worst, fabs(state.x[i] - expected[i]));
+        largest = fmax(largest, fabs(expected[i]));
+    }}
+    printf("largest deviation %.1e of the largest parameter: %s\\n", worst / largest,
+           worst <= {_AGREEMENT} * largest ? "passed" : "FAILED");
+    return worst <= {_AGREEMENT} * largest ? 0 : 1;
+}}
+"""
+
+
 _MAKEFILE = """CC ?= cc
 CFLAGS ?= -std=c99 -O3 -march=native -Wall -Wextra -Wpedantic
 
@@ -211,7 +271,10 @@ example: example.c PREFIX.c PREFIX.h online_filter.h online_core.h
 libPREFIX.so: PREFIX.c PREFIX.h online_filter.h online_core.h
 \t$(CC) $(CFLAGS) -fPIC -shared -o $@ PREFIX.c -lm
 
+test: test.c PREFIX.c PREFIX.h online_filter.h online_core.h
+\t$(CC) $(CFLAGS) -o self_test test.c PREFIX.c -lm && ./self_test
+
 clean:
-\trm -f example libPREFIX.so
-.PHONY: clean
+\trm -f example self_test libPREFIX.so
+.PHONY: clean test
 """

@@ -225,7 +225,10 @@ class SummarySection(ReportSection):
             ),
             *_choice_rows(result),
             *_held_out_rows(result),
-            ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
+            (
+                "time of the solver",
+                f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations",
+            ),
             ("determined by the data", determined_text(result)),
             *(("note", note) for note in result.notes),
         ]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from rich.table import Table
 
 from casid.description import Robot
+from casid.description._shapes import Shape, shapes_found
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import LinkParameters, from_standard
@@ -50,7 +51,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
 
     The ellipsoid is the body of uniform density with the link's mass and inertia: semi-axes ``sqrt(5 lambda_i / m)``
     along the eigenvectors of ``Sigma = tr(I)/2 1 - I``, the second moment of mass about the centre of mass. A negative
-    ``lambda_i`` (no real body) counts as zero.
+    ``lambda_i`` (no real body) counts as zero. Behind them the shapes of the robot's file, where its meshes are found.
 
     Parameters
     ----------
@@ -76,11 +77,16 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     bodies = [_ellipsoid(parameters[link_slice(k)], placements[k]) for k in range(len(robot.links))]
     points = [np.zeros((1, 3)), np.stack([T[:3, 3] for T in placements])]
     points += [body.surface.reshape(3, -1).T for body in bodies]
+    drawn = [_moved(shape, placements) for shape in shapes_found(robot)]
+    points += [shape.vertices for shape in drawn]
     cloud = np.concatenate(points)
     for k, (elevation, azimuth) in enumerate(_VIEWS):
         axes = figure.add_axes((0.5 * k, 0.0, 0.5, 6.0 / height), projection="3d", computed_zorder=False)
         assert isinstance(axes, Axes3D)
         axes.view_init(elevation, azimuth)
+        for shape in drawn:
+            faces, grey = shape.faces, "#8b93a1"
+            axes.plot_trisurf(*shape.vertices.T, triangles=faces, color=grey, alpha=0.18, linewidth=0, zorder=1)
         _skeleton(axes, robot, placements)
         for colour, body in zip(colours, bodies, strict=True):
             axes.plot_surface(*body.surface, color=colour, alpha=0.30, linewidth=0, antialiased=True, zorder=2)
@@ -108,6 +114,12 @@ def link_placements(robot: Robot, q: ArrayLike) -> list[Array]:
     """Placement of each link frame in the base frame at joint positions q, 4x4 each."""
     outputs = Model(robot).forward_kinematics.call([np.asarray(q, dtype=float)])
     return [np.array(T, dtype=float) for T in outputs]
+
+
+def _moved(shape: Shape, placements: list[Array]) -> Shape:
+    """The shape in the base frame."""
+    placement = placements[shape.joint] if shape.joint >= 0 else np.eye(4)
+    return Shape(shape.joint, shape.vertices @ placement[:3, :3].T + placement[:3, 3], shape.faces)
 
 
 class _Ellipsoid(NamedTuple):

@@ -76,6 +76,8 @@ def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
     assert (
         "within" in subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
     )
+    tested = subprocess.run(["make", f"CFLAGS={flags}", "test"], cwd=tmp_path / "c", capture_output=True, text=True)
+    assert tested.returncode == 0 and "passed" in tested.stdout, tested.stdout + tested.stderr
     text = (tmp_path / "c" / "arm_online.h").read_text()
     assert "malloc" not in text + (tmp_path / "c" / "arm_online.c").read_text()
     for sample in zip(q, dq, ddq, tau, strict=True):
@@ -96,6 +98,13 @@ def test_the_exported_load_estimator_does_the_same(model, tmp_path):
     pi[list(model.link_columns[-1])] -= load
     online = OnlineLoad(model, pi, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
     exported = Exported(online, tmp_path / "c", "load_online")
+    assert subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True).returncode == 0
+    core = tmp_path / "c" / "online_core.h"  # a broken estimator does not pass its own test
+    whole = core.read_text()
+    core.write_text(whole.replace("+=", "-=", 1))
+    assert whole != core.read_text()
+    assert subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True).returncode != 0
+    core.write_text(whole)
     for sample in zip(q, dq, ddq, tau, strict=True):
         assert exported.update(*sample) == 0
     assert exported.estimate(40) == 0

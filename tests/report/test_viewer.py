@@ -309,3 +309,36 @@ def test_nothing_is_cut_off_at_any_limit(window: tuple[int, int, str], browser: 
             assert page.evaluate(outside) == 0, (end, k)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.close()
+
+
+def test_an_earlier_page_is_made_anew_with_todays_script(report: str, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    earlier = re.sub(r"<script>\n.*?</script>", "<script>\nan earlier version</script>", report, flags=re.DOTALL)
+    earlier = re.sub(r"<style>\n.*?</style>", "<style>\nearlier</style>", earlier, flags=re.DOTALL)
+    path.write_text(earlier, encoding="utf-8")
+    assert view(path) == report != earlier
+    path.write_text(report[: len(report) // 3], encoding="utf-8")
+    with pytest.raises(DatasetError, match="cut off"):
+        view(path)
+
+
+def test_shapes_of_the_robot_file_stand_behind_the_bodies(browser: Any, tmp_path: Path) -> None:
+    pytest.importorskip("trimesh", reason="needs the extra meshes")
+    path = tmp_path / "arm.urdf"
+    path.write_text("""<robot name="arm"><link name="base"/>
+<joint name="turn" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+<link name="arm"><inertial><origin xyz="0.2 0 0"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+<visual><origin xyz="0.3 0 0"/><geometry><box size="0.6 0.1 0.1"/></geometry></visual></link></robot>""")
+    (tmp_path / "arm.html").write_text(view(path), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1150, "height": 900})
+    page.goto((tmp_path / "arm.html").as_uri())
+    drawn = page.locator("svg .shapes path")
+    assert drawn.count() > 0
+    left = page.locator("svg").bounding_box()
+    box = page.locator("svg .shapes").bounding_box()
+    assert box["x"] > left["x"] and box["x"] + box["width"] < left["x"] + left["width"]
+    page.get_by_label("shapes of the robot file").uncheck()
+    assert drawn.count() == 0
+    page.close()

@@ -250,3 +250,9 @@ def test_constant_nan_in_an_expression() -> None:
 def problem_of_a_link() -> Problem:
     links = link_variables(Robot("one", (Joint("j", "revolute", -1, Link("link")),)))
     return Problem("one", links, least_squares(links, np.eye(10), BODY))
+
+
+def test_a_problem_may_be_named() -> None:
+    assert casid.solve("spatial_2r").objective == casid.solve(casid.load_problem("spatial_2r")).objective
+    with pytest.raises(ProblemError, match="did you mean spatial_2r"):
+        casid.solve("spatial_2")

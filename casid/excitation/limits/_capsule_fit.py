@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,15 +11,11 @@ from scipy.optimize import minimize
 from scipy.spatial import ConvexHull, QhullError
 
 from casid.description import Capsule, Robot
-from casid.description._placement import xyz_rpy
 from casid.description._robot import capsule_on
+from casid.description._shapes import hull_points
 from casid.errors import RobotError
 from casid.files._texts import read_xml
-from casid.files._words import number_list, shown
 from casid.motion._basis import Array
-
-#: No robot is larger [m].
-_LARGEST = 1e6
 
 
 def fit_capsule(points: ArrayLike) -> tuple[Array, Array, float]:
@@ -104,7 +97,7 @@ def fit_capsules(urdf: str | Path, robot: Robot, packages: Sequence[str | Path] 
         Its links and frames carry the capsules.
     packages
         Folders that hold the packages named in ``package://`` addresses; those that ROS_PACKAGE_PATH and
-        AMENT_PREFIX_PATH name and the URDF's parent folders are tried too.
+        AMENT_PREFIX_PATH name, the URDF's parent folders and installed Python packages are tried too.
 
     Returns
     -------
@@ -125,88 +118,10 @@ def fit_capsules(urdf: str | Path, robot: Robot, packages: Sequence[str | Path] 
         bodies = link.findall("collision") or link.findall("visual")
         if name not in known or not bodies:
             continue
-        clouds = [_points(body, path, [Path(folder) for folder in packages], name) for body in bodies]
+        folders = [Path(folder) for folder in packages]
+        clouds = [hull_points(body, path.name, path.parent, folders, name) for body in bodies]
         start, end, radius = fit_capsule(np.vstack(clouds))
         capsules.append(capsule_on(robot, name, start, end, radius))
     if not capsules:
         raise RobotError(f"{path.name}: no link of robot '{robot.name}' has collision or visual geometry")
     return tuple(capsules)
-
-
-def _points(body: ElementTree.Element, urdf: Path, packages: Sequence[Path], link: str) -> Array:
-    """Points of a geometry in the link frame, whose convex hull holds it."""
-    origin = body.find("origin")
-    xyz = _numbers(origin, "xyz", "0 0 0")
-    placement = xyz_rpy(xyz, _numbers(origin, "rpy", "0 0 0"))
-    geometry = body.find("geometry")
-    shape = None if geometry is None else next(iter(geometry), None)
-    if shape is None:
-        raise RobotError(f"{urdf.name}: link '{link}': <{body.tag}> has no geometry")
-    if shape.tag == "mesh":
-        points = _mesh(shape, urdf, packages, link)
-    elif shape.tag == "box":
-        half = 0.5 * np.array(_numbers(shape, "size", "0 0 0"))
-        points = half * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
-    elif shape.tag == "cylinder":
-        radius, length = _numbers(shape, "radius", "0")[0], _numbers(shape, "length", "0")[0]
-        angle = np.arange(48) * 2 * np.pi / 48
-        outer = radius / np.cos(np.pi / 48)  # the polygon holds the circle
-        ring = np.stack([outer * np.cos(angle), outer * np.sin(angle), np.zeros(48)], axis=1)
-        top = np.array([0.0, 0.0, length / 2])
-        points = np.vstack([ring + top, ring - top])
-    elif shape.tag == "sphere":
-        radius = _numbers(shape, "radius", "0")[0]
-        directions = np.random.default_rng(0).standard_normal((400, 3))
-        points = radius * directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    else:
-        raise RobotError(f"{urdf.name}: link '{link}': geometry <{shape.tag}> is not mesh, box, cylinder or sphere")
-    if not np.abs(points).max(initial=0.0) <= _LARGEST:
-        raise RobotError(f"{urdf.name}: link '{link}': a geometry larger than {_LARGEST:g} m")
-    return np.asarray(points @ placement[:3, :3].T + placement[:3, 3])
-
-
-def _numbers(element: ElementTree.Element | None, key: str, default: str) -> list[float]:
-    text = default if element is None else element.get(key, default)
-    numbers = number_list(text.split())
-    if (
-        numbers is None
-        or len(numbers) != len(default.split())
-        or not all(abs(number) <= _LARGEST for number in numbers)
-    ):
-        raise RobotError(
-            f"{key}={shown(text)} of a geometry: expected {len(default.split())} numbers of at most {_LARGEST:g} m"
-        )
-    return numbers
-
-
-def _ros_folders() -> list[Path]:
-    """Folders of packages that ROS names in the environment: ROS_PACKAGE_PATH, and share/ of AMENT_PREFIX_PATH."""
-    names = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
-    packages, prefixes = (os.environ.get(name, "").split(os.pathsep) for name in names)
-    return [*(Path(entry) for entry in packages if entry), *(Path(entry) / "share" for entry in prefixes if entry)]
-
-
-def _mesh(shape: ElementTree.Element, urdf: Path, packages: Sequence[Path], link: str) -> Array:
-    address = shape.get("filename", "")
-    relative = address.removeprefix("file://")
-    if address.startswith("package://"):
-        relative = address.removeprefix("package://")
-        folders = [*packages, *_ros_folders(), *urdf.resolve().parents]
-        names = [relative, relative.partition("/")[2]]
-    else:
-        folders, names = [urdf.resolve().parent], [relative]
-    file = next((folder / name for folder in folders for name in names if (folder / name).is_file()), None)
-    if file is None:
-        raise RobotError(
-            f"{urdf.name}: link '{link}': mesh '{address}' not found; pass the folder that holds its package"
-        )
-    try:
-        import trimesh
-    except ImportError as error:
-        raise RobotError("fitting capsules to meshes needs the package trimesh: pip install 'casid[meshes]'") from error
-    try:
-        mesh: Any = trimesh.load(str(file), force="mesh")
-        vertices = np.array(mesh.vertices, dtype=float)
-    except Exception as error:  # whatever a mesh reader raises
-        raise RobotError(f"{urdf.name}: link '{link}': cannot read mesh '{file.name}': {error}") from error
-    return np.asarray(vertices * np.array(_numbers(shape, "scale", "1 1 1")))

@@ -1,73 +1,13 @@
-/* FMI 3.0 around a robot's forward dynamics: states q and dq, inputs tau. Written by casid.
- *
- * Value references: 0 time; then blocks of N: q, dq, tau, ddq (= der(dq)), der(q); last the step of co-simulation.
- * Co-simulation integrates with classical Runge-Kutta in equal steps no longer than that step, inputs held.
- */
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#if defined _WIN32 || defined __CYGWIN__
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
-
-typedef void *Instance;
+/* The functions of FMI 3.0 around the model. */
 typedef void *Environment;
-typedef uint32_t Reference;
-typedef const char *Text;
-typedef enum { OK, WARNING, DISCARD, ERROR, FATAL } Status;
 typedef void (*Log)(Environment, Status, Text, Text);
 typedef void (*Update)(Environment, double, bool, bool, bool, bool, bool *, double *);
 
-enum { TIME = 0, Q = 1, DQ = 1 + N, TAU = 1 + 2 * N, DDQ = 1 + 3 * N, RATE = 1 + 4 * N, STEP = 1 + 5 * N };
-
-typedef struct {
-    double time, step, state[2 * N], tau[N];
-    bool ready;
-    Environment environment;
-    Log log;
-} Model;
-
-static Status complain(const Model *m, Text message)
+static void tell(void *environment, void *log, Text message)
 {
-    if (m->log)
-        m->log(m->environment, ERROR, "error", message);
-    return ERROR;
-}
-
-static void start(Model *m)
-{
-    m->time = 0.0;
-    m->step = DEFAULT_STEP;
-    memset(m->state, 0, sizeof m->state);
-    memset(m->tau, 0, sizeof m->tau);
-    m->ready = false;
-}
-
-static void slope(const double *state, const double *tau, double *rate)
-{
-    memcpy(rate, state + N, N * sizeof(double));
-    FORWARD_DYNAMICS(state, state + N, tau, rate + N);
-}
-
-static void advance(Model *m, double h)
-{
-    static const double part[4] = {0.0, 0.5, 0.5, 1.0}, weight[4] = {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6};
-    double k[2 * N] = {0.0}, at[2 * N], sum[2 * N] = {0.0};
-    for (int s = 0; s < 4; ++s) {
-        for (int i = 0; i < 2 * N; ++i)
-            at[i] = m->state[i] + part[s] * h * k[i];
-        slope(at, m->tau, k);
-        for (int i = 0; i < 2 * N; ++i)
-            sum[i] += weight[s] * k[i];
-    }
-    for (int i = 0; i < 2 * N; ++i)
-        m->state[i] += h * sum[i];
+    Log call;
+    memcpy(&call, &log, sizeof call);
+    call(environment, ERROR, "error", message);
 }
 
 EXPORT const char *fmi3GetVersion(void) { return "3.0"; }
@@ -89,7 +29,8 @@ static Instance make(Text token, Environment environment, Log log)
     m = calloc(1, sizeof *m);
     if (m) {
         m->environment = environment;
-        m->log = log;
+        memcpy(&m->log, &log, sizeof log);
+        m->tell = tell;
         start(m);
     }
     return m;
@@ -153,54 +94,12 @@ NOTHING(fmi3EvaluateDiscreteStates)
 
 EXPORT Status fmi3GetFloat64(Instance i, const Reference refs[], size_t n, double values[], size_t size)
 {
-    const Model *m = i;
-    double rate[2 * N];
-    bool known = false;
-    if (n != size)
-        return complain(m, "every variable is one number: as many values as references");
-    for (size_t k = 0; k < n; ++k) {
-        const Reference r = refs[k];
-        if (r >= DDQ && r < STEP && !known) {
-            slope(m->state, m->tau, rate);
-            known = true;
-        }
-        if (r == TIME)
-            values[k] = m->time;
-        else if (r < TAU)
-            values[k] = m->state[r - Q];
-        else if (r < DDQ)
-            values[k] = m->tau[r - TAU];
-        else if (r < RATE)
-            values[k] = rate[N + r - DDQ];
-        else if (r < STEP)
-            values[k] = rate[r - RATE];
-        else if (r == STEP)
-            values[k] = m->step;
-        else
-            return complain(m, "there is no variable with this value reference");
-    }
-    return OK;
+    return n == size ? get(i, refs, n, values) : complain(i, "every variable is one number: as many values as references");
 }
 
 EXPORT Status fmi3SetFloat64(Instance i, const Reference refs[], size_t n, const double values[], size_t size)
 {
-    Model *m = i;
-    if (n != size)
-        return complain(m, "every variable is one number: as many values as references");
-    for (size_t k = 0; k < n; ++k) {
-        const Reference r = refs[k];
-        if (!isfinite(values[k]))
-            return complain(m, "a value is not finite");
-        if (r >= Q && r < TAU && !m->ready)
-            m->state[r - Q] = values[k];
-        else if (r >= TAU && r < DDQ)
-            m->tau[r - TAU] = values[k];
-        else if (r == STEP && values[k] > 0.0)
-            m->step = values[k];
-        else
-            return complain(m, "this variable cannot be set now, or not to this value");
-    }
-    return OK;
+    return n == size ? set(i, refs, n, values) : complain(i, "every variable is one number: as many values as references");
 }
 
 /* Types of variables that the model does not have: asking for none of them is right, for any an error. */
@@ -224,9 +123,6 @@ NO_TYPE(String, Text)
 /* What the model description declares as not supported. */
 #define CANNOT(name, ...) \
     EXPORT Status name(Instance i, __VA_ARGS__) { return complain(i, #name ": not offered by this model"); }
-#if defined __GNUC__
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#endif
 CANNOT(fmi3GetBinary, const Reference r[], size_t n, size_t s[], const uint8_t *v[], size_t m)
 CANNOT(fmi3SetBinary, const Reference r[], size_t n, const size_t s[], const uint8_t *const v[], size_t m)
 CANNOT(fmi3GetClock, const Reference r[], size_t n, bool v[])
@@ -251,15 +147,7 @@ CANNOT(fmi3SetShiftFraction, const Reference r[], size_t n, const uint64_t c[], 
 CANNOT(fmi3GetOutputDerivatives, const Reference r[], size_t n, const int32_t o[], double v[], size_t m)
 CANNOT(fmi3ActivateModelPartition, Reference clock, double time)
 
-EXPORT Status fmi3GetFMUState(Instance i, void **state)
-{
-    if (!*state)
-        *state = malloc(sizeof(Model));
-    if (!*state)
-        return complain(i, "no memory for a copy of the state");
-    memcpy(*state, i, sizeof(Model));
-    return OK;
-}
+EXPORT Status fmi3GetFMUState(Instance i, void **state) { return get_copy(i, state); }
 
 EXPORT Status fmi3SetFMUState(Instance i, void *state)
 {
@@ -296,30 +184,11 @@ EXPORT Status fmi3SetTime(Instance i, double time)
     return OK;
 }
 
-EXPORT Status fmi3SetContinuousStates(Instance i, const double states[], size_t n)
-{
-    if (n != 2 * N)
-        return complain(i, "wrong number of continuous states");
-    memcpy(((Model *)i)->state, states, sizeof ((Model *)i)->state);
-    return OK;
-}
+EXPORT Status fmi3SetContinuousStates(Instance i, const double states[], size_t n) { return set_states(i, states, n); }
 
-EXPORT Status fmi3GetContinuousStates(Instance i, double states[], size_t n)
-{
-    if (n != 2 * N)
-        return complain(i, "wrong number of continuous states");
-    memcpy(states, ((Model *)i)->state, sizeof ((Model *)i)->state);
-    return OK;
-}
+EXPORT Status fmi3GetContinuousStates(Instance i, double states[], size_t n) { return get_states(i, states, n); }
 
-EXPORT Status fmi3GetContinuousStateDerivatives(Instance i, double derivatives[], size_t n)
-{
-    const Model *m = i;
-    if (n != 2 * N)
-        return complain(i, "wrong number of continuous states");
-    slope(m->state, m->tau, derivatives);
-    return OK;
-}
+EXPORT Status fmi3GetContinuousStateDerivatives(Instance i, double rates[], size_t n) { return get_rates(i, rates, n); }
 
 EXPORT Status fmi3GetNominalsOfContinuousStates(Instance i, double nominals[], size_t n)
 {
@@ -352,18 +221,8 @@ EXPORT Status fmi3GetNumberOfContinuousStates(Instance i, size_t *n)
 EXPORT Status fmi3DoStep(
     Instance i, double now, double size, bool kept, bool *event, bool *terminate, bool *early, double *last)
 {
-    Model *m = i;
-    const double count = ceil(size / m->step * (1.0 - 1e-9));
-    (void)kept;
+    const Status done = step(i, now, size);
     *event = *terminate = *early = false;
-    *last = now;
-    if (!(size >= 0.0) || !isfinite(count))
-        return complain(m, "the communication step is no length of time");
-    for (double k = 0; k < count; ++k)
-        advance(m, size / count);
-    for (int k = 0; k < 2 * N; ++k)
-        if (!isfinite(m->state[k]))
-            return complain(m, "the motion diverged: a shorter step may help");
-    m->time = *last = now + size;
-    return OK;
+    *last = done == OK ? now + size : now;
+    return done;
 }

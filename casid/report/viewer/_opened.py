@@ -6,24 +6,25 @@ import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot, identified_names, load_robot, robot_names
+from casid.description._shapes import Shape, shapes, shapes_found
 from casid.description.formats import FORMATS as ROBOT_FORMATS
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
 from casid.files._read import read_text
 from casid.files._texts import read_json, read_toml
-from casid.files._words import reason
+from casid.files._words import listed, reason
 from casid.identification.repair._check import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset
 from casid.measurement._formats import FORMATS as RECORDING_FORMATS
 from casid.motion import read_trajectory
-from casid.report.viewer._page import Page
+from casid.report.viewer._page import Page, shapes_of
 
 Array = NDArray[np.float64]
 #: Parameters of `Page.curves`.
@@ -47,7 +48,7 @@ class _Shown(NamedTuple):
     facts: tuple[tuple[str, str], ...] = ()
 
 
-def view(file: str | Path, robot: str | Path | Robot | None = None) -> str:
+def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Sequence[str | Path] = ()) -> str:
     """The page of a file.
 
     Parameters
@@ -58,6 +59,9 @@ def view(file: str | Path, robot: str | Path | Robot | None = None) -> str:
         ``report.html``.
     robot
         Whose parameters or motion the file holds; default: the one that the file names.
+    packages
+        Folders of the packages that a URDF names its meshes by, see `casid.excitation.fit_capsules`; without any,
+        shapes are drawn where they are found otherwise.
 
     Returns
     -------
@@ -69,12 +73,12 @@ def view(file: str | Path, robot: str | Path | Robot | None = None) -> str:
     DatasetError
         If the file is none of these, or belongs to a robot that is not known.
     RobotError
-        If a robot's file is malformed.
+        If a robot's file is malformed, or ``packages`` is given and a mesh is not found.
     """
     path = Path(file).expanduser()
     if not path.exists():
         if str(file) in (*robot_names(), *identified_names()):
-            return _page(_robot(str(file)))
+            return _page(_robot(str(file)), packages)
         raise DatasetError(f"'{file}': there is no such file, and no robot of that name ships with casid")
     if path.is_dir():
         found = next((path / name for name in _RESULTS if (path / name).is_file()), None)
@@ -82,11 +86,35 @@ def view(file: str | Path, robot: str | Path | Robot | None = None) -> str:
             raise DatasetError(f"folder '{path}' holds none of {', '.join(_RESULTS)}; name a file in it")
         path = found
     if path.suffix.lower() in (".html", ".htm"):
-        text = read_text(path, "page", DatasetError)
-        if '<meta name="generator" content="casid' not in text[:2000]:
-            raise DatasetError(f"'{path.name}' is not a page written by casid; open it with a browser")
-        return text
-    return _page(_shown(path, robot))
+        page = Page.reopened(read_text(path, "page", DatasetError), path.name)
+        for key, scene in page.robots.items():
+            known = _same(robot, scene)
+            if known is not None:
+                page.robots[key] = {**scene, **shapes_of(_surfaces(known, packages))}
+        return page.html()
+    return _page(_shown(path, robot), packages)
+
+
+def _same(robot: str | Path | Robot | None, scene: Mapping[str, Any]) -> Robot | None:
+    """The robot of a page, where it is given or ships with casid, and has the links that the page shows."""
+    if robot is None and scene.get("name") not in (*robot_names(), *identified_names()):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertiaWarning)
+        known = robot if isinstance(robot, Robot) else load_robot(scene["name"] if robot is None else robot)
+    names = [link.name for link in known.links]
+    if names != scene.get("links"):
+        if robot is None:
+            return None
+        raise DatasetError(
+            f"the page shows links {listed(scene.get('links', []))}; robot '{known.name}' has {listed(names)}"
+        )
+    return known
+
+
+def _surfaces(robot: Robot, packages: Sequence[str | Path]) -> tuple[Shape, ...]:
+    """Shapes of a robot: found quietly, or else, with folders that were named for them, an error."""
+    return shapes(robot, packages) if packages else shapes_found(robot)
 
 
 def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
@@ -222,10 +250,11 @@ def _recording(path: Path, robot: str | Path | Robot | None) -> _Shown:
     return _Shown(f"{known.name}: {path.name}", f"{len(data)} samples.", known, motion=(t, data.q), charts=charts)
 
 
-def _page(shown: _Shown) -> str:
+def _page(shown: _Shown, packages: Sequence[str | Path]) -> str:
     page = Page(shown.title, shown.words)
+    surfaces = _surfaces(shown.robot, packages)
     try:
-        page.robot(shown.robot, shown.bodies, shown.motion)
+        page.robot(shown.robot, shown.bodies, shown.motion, surfaces=surfaces)
     except DatasetError as error:
         raise DatasetError(f"{shown.title}: {reason(error)}") from None
     for title, curves in shown.charts.items():

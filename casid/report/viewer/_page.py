@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from html import escape
+from html import escape, unescape
 from importlib.resources import files
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
+from casid.description._shapes import Shape, shapes_found
 from casid.errors import DatasetError
 from casid.inertia import consistency, from_standard
 from casid.inertia._parameter_vector import link_slice
@@ -27,6 +29,14 @@ Rows = Sequence[Sequence[str]]
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 #: Most points of a curve, and most samples of a motion.
 _POINTS, _FRAMES = 2500, 600
+
+
+#: What `Page.html` writes: title, body and data.
+_WRITTEN = re.compile(
+    r'<meta name="generator" content="casid .*?<title>(?P<title>.*?)</title>.*?<button id="theme".*?</button>\n'
+    r'(?P<body>.*)\n<script type="application/json" id="casid-data">(?P<data>.*?)</script>',
+    re.DOTALL,
+)
 
 
 class Page:
@@ -45,6 +55,27 @@ class Page:
         self.body = [f"<h1>{escape(title)}</h1>"] + ([f'<p class="lead">{escape(lead)}</p>'] if lead else [])
         self.robots: dict[str, Any] = {}
         self.plots: dict[str, Any] = {}
+
+    @classmethod
+    def reopened(cls, text: str, where: str) -> Page:
+        """The page that an earlier `html` wrote, to be written anew with this version's style and script.
+
+        Raises
+        ------
+        DatasetError
+            If the text is not such a page; ``where`` names it.
+        """
+        whole = _WRITTEN.search(text)
+        try:
+            data = json.loads(whole["data"]) if whole else {}
+        except ValueError:
+            data = {}
+        if whole is None or not {"robots", "plots"} <= data.keys():
+            raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser")
+        page = cls(unescape(whole["title"]))
+        page.body = whole["body"].splitlines()
+        page.robots, page.plots = data["robots"], data["plots"]
+        return page
 
     def add(self, *pieces: str) -> None:
         """Add pieces of HTML."""
@@ -91,8 +122,14 @@ class Page:
         bodies: Mapping[str, ArrayLike] | None = None,
         motion: tuple[ArrayLike, ArrayLike] | None = None,
         posture: ArrayLike | None = None,
+        surfaces: Sequence[Shape] | None = None,
     ) -> None:
         """Add a robot to turn and move, see `scene` for the parameters.
+
+        Parameters
+        ----------
+        surfaces
+            Default: those of the robot's file, where its meshes are found.
 
         Raises
         ------
@@ -100,7 +137,7 @@ class Page:
             If an array has another shape or a value is not finite.
         """
         key = f"robot{len(self.robots) + 1}"
-        self.robots[key] = scene(robot, bodies, motion, posture)
+        self.robots[key] = scene(robot, bodies, motion, posture, shapes_found(robot) if surfaces is None else surfaces)
         self.add(f'<div class="robot" id="robot-{key}" data-robot="{key}"></div>')
 
     def curves(
@@ -159,6 +196,7 @@ def scene(
     bodies: Mapping[str, ArrayLike] | None = None,
     motion: tuple[ArrayLike, ArrayLike] | None = None,
     posture: ArrayLike | None = None,
+    surfaces: Sequence[Shape] = (),
 ) -> dict[str, Any]:
     """A robot as plain values: joints with placements, sets of bodies as ellipsoids, a motion.
 
@@ -172,6 +210,8 @@ def scene(
         Times [s], shape (N,), and joint positions, shape (N, n).
     posture
         Joint positions at the beginning, shape (n,); default: the motion's first, or the middle of the limits.
+    surfaces
+        Shapes of links, drawn behind the bodies.
 
     Raises
     ------
@@ -206,7 +246,22 @@ def scene(
     if robot.coupled:
         matrix, offset = robot.coupling()
         record |= {"coupling": [_plain(row) for row in matrix], "offset": _plain(offset)}
+    record |= shapes_of(surfaces)
     return record if played is None else record | {"motion": played}
+
+
+def shapes_of(surfaces: Sequence[Shape]) -> dict[str, Any]:
+    """The entry ``shapes`` of a `scene`; nothing where there are none."""
+    return {"shapes": [_surface(shape) for shape in surfaces]} if surfaces else {}
+
+
+def _surface(shape: Shape) -> dict[str, Any]:
+    """Vertices as whole numbers of 1/10000 of the longest side."""
+    unit = _round(max(float(np.ptp(shape.vertices, axis=0).max()), 1e-9) / 1e4)
+    return {
+        "joint": shape.joint, "unit": unit, "faces": shape.faces.tolist(),
+        "at": np.round(shape.vertices / unit).astype(int).tolist(),
+    }  # fmt: skip
 
 
 def charts(

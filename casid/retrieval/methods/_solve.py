@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
+from casid.retrieval._problem_files import load_problem
 from casid.retrieval._solution import Solution
 from casid.retrieval.methods._branching import Branches, Smoothed
 from casid.retrieval.methods._global_search import Global, SimulatedAnnealing
@@ -36,7 +39,7 @@ def method_of(method: Method | str) -> Method:
 
 
 def solve(
-    problem: Problem,
+    problem: Problem | str | Path,
     start: ArrayLike | None = None,
     seed: int | None = None,
     nominal: ArrayLike | None = None,
@@ -49,7 +52,7 @@ def solve(
     Parameters
     ----------
     problem
-        What to solve.
+        What to solve, or what `load_problem` takes: a shipped problem's name, a file.
     start
         All unknowns to start from, shape (N,): standard parameters, then the extras. Default: the nominal body of every
         link.
@@ -75,6 +78,7 @@ def solve(
         that conflict, and the smallest relaxation).
     """
     chosen = method_of(method)
+    problem = problem if isinstance(problem, Problem) else load_problem(problem)
     if start is not None and seed is not None and not chosen.draws:
         raise ProblemError(f"method '{chosen.name}' starts from a point or from a seed: give start or seed, not both")
     check_dead_branches(problem)

@@ -141,7 +141,31 @@ def _report() -> tuple[str, bool]:
     )
 
 
+def _first_picture() -> tuple[str, bool]:
+    need("PIL", "peers")
+    need("trimesh", "meshes")
+    gallery = importlib.import_module("gallery")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            rows = gallery.first(Path(folder))
+        except RuntimeError as error:
+            raise NotMeasured(str(error)) from None
+    named = [page for page in ("README.md", "docs/index.md") if "arm_links.png" in (ROOT / page).read_text("utf-8")]
+    inside, shares = sum(row[1] for row in rows), [row[2] for row in rows]
+    text = (
+        f"{inside} of {len(rows)} centres of mass, {100 * min(shares):.0f} to {100 * max(shares):.0f} % of a body "
+        f"within its shape; first on {len(named)} of 2 pages"
+    )
+    return text, inside == len(rows) and min(shares) > 0.5 and len(named) == 2
+
+
 ROWS = [
+    Measure(
+        "first picture: identified bodies within the meshes of their links",
+        "all centres, more than half of each",
+        "scripts/gallery.py first",
+        _first_picture,
+    ),
     Measure("site: strict build, links, public names, code", "0 each", "MkDocs --strict", _site),
     Measure("gallery pictures, each by one command", ">= 15, <= 60 s each", "scripts/gallery.py", _gallery),
     Measure("task table against five peers", ">= 40 rows, every cell of casid backed or 'no'", "docs/tasks.md", _tasks),

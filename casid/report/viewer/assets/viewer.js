@@ -99,7 +99,7 @@
     const svg = make("svg", { role: "img", "aria-label": `${scene.name}: links as ellipsoids of uniform density` }, box);
     const side = make("div", { class: "side" }, box);
     const state = { q: scene.posture.slice(), azimuth: -1.1, elevation: 0.3, zoom: 1, set: scene.sets.length - 1,
-      hidden: new Set(), outline: false, fit: true };
+      hidden: new Set(), outline: false, shapes: true, fit: true };
     const colour = (k) => `hsl(${(205 + 137.5 * k) % 360} 65% 50%)`;
     const size = { w: 920, h: 800 };
     svg.setAttribute("viewBox", `0 0 ${size.w} ${size.h}`);
@@ -122,6 +122,24 @@
       const input = make("input", { type: "checkbox" }, label);
       label.append("outline the others");
       input.addEventListener("change", () => { state.outline = input.checked; draw(); });
+    }
+    const shapes = (scene.shapes || []).map((shape) => {
+      const at = shape.at.map((row) => row.map((x) => x * shape.unit));
+      const middle = [0, 1, 2].map((i) => (Math.min(...at.map((p) => p[i])) + Math.max(...at.map((p) => p[i]))) / 2);
+      const reach = Math.max(...at.map((p) => Math.hypot(p[0] - middle[0], p[1] - middle[1], p[2] - middle[2])));
+      const normals = shape.faces.map(([a, b, c]) => {
+        const [u, v] = [b, c].map((k) => [0, 1, 2].map((i) => at[k][i] - at[a][i]));
+        const n = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]], size = Math.hypot(...n) || 1;
+        return n.map((x) => x / size);
+      });
+      return { joint: shape.joint, faces: shape.faces, at, normals, middle, reach };
+    });
+    if (shapes.length) {
+      const label = make("label", {}, group("Shapes"));
+      const input = make("input", { type: "checkbox" }, label);
+      input.checked = true;
+      label.append("shapes of the robot file");
+      input.addEventListener("change", () => { state.shapes = input.checked; state.fit = true; draw(); });
     }
     const masses = [];
     if (scene.sets.length) {
@@ -213,6 +231,9 @@
     const parts = (q) => {
       const { joints, links } = placements(scene, q), found = [[[0, 0, 0], 0]];
       for (const T of [...joints, ...links]) found.push([origin(T), 0]);
+      if (state.shapes) shapes.forEach((shape) => {
+        if (!state.hidden.has(shape.joint)) found.push([point(links[shape.joint] || IDENTITY, shape.middle), shape.reach]);
+      });
       scene.sets.forEach((set, i) => {
         if (i !== state.set && !state.outline) return;
         set.bodies.forEach((body, k) => {
@@ -263,6 +284,20 @@
         const [x1, y1] = flat(end(-1)), [x2, y2] = flat(end(1));
         ground.push(make("line", { x1, y1, x2, y2, stroke: "var(--faint)", "stroke-width": 1.5, class: "ground" }));
       }
+      const solid = make("g", { class: "shapes", opacity: 0.55, "pointer-events": "none" });
+      if (state.shapes) shapes.filter((shape) => !state.hidden.has(shape.joint)).map((shape) => {
+        const T = links[shape.joint] || IDENTITY, steps = 8, paths = new Array(steps).fill("");
+        const at = shape.at.map((p) => flat(point(T, p)));
+        shape.faces.forEach((face, k) => {
+          const facing = dot(eye, turn(T, shape.normals[k])); // what faces away is behind the rest
+          if (facing <= 0) return;
+          paths[Math.min(steps - 1, Math.floor(facing * steps))] += `M${face.map((i) => `${at[i][0].toFixed(1)} ${at[i][1].toFixed(1)}`).join("L")}Z`;
+        });
+        return [flat(point(T, shape.middle))[2], paths];
+      }).sort((a, b) => a[0] - b[0]).forEach(([, paths]) => paths.forEach((d, k) => {
+        const fill = `color-mix(in srgb, var(--ink) ${70 - 7 * k}%, var(--paper))`;
+        if (d) make("path", { d, style: `fill: ${fill}; stroke: ${fill}` }, solid);
+      }));
       const bar = make("g", { class: "scale" }), long = scale * square;
       make("path", { d: `M24 ${size.h - 32} v8 h${long} v-8`, fill: "none", stroke: "var(--muted)", "stroke-width": 2 }, bar);
       make("text", { x: 24, y: size.h - 42, fill: "var(--muted)", "font-size": 24 }, bar, `${short(square)} m, a square of the base's plane`);
@@ -305,7 +340,7 @@
           drawn.push([z + 1e-3, make("circle", { cx, cy, r: 5, fill: colour(k), "pointer-events": "none" })]);
         });
       });
-      svg.replaceChildren(...ground, ...drawn.sort((a, b) => a[0] - b[0]).map((entry) => entry[1]), bar);
+      svg.replaceChildren(...ground, solid, ...drawn.sort((a, b) => a[0] - b[0]).map((entry) => entry[1]), bar);
     }
 
     svg.addEventListener("pointerdown", (event) => {
