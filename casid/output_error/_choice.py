@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from casid.output_error._runs import FreeRuns, Parameter, Point
 from casid.output_error._search import Normal, Search
-from casid.output_error._servo import QUANTITIES, Unknown
+from casid.output_error._servo import KINDS, QUANTITIES, Unknown
 
 Array = NDArray[np.float64]
 Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 
 #: A term that lowers the cost, or the mean square error held out, by less than this share is not taken.
 _SHARE = 0.05
-#: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many).
+#: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many, and
+#: as many in each of their stages).
 _SCREENED, _ITERATIONS = 4, 4
+#: Stages of a search with play: the stiffness of its contact as multiples of what the drive's law and inertia have.
+_CONTACTS = (2.5, 10.0, 40.0)
 #: Length of the pieces that terms are screened on [s].
 _SCREEN = 40.0
 
@@ -52,10 +55,22 @@ def _warm(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     return [{"warm_up": 0.05 * same, "warm_time": max(part * span, 1.0) * same} for part in (0.1, 0.4)]
 
 
+def _held(runs: FreeRuns, theta: Array) -> Array:
+    """Stiffness of the servo, or of the drive's inertia at 1 Hz where that is larger [N.m/rad], shape (n,)."""
+    table = runs.table(theta)
+    return np.asarray(np.maximum(table[:, 0], table[:, 2] * (2 * np.pi) ** 2))
+
+
+def _brushed(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Stiffnesses before sliding by multiples of the servo's."""
+    gain, inertia = _held(runs, theta), runs.table(theta)[:, 2]
+    return [{"bristle_stiffness": part * gain, "bristle_damping": 0.2 * np.sqrt(part * gain * inertia)}
+            for part in (0.5, 2.0, 8.0)]  # fmt: skip
+
+
 def _sprung(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     """Stiffnesses by multiples of what the drive's inertia and the sampling can show."""
-    table = runs.table(theta)
-    gain = np.maximum(table[:, 0], table[:, 2] * (2 * np.pi) ** 2)
+    gain = _held(runs, theta)
     return [{"stiffness": part * gain, "joint_damping": 0.01 * part * gain} for part in (2.0, 8.0, 30.0)]
 
 
@@ -70,6 +85,7 @@ TERMS: Mapping[str, Term] = {
     "warm_up": Term(("warm_up", "warm_time"), _warm),
     "stiffness": Term(("stiffness", "joint_damping"), _sprung),
     "backlash": Term(("backlash",), _played),
+    "presliding": Term(("bristle_stiffness", "bristle_damping"), _brushed),
 }
 
 
@@ -136,6 +152,8 @@ def with_terms(
             point, normal = plainly.run(point, 2)
         start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
         wide = _extended(plainly, one)
+        if plainly is not search:
+            start = _staged(wide, start)
         tried, reached = wide.run(start, _ITERATIONS * (1 if plainly is search else 4))
         plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
         search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
@@ -145,6 +163,30 @@ def with_terms(
         search, point, normal = wide, tried, reached
         added += one.weak.tolist()
     return search, point, normal, np.array(added)
+
+
+def _compliant(search: Search, theta: Array, part: float) -> Search:
+    """The search with contacts of rigid joints made springs, damped critically with the drive's inertia."""
+    runs = copy(search.runs)
+    runs.known, table, held = runs.known.copy(), runs.table(theta), part * _held(runs, theta)
+    k, d = KINDS.index("kj"), KINDS.index("dj")
+    rigid = table[:, k] > QUANTITIES["stiffness"].upper
+    runs.known[rigid, k] = held[rigid]
+    runs.known[rigid, d] = 2.0 * np.sqrt(held * table[:, 2])[rigid]
+    return replace(search, runs=runs, history=[], budget=np.inf)
+
+
+def _staged(search: Search, point: Point) -> Point:
+    """Start of a search with play: that of contacts which are springs first, stiffer from stage to stage.
+
+    Contact without rebound makes the errors a rough function of the parameters, in which Gauss-Newton stops early; a
+    soft contact smooths it (continuation; Allgower and Georg 1990).
+    """
+    for part in _CONTACTS:
+        soft = _compliant(search, point.theta, part)
+        point, _ = soft.run(point, _ITERATIONS)
+        search.runs.rollouts = soft.runs.rollouts
+    return point
 
 
 def _given(runs: FreeRuns, term: Term) -> bool:
@@ -204,6 +246,8 @@ def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screen
         tried.append(_Screened(name, 0.0, first, np.concatenate([_weak(a, values[a]) for a in term.attributes])))
     for one in tried:
         wide = _extended(part.search, one)
+        if "backlash" in term.attributes:
+            wide = _compliant(wide, np.append(theta, one.first), _CONTACTS[0])
         wide.runs.rollouts = 0.0
         start = Point(np.append(theta, one.first), [x.copy() for x in part.point.starts])
         normal = wide.normal(start)

@@ -63,7 +63,7 @@ class SimulationOptions:
         Groups of motions that are held out in turn; 0: none.
     terms : tuple of str
         What is tried where nothing is given, and kept where it lowers the error held out by more than its standard
-        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``; empty: none.
+        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``, ``"presliding"``; empty: none.
     threads : int
 
     Raises

@@ -24,7 +24,8 @@ _RANK = 1e-6
 #: Harmonics of the error of an encoder's steps.
 _HARMONICS = 6
 #: Parameters of a drive, which all carry its scale.
-_SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit", "stiffness", "joint_damping")
+_SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit", "stiffness", "joint_damping",
+           "bristle_stiffness", "bristle_damping")  # fmt: skip
 
 
 @dataclass(frozen=True)
