@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.codegen import evaluate_batch
+from casid.output_error._rollout import DRIVE
 from casid.output_error._runs import FreeRuns, Parameter, Point
-from casid.output_error._search import Normal, Search
+from casid.output_error._search import Kept, Normal, Search
 from casid.output_error._servo import KINDS, QUANTITIES, Unknown
 
 Array = NDArray[np.float64]
@@ -19,11 +22,14 @@ Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 
 #: A term that lowers the cost, or the mean square error held out, by less than this share is not taken.
 _SHARE = 0.05
-#: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many, and
-#: as many in each of their stages).
+#: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many).
 _SCREENED, _ITERATIONS = 4, 4
 #: Stages of a search with play: the stiffness of its contact as multiples of what the drive's law and inertia have.
-_CONTACTS = (2.5, 10.0, 40.0)
+_CONTACTS = (0.6, 2.5, 10.0, 40.0, 160.0)
+#: They are gone through where the errors stay beyond so many deviations of the encoders' noise.
+_MISFIT = 2.0
+#: Iterations in each of them; errors count quadratically there: a robust loss gives up motions that contacts missed.
+_STAGE, _QUADRATIC = 6, 1e6
 #: Length of the pieces that terms are screened on [s].
 _SCREEN = 40.0
 
@@ -116,7 +122,7 @@ def held_out(search: Search, point: Point, normal: Normal, group: Sequence[int])
 
 
 def with_terms(
-    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str], contact: float
+    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str], contact: float, kept: Kept
 ) -> tuple[Search, Point, Normal, Array]:
     """The search with those terms (of `TERMS`) that prove themselves on motions held out.
 
@@ -138,23 +144,23 @@ def with_terms(
     group = folds_of(search.runs, folds)
     names = [name for name in terms if group and not _given(search.runs, TERMS[name])]
     part = _part(search, point) if names else None
-    ranked = [_screened(part, name) for name in names if part is not None]
+    ranked = [_kept_screening(kept, "term", part, name) for name in names if part is not None]
     for one in sorted(ranked, key=lambda one: -one.share):
         if one.share <= _SHARE:
             break
         if added:  # beside what was taken
-            one = _screened(_part(search, point), one.name, one)
+            one = _kept_screening(kept, f"term {len(added)}", _part(search, point), one.name, one)
             if one.share <= _SHARE:
                 continue
         before, plainly = search.runs.rollouts, search
         if "backlash" in TERMS[one.name].attributes and contact < search.runs.step:  # contact: of first order in it
             plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
-            point, normal = plainly.run(point, 2)
+            _, point, normal = kept.searched(f"plain before {one.name}", plainly, partial(plainly.ran, point, 2))
         start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
         wide = _extended(plainly, one)
-        if plainly is not search:
-            start = _staged(wide, start)
-        tried, reached = wide.run(start, _ITERATIONS * (1 if plainly is search else 4))
+        wide, tried, reached = kept.searched(
+            f"with {one.name}", wide, partial(_searched, wide, start, plainly is not search)
+        )
         plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
         search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
         if not _better(search.runs, plain, rich):
@@ -183,10 +189,45 @@ def _staged(search: Search, point: Point) -> Point:
     soft contact smooths it (continuation; Allgower and Georg 1990).
     """
     for part in _CONTACTS:
-        soft = _compliant(search, point.theta, part)
-        point, _ = soft.run(point, _ITERATIONS)
+        soft = replace(_compliant(search, point.theta, part), threshold=_QUADRATIC)
+        point, _ = soft.run(_restarted(soft, point), _STAGE)
         search.runs.rollouts = soft.runs.rollouts
-    return point
+    return _restarted(search, point)
+
+
+def _searched(search: Search, start: Point, play: bool) -> tuple[Search, Point, Normal]:
+    """The search with a term, directly, and with play by stages too where that leaves a misfit; the better one."""
+    point, normal = search.run(start, _ITERATIONS * (4 if play else 1))
+    if not play or normal.rms <= _MISFIT * float(np.sqrt(np.mean(search.runs.noise**2))):
+        return search, point, normal
+    again = replace(search, history=[], budget=np.inf)
+    other, there = again.run(_staged(again, start), 4 * _ITERATIONS)
+    return (again, other, there) if there.rms < normal.rms else (search, point, normal)
+
+
+def _restarted(search: Search, point: Point) -> Point:
+    """Each piece from the initial state of least cost: as it is, as measured, or a joint at its play's other end.
+
+    Where a joint is in its play no encoder shows, and the cost has a minimum on both sides.
+    """
+    runs, n = search.runs, search.runs.robot.n
+    table = runs.table(point.theta)
+    gap = table[:, KINDS.index("gap")]
+    first = np.array([piece.start[: 2 * n] for piece in runs.pieces])
+    motion = first[:, :n], first[:, n:], np.zeros((len(first), n)), runs.robot.standard_parameters()
+    still = np.asarray(evaluate_batch(runs.model.inverse_dynamics, *motion))[:, :, 0]
+    side = np.where(still > 0.0, 1.0, -1.0) * (1.0 if runs.encoder == DRIVE else -1.0)
+    best, starts = search.costs(point), point.starts
+    for joint in (None, *np.flatnonzero(gap > 0.0).tolist()):
+        tried = runs.point(point.theta)
+        if joint is not None:
+            for k, start in enumerate(tried.starts):
+                start[:] = starts[k]
+                start[2 * n + joint], start[3 * n + joint] = side[k, joint] * gap[joint], 0.0
+        cost = search.costs(tried)
+        starts = [new if a < b else old for old, new, a, b in zip(starts, tried.starts, cost, best, strict=True)]
+        best = np.minimum(best, cost)
+    return Point(point.theta, starts)
 
 
 def _given(runs: FreeRuns, term: Term) -> bool:
@@ -204,6 +245,17 @@ class _Screened:
     share: float
     first: Array
     weak: Array
+
+
+def _kept_screening(kept: Kept, title: str, part: _Part, name: str, known: _Screened | None = None) -> _Screened:
+    """`_screened`, or what is kept of it."""
+
+    def run() -> dict[str, Any]:
+        one = _screened(part, name, known)
+        return {"share": one.share, "first": one.first.tolist(), "weak": one.weak.tolist()}
+
+    made = kept.part(f"{title} {name}", run)
+    return _Screened(name, made["share"], np.array(made["first"]), np.array(made["weak"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +298,6 @@ def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screen
         tried.append(_Screened(name, 0.0, first, np.concatenate([_weak(a, values[a]) for a in term.attributes])))
     for one in tried:
         wide = _extended(part.search, one)
-        if "backlash" in term.attributes:
-            wide = _compliant(wide, np.append(theta, one.first), _CONTACTS[0])
         wide.runs.rollouts = 0.0
         start = Point(np.append(theta, one.first), [x.copy() for x in part.point.starts])
         normal = wide.normal(start)
@@ -259,25 +309,10 @@ def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screen
     cost, wide, start, normal, one = best
     if len(tried) > 1 and cost < (1.0 - _SHARE) * part.promised:
         wide.runs.rollouts = 0.0
-        start, normal = _short(wide, start, normal)
+        start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost)
         cost = normal.cost
         _count(part, wide.runs.rollouts)
     return _Screened(name, 1.0 - cost / max(part.promised, 1e-300), start.theta[len(theta) :], one.weak)
-
-
-def _short(search: Search, start: Point, normal: Normal) -> tuple[Point, Normal]:
-    """A few damped steps without a new scale of the errors."""
-    damping = 1e-2
-    for _ in range(_SCREENED):
-        candidate, expected = search.step(normal, start, damping)
-        if expected < _SHARE * normal.cost * 0.1:
-            break
-        tried = search.normal(candidate)
-        if tried.cost < normal.cost:
-            start, normal, damping = candidate, tried, damping / 10
-        else:
-            damping *= 30
-    return start, normal
 
 
 def _weak(attribute: str, first: Array) -> Array:

@@ -25,7 +25,7 @@ never pulls and the torque is continuous). It is taken at the mean of v and v+ a
 trapezoidal rule, stable for every k; play without elasticity ends in contact without rebound, implicitly (Stewart and
 Trinkle 1996). Both sides of the contact are modes like those of friction.
 
-Friction with memory (LuGre, Canudas de Wit et al. 1995) has one more state of each drive, the torque w of its bristles::
+Friction with memory (LuGre, Canudas de Wit et al. 1995) has one more state of each drive, its bristles' torque w::
 
     w' = s0 (v - |v| w / fc),    f = w + s1 (1 - sign(v) w / fc) v
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording, held_commands
 from casid.output_error._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive, branches
 from casid.output_error._servo import KINDS, QUANTITIES, Servo, Unknown
@@ -246,6 +247,21 @@ class FreeRuns:
     def point(self, theta: Array) -> Point:
         """Parameters with the measured initial states."""
         return Point(np.array(theta), [piece.start.copy() for piece in self.pieces])
+
+    def named(self, asked: Sequence[str]) -> list[int]:
+        """Places of the unknowns that are asked for by name or attribute; ``"all"``: every one.
+
+        Raises
+        ------
+        DatasetError
+            If no unknown has that name.
+        """
+        known = list(dict.fromkeys([*(p.attribute for p in self.parameters), *(p.name for p in self.parameters)]))
+        for name in asked:
+            if name != "all" and name not in known:
+                raise DatasetError(f"profile: {shown(name)} is no unknown here{near(name, known)} (unknowns: "
+                                   f"{listed(known)}; or all)")  # fmt: skip
+        return [i for i, p in enumerate(self.parameters) if {"all", p.name, p.attribute} & set(asked)]
 
     def table(self, theta: Array) -> Array:
         """Values of all kinds at all joints, shape (n, kinds)."""

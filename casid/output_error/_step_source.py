@@ -83,15 +83,15 @@ static Spring spring_of(const double *p, double h, int side)
     return s;
 }
 
-/* Bristles of LuGre: torque w + give (X), X = stiffness h (v+ - v) / 4 + damping (v + v+) / 2, give = 1 - sign(v) w / grip;
-   w' = stiffness (v - |v| w / grip), solved for a constant v. Slopes of the torque in w and grip, of w+ in w, v+, grip. */
+/* Bristles: torque w + give (stiffness h (v+ - v) / 4 + damping (v + v+) / 2), give = 1 - sign(v) w / grip; the step of
+   w' = stiffness (v - |v| w / grip) is that of a constant v. Slopes: of the torque in w, grip; of w+ in w, v+, grip. */
 typedef struct {
     double w, grip, give, stiff, damp, torque_w, torque_grip, next_w, next_v, next_grip, next_stiff;
 } Bristle;
 
 static void bristle_set(Bristle *z, const double *p, double h, double v, double grip)
 {
-    z->grip = grip, z->give = fmax(1.0 - SIGN(v) * z->w / grip, 0.0);
+    z->grip = fmax(grip, 1e-9), z->give = fmax(1.0 - SIGN(v) * z->w / z->grip, 0.0);
     z->stiff = 0.25 * h * p[BRISTLE] * z->give, z->damp = 0.5 * p[MICRO] * z->give;
 }
 
@@ -104,10 +104,16 @@ static void bristle_slopes(Bristle *z, const double *p, double h, double v, doub
     z->next_grip = t * (1.0 - e) + left * e * a / z->grip, z->next_stiff = -left * e * h * fabs(vn) / z->grip;
 }
 
-static double bristle_next(const Bristle *z, const double *p, double h, double vn)
+typedef struct { double fade, warm, fe, value; } Level; /* dry friction of sliding, and what it is made of */
+
+static Level level_of(const double *p, double load, double v, double clock, int warms)
 {
-    const double end = SIGN(vn) * z->grip;
-    return end + (z->w - end) * exp(-h * p[BRISTLE] * fabs(vn) / z->grip);
+    const double speed = p[FS] > 0.0 ? v / p[VS] : 0.0;
+    Level l;
+    l.fade = warms || p[WARM] != 0.0 ? exp(-clock / p[TW]) : 0.0, l.warm = 1.0 + p[WARM] * l.fade;
+    l.fe = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
+    l.value = fmax(l.warm * (p[FC] + p[FL] * fabs(load) + p[FS] * l.fe), 0.0);
+    return l;
 }
 
 int casid_rollout(long steps, long params, long P, long encoder, const double *h_, const double *u_, const double *du_,
@@ -158,23 +164,17 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         MOTION(q, v, s, M, b);
         for (i = N - LINKS; i < N; ++i) {
             const double *p = PAR(i), o = on_[i % LINKS], err = o * (u_[i % LINKS] + p[BIAS] - q[i - follow]);
-            const double speed = p[FS] > 0.0 ? v[i] / p[VS] : 0.0, fade = exp(-clock_[0] / p[TW]);
-            const double warm = 1.0 + p[WARM] * fade, fe = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
-            const double grip = warm * (p[FC] + p[FL] * fabs(b[i % LINKS]) + p[FS] * fe);
-            const double rest = p[KP] * err + torque_[i % LINKS] - p[FO] - b[i % LINKS];
-            const double end = v[i] != 0.0 ? SIGN(v[i]) : rest > 0.99 * grip ? 0.99 : rest < -0.99 * grip ? -0.99 : 0.0;
+            const double load = b[i % LINKS], rest = p[KP] * err + torque_[i % LINKS] - p[FO] - load;
+            const Level l = level_of(p, load, v[i], clock_[0], 1);
+            const double top = 0.99 * l.value, end = v[i] != 0.0 ? SIGN(v[i]) : 0.99 * ((rest > top) - (rest < -top));
             if (!(brush[i].grip > 0.0)) continue;
-            brush[i].w = end != 0.0 ? end * grip : rest;
+            brush[i].w = end != 0.0 ? end * l.value : rest;
             for (c = 0; c < params; ++c) {
-                if (joint[c] >= 0 && joint[c] != i % LINKS) continue;
-                Sw[i * P + c] = end != 0.0 ? end * (kind[c] == FC   ? warm
-                                                    : kind[c] == FL ? warm * fabs(b[i % LINKS])
-                                                    : kind[c] == FS ? warm * fe
-                                                                    : 0.0)
-                                : kind[c] == KP   ? err
-                                : kind[c] == BIAS ? o * p[KP]
-                                : kind[c] == FO   ? -1.0
-                                                  : 0.0;
+                const long long what = joint[c] < 0 || joint[c] == i % LINKS ? kind[c] : -1;
+                if (end != 0.0)
+                    Sw[i * P + c] = end * l.warm * (what == FC ? 1 : what == FL ? fabs(load) : what == FS ? l.fe : 0.0);
+                else
+                    Sw[i * P + c] = what == KP ? err : what == BIAS ? o * p[KP] : what == FO ? -1.0 : 0.0;
             }
             if (P > params && end == 0.0) Sw[i * P + params + i % LINKS] = -o * p[KP];
         }
@@ -192,18 +192,11 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         int round, was;
         MOTION(q, v, s, M, b);
         for (i = N - LINKS; i < N; ++i) {
-            const double *p = PAR(i), speed = p[FS] > 0.0 ? v[i] / p[VS] : 0.0;
-            fade[i % LINKS] = warms || p[WARM] != 0.0 ? exp(-clock_[t] / p[TW]) : 0.0;
-            warm[i % LINKS] = 1.0 + p[WARM] * fade[i % LINKS];
+            const double *p = PAR(i);
+            const Level l = level_of(p, b[i % LINKS], v[i], clock_[t], warms);
             M[i * N + i] += p[IA];
-            fe[i] = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
-            fc[i] = warm[i % LINKS] * (p[FC] + p[FL] * fabs(b[i % LINKS]) + p[FS] * fe[i]);
-            if (fc[i] < 0.0) fc[i] = 0.0;
-            level[i] = fc[i];
-            if (brush[i].grip > 0.0) {
-                bristle_set(brush + i, p, h, v[i], fc[i] > 1e-9 ? fc[i] : 1e-9);
-                fc[i] = 0.0;
-            }
+            fade[i % LINKS] = l.fade, warm[i % LINKS] = l.warm, fe[i] = l.fe, fc[i] = level[i] = l.value;
+            if (brush[i].grip > 0.0) bristle_set(brush + i, p, h, v[i], fc[i]), fc[i] = 0.0;
         }
         for (round = 0; round < (N > LINKS ? 20 : 6); ++round) {
             int changed = 0;
@@ -265,18 +258,16 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
             SLOPES(q, v, a, s, Gq, Gv, Gs);
             for (i = N - LINKS; i < N; ++i) { /* friction that changes with load and speed; the load's inertia aside */
                 const double *p = PAR(i), f = warm[i % LINKS] * p[FL] * (b[i % LINKS] > 0.0 ? 1.0 : -1.0);
-                slip[i] = mode[i]; /* slope of the friction in its level */
-                if (brush[i].grip > 0.0) {
-                    bristle_slopes(brush + i, p, h, v[i], vn[i]);
-                    slip[i] = brush[i].torque_grip;
-                }
+                slip[i] = mode[i]; /* the friction's slope in its level */
+                if (brush[i].grip > 0.0) bristle_slopes(brush + i, p, h, v[i], vn[i]), slip[i] = brush[i].torque_grip;
                 for (j = 0; j < N; ++j) {
                     grip_q[i][j] = f != 0.0 ? f * Gq[i % LINKS * N + j] : 0.0;
                     grip_v[i][j] = f != 0.0 ? f * Gv[i % LINKS * N + j] : 0.0;
                 }
                 if (fe[i] > 0.0) grip_v[i][i] -= warm[i % LINKS] * p[FS] * fe[i] * 2.0 * v[i] / (p[VS] * p[VS]);
                 if (slip[i] != 0.0)
-                    for (j = 0; j < N; ++j) Gq[i * N + j] += slip[i] * grip_q[i][j], Gv[i * N + j] += slip[i] * grip_v[i][j];
+                    for (j = 0; j < N; ++j)
+                        Gq[i * N + j] += slip[i] * grip_q[i][j], Gv[i * N + j] += slip[i] * grip_v[i][j];
                 if (brush[i].grip > 0.0) Gv[i * N + i] += brush[i].damp - brush[i].stiff;
                 Gq[i * N + i - follow] += gain[i];
             }
@@ -313,22 +304,19 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                     for (c = 0; c < P; ++c) to[c] += w * from[c];
                 }
             }
-            for (i = N - LINKS; i < N; ++i) {
-                const Bristle *z = brush + i;
-                if (!(z->grip > 0.0)) continue;
-                for (c = 0; c < P; ++c) {
+            for (i = N - LINKS; i < N; ++i)
+                for (c = 0; brush[i].grip > 0.0 && c < P; ++c) {
                     double change = 0.0;
                     for (j = 0; j < N; ++j) change += grip_q[i][j] * Sq[j * P + c] + grip_v[i][j] * Sv[j * P + c];
-                    Sw[i * P + c] = z->next_w * Sw[i * P + c] + z->next_grip * change;
+                    Sw[i * P + c] = brush[i].next_w * Sw[i * P + c] + brush[i].next_grip * change;
                 }
-            }
             for (c = 0; c < params; ++c) {
                 const int first = joint[c] < 0 ? 0 : (int)joint[c], last = joint[c] < 0 ? LINKS - 1 : (int)joint[c];
                 for (j = first; j <= last; ++j) {
                     const int d = N - LINKS + j;
                     const double *p = PAR(j), full = sat[d] ? 0.0 : on[j], mean = 0.5 * (v[d] + vn[d]);
                     const double w = warm[j];
-                    double y = 0.0, across = 0.0, more = 0.0; /* torque on the drive, of the spring; level of friction */
+                    double y = 0.0, across = 0.0, more = 0.0; /* torque on the drive, of the spring; friction */
                     switch (kind[c]) {
                     case KP: y = sat[d] ? 0.0 : err[d]; break;
                     case KD: y = -full * mean; break;
@@ -375,17 +363,16 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                             }
                 }
             }
-            for (i = 0; i < N; ++i)
-                if (brush[i].grip > 0.0)
-                    for (c = 0; c < P; ++c) Sw[i * P + c] += brush[i].next_v * R[i * P + c];
             for (i = 0; i < N; ++i) {
+                for (c = 0; brush[i].grip > 0.0 && c < P; ++c) Sw[i * P + c] += brush[i].next_v * R[i * P + c];
                 if (sticks[i]) memset(Sv + i * P, 0, sizeof(double) * (size_t)P);
                 else memcpy(Sv + i * P, R + i * P, sizeof(double) * (size_t)P);
                 for (c = 0; c < P; ++c) Sq[i * P + c] += h * Sv[i * P + c];
             }
         }
         for (i = 0; i < N; ++i) {
-            if (brush[i].grip > 0.0) brush[i].w = bristle_next(brush + i, PAR(i), h, vn[i]);
+            const double end = SIGN(vn[i]) * brush[i].grip;
+            if (end != 0.0) brush[i].w = end + (brush[i].w - end) * exp(-h * PAR(i)[BRISTLE] * fabs(vn[i] / end));
             v[i] = vn[i], q[i] += h * vn[i];
         }
         if (emit[t]) {

@@ -225,7 +225,9 @@ class CommandSection(ReportSection):
             for name, (value, half) in found.ratios.items()
             if any(name.split(" / ")[0].endswith(f" {joint}") for joint in loose)
         ]
-        return [*tables, *([summary_table("Ratios, where the gain is not fixed", ratios)] if ratios else [])]
+        again = [(one.name, f"{one.value:.4g} {one.unit}: {one.words}") for one in found.profiles]
+        titled = (("Ratios, where the gain is not fixed", ratios), ("Profiles: all others optimised again", again))
+        return [*tables, *(summary_table(title, rows) for title, rows in titled if rows)]
 
     def _parameters(self) -> PlainTable:
         """One row a joint, one column an attribute; what is known is not repeated."""
@@ -260,6 +262,10 @@ class CommandSection(ReportSection):
         rows = [(e.name, f"{e.value:.4g}", f"[{e.low:.4g}, {e.high:.4g}]" if e.determined else "open", e.unit, e.words)
                 for e in found.estimates]  # fmt: skip
         page.table(("parameter", "value", "95 % interval", "unit", "what the data tell"), rows)
+        if found.profiles:
+            page.heading("Profiles: all others optimised again")
+            lines = [(one.name, f"{one.value:.4g}", one.unit, one.words) for one in found.profiles]
+            page.table(("parameter", "value", "unit", "interval"), lines)
 
     def _free_runs(self, recording: int = 0) -> Figure:
         found = self.found
