@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,12 +19,15 @@ from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording
 from casid.output_error._choice import TERMS, folds_of, held_out, with_terms
 from casid.output_error._readings import further, with_remedy
-from casid.output_error._runs import FreeRuns, Parameter, Point
+from casid.output_error._runs import FreeRuns, Parameter, Point, gain_ratios
 from casid.output_error._search import Kept, Normal, Search, keeping_parts
 from casid.output_error._servo import QUANTITIES, Servo, Unknown
 from casid.output_error._start import ConvexStart, convex_start
-from casid.output_error._statistics import Estimate, Profile, Profiles, estimates, gain_ratios
+from casid.output_error._statistics import Estimate, Profile, Profiles, estimates
 from casid.output_error._verdict import CommandFinding, check_recordings, judge
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
@@ -180,6 +183,10 @@ class CommandIdentification(Displayed):
         """Free-run error of recordings, root mean square over samples and joints [rad or m]."""
         runs = self.runs.of(recordings)
         return float(np.sqrt(np.mean(runs.errors(runs.point(self.theta)) ** 2)))
+
+    def plot_free_runs(self, recording: int | CommandRecording = 0) -> tuple[Axes, ...]:
+        """Commands, encoders and free runs of a recording: one of `recordings` by its number, or another."""
+        return self._plot("free_runs", recording=recording)
 
     def record(self) -> dict[str, object]:
         """Plain numbers and text."""

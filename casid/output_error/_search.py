@@ -240,9 +240,10 @@ class Search:
         """`run`, with the search."""
         return self, *self.run(point, iterations)
 
-    def descended(self, point: Point, normal: Normal, iterations: int, enough: float) -> tuple[Point, Normal]:
+    def descended(
+        self, point: Point, normal: Normal, iterations: int, enough: float, damping: float = 1e-2
+    ) -> tuple[Point, Normal]:
         """Damped steps without a new scale of the errors, until one promises less than ``enough``."""
-        damping = 1e-2
         for _ in range(iterations):
             candidate, expected = self.step(normal, point, damping)
             if expected < enough:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from casid.output_error._rollout import ALL, Branch
-from casid.output_error._runs import FreeRuns, Parameter, Point
+from casid.output_error._runs import SCALED, FreeRuns, Parameter, Point
 from casid.output_error._search import Block, Normal, Search, correlation
 from casid.output_error._servo import KINDS, Unknown
 
@@ -25,11 +25,9 @@ _PIECES = 10
 _RANK = 1e-6
 #: Harmonics of the error of an encoder's steps.
 _HARMONICS = 6
-#: A profile's path: factor between its steps, most of them, refinements of an end, iterations at each value.
-_GROWTH, _FAR, _REFINED, _DESCENT = 2.0, 14, 3, 8
-#: Parameters of a drive, which all carry its scale.
-_SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit", "stiffness", "joint_damping",
-           "bristle_stiffness", "bristle_damping")  # fmt: skip
+#: A profile's path: factor between its steps, most of them, refinements of an end; iterations at each value and their
+#: first damping, small for the long valleys of parameters that are traded.
+_GROWTH, _FAR, _REFINED, _DESCENT, _PLAIN = 2.0, 14, 3, 8, 1e-8
 
 
 @dataclass(frozen=True)
@@ -208,7 +206,7 @@ def estimates(
         partner = parameters[best].name if others[best] >= 0.5 else ""
         value = float(point.theta[i])
         low, high = max(value - width * sd[i], p.lower), min(value + width * sd[i], p.upper)
-        opened = bool(sd[i] > OPEN * weak[i]) or (p.joint in ratios and p.attribute in _SCALED)
+        opened = bool(sd[i] > OPEN * weak[i]) or (p.joint in ratios and p.attribute in SCALED)
         if opened:
             low, high = p.lower, p.upper
         words = _words(p, value, low, high, opened, partner, float(rho[i, best]), p.joint in ratios)
@@ -223,7 +221,7 @@ def _words(
     p: Parameter, value: float, low: float, high: float, opened: bool, partner: str, rho: float, ratio: bool
 ) -> str:
     near = f", traded with {partner}" if partner and abs(rho) > 0.9 else ""
-    if ratio and p.attribute in _SCALED:
+    if ratio and p.attribute in SCALED:
         assumed = "no known torque fixes the gain: assumed; only ratios to kp are found"
         return assumed if p.attribute == "kp" else "ratio to kp is found, the value carries the assumed kp"
     if opened:
@@ -233,23 +231,6 @@ def _words(
     if value <= p.lower or value >= p.upper:
         return f"at its bound{near}"
     return f"traded with {partner} ({rho:+.2f})" if near else ""
-
-
-def gain_ratios(
-    parameters: Sequence[Parameter], theta: Array, C: Array, width: float
-) -> dict[str, tuple[float, float]]:
-    """Ratios of a drive's parameters to its kp with half widths of 95 %, by name."""
-    place = {(p.attribute, p.joint): i for i, p in enumerate(parameters)}
-    found = {}
-    for i, p in enumerate(parameters):
-        g = place.get(("kp", p.joint))
-        if p.attribute not in _SCALED[1:] or g is None or p.joint == ALL:
-            continue
-        ratio = theta[i] / theta[g]
-        slope = np.array([1.0 / theta[g], -ratio / theta[g]])
-        spread = float(np.sqrt(max(slope @ C[np.ix_([i, g], [i, g])] @ slope, 0.0)))
-        found[f"{p.name} / kp"] = (float(ratio), width * spread)
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +278,7 @@ class Profiles:
     weak
         Deviations of the weak priors; infinite where the user gave a prior.
     fine
-        Free runs with finer steps: what these change at the minimum is taken out of the encoders (deferred correction).
+        Free runs with finer steps, which the profiles are of: dry friction makes those of coarse steps rough.
     level
         Of confidence.
     """
@@ -311,27 +292,19 @@ class Profiles:
         self.level, quantile = level, float(student.ppf(0.5 + level / 2, freedom))
         self.half = quantile * np.sqrt(np.maximum(np.diag(C), 1e-300))
         self.threshold = quantile**2 * np.maximum(np.diag(C) / np.maximum(np.diag(inverse), 1e-300), 1.0)
-        runs = copy(search.runs)
-        runs.pieces = []
-        for piece, coarse, exact in zip(
-            search.runs.pieces, search.runs.simulate(point), fine.simulate(point), strict=True
-        ):
-            q = np.array(piece.recording.q)
-            q[piece.rows] += coarse - exact
-            runs.pieces.append(replace(piece, recording=replace(piece.recording, q=q)))
+        runs = copy(fine)
         runs.parameters = tuple(
             replace(p, unknown=Unknown(None, np.inf, p.unknown.lower, p.unknown.upper)) if np.isfinite(sd) else p
             for p, sd in zip(runs.parameters, weak, strict=True)
         )
         self.search = replace(search, runs=runs, history=[], budget=np.inf)
         enough = 0.01 * float(self.threshold.min())
-        self.point, self.normal = self.search.descended(point, self.search.normal(point), _DESCENT, enough)
+        self.point, self.normal = self.search.descended(point, self.search.normal(point), _DESCENT, enough, _PLAIN)
 
     def of(self, i: int) -> Profile:
         """Profile of one parameter, by its place."""
         p, value = self.search.runs.parameters[i], float(self.point.theta[i])
-        others = Point(np.delete(self.point.theta, i), self.point.starts)
-        path = {value: (self.normal.cost, others)}
+        path = {value: (self.normal.cost, Point(np.delete(self.point.theta, i), self.point.starts))}
         self._side(i, -1.0, p.lower, path)
         self._side(i, 1.0, p.upper, path)
         least = min(cost for cost, _ in path.values())
@@ -373,11 +346,29 @@ class Profiles:
         runs.known = runs.known.copy()
         runs.known[slice(None) if p.joint == ALL else p.joint, KINDS.index(p.kind)] = value
         runs.parameters = tuple(q for k, q in enumerate(runs.parameters) if k != i)
-        search = replace(self.search, runs=runs, history=[])
-        reached, normal = search.descended(point, search.normal(point), _DESCENT, 0.01 * float(self.threshold[i]))
+        search, tangent = replace(self.search, runs=runs, history=[]), self._tangent(i, value)
+        point = min(point, tangent, key=search.value)
+        reached, normal = search.descended(
+            point, search.normal(point), _DESCENT, 0.01 * float(self.threshold[i]), _PLAIN
+        )
         own = p.unknown.value is not None and np.isfinite(p.unknown.sd)
         prior = ((value - float(p.unknown.value or 0.0)) / p.unknown.sd) ** 2 if own else 0.0
         return normal.cost + prior, reached
+
+    def _tangent(self, i: int, value: float) -> Point:
+        """The minimum with one parameter fixed as the normal equations at the minimum expect it, within the bounds."""
+        rest, change = np.arange(len(self.point.theta)) != i, np.zeros(len(self.point.theta))
+        change[i] = value - self.point.theta[i]
+        D = self.search.scaling(self.normal, self.point.theta)[rest]
+        A = self.normal.A[np.ix_(rest, rest)] / np.outer(D, D)
+        change[rest] = -np.linalg.pinv(A, 1e-10, True) @ (self.normal.A[rest, i] / D) / D * change[i]
+        theta = np.clip(self.point.theta + change, self.search.lower, self.search.upper)
+        starts = [x.copy() for x in self.point.starts]
+        for made, start in zip(self.normal.blocks, starts, strict=True):
+            for branch, block in zip(self.search.runs.branches, made, strict=True):
+                m, moved = len(block.places), (theta - self.point.theta)[block.places]
+                start[self.search.runs.state(branch)] -= np.linalg.solve(block.A[m:, m:], block.A[m:, :m] @ moved)
+        return Point(theta[rest], starts)
 
 
 def _crossing(rises: Array) -> float | None:

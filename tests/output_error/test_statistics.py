@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from casid.output_error import FREE, FreeRuns, Servo
-from casid.output_error._runs import Parameter
+from casid.output_error._runs import Parameter, gain_ratios
 from casid.output_error._search import Search
-from casid.output_error._statistics import _heterogeneity, covariance, estimates, gain_ratios
+from casid.output_error._statistics import _heterogeneity, covariance, estimates
 from casid.testing import broadband_commands, commanded_motion
 
 TRUE = {"kp": [12.0, 9.0], "armature": 0.03, "viscous": 0.4, "coulomb": 0.0, "bias": 0.01, "delay": 0.01}
