@@ -105,7 +105,6 @@ static void bristle_slopes(Bristle *z, const double *p, double h, double v, doub
 }
 
 typedef struct { double fade, warm, fe, value; } Level; /* dry friction of sliding, and what it is made of */
-
 static Level level_of(const double *p, double load, double v, double clock, int warms)
 {
     const double speed = p[FS] > 0.0 ? v / p[VS] : 0.0;
