@@ -71,7 +71,7 @@ def _brushed(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     """Stiffnesses before sliding by multiples of the servo's."""
     gain, inertia = _held(runs, theta), runs.table(theta)[:, 2]
     return [{"bristle_stiffness": part * gain, "bristle_damping": 0.2 * np.sqrt(part * gain * inertia)}
-            for part in (0.5, 2.0, 8.0)]  # fmt: skip
+            for part in (1.0, 5.0)]  # fmt: skip
 
 
 def _sprung(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
