@@ -13,7 +13,8 @@ import numpy as np
 
 from benchmarks.encoders.data import one_joint
 from casid.measurement._commands import held_commands
-from casid.output_error import CommandRecording, Servo, identify_from_commands
+from casid.output_error import CommandRecording, FreeRuns, Servo, identify_from_commands
+from casid.output_error._servo import QUANTITIES
 from casid.testing import broadband_commands, commanded_motion
 
 #: A pendulum of 0.3 kg at 0.1 m, its servo, and the recordings' rate [Hz].
@@ -50,7 +51,9 @@ def recordings(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -
 
 def brushed(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> list[CommandRecording]:
     """The same motions with LuGre's equations by a Runge-Kutta integrator of its own, none of the estimator's code."""
-    known = {name: float(servo.of(name, 1)[0]) for name in vars(servo) if name not in ("hold", "links", "encoder")}  # type: ignore[arg-type]
+    names = ("kp", "armature", "viscous", "coulomb", "bias", "delay", "bristle_stiffness", "bristle_damping")
+    table = FreeRuns(ROBOT, servo, recordings(SERVO, seed, 1, 1.0)).table(np.zeros(0))[0]
+    known = {name: float(table[list(QUANTITIES).index(name)]) for name in names}
     samples, inner = int(seconds * RATE), 40
     h, t = 1 / (RATE * inner), np.arange(samples) / RATE
     commands = [broadband_commands(t, [0.0], 0.8, seed=100 * seed + k, highest=2.5)[:, 0] for k in range(count)]
