@@ -42,7 +42,7 @@ def test_load_friction_is_found_where_it_is_and_left_out_where_it_is_not(arm):
         pytest.param(
             {"coulomb": 0.3, "bristle_stiffness": 15.0, "bristle_damping": 0.05},
             "bristle_stiffness",
-            0.1,
+            0.15,
             marks=pytest.mark.slow,
         ),
     ],
