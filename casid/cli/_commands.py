@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from casid.cli import _options as o
-from casid.cli._shared import announce_written, present, steps
+from casid.cli._shared import announce_written, keeping, present, steps
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def from_commands(recordings: Sequence[Path]) -> bool:
 
 def identify_commands(
     robot: str, recordings: Sequence[Path], reading: o.Reading, files: Sequence[Path], folder: Path | None,
-    actuators: Sequence[Path] = (),
+    actuators: Sequence[Path] = (), profile: Sequence[str] = (), search: Path | None = None,
 ) -> None:  # fmt: skip
     """Identify a robot by simulation, print the report, write files of the robot and of its servos.
 
@@ -56,6 +56,8 @@ def identify_commands(
         format_of(path)
     settings = o.Settings.merged(recordings, **reading.given())
     loaded = settings.robot(robot)
+    if search is not None:
+        keeping(f"what the search has done is kept in {search}; the same command goes on from there")
     with steps() as progress:
         data = [read_commands(path, loaded) for path in recordings]
         described = {
@@ -66,7 +68,7 @@ def identify_commands(
         if len(set(map(repr, described.values()))) > 1:
             raise DatasetError(f"{', '.join(described)} describe the servos differently; say it alike in all of them")
         servo = next(iter(described.values()), Servo())
-        result = identify_from_commands(loaded, data, servo, progress=progress)
+        result = identify_from_commands(loaded, data, servo, progress=progress, profile=profile, file=search)
     present(report_of(result), folder)
     for path in (*files, *actuators):
         if path in actuators:

@@ -83,6 +83,17 @@ class Choices(o.OptionGroup):
     folds: Annotated[int, typer.Option(min=0, help="Parts of the motion held out in turn, two or more; 0: none.")] = 4
     verdict: Annotated[bool, typer.Option(help="Look for what the recording says against the robot's file.")] = True
     quick: Annotated[bool, typer.Option("--quick", help="Parameters alone: nothing held out, no verdict.")] = False
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Of recordings of commands: also the interval of this unknown (armature, 'armature elbow', all) by "
+            "optimising the others again along it. May be repeated."
+        ),
+    ] = None
+    search: Annotated[
+        Path | None,
+        typer.Option(help="Of recordings of commands: JSON-lines file of the search; an interrupted one goes on."),
+    ] = None
 
     def checks(self) -> Checks:
         """What is examined beside the fit."""
@@ -144,9 +155,11 @@ def identify(
         refuse(context, ("share",), "does not go with --no-believable")
     folder, files = out_folder(output.out), output.robots()
     if reading.tau is None and from_commands(recording):
-        identify_commands(robot, recording, reading, files, folder, output.actuators or ())
+        identify_commands(
+            robot, recording, reading, files, folder, output.actuators or (), choices.profile or (), choices.search
+        )
         return
-    refuse(context, ("actuators",), "needs recordings of commands without torques")
+    refuse(context, ("actuators", "profile", "search"), "needs recordings of commands without torques")
     settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
     loaded = settings.robot(robot)
     given = settings.given

@@ -118,6 +118,8 @@ def _lost(found: CommandIdentification, *held: str) -> Notes:
             notes.append(text.format(shown))
     if found.servo.sprung(found.robot.n):
         notes.append("elasticity and backlash are left out: --mjcf writes joints for them")
+    if np.any(found.table["bristle_stiffness"] < 1e8):
+        notes.append("friction has no memory there: joints stick exactly before they slide")
     if np.any(found.table["warm_up"]):
         notes.append("friction is that of warm drives")
     unsure = [e.name for e in found.estimates if not e.determined]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,13 +18,16 @@ from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording
 from casid.output_error._choice import TERMS, folds_of, held_out, with_terms
-from casid.output_error._readings import further
-from casid.output_error._runs import FreeRuns, Parameter, Point
-from casid.output_error._search import Normal, Search
+from casid.output_error._readings import further, with_remedy
+from casid.output_error._runs import FreeRuns, Parameter, Point, gain_ratios
+from casid.output_error._search import Kept, Normal, Search, keeping_parts
 from casid.output_error._servo import QUANTITIES, Servo, Unknown
 from casid.output_error._start import ConvexStart, convex_start
-from casid.output_error._statistics import Estimate, estimates, gain_ratios
-from casid.output_error._verdict import CommandFinding, check_recordings, judge, tried
+from casid.output_error._statistics import Estimate, Profile, Profiles, estimates
+from casid.output_error._verdict import CommandFinding, check_recordings, judge
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
@@ -63,13 +69,15 @@ class SimulationOptions:
         Groups of motions that are held out in turn; 0: none.
     terms : tuple of str
         What is tried where nothing is given, and kept where it lowers the error held out by more than its standard
-        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``; empty: none.
+        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``, ``"presliding"``; empty: none.
+    level : float
+        Confidence level of profile intervals.
     threads : int
 
     Raises
     ------
     DatasetError
-        If a term is none of these.
+        If a term is none of these, or the level is not between 0 and 1.
     """
 
     step: float = 5e-3
@@ -81,9 +89,12 @@ class SimulationOptions:
     robust: float = 4.0
     folds: int = 4
     threads: int = 2
+    level: float = 0.95
     terms: tuple[str, ...] = tuple(TERMS)
 
     def __post_init__(self) -> None:
+        if not 0.0 < self.level < 1.0:
+            raise DatasetError(f"simulation options: level is between 0 and 1, got {self.level:g}")
         for term in self.terms:
             if term not in TERMS:
                 raise DatasetError(f"simulation options: {shown(term)} is no term that can be tried{near(term, TERMS)} "
@@ -116,6 +127,8 @@ class CommandIdentification(Displayed):
     ratios : mapping of str to (float, float)
         Ratios to kp with half widths of 95 %.
     runs : FreeRuns
+    profiles : tuple of Profile
+        Intervals by re-optimisation of what was asked for.
     """
 
     robot: Robot
@@ -133,6 +146,7 @@ class CommandIdentification(Displayed):
     findings: tuple[CommandFinding, ...]
     ratios: dict[str, tuple[float, float]]
     runs: FreeRuns
+    profiles: tuple[Profile, ...] = ()
 
     @property
     def theta(self) -> Array:
@@ -170,6 +184,10 @@ class CommandIdentification(Displayed):
         runs = self.runs.of(recordings)
         return float(np.sqrt(np.mean(runs.errors(runs.point(self.theta)) ** 2)))
 
+    def plot_free_runs(self, recording: int | CommandRecording = 0) -> tuple[Axes, ...]:
+        """Commands, encoders and free runs of a recording: one of `recordings` by its number, or another."""
+        return self._plot("free_runs", recording=recording)
+
     def record(self) -> dict[str, object]:
         """Plain numbers and text."""
         return {
@@ -189,6 +207,9 @@ class CommandIdentification(Displayed):
                  "correlation": e.correlation, "words": e.words}
                 for e in self.estimates
             ],
+            "profiles": [
+                {**asdict(one), "path": one.path.tolist(), "closed": list(one.closed)} for one in self.profiles
+            ],
             "ratios_to_kp": {name: list(pair) for name, pair in self.ratios.items()},
             "findings": [
                 {"kind": f.kind, "joint": f.joint, "text": f.text, "remedy": f.remedy, "wrong": f.wrong}
@@ -207,6 +228,8 @@ def identify_from_commands(
     options: SimulationOptions | None = None,
     start: ArrayLike | None = None,
     progress: Progress | None = None,
+    profile: Sequence[str] = (),
+    file: str | Path | None = None,
 ) -> CommandIdentification:
     """Identify drives and servos from commands and encoders, without torques.
 
@@ -226,11 +249,16 @@ def identify_from_commands(
         Further start, one value an unknown (`FreeRuns.parameters`).
     progress
         Called with a text, a number and a total.
+    profile
+        Unknowns by name or attribute, or ``"all"``, whose intervals are found by re-optimisation too (`Profiles`).
+    file
+        JSON-lines file of what the search has done; an interrupted search goes on from there.
 
     Raises
     ------
     DatasetError
-        If recordings do not fit the robot, nothing moves, or nothing is unknown.
+        If recordings do not fit the robot, nothing moves, nothing is unknown, or ``profile`` is no unknown; if the file
+        belongs to another search.
     ExportError
         Without a C compiler.
     """
@@ -244,7 +272,11 @@ def identify_from_commands(
     if not runs.parameters:
         raise DatasetError("everything about the servos is given: nothing is left to find")
     findings = list(check_recordings(recordings, names))
-    search, fine, best, point, normal, weak = _fitted(runs, options, start, progress)
+    runs.named(profile)
+    with keeping_parts(file, runs, repr((replace(options, threads=0, level=0.5), start))) as kept:
+        search, fine, best, point, normal, weak = _fitted(runs, options, start, progress, kept)
+        steps = search, point, normal, weak, fine, options.level
+        profiles = _profiled(steps, profile, kept, progress) if profile else ()
     listed, C = estimates(search, point, normal, weak, best.ratios)
     held = _held_out(search, point, normal, options.folds)
     if not any(f.wrong for f in findings):
@@ -252,19 +284,18 @@ def identify_from_commands(
     findings += judge(fine, point, names)
     errors = np.sqrt(normal.squares / normal.count)
     if any(f.kind in ("sign", "joint order") for f in findings):
-        findings = [
-            _try(f, robot, recordings, runs, names, options, float(np.sqrt(np.mean(errors**2)))) for f in findings
-        ]
+        findings = [with_remedy(f, runs, names, _CUTOFFS[0], float(np.sqrt(np.mean(errors**2)))) for f in findings]
     rollouts, fine.rollouts = search.runs.rollouts, 0.0
     ratios = gain_ratios(fine.parameters, point.theta, C, 1.96)
     return CommandIdentification(
         robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], rollouts,
         time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
+        profiles,
     )  # fmt: skip
 
 
 def _fitted(
-    runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress | None
+    runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress | None, kept: Kept
 ) -> tuple[Search, FreeRuns, ConvexStart, Point, Normal, Array]:
     """Best point of all starts."""
     if progress is not None:
@@ -289,25 +320,49 @@ def _fitted(
         search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
         if result is not None:  # the same yardstick
             search.scale, search.inflation = result[1].scale, result[1].inflation
-        point, normal = search.run(runs.point(candidates[k][1]), options.iterations if not number else 6)
+        first, limit = runs.point(candidates[k][1]), options.iterations if not number else 6
+        _, point, normal = kept.searched(f"start {number}", search, partial(search.ran, first, limit))
         if result is None or normal.rms < result[0]:
             result = normal.rms, search, candidates[k][0], point, normal
     assert result is not None
     _, search, best, point, normal = result
     trace = search.history
     finest = options.step / options.refined
-    search, point, normal, more = with_terms(search, point, normal, options.folds, options.terms, finest)
+    search, point, normal, more = with_terms(search, point, normal, options.folds, options.terms, finest, kept)
     weak, runs = np.append(weak, more), search.runs
     if runs.step < whole.step:
         whole = whole.stepped(runs.step)
     whole.rollouts = runs.rollouts * len(runs.pieces) / len(whole.pieces)
     whole.parameters, whole.servo = runs.parameters, runs.servo
     search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=trace)
-    point, normal = search.run(whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point)
+    first = whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point
+    _, point, normal = kept.searched("whole", search, partial(search.ran, first))
     fine = whole.of(whole.recordings, finest)
     point, normal = search.polished(point, fine)
     whole.rollouts += options.refined * fine.rollouts
     return search, fine, best, point, normal, weak
+
+
+def _profiled(
+    steps: tuple[Search, Point, Normal, Array, FreeRuns, float], asked: Sequence[str], kept: Kept,
+    progress: Progress | None,
+) -> tuple[Profile, ...]:  # fmt: skip
+    """Profiles of the unknowns that are asked for."""
+    made, chosen, level = list[Profile](), steps[0].runs.named(asked), steps[-1]
+    source: list[Profiles] = []
+    for number, i in enumerate(chosen):
+        name = steps[0].runs.parameters[i].name
+
+        def computed(i: int = i) -> dict[str, Any]:
+            source[:] = source or [Profiles(*steps)]
+            one = source[0].of(i)
+            return {**asdict(one), "path": one.path.tolist(), "closed": list(one.closed)}
+
+        if progress is not None:
+            progress(f"profile of {name}", number, len(chosen))
+        plain = kept.part(f"profile {name} {level:g}", computed)
+        made.append(Profile(**{**plain, "path": np.array(plain["path"]), "closed": tuple(plain["closed"])}))
+    return tuple(made)
 
 
 def _weakly(parameters: Sequence[Parameter], start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:
@@ -341,23 +396,3 @@ def _held_out(search: Search, point: Point, normal: Normal, folds: int) -> float
         return float("nan")
     squares = held_out(search, point, normal, group)
     return float(np.sqrt(squares.sum() / sum(piece.measured.size for piece in search.runs.pieces)))
-
-
-def _try(
-    finding: CommandFinding, robot: Robot, recordings: Sequence[CommandRecording], runs: FreeRuns, names: Sequence[str],
-    options: SimulationOptions, before: float,
-) -> CommandFinding:  # fmt: skip
-    """A finding whose remedy was tried: columns exchanged, or a command reversed."""
-    joints = [names.index(name) for name in finding.joint.split(", ") if name in names]
-    if finding.kind not in ("sign", "joint order"):
-        return finding
-    changed = []
-    for data in recordings:
-        u = np.array(data.q_des)
-        u[:, joints] = -u[:, joints] if finding.kind == "sign" else u[:, joints[::-1]]
-        changed.append(replace(data, q_des=u))
-    again = FreeRuns(robot, runs.servo, changed, options.step, options.longest, options.threads)
-    again.branches = runs.branches
-    theta = convex_start(again, _CUTOFFS[0]).theta
-    after = float(np.sqrt(np.mean(again.errors(again.point(theta)) ** 2)))
-    return tried(finding, before, after)

@@ -98,6 +98,8 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
         notes.append(f"commands act {text} ms late, which MJCF has no word for: delay ctrl by it")
         root.insert(0, ElementTree.Comment(f" ctrl acts {text} ms after the command "))
     notes += [text for key, text in _LEFT_OUT.items() if np.any(table[key])]
+    if np.any(table["bristle_stiffness"] < _UNLIMITED):
+        notes.append("friction has no memory there: joints stick exactly before they slide")
     ElementTree.indent(root)
     write_files(path.parent, {path.name: ElementTree.tostring(root, encoding="unicode") + "\n"})
     return path, tuple(notes)

@@ -12,7 +12,8 @@ from casid.measurement._commands import CommandRecording
 from casid.output_error._runs import FreeRuns, Point
 from casid.output_error._search import Search
 from casid.output_error._servo import FREE, Servo, Unknown
-from casid.output_error._verdict import CommandFinding
+from casid.output_error._start import convex_start
+from casid.output_error._verdict import CommandFinding, tried
 
 Array = NDArray[np.float64]
 
@@ -124,13 +125,17 @@ def _tried_readings(
     if rms.max() < _MISFIT:
         return []
     part = runs.thinned(_TRIAL)
-    base = _fitted(part, part.servo, runs, point.theta)
+    known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}
+    base, _ = _fitted(part, part.servo, runs, known)
     worst = int(rms.argmax())
-    results = [(_fitted(part, servo, runs, point.theta), kind, text) for kind, text, servo in _readings(runs, point)]
+    results = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs, point)]
     if not results or min(one[0] for one in results) >= _BETTER * base:
         return []
     least = min(one[0] for one in results)
-    error, kind, text = next(one for one in results if one[0] <= _EQUAL * least)
+    error, reached, kind, text = next(one for one in results if one[0] <= _EQUAL * least)
+    base = min(base, _fitted(part, part.servo, runs, {**known, **reached})[0])  # a better start is no better reading
+    if error >= _BETTER * base:
+        return []
     remedy = f"tried: {1e3 * base:.3g} -> {1e3 * error:.3g} mrad"
     joint = names[worst]
     return [CommandFinding(kind, joint, text, remedy, error < _WRONG * base)]
@@ -161,14 +166,15 @@ def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
     return made
 
 
-def _fitted(part: FreeRuns, servo: Servo, runs: FreeRuns, theta: Array) -> float:
-    """Free-run error after a few iterations from what is known [rad]."""
+def _fitted(
+    part: FreeRuns, servo: Servo, runs: FreeRuns, known: dict[tuple[str, int], float]
+) -> tuple[float, dict[tuple[str, int], float]]:
+    """Free-run error after a few iterations from known values [rad], and the values reached, by attribute and joint."""
     recordings = list(dict.fromkeys(piece.recording for piece in part.pieces))
     made = FreeRuns(part.robot, servo, recordings, part.step, part.longest, part.threads)
     made.branches = part.branches
     kept = {(piece.recording, piece.rows.start) for piece in part.pieces}
     made.pieces = [piece for piece in made.pieces if (piece.recording, piece.rows.start) in kept]
-    known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, theta, strict=True)}
     held = {(p.attribute, p.joint): p for p in runs.parameters}
     made.parameters = tuple(
         held[p.attribute, p.joint] if (p.attribute, p.joint) in held else p for p in made.parameters
@@ -176,9 +182,9 @@ def _fitted(part: FreeRuns, servo: Servo, runs: FreeRuns, theta: Array) -> float
     start = [_start(p.attribute, p.joint, p.unknown, known, runs) for p in made.parameters]
     low, high = (np.array([getattr(p, side) for p in made.parameters]) for side in ("lower", "upper"))
     search = Search(made, 8, budget=1e9)
-    _, normal = search.run(made.point(np.clip(np.array(start), low, high)))
+    point, normal = search.run(made.point(np.clip(np.array(start), low, high)))
     runs.rollouts += made.rollouts * made.seconds / runs.seconds
-    return normal.rms
+    return normal.rms, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
 
 
 def _start(attribute: str, joint: int, unknown: Unknown, known: dict[tuple[str, int], float], runs: FreeRuns) -> float:
@@ -191,3 +197,22 @@ def _start(attribute: str, joint: int, unknown: Unknown, known: dict[tuple[str, 
     if isinstance(given, Unknown):
         return given.value if given.value is not None else 1.0
     return given
+
+
+def with_remedy(
+    finding: CommandFinding, runs: FreeRuns, names: Sequence[str], cutoff: float, before: float
+) -> CommandFinding:
+    """A finding whose remedy was tried from a convex start: columns exchanged, or a command reversed."""
+    joints = [names.index(name) for name in finding.joint.split(", ") if name in names]
+    if finding.kind not in ("sign", "joint order"):
+        return finding
+    changed = []
+    for data in runs.recordings:
+        u = np.array(data.q_des)
+        u[:, joints] = -u[:, joints] if finding.kind == "sign" else u[:, joints[::-1]]
+        changed.append(replace(data, q_des=u))
+    again = FreeRuns(runs.robot, runs.servo, changed, runs.step, runs.longest, runs.threads)
+    again.branches = runs.branches
+    theta = convex_start(again, cutoff).theta
+    after = float(np.sqrt(np.mean(again.errors(again.point(theta)) ** 2)))
+    return tried(finding, before, after)

@@ -24,6 +24,13 @@ drives the link (Nordin and Gutman 2002, the dead zone with damping; that of the
 never pulls and the torque is continuous). It is taken at the mean of v and v+ and at ``x + h (v+ - v) / 4``, the
 trapezoidal rule, stable for every k; play without elasticity ends in contact without rebound, implicitly (Stewart and
 Trinkle 1996). Both sides of the contact are modes like those of friction.
+
+Friction with memory (LuGre, Canudas de Wit et al. 1995) has one more state of each drive, its bristles' torque w::
+
+    w' = s0 (v - |v| w / fc),    f = w + s1 (1 - sign(v) w / fc) v
+
+with fc as above. Its step is exact for a constant v, the torque is taken at the time of q by the trapezoidal rule,
+linearly implicit, stable for every s0; at rest it begins as what holds the joint, else as sliding.
 """
 
 from __future__ import annotations
@@ -215,7 +222,7 @@ class Branch:
         kinds = np.array([KINDS.index(c.kind) for c in columns], dtype=np.int64)
         joints = np.array([c.joint for c in columns], dtype=np.int64)
         routine = self._sprung if drive.encoder else self._rigid
-        work = np.zeros((6 if drive.encoder else 3) * n * max(P, 1))
+        work = np.zeros((8 if drive.encoder else 4) * n * max(P, 1))
         arrays = (
             drive.h, drive.u, drive.du, drive.on, drive.torque, drive.clock, drive.emit,
             np.ascontiguousarray(parameters, dtype=float), kinds, joints, x, q, S, work,

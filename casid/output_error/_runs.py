@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording, held_commands
 from casid.output_error._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive, branches
 from casid.output_error._servo import KINDS, QUANTITIES, Servo, Unknown
@@ -22,6 +23,9 @@ from casid.output_error._servo import KINDS, QUANTITIES, Servo, Unknown
 Array = NDArray[np.float64]
 T = TypeVar("T")
 
+#: Parameters of a drive, which all carry its scale.
+SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit", "stiffness", "joint_damping",
+           "bristle_stiffness", "bristle_damping")  # fmt: skip
 #: Deviations of position and speed of what no encoder shows at the start of a piece [rad, rad/s].
 _HIDDEN = (0.02, 0.5)
 
@@ -247,6 +251,21 @@ class FreeRuns:
         """Parameters with the measured initial states."""
         return Point(np.array(theta), [piece.start.copy() for piece in self.pieces])
 
+    def named(self, asked: Sequence[str]) -> list[int]:
+        """Places of the unknowns that are asked for by name or attribute; ``"all"``: every one.
+
+        Raises
+        ------
+        DatasetError
+            If no unknown has that name.
+        """
+        known = list(dict.fromkeys([*(p.attribute for p in self.parameters), *(p.name for p in self.parameters)]))
+        for name in asked:
+            if name != "all" and name not in known:
+                raise DatasetError(f"profile: {shown(name)} is no unknown here{near(name, known)} (unknowns: "
+                                   f"{listed(known)}; or all)")  # fmt: skip
+        return [i for i, p in enumerate(self.parameters) if {"all", p.name, p.attribute} & set(asked)]
+
     def table(self, theta: Array) -> Array:
         """Values of all kinds at all joints, shape (n, kinds)."""
         values: Array = self.known.copy()
@@ -347,3 +366,20 @@ def _parameters(robot: Robot, servo: Servo, earliest: float) -> tuple[Array, tup
             else:
                 known[k, KINDS.index(quantity.kind)] = min(value, 1e300)
     return known, tuple(unknown)
+
+
+def gain_ratios(
+    parameters: Sequence[Parameter], theta: Array, C: Array, width: float
+) -> dict[str, tuple[float, float]]:
+    """Ratios of a drive's parameters to its kp with half widths of 95 %, by name."""
+    place = {(p.attribute, p.joint): i for i, p in enumerate(parameters)}
+    found = {}
+    for i, p in enumerate(parameters):
+        g = place.get(("kp", p.joint))
+        if p.attribute not in SCALED[1:] or g is None or p.joint == ALL:
+            continue
+        ratio = theta[i] / theta[g]
+        slope = np.array([1.0 / theta[g], -ratio / theta[g]])
+        spread = float(np.sqrt(max(slope @ C[np.ix_([i, g], [i, g])] @ slope, 0.0)))
+        found[f"{p.name} / kp"] = (float(ratio), width * spread)
+    return found

@@ -69,9 +69,11 @@ QUANTITIES: Mapping[str, Quantity] = {
     "backlash": Quantity("gap", "rad", 0.0, 0.5, 0.01, 0.1),
     "warm_up": Quantity("warm", "", -0.9, 10.0, 0.1, 1.0),
     "warm_time": Quantity("tw", "s", 1.0, 1e5, 60.0),
+    "bristle_stiffness": Quantity("bristle", "N.m/rad", 0.01, 1e7, 10.0),
+    "bristle_damping": Quantity("micro", VISCOUS.unit, 0.0, 1e3),
 }
-#: Attributes that may be infinite: no limit, a rigid joint.
-_INFINITE = ("limit", "duty", "stiffness")
+#: Attributes that may be infinite: no limit, a rigid joint, exact stick.
+_INFINITE = ("limit", "duty", "stiffness", "bristle_stiffness")
 #: Units by attribute, for tables.
 UNITS = {attribute: quantity.unit for attribute, quantity in QUANTITIES.items()}
 #: What a joint's servo and drive are described by, in the order of the compiled code.
@@ -151,6 +153,10 @@ class Servo:
     warm_up, warm_time
         Viscous and dry friction are ``1 + warm_up exp(-t / warm_time)`` times their values warm; t: the recording's
         clock, 0 at the start of the machine.
+    bristle_stiffness, bristle_damping
+        Of dry friction with memory (LuGre, Canudas de Wit et al. 1995): before it slides a joint is held by a spring
+        and a damper [N.m/rad, N.m.s/rad], ``w' = bristle_stiffness (dq - |dq| w / f)``, f being the dry friction of
+        sliding; its torque is ``w + bristle_damping (1 - sign(dq) w / f) dq``. Infinite: exact stick.
     bias
         Command offset [rad].
     limit
@@ -187,6 +193,8 @@ class Servo:
     encoder: Literal["link", "drive"] = "link"
     warm_up: Value = 0.0
     warm_time: Value = 60.0
+    bristle_stiffness: Value = np.inf
+    bristle_damping: Value = 0.0
     scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
 
     def __post_init__(self) -> None:

@@ -63,7 +63,8 @@ static int step_velocity(const double H[N][N], const double *r, const double *fc
 
 #define PAR(i) (par + ((i) % LINKS) * KINDS) /* of a coordinate: links first, then drives, where a spring is between */
 #define DRIVEN(i) ((i) >= N - LINKS)
-#define RIGID 1e8 /* a spring beyond is rigid: the joint has play alone */
+#define RIGID 1e8 /* a spring beyond is rigid: the joint has play alone, or sticks exactly */
+#define SIGN(x) (((x) > 0.0) - ((x) < 0.0))
 
 /* Torque of the spring and damper of a joint between drive and link, y = k x + A w+ + B w, passes a dead zone. */
 typedef struct {
@@ -82,23 +83,58 @@ static Spring spring_of(const double *p, double h, int side)
     return s;
 }
 
+/* Bristles: torque w + give (stiffness h (v+ - v) / 4 + damping (v + v+) / 2), give = 1 - sign(v) w / grip; the step of
+   w' = stiffness (v - |v| w / grip) is that of a constant v. Slopes: of the torque in w, grip; of w+ in w, v+, grip. */
+typedef struct {
+    double w, grip, give, stiff, damp, torque_w, torque_grip, next_w, next_v, next_grip, next_stiff;
+} Bristle;
+
+static void bristle_set(Bristle *z, const double *p, double h, double v, double grip)
+{
+    z->grip = fmax(grip, 1e-9), z->give = fmax(1.0 - SIGN(v) * z->w / z->grip, 0.0);
+    z->stiff = 0.25 * h * p[BRISTLE] * z->give, z->damp = 0.5 * p[MICRO] * z->give;
+}
+
+static void bristle_slopes(Bristle *z, const double *p, double h, double v, double vn)
+{
+    const double X = 0.25 * h * p[BRISTLE] * (vn - v) + 0.5 * p[MICRO] * (v + vn), s = SIGN(v), t = SIGN(vn);
+    const double a = h * p[BRISTLE] * fabs(vn) / z->grip, e = exp(-a), left = z->w - t * z->grip;
+    z->torque_w = 1.0 - s * X / z->grip, z->torque_grip = s * z->w * X / (z->grip * z->grip);
+    z->next_w = e, z->next_v = h * p[BRISTLE] * e * (1.0 - t * z->w / z->grip);
+    z->next_grip = t * (1.0 - e) + left * e * a / z->grip, z->next_stiff = -left * e * h * fabs(vn) / z->grip;
+}
+
+typedef struct { double fade, warm, fe, value; } Level; /* dry friction of sliding, and what it is made of */
+static Level level_of(const double *p, double load, double v, double clock, int warms)
+{
+    const double speed = p[FS] > 0.0 ? v / p[VS] : 0.0;
+    Level l;
+    l.fade = warms || p[WARM] != 0.0 ? exp(-clock / p[TW]) : 0.0, l.warm = 1.0 + p[WARM] * l.fade;
+    l.fe = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
+    l.value = fmax(l.warm * (p[FC] + p[FL] * fabs(load) + p[FS] * l.fe), 0.0);
+    return l;
+}
+
 int casid_rollout(long steps, long params, long P, long encoder, const double *h_, const double *u_, const double *du_,
                   const double *on_, const double *torque_, const double *clock_, const long long *emit,
                   const double *par, const long long *kind, const long long *joint, double *x, double *q_out,
                   double *S_out, double *work)
 {
-    double *Sq = work, *Sv = work + N * P, *R = work + 2 * N * P;
+    double *Sq = work, *Sv = work + N * P, *Sw = work + 2 * N * P, *R = work + 3 * N * P;
     double q[N], v[N], s[LINKS], fc[N], fe[N];
-    int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0, warms = 0;
+    int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0, warms = 0, bristles = 0;
+    Bristle brush[N];
     const int shown = N > LINKS && encoder == 2 ? LINKS : 0; /* first coordinate that the encoders show */
     const int follow = N > LINKS && encoder == 1 ? LINKS : 0; /* an encoder of the link is so many before its drive */
     long t, c, row = 0;
-    memset(work, 0, sizeof(double) * (size_t)(3 * N * (P ? P : 1)));
+    memset(work, 0, sizeof(double) * (size_t)(4 * N * (P ? P : 1)));
     for (c = 0; c < params; ++c) warms |= kind[c] == WARM; /* a derivative is asked for */
     for (i = 0; i < N; ++i) {
         const double *p = PAR(i);
         q[i] = x[i % LINKS], v[i] = x[LINKS + i % LINKS], s[i % LINKS] = p[SCALE];
         fc[i] = DRIVEN(i) && (p[FC] > 0.0 || p[FL] > 0.0 || p[FS] > 0.0) ? 1.0 : 0.0;
+        brush[i].w = 0.0, brush[i].grip = fc[i] > 0.0 && p[BRISTLE] < RIGID ? 1.0 : 0.0;
+        if (brush[i].grip > 0.0) fc[i] = 0.0, bristles = 1;
         sat[i] = side[i % LINKS] = 0;
         sticks[i] = fc[i] > 0.0 && v[i] == 0.0;
         mode[i] = fc[i] > 0.0 ? (v[i] > 0.0) - (v[i] < 0.0) : 0;
@@ -122,6 +158,26 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                                                                           : 0.0;
         }
     }
+    if (bristles && steps) { /* they begin bent: by sliding, or by what holds the joint at rest */
+        double M[N * N], b[N];
+        MOTION(q, v, s, M, b);
+        for (i = N - LINKS; i < N; ++i) {
+            const double *p = PAR(i), o = on_[i % LINKS], err = o * (u_[i % LINKS] + p[BIAS] - q[i - follow]);
+            const double load = b[i % LINKS], rest = p[KP] * err + torque_[i % LINKS] - p[FO] - load;
+            const Level l = level_of(p, load, v[i], clock_[0], 1);
+            const double top = 0.99 * l.value, end = v[i] != 0.0 ? SIGN(v[i]) : 0.99 * ((rest > top) - (rest < -top));
+            if (!(brush[i].grip > 0.0)) continue;
+            brush[i].w = end != 0.0 ? end * l.value : rest;
+            for (c = 0; c < params; ++c) {
+                const long long what = joint[c] < 0 || joint[c] == i % LINKS ? kind[c] : -1;
+                if (end != 0.0)
+                    Sw[i * P + c] = end * l.warm * (what == FC ? 1 : what == FL ? fabs(load) : what == FS ? l.fe : 0.0);
+                else
+                    Sw[i * P + c] = what == KP ? err : what == BIAS ? o * p[KP] : what == FO ? -1.0 : 0.0;
+            }
+            if (P > params && end == 0.0) Sw[i * P + params + i % LINKS] = -o * p[KP];
+        }
+    }
     for (i = 0; i < LINKS; ++i) {
         q_out[i] = q[shown + i];
         for (c = 0; c < P; ++c) S_out[i * P + c] = Sq[(shown + i) * P + c];
@@ -130,18 +186,16 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         const double h = h_[t], *u = u_ + t * LINKS, *du = du_ + t * LINKS, *on = on_ + t * LINKS;
         const double *push = torque_ + t * LINKS;
         double M[N * N], b[N], H[N][N], C[N][N], r[N], vn[N], gain[N], pull[N], half[N], err[N];
-        double warm[LINKS], fade[LINKS];
+        double warm[LINKS], fade[LINKS], level[N];
         Spring spring[LINKS];
         int round, was;
         MOTION(q, v, s, M, b);
         for (i = N - LINKS; i < N; ++i) {
-            const double *p = PAR(i), speed = p[FS] > 0.0 ? v[i] / p[VS] : 0.0;
-            fade[i % LINKS] = warms || p[WARM] != 0.0 ? exp(-clock_[t] / p[TW]) : 0.0;
-            warm[i % LINKS] = 1.0 + p[WARM] * fade[i % LINKS];
+            const double *p = PAR(i);
+            const Level l = level_of(p, b[i % LINKS], v[i], clock_[t], warms);
             M[i * N + i] += p[IA];
-            fe[i] = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
-            fc[i] = warm[i % LINKS] * (p[FC] + p[FL] * fabs(b[i % LINKS]) + p[FS] * fe[i]);
-            if (fc[i] < 0.0) fc[i] = 0.0;
+            fade[i % LINKS] = l.fade, warm[i % LINKS] = l.warm, fe[i] = l.fe, fc[i] = level[i] = l.value;
+            if (brush[i].grip > 0.0) bristle_set(brush + i, p, h, v[i], fc[i]), fc[i] = 0.0;
         }
         for (round = 0; round < (N > LINKS ? 20 : 6); ++round) {
             int changed = 0;
@@ -160,6 +214,11 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                     H[i][i] += half[i];
                     pull[i] = sat[i] ? (o != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i];
                     r[i] += h * (pull[i] + push[i % LINKS] - p[FO]) - half[i] * v[i];
+                    if (brush[i].grip > 0.0) {
+                        const Bristle *z = brush + i;
+                        H[i][i] += h * (z->damp + z->stiff);
+                        r[i] -= h * (z->w + (z->damp - z->stiff) * v[i]);
+                    }
                 }
                 r[i] -= h * b[i];
             }
@@ -192,18 +251,23 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         for (i = 0; i < N; ++i)
             if (!(vn[i] < 1e4 && vn[i] > -1e4)) goto fail;
         if (P) {
-            double a[N], Gq[N * N], Gv[N * N], Gs[N * LINKS], W[N][2 * N];
+            double a[N], Gq[N * N], Gv[N * N], Gs[N * LINKS], W[N][3 * N], grip_q[N][N], grip_v[N][N], slip[N];
+            const int states = bristles ? 3 : 2;
             for (i = 0; i < N; ++i) a[i] = (vn[i] - v[i]) / h;
             SLOPES(q, v, a, s, Gq, Gv, Gs);
             for (i = N - LINKS; i < N; ++i) { /* friction that changes with load and speed; the load's inertia aside */
-                const double *p = PAR(i), f = warm[i % LINKS] * mode[i] * p[FL] * (b[i % LINKS] > 0.0 ? 1.0 : -1.0);
-                if (f != 0.0)
-                    for (j = 0; j < N; ++j) {
-                        Gq[i * N + j] += f * Gq[i % LINKS * N + j];
-                        Gv[i * N + j] += f * Gv[i % LINKS * N + j];
-                    }
-                if (fe[i] > 0.0)
-                    Gv[i * N + i] -= warm[i % LINKS] * mode[i] * p[FS] * fe[i] * 2.0 * v[i] / (p[VS] * p[VS]);
+                const double *p = PAR(i), f = warm[i % LINKS] * p[FL] * (b[i % LINKS] > 0.0 ? 1.0 : -1.0);
+                slip[i] = mode[i]; /* the friction's slope in its level */
+                if (brush[i].grip > 0.0) bristle_slopes(brush + i, p, h, v[i], vn[i]), slip[i] = brush[i].torque_grip;
+                for (j = 0; j < N; ++j) {
+                    grip_q[i][j] = f != 0.0 ? f * Gq[i % LINKS * N + j] : 0.0;
+                    grip_v[i][j] = f != 0.0 ? f * Gv[i % LINKS * N + j] : 0.0;
+                }
+                if (fe[i] > 0.0) grip_v[i][i] -= warm[i % LINKS] * p[FS] * fe[i] * 2.0 * v[i] / (p[VS] * p[VS]);
+                if (slip[i] != 0.0)
+                    for (j = 0; j < N; ++j)
+                        Gq[i * N + j] += slip[i] * grip_q[i][j], Gv[i * N + j] += slip[i] * grip_v[i][j];
+                if (brush[i].grip > 0.0) Gv[i * N + i] += brush[i].damp - brush[i].stiff;
                 Gq[i * N + i - follow] += gain[i];
             }
             for (i = 0; i < (N > LINKS ? LINKS : 0); ++i) { /* springs */
@@ -227,37 +291,48 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                         wq -= H[k][i] * h * Gq[g * N + j];
                         wv += H[k][i] * (M[g * N + j] - h * Gv[g * N + j] - (g == j ? half[g] : 0.0));
                     }
-                    W[k][j] = wq, W[k][N + j] = wv;
+                    W[k][j] = wq, W[k][N + j] = wv, W[k][2 * N + j] = 0.0;
+                    for (i = 0; bristles && i < m; ++i)
+                        if (set[i] == j && brush[j].grip > 0.0) W[k][2 * N + j] = -H[k][i] * h * brush[j].torque_w;
                 }
             for (k = 0; k < m; ++k) {
                 double *to = R + set[k] * P;
                 for (c = 0; c < P; ++c) to[c] = 0.0;
-                for (j = 0; j < 2 * N; ++j) {
+                for (j = 0; j < states * N; ++j) {
                     const double w = W[k][j], *from = work + j * P;
                     for (c = 0; c < P; ++c) to[c] += w * from[c];
                 }
             }
+            for (i = N - LINKS; i < N; ++i)
+                for (c = 0; brush[i].grip > 0.0 && c < P; ++c) {
+                    double change = 0.0;
+                    for (j = 0; j < N; ++j) change += grip_q[i][j] * Sq[j * P + c] + grip_v[i][j] * Sv[j * P + c];
+                    Sw[i * P + c] = brush[i].next_w * Sw[i * P + c] + brush[i].next_grip * change;
+                }
             for (c = 0; c < params; ++c) {
                 const int first = joint[c] < 0 ? 0 : (int)joint[c], last = joint[c] < 0 ? LINKS - 1 : (int)joint[c];
                 for (j = first; j <= last; ++j) {
                     const int d = N - LINKS + j;
                     const double *p = PAR(j), full = sat[d] ? 0.0 : on[j], mean = 0.5 * (v[d] + vn[d]);
                     const double w = warm[j];
-                    double y = 0.0, across = 0.0; /* torque on the drive, and of the spring */
+                    double y = 0.0, across = 0.0, more = 0.0; /* torque on the drive, of the spring; friction */
                     switch (kind[c]) {
                     case KP: y = sat[d] ? 0.0 : err[d]; break;
                     case KD: y = -full * mean; break;
                     case EMF: y = -(full != 0.0) * mean; break;
                     case IA: y = -a[d]; break;
                     case FV: y = -w * mean; break;
-                    case FC: y = -w * mode[d]; break;
-                    case FL: y = -w * mode[d] * fabs(b[j]); break;
-                    case FS: y = -w * mode[d] * fe[d]; break;
-                    case VS: y = -w * mode[d] * p[FS] * fe[d] * 2.0 * v[d] * v[d] / (p[VS] * p[VS] * p[VS]); break;
-                    case WARM: y = -fade[j] * (p[FV] * mean + mode[d] * fc[d] / w); break;
+                    case FC: more = w; break;
+                    case FL: more = w * fabs(b[j]); break;
+                    case FS: more = w * fe[d]; break;
+                    case VS: more = w * p[FS] * fe[d] * 2.0 * v[d] * v[d] / (p[VS] * p[VS] * p[VS]); break;
+                    case WARM: y = -fade[j] * p[FV] * mean, more = fade[j] * level[d] / w; break;
                     case TW:
-                        y = -p[WARM] * fade[j] * clock_[t] / (p[TW] * p[TW]) * (p[FV] * mean + mode[d] * fc[d] / w);
+                        more = p[WARM] * fade[j] * clock_[t] / (p[TW] * p[TW]);
+                        y = -more * p[FV] * mean, more *= level[d] / w;
                         break;
+                    case BRISTLE: y = -0.25 * h * brush[d].give * (vn[d] - v[d]); break;
+                    case MICRO: y = -brush[d].give * mean; break;
                     case BIAS: y = gain[d]; break;
                     case LIMIT: y = (on[j] != 0.0) * sat[d]; break;
                     case FO: y = -1.0; break;
@@ -271,6 +346,11 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                         break;
                     default: break;
                     }
+                    y -= slip[d] * more;
+                    if (brush[d].grip > 0.0)
+                        Sw[d * P + c] += brush[d].next_grip * more + (kind[c] == BRISTLE ? brush[d].next_stiff : 0.0);
+                    else if (kind[c] == BRISTLE || kind[c] == MICRO)
+                        y = 0.0;
                     if (kind[c] == SCALE)
                         for (k = 0; k < m; ++k)
                             for (i = 0; i < m; ++i) R[set[k] * P + c] -= h * H[k][i] * Gs[set[i] * LINKS + j];
@@ -283,17 +363,22 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                 }
             }
             for (i = 0; i < N; ++i) {
+                for (c = 0; brush[i].grip > 0.0 && c < P; ++c) Sw[i * P + c] += brush[i].next_v * R[i * P + c];
                 if (sticks[i]) memset(Sv + i * P, 0, sizeof(double) * (size_t)P);
                 else memcpy(Sv + i * P, R + i * P, sizeof(double) * (size_t)P);
                 for (c = 0; c < P; ++c) Sq[i * P + c] += h * Sv[i * P + c];
             }
         }
-        for (i = 0; i < N; ++i) { v[i] = vn[i]; q[i] += h * vn[i]; }
+        for (i = 0; i < N; ++i) {
+            const double end = SIGN(vn[i]) * brush[i].grip;
+            if (end != 0.0) brush[i].w = end + (brush[i].w - end) * exp(-h * PAR(i)[BRISTLE] * fabs(vn[i] / end));
+            v[i] = vn[i], q[i] += h * vn[i];
+        }
         if (emit[t]) {
             ++row;
             memcpy(q_out + row * LINKS, q + shown, sizeof(double) * LINKS);
             if (P) {
-                for (c = 0; c < 2 * N * P; ++c) /* what has decayed: denormal numbers are slow */
+                for (c = 0; c < 3 * N * P; ++c) /* what has decayed: denormal numbers are slow */
                     if (work[c] < 1e-100 && work[c] > -1e-100) work[c] = 0.0;
                 memcpy(S_out + row * LINKS * P, Sq + shown * P, sizeof(double) * (size_t)(LINKS * P));
             }

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.output_error import CommandIdentification
+from casid.output_error import CommandIdentification, CommandRecording
 from casid.output_error._servo import UNITS
 from casid.output_error._statistics import Estimate
 from casid.output_error._verdict import CommandFinding
@@ -225,7 +225,9 @@ class CommandSection(ReportSection):
             for name, (value, half) in found.ratios.items()
             if any(name.split(" / ")[0].endswith(f" {joint}") for joint in loose)
         ]
-        return [*tables, *([summary_table("Ratios, where the gain is not fixed", ratios)] if ratios else [])]
+        again = [(one.name, f"{one.value:.4g} {one.unit}: {one.words}") for one in found.profiles]
+        titled = (("Ratios, where the gain is not fixed", ratios), ("Profiles: all others optimised again", again))
+        return [*tables, *(summary_table(title, rows) for title, rows in titled if rows)]
 
     def _parameters(self) -> PlainTable:
         """One row a joint, one column an attribute; what is known is not repeated."""
@@ -246,7 +248,7 @@ class CommandSection(ReportSection):
         return self.found.record()
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
-        """``free_runs``: measured and simulated positions of one recording, counted from 0."""
+        """``free_runs``: measured and simulated positions of a recording: one of these, counted from 0, or another."""
         return {"free_runs": self._free_runs}
 
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
@@ -260,10 +262,16 @@ class CommandSection(ReportSection):
         rows = [(e.name, f"{e.value:.4g}", f"[{e.low:.4g}, {e.high:.4g}]" if e.determined else "open", e.unit, e.words)
                 for e in found.estimates]  # fmt: skip
         page.table(("parameter", "value", "95 % interval", "unit", "what the data tell"), rows)
+        if found.profiles:
+            page.heading("Profiles: all others optimised again")
+            lines = [(one.name, f"{one.value:.4g}", one.unit, one.words) for one in found.profiles]
+            page.table(("parameter", "value", "unit", "interval"), lines)
 
-    def _free_runs(self, recording: int = 0) -> Figure:
+    def _free_runs(self, recording: int | CommandRecording = 0) -> Figure:
         found = self.found
-        data = found.recordings[recording]
+        if isinstance(recording, int) and not 0 <= recording < len(found.recordings):
+            raise DatasetError(f"there is no recording {recording}: there are {len(found.recordings)}, counted from 0")
+        data = found.recordings[recording] if isinstance(recording, int) else recording
         runs = found.runs.of([data])
         simulated = runs.simulate(runs.point(found.theta))
         figure = new_figure(10.0, 1.2 + 1.6 * data.n)

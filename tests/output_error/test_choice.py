@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from casid.output_error import Servo, identify_from_commands
-from casid.output_error._choice import TERMS
+from casid.output_error import FREE, FreeRuns, Servo, identify_from_commands
+from casid.output_error._choice import TERMS, _restarted
+from casid.output_error._search import Search
 from casid.testing import broadband_commands, commanded_motion
 
 TRUE = Servo(kp=[12.0, 9.0], armature=0.02, viscous=0.4, coulomb=0.1, bias=0.003, delay=0.01)
@@ -32,12 +33,18 @@ def test_load_friction_is_found_where_it_is_and_left_out_where_it_is_not(arm):
     assert plain.error == pytest.approx(3e-4, rel=0.1)
 
 
-@pytest.mark.claim("backlash and friction that warms up are found by default, and neither is taken for the other")
+@pytest.mark.claim("backlash, friction that warms up and friction with memory are found, and none is taken for another")
 @pytest.mark.parametrize(
     ("changes", "judged", "tolerance"),
     [
         pytest.param({"backlash": 0.03}, "backlash", 0.05, marks=pytest.mark.slow),
         ({"warm_up": 0.6, "warm_time": 12.0}, "warm_up", 0.1),
+        pytest.param(
+            {"coulomb": 0.3, "bristle_stiffness": 15.0, "bristle_damping": 0.05},
+            "bristle_stiffness",
+            0.15,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_effects_are_found_where_they_are(arm, changes, judged, tolerance):
@@ -48,5 +55,24 @@ def test_effects_are_found_where_they_are(arm, changes, judged, tolerance):
         for k, x in enumerate(u)
     ]
     found = identify_from_commands(weightless, data, Servo(kp=[12.0, 9.0]))
-    assert {e.attribute for e in found.estimates} - {"armature", "viscous", "coulomb", "bias", "delay"} == set(changes)
+    assert {e.attribute for e in found.estimates} - {"armature", "viscous", "coulomb", "bias", "delay"} == set(
+        changes
+    ) - {"coulomb"}
     assert found.table[judged] == pytest.approx(changes[judged], rel=tolerance)
+
+
+@pytest.mark.claim("a piece whose joint began at the wrong end of its play is run from the other")
+def test_pieces_begin_at_the_end_of_the_play_that_costs_least(arm):
+    known = Servo(kp=[12.0, 9.0], armature=0.02, viscous=0.4, coulomb=0.1, bias=0.0, delay=0.0, backlash=[FREE, 0.04])
+    weightless = replace(arm, gravity=np.zeros(3))
+    data = commanded_motion(weightless, replace(known, backlash=0.04), T, broadband_commands(T, [0.5, -0.3], 0.7))
+    runs = FreeRuns(weightless, known, [data.rows(slice(60, 400))], 2e-3, np.inf, threads=1)
+    search = Search(runs, scale=3e-4)
+    ends = {}
+    for name, shift in {"one": 0.0, "other": 1.0}.items():
+        point = runs.point(np.array([0.04]))
+        sides = _restarted(search, point).starts[0][4:6] if name == "one" else ends["one"]
+        point.starts[0][4:6] = sides + shift * np.where(sides == 0.0, 0.04, 0.0)
+        ends[name] = _restarted(search, point).starts[0][4:6]
+        assert search.value(_restarted(search, point)) <= search.value(point)
+    assert ends["other"] == pytest.approx(ends["one"], abs=0.03)

@@ -224,3 +224,48 @@ def test_friction_is_warmed_up(robot):
     slow = Servo(**TRUE, warm_up=0.5, warm_time=1e5)
     assert np.abs(commanded_motion(robot, slow, t, u).q - commanded_motion(robot, Servo(**cold), t, u).q).max() < 1e-4
     assert np.abs(commanded_motion(robot, slow, t, u).q - warm).max() > 1e-2
+
+
+BRUSHED = {**TRUE, "coulomb": [0.3, 0.2], "bristle_stiffness": [15.0, 8.0], "bristle_damping": 0.05}
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"load_friction": 0.1, "stribeck": 0.1, "stribeck_speed": 0.3}, {"stiffness": 40.0, "warm_up": 0.4}]
+)
+def test_derivatives_of_friction_with_memory(robot, more):
+    t = np.arange(200) * 0.02
+    values = {**BRUSHED, **more}
+    data = commanded_motion(robot, Servo(**values), t, broadband_commands(t, [0.2, -0.4], 0.3))
+    _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE)), values, data, 1e-3)
+
+
+def test_friction_with_memory_obeys_its_equations(robot):
+    """LuGre's equations by a general integrator; rigid bristles are exact stick."""
+    from scipy.integrate import solve_ivp
+
+    from casid.dynamics import Model
+
+    k, d, fc, kp, ia, fv = np.array([15.0, 8.0]), 0.05, np.array([0.3, 0.2]), np.array([12.0, 9.0]), 0.03, 0.1
+    known = {"kp": kp.tolist(), "armature": ia, "viscous": fv, "coulomb": fc.tolist(), "bias": 0.0, "delay": 0.0}
+    t = np.arange(120) * 0.02
+    u = broadband_commands(t, [0.2, -0.4], 0.2)
+    servo = Servo(**known, bristle_stiffness=k.tolist(), bristle_damping=d, hold="linear")
+    data = commanded_motion(robot, servo, t, u, step=2e-4)
+    model, pi = Model(robot), robot.standard_parameters()
+
+    def slope(time, z):
+        q, v, w = z.reshape(3, 2)
+        rate = v - np.abs(v) * w / fc
+        asked = np.array([np.interp(time, t, u[:, j]) for j in range(2)])
+        still = np.array(model.inverse_dynamics(q, v, np.zeros(2), pi)).ravel()
+        M = np.array(model.mass_matrix(q, pi)) + ia * np.eye(2)
+        return np.concatenate([v, np.linalg.solve(M, kp * (asked - q) - still - fv * v - w - d * rate), k * rate])
+
+    load = np.array(model.inverse_dynamics(u[0], np.zeros(2), np.zeros(2), pi)).ravel()
+    start = np.concatenate([u[0], np.zeros(2), np.clip(-load, -0.99 * fc, 0.99 * fc)])
+    exact = solve_ivp(slope, (0, t[-1]), start, t_eval=t, rtol=1e-6, atol=1e-8, max_step=5e-3).y[:2].T
+    assert np.abs(data.q - exact).max() < 2e-3 * np.ptp(exact)
+    stick = commanded_motion(robot, Servo(**known, hold="linear"), t, u, step=2e-4)
+    assert np.abs(data.q - stick.q).max() > 3e-3
+    stiff = Servo(**known, bristle_stiffness=1e5, bristle_damping=1.0, hold="linear")
+    assert np.abs(commanded_motion(robot, stiff, t, u, step=2e-4).q - stick.q).max() < 1e-3

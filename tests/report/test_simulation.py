@@ -11,6 +11,7 @@ import pytest
 
 import casid
 from casid.control._free_motion import PD
+from casid.errors import CasidError
 from casid.motion._references import Sine
 from casid.output_error import Servo, SimulationOptions, identify_from_commands
 from casid.output_error._statistics import Estimate
@@ -91,5 +92,9 @@ def test_the_figure_shows_commands_encoders_and_free_runs(found) -> None:
     data = found.recordings[0]
     assert np.array_equal(command, data.q_des[:, 1]) and np.array_equal(encoder, data.q[:, 1])
     assert np.sqrt(np.mean((free - encoder) ** 2)) < 5e-3
+    other = found.plot_free_runs(data.rows(slice(0, 60)))
+    assert [len(one.get_lines()[0].get_ydata()) for one in other] == [60, 60]
+    with pytest.raises(CasidError, match="there is no recording 7"):
+        found.plot_free_runs(7)
     report = report_of(found)
     assert report.lead == found.headline and "kp joint1" in str(report.sections[0].record())

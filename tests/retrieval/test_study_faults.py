@@ -147,6 +147,6 @@ def test_a_disk_that_is_full_or_read_only(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", limits + limited], capture_output=True, text=True, check=False)
     assert "ProblemError" in done.stderr
     assert "cannot be written: file too large" in done.stderr
-    assert "start the study again" in done.stderr
+    assert "make room and start again" in done.stderr
     study = run_study(problem(), tmp_path / "s.jsonl", starts=1)
     assert study.solved == 0

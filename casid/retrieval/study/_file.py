@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,17 +19,14 @@ import casadi as ca
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.files._read import read_bytes
 from casid.files._table import Table
-from casid.files._texts import finite_number, json_bytes, parse_json
-from casid.files._words import reason
+from casid.files._texts import finite_number, parse_json
+from casid.files._write import journal, journal_lines
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import Conflict
 from casid.retrieval._solution import Solution, Tolerances, assess
 
 FORMAT = 2
-#: Largest file [bytes].
-LIMIT = 2**30
 #: Keys of a record by the type of their value.
 _TEXTS, _COUNTS = ("problem", "status", "solver_status"), ("start", "iterations", "restarts", "seed")
 _NUMBERS = ("objective", "penalty", "gap", "max_violation", "lower_bound", "build_time", "solve_time")
@@ -98,35 +94,11 @@ def revived(problem: Problem, stored: Mapping[str, Any], tolerances: Tolerances)
 
 def read(path: Path, header: Mapping[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
     """Results of an earlier run; an incomplete last line, left by a kill, does not count."""
-    try:
-        if path.exists() and not path.is_file():
-            raise ProblemError(f"study file '{path}' is not a regular file; choose another name")
-        if not path.exists() or not path.stat().st_size:
-            return {}
-    except (OSError, ValueError) as error:
-        raise ProblemError(f"study file '{path}' cannot be read: {reason(error).lower()}") from None
-    content = read_bytes(path, "study file", ProblemError, LIMIT)
-    *complete, last = content.split(b"\n")
-    if not complete and _line(header).startswith(last):
-        return {}  # killed while it wrote its first line
-    try:
-        found = parse_json(complete[0], "the first line", ProblemError) if complete else None
-    except ProblemError:
-        found = None
-    if not isinstance(found, dict) or found.get("casid_study") != FORMAT:
-        raise ProblemError(
-            f"'{path}' is not a study file of this version of casid; it is left as it is: choose another name"
-        )
-    for key, what in (
-        ("problems", "another problem"),
-        ("seed", "another seed"),
-        ("method", "another method"),
-        ("options", "other solver options"),
-    ):
-        if found.get(key) != header[key]:
-            raise ProblemError(f"study file '{path}' belongs to {what}; it is left as it is: choose another name")
+    differs = {"problems": "another problem", "seed": "another seed", "method": "another method",
+               "options": "other solver options"}  # fmt: skip
+    lines = journal_lines(path, header, differs, "study file", ProblemError)
     results = {}
-    for number, line in enumerate(complete[1:], start=2):
+    for number, line in enumerate(lines, start=2):
         where = f"study file '{path}', line {number}"
         try:
             stored = _checked(parse_json(line, where, ProblemError), where)
@@ -174,49 +146,6 @@ def _number(value: Any, where: str) -> float:
     return texts[value] if isinstance(value, str) and value in texts else finite_number(value, where, ProblemError)
 
 
-@contextmanager
-def appending(path: Path, header: Mapping[str, Any]) -> Iterator[Callable[[dict[str, Any]], None]]:
+def appending(path: Path, header: Mapping[str, Any]) -> AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
     """A function that appends a record to a study's file, which no other process may open meanwhile."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b", buffering=0)
-    except (OSError, ValueError) as error:
-        raise ProblemError(f"study file '{path}' cannot be written: {reason(error).lower()}") from None
-    with file:
-        _lock(file, path)
-        file.seek(0)
-        content = file.read()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            file.truncate(whole)  # an incomplete last line
-
-        def write(stored: Mapping[str, Any]) -> None:
-            try:
-                rest = memoryview(_line(stored))
-                while rest:
-                    rest = rest[file.write(rest) :]
-                os.fsync(file.fileno())
-            except OSError as error:
-                words = f"study file '{path}' cannot be written: {reason(error).lower()}"
-                raise ProblemError(f"{words}; what is in it is kept: make room and start the study again") from None
-
-        if not whole:
-            write(header)
-        yield write
-
-
-def _line(stored: Mapping[str, Any]) -> bytes:
-    """One line of the file; JSON has no infinity, it is written as text."""
-    plain = {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in stored.items()}
-    return json_bytes(plain, indent=None)
-
-
-def _lock(file: Any, path: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # no such thing on Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise ProblemError(f"study file '{path}' is in use by another process") from None
+    return journal(path, header, "study file", ProblemError)
