@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,7 +49,7 @@ class FadingWindow:
     _information: Information = field(init=False, repr=False)
     _mean: float = field(default=0.0, init=False, repr=False)
     _square: float = field(default=0.0, init=False, repr=False)
-    _seen: int = field(default=0, init=False, repr=False)
+    _seen: float = field(default=0.0, init=False, repr=False)
     _weight: float = field(default=0.0, init=False, repr=False)
     _inflation: float = field(default=1.0, init=False, repr=False)
     _recent: deque[tuple[float, float]] = field(default_factory=deque, init=False, repr=False)
@@ -73,6 +73,11 @@ class FadingWindow:
         return self.statistic
 
     @property
+    def information(self) -> Information:
+        """Of the window's samples."""
+        return self._information
+
+    @property
     def before(self) -> float:
         """T without the newest sample."""
         return self._before[1]
@@ -81,14 +86,19 @@ class FadingWindow:
         """Remove the newest sample."""
         self._information, self.statistic = self._before
 
-    def learn(self, memory: float, noise: ResidualNoise) -> None:
-        """Learn the usual statistic and the inflation of the noise from those of `BEHIND` windows ago."""
+    def learn(self, memory: float, noise: ResidualNoise, share: float = 1.0) -> None:
+        """Learn the usual statistic and the inflation of the noise from those of `BEHIND` windows ago.
+
+        ``share`` of the joints move: the others tell nothing of what is usual.
+        """
         self._recent.append((self.statistic, noise.inflation(self.samples)))
         if len(self._recent) <= BEHIND * self.samples:
             return
         usual, self._inflation = self._recent.popleft()
-        self._seen += 1
-        rate = 1.0 / min(self._seen, memory)
+        self._seen += share
+        rate = share / min(max(self._seen, 1.0), memory)
+        if rate <= 0.0:
+            return
         self._weight = 1.0 / (rate * self.samples)
         self._mean += rate * (usual - self._mean)
         self._square += rate * ((usual - self._mean) ** 2 - self._square)
@@ -112,6 +122,10 @@ class ChangeDetector:
     the alarm level is suspected to be an outlier: it is left out of the windows, and the alarm is raised only if the
     next sample exceeds the level too.
 
+    Ten free parameters explain much that no load does, most where few joints move: a hard stop, a collision. The alarm
+    is raised only where a load explains it, physically consistent and of credible size; without one the samples are a
+    disturbance (``disturbed``), which is no part of the reference. One that outlasts the longest window is a change.
+
     Attributes
     ----------
     size : int
@@ -130,8 +144,9 @@ class ChangeDetector:
     probability: float = 3e-9
     _windows: list[FadingWindow] = field(init=False, repr=False)
     _least: float = field(init=False, repr=False)
-    _seen: int = field(default=0, init=False, repr=False)
+    _seen: float = field(default=0.0, init=False, repr=False)
     _suspected: bool = field(default=False, init=False, repr=False)
+    _disturbed: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
@@ -142,7 +157,20 @@ class ChangeDetector:
         """T of every window, over the variance of the residual."""
         return [w.statistic for w in self._windows]
 
-    def update(self, rows: Array, targets: Array, reference: Information, noise: ResidualNoise) -> bool:
+    @property
+    def disturbed(self) -> bool:
+        """Whether the newest samples deviate as no load does."""
+        return self._disturbed > 0
+
+    def update(
+        self,
+        rows: Array,
+        targets: Array,
+        reference: Information,
+        noise: ResidualNoise,
+        share: float = 1.0,
+        explained: Callable[[Information], float] | None = None,
+    ) -> bool:
         """Whether this sample raises the alarm; the windows are then emptied.
 
         Parameters
@@ -153,24 +181,51 @@ class ChangeDetector:
             All samples before it, since the last change.
         noise
             Usual noise of the residual.
+        share
+            Of the joints that move; resting ones tell nothing of what is usual.
+        explained
+            By how much a new load explains a window better than the present one does: T with the objective that makes
+            loads physical, in place of least squares. By default any ten parameters are a load.
         """
-        self._seen += 1
-        alarm, sudden, variance = False, True, noise.variance_with(reference.rest, reference.count)
+        self._seen += share
+        variance = noise.variance_with(reference.rest, reference.count)
+        exceeding, sudden, alarm = [], True, False
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
             if self._seen > max(self.memory, (BEHIND + 1.0) * window.samples) and statistic > self._least:
                 level = window.level(self.probability)
-                alarm = alarm or statistic > level
+                if statistic > level:
+                    exceeding.append(window)
+                    alarm = alarm or explained is None or explained(window.information) > level * variance
                 sudden = sudden and not (statistic > level and window.before > level / 2)
+        if exceeding and not alarm:
+            alarm = self._disturbance(exceeding)
+        else:
+            self._disturbed = 0
         self._suspected = alarm and sudden and not self._suspected
         for window in self._windows:
             if self._suspected:
                 window.undo()
             elif alarm:
                 window.forget()
-            else:
-                window.learn(self.memory, noise)
+            elif not self._disturbed:
+                window.learn(self.memory, noise, share)
         return alarm and not self._suspected
+
+    def _disturbance(self, exceeding: Sequence[FadingWindow]) -> bool:
+        """One more sample of a deviation that no load explains; whether it has lasted so long that it is a change.
+
+        It is over when the shortest window sees none: those that still hold its samples are emptied.
+        """
+        if min(self._windows, key=lambda window: window.samples) not in exceeding:
+            self._disturbed = 0
+            for window in exceeding:
+                window.forget()
+            return False
+        self._disturbed += 1
+        over = self._disturbed > max(self.windows)
+        self._disturbed = 0 if over else self._disturbed
+        return over
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +234,7 @@ class Sample:
 
     row: Array
     target: Array
+    moving: NDArray[np.bool_]
     plain_row: Array
     plain_target: Array
     time: float
