@@ -73,11 +73,6 @@ class FadingWindow:
         return self.statistic
 
     @property
-    def information(self) -> Information:
-        """Of the window's samples."""
-        return self._information
-
-    @property
     def before(self) -> float:
         """T without the newest sample."""
         return self._before[1]
@@ -85,6 +80,12 @@ class FadingWindow:
     def undo(self) -> None:
         """Remove the newest sample."""
         self._information, self.statistic = self._before
+
+    def skip(self) -> None:
+        """Remove the newest sample, and let the others fade."""
+        self.undo()
+        fade = np.sqrt(1.0 - 1.0 / self.samples)
+        self._information = Information(self._information.R * fade, self._information.rho * fade)
 
     def learn(self, memory: float, noise: ResidualNoise, share: float = 1.0) -> None:
         """Learn the usual statistic and the inflation of the noise from those of `BEHIND` windows ago.
@@ -123,7 +124,7 @@ class ChangeDetector:
     next sample exceeds the level too.
 
     Ten free parameters explain much that no load does, most where few joints move: a hard stop, a collision. The alarm
-    is raised only where a load explains it, physically consistent and of credible size; without one the samples are a
+    is raised only where a physical load explains the larger part of the deviation; without one the samples are a
     disturbance (``disturbed``), which is no part of the reference. One that outlasts the longest window is a change.
 
     Attributes
@@ -169,7 +170,7 @@ class ChangeDetector:
         reference: Information,
         noise: ResidualNoise,
         share: float = 1.0,
-        explained: Callable[[Information], float] | None = None,
+        explained: Callable[[], float] | None = None,
     ) -> bool:
         """Whether this sample raises the alarm; the windows are then emptied.
 
@@ -184,48 +185,34 @@ class ChangeDetector:
         share
             Of the joints that move; resting ones tell nothing of what is usual.
         explained
-            By how much a new load explains a window better than the present one does: T with the objective that makes
-            loads physical, in place of least squares. By default any ten parameters are a load.
+            By how much a new load explains the newest samples better than the present one does: T with the objective
+            that makes loads physical in place of least squares; zero where it leaves more than it explains. By default
+            any ten parameters are a load.
         """
         self._seen += share
         variance = noise.variance_with(reference.rest, reference.count)
-        exceeding, sudden, alarm = [], True, False
+        exceeded, sudden = False, True
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
             if self._seen > max(self.memory, (BEHIND + 1.0) * window.samples) and statistic > self._least:
                 level = window.level(self.probability)
-                if statistic > level:
-                    exceeding.append(window)
-                    alarm = alarm or explained is None or explained(window.information) > level * variance
+                exceeded = exceeded or statistic > level
                 sudden = sudden and not (statistic > level and window.before > level / 2)
-        if exceeding and not alarm:
-            alarm = self._disturbance(exceeding)
-        else:
-            self._disturbed = 0
+        alarm = exceeded and (explained is None or explained() > self._least)
+        self._disturbed = self._disturbed + 1 if exceeded and not alarm else 0
+        if self._disturbed > max(self.windows):
+            alarm, sudden, self._disturbed = True, False, 0
         self._suspected = alarm and sudden and not self._suspected
         for window in self._windows:
             if self._suspected:
                 window.undo()
             elif alarm:
                 window.forget()
-            elif not self._disturbed:
+            elif self._disturbed:
+                window.skip()
+            else:
                 window.learn(self.memory, noise, share)
         return alarm and not self._suspected
-
-    def _disturbance(self, exceeding: Sequence[FadingWindow]) -> bool:
-        """One more sample of a deviation that no load explains; whether it has lasted so long that it is a change.
-
-        It is over when the shortest window sees none: those that still hold its samples are emptied.
-        """
-        if min(self._windows, key=lambda window: window.samples) not in exceeding:
-            self._disturbed = 0
-            for window in exceeding:
-                window.forget()
-            return False
-        self._disturbed += 1
-        over = self._disturbed > max(self.windows)
-        self._disturbed = 0 if over else self._disturbed
-        return over
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,14 +258,27 @@ class RecentSamples:
 
         The buffer is empty afterwards.
         """
-        samples = list(self._samples)
+        samples, k = list(self._samples), self._change()
         self._samples.clear()
+        return samples[k + 1 :]
+
+    def new(self) -> tuple[Information, Information]:
+        """Information before the most likely change, and of the samples from it on, of original equations."""
+        samples = list(self._samples)[self._change() :]
+        own = Information.nothing(len(samples[0].before.rho))
+        for s in samples:
+            own = own.updated(s.plain_row, s.plain_target, float(s.moving.sum()))
+        return samples[0].before, own
+
+    def _change(self) -> int:
+        """The most likely first sample after a change."""
+        samples = list(self._samples)
         if not samples:
-            return []
+            return 0
         added = [s.before.updated(s.plain_row, s.plain_target).rest - s.before.rest for s in samples]
         own, after = Information.nothing(len(samples[0].before.rho)), []
         for s in reversed(samples):
             own = own.updated(s.plain_row, s.plain_target)
             after.append(own.rest)
         squares = np.concatenate([[0.0], np.cumsum(added)[:-1]]) + np.array(after[::-1])
-        return samples[int(np.argmin(squares)) + 1 :]
+        return int(np.argmin(squares))

@@ -215,10 +215,10 @@ class OnlineLoad:
         for k, (row, target, moves, plain_row, plain_target) in enumerate(zip(*white, moving, *plain, strict=True)):
             now = self.time if times is None else float(times[k])
             sample = Sample(row, target, moves, plain_row, plain_target, now, self._plain)
+            self._recent.add(sample)
             alarm = self.detector.update(
                 plain_row, plain_target, self._plain, self._usual, float(moves.mean()), self._explained
             )
-            self._recent.add(sample)
             if alarm:
                 changed = True
                 self.changes.append(now)
@@ -228,14 +228,21 @@ class OnlineLoad:
         self.time = now
         return changed
 
-    def _explained(self, window: Information) -> float:
-        """By how much a new physical load explains a window better than the present one, in weighted squares."""
-        both = self._plain.updated(window.R, window.rho)
-        one, own, new = (
-            entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last, ITERATIONS).objective
-            for part in (both, self._plain, window)
+    def _explained(self) -> float:
+        """By how much a new physical load explains the samples since the most likely change better than the present one.
+
+        Over the usual variance of the residual; zero where the new load leaves the larger part of the deviation.
+        """
+        before, own = self._recent.new()
+        both = before.updated(own.R, own.rho)
+        one, old, new = (
+            entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last, ITERATIONS)
+            for part in (both, before, own)
         )
-        return (one + both.rest) - (own + self._plain.rest) - new
+        gain = (one.objective + both.rest) - (old.objective + before.rest) - new.objective
+        usual = self._usual.variance
+        left = new.data + own.rest - own.count * usual
+        return gain / usual if gain > left else 0.0
 
     def _start_anew(self, now: float) -> None:
         """Restart with the samples of the new load only."""
