@@ -55,8 +55,8 @@ class StateNoise:
 
         sd_j^2 = s_j^2 + (d_j dtau_j/dt)^2 + [ |dq_j| < v_j ] b_j^2
 
-    b_j is half the band of the joint's dry friction, ``(h_j(v_j) - h_j(-v_j)) / 2`` with the joint terms' torque h_j, in
-    whose middle the friction of a resting joint is taken. ``b_j^2`` is the largest variance that a torque within the
+    b_j is half the band of the joint's dry friction, ``(h_j(v_j) - h_j(-v_j)) / 2`` with the joint terms' torque h_j,
+    in whose middle the friction of a resting joint is taken. ``b_j^2`` is the largest variance that a torque within the
     band can have (Popoviciu 1935).
 
     Attributes

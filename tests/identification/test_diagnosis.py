@@ -360,29 +360,6 @@ def test_opposite_gravity_needs_a_better_fit_or_lighter_links(monkeypatch, ratio
     assert module._other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit) == ([], False)
 
 
-@pytest.mark.claim("a direction of gravity goes before a fault of one joint that explains no more and needs heavier links")
-@pytest.mark.parametrize(("surely", "mass", "kind"), [(False, 5.0, "gravity"), (True, 5.0, "sign"), (False, 0.8, "sign")])
-def test_one_fault_of_all_joints_goes_before_one_that_was_picked_among_many(monkeypatch, surely, mass, kind):
-    module = import_module("casid.identification.diagnosis._verdict")
-    sign = Finding(
-        "reversed joint", joint="joint2", values={"what": "torque", "reading": 5.0, "recorded": 6.0},
-        trial=Trial("held-out error", 2.0, 1.0, 9.0),
-    )  # fmt: skip
-    values = {"turned_mass": 1.0, "mass": 6.0, "reading": 80.0, "direction": "+z"}
-    turned = Finding("gravity of lighter links", values=values)
-    trials = SimpleNamespace(
-        reading_of=lambda finding: SimpleNamespace(change=lambda data: data),
-        better_than_gravity=lambda reading, gravity: surely,
-    )
-    other = SimpleNamespace(standard_parameters=np.array([0.0] * 9 + [mass]))
-    monkeypatch.setattr(module, "_again", lambda *given: other)
-    feasible = SimpleNamespace(model=Model(arm_of(1)), fit=SimpleNamespace(data=SimpleNamespace(model=None)))
-    (found,) = module._simplest([sign], [turned], trials, (), feasible, lambda fit: fit)
-    assert found.kind == kind
-    if kind == "gravity":
-        assert "'joint2'" in found.text and "5 kg" in found.text  # the alternative is named
-
-
 @pytest.mark.claim("a joint that the model explains far worse than the others is in the headline")
 def test_a_joint_with_a_torque_of_another_origin_is_named(robot, data):
     joint = 4

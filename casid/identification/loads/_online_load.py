@@ -229,7 +229,7 @@ class OnlineLoad:
         return changed
 
     def _explained(self) -> float:
-        """By how much a new physical load explains the samples since the most likely change better than the present one.
+        """By how much a new physical load explains the samples since the most likely change better than the present.
 
         Over the usual variance of the residual; zero where the new load leaves the larger part of the deviation.
         """

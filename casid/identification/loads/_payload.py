@@ -26,8 +26,8 @@ With errors uniform in +-b h_j, h_j the dry friction by the robot's parameters, 
 scale, load and drifts x have the density ``max_ij |e_ij(x) / h_j|^-N``, N torques in all. (Without dry friction in the
 parameters each joint has a bound of its own.) The mean is Pitman's estimate, of least expected square among those that
 shift with the data (Pitman 1939); its errors fall as 1/N, those of least squares as 1/sqrt(N). Mean and intervals are
-those of draws (Gibbs steps for b, hit and run for x: Smith 1984), and taken where this likelihood exceeds the normal one,
-the robot's parameters are given, and poses suffice.
+those of draws (Gibbs steps for b, hit and run for x: Smith 1984), and taken where this likelihood exceeds the normal
+one, the robot's parameters are given, and poses suffice.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def _by(e: Array, owner: NDArray[np.int64]) -> list[Array]:
 
 
 def _uniform_draws(U: Array, y: Array, owner: NDArray[np.int64]) -> tuple[Array, float]:
-    """Draws of z, ``y = U z + e`` with e uniform within the bound of its owner, and the least negative log likelihood."""
+    """Draws of z, ``y = U z + e`` with e uniform within its owner's bound, and the least negative log likelihood."""
     rng, counts = np.random.default_rng(0), np.bincount(owner)
     z = U.T @ y
     e, draws, least = y - U @ z, np.empty((DRAWS, U.shape[1])), np.inf
