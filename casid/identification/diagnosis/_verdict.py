@@ -217,7 +217,7 @@ def _simplest(
 def _direction(name: str, size: float) -> Array:
     """The vector of a direction as findings name it: an axis with its sign, or three numbers."""
     if name[1:] in ("x", "y", "z"):
-        return size * (-1.0 if name[0] == "-" else 1.0) * np.eye(3)["xyz".index(name[1:])]
+        return np.asarray(size * (-1.0 if name[0] == "-" else 1.0) * np.eye(3)["xyz".index(name[1:])])
     return np.array([float(part) for part in name.split(",")])
 
 

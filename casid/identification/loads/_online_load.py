@@ -203,7 +203,8 @@ class OnlineLoad:
         Y = regressor_rows(self.model.regressor, s)
         with np.errstate(over="ignore", invalid="ignore"):  # `weighted` names the sample that is too large
             residual = s["tau"] - Y @ self.parameters
-        weights, moving, shift = np.broadcast_to(self.weights, residual.shape), np.ones(residual.shape, bool), 0.0
+        weights, moving = np.broadcast_to(self.weights, residual.shape), np.ones(residual.shape, dtype=bool)
+        shift = np.zeros(residual.shape)
         state = None
         if self._state is not None:
             state, weights, moving, shift = self._state.at(s, times, self.weights, self.correlation, self._longest)

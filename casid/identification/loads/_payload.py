@@ -257,7 +257,7 @@ def bounded_load(
         return None
     draws, uniform = _uniform_draws(U, y, owner)
     left = y - U @ (U.T @ y)
-    normal = sum(len(e) * 0.5 * np.log(2 * np.pi * np.e * np.mean(e**2)) for e in _by(left, owner))
+    normal = sum(0.5 * len(own) * np.log(2 * np.pi * np.exp(1) * np.mean(own**2)) for own in _by(left, owner))
     if uniform >= normal:
         return None
     x = draws @ np.linalg.pinv(W).T
